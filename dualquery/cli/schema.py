@@ -265,14 +265,14 @@ def _on_last_bucket(column: Column) -> str:
 
 
 def _on_missing_values(found: TableSchema) -> Iterator[str]:
-    """Yield for each column with missing values of its own which these are."""
-    of_all = ", ".join(filter(None, ("null", _some(found.missing_values))))
-    for column in found.columns:
-        if column.missing_values:
-            yield (
-                f"column {column.name!r}: missing values are {_some(column.missing_values)}, "
-                f"besides those of all columns: {of_all}"
-            )
+    """Yield which missing values columns have of their own, and then which all columns have."""
+    own = [column for column in found.columns if column.missing_values]
+    for column in own:
+        its_own = _some(column.missing_values)
+        yield f"column {column.name!r}: missing values of its own are {its_own}"
+    if own:
+        of_all = ", ".join(filter(None, ("null", _some(found.missing_values))))
+        yield f"missing values of all columns are {of_all}"
 
 
 def _some(texts: Sequence[str]) -> str:

@@ -14,8 +14,8 @@ from dualquery.questions.beyond import beyond_edges
 from dualquery.questions.columns import Allowed, pieces_of
 from dualquery.questions.syntax import Among, Between, Comparison, Literals, quoted
 
-OF_INTERVAL = "the interval allows for any that may be there"
-"""What is said of an interval where ranges cut a bucket, or tell apart what lies beyond all."""
+OF_INTERVAL = "the interval allows for any values in these buckets"
+"""Said of an interval where ranges cut a bucket, or tell apart numbers or dates beyond all."""
 
 _MOST_EDGES = 4
 """Edges that are proposed, at most."""

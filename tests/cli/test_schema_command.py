@@ -85,11 +85,12 @@ def test_schema_check_says_what_a_schema_means(dualquery, files, here, tmp_path)
     done = dualquery("schema", "check", dictionary, "--out", "mine.json")
     assert "not declared, so releases with it are not private" in " ".join(done.out.split())
     assert dualquery("schema", "check", "mine.json").code == 0
-    own = {"name": "a", "kind": "binary", "missing_values": [9, "x"]}
-    dictionary.write_text(json.dumps({"missing_values": ["", "?"], "columns": [own]}))
+    own = [{"name": name, "kind": "binary", "missing_values": [9, "x"]} for name in "ab"]
+    dictionary.write_text(json.dumps({"missing_values": ["", "?"], "columns": own}))
     done = dualquery("schema", "check", dictionary)
-    said = "column 'a': missing values are '9', 'x', besides those of all columns: null, '', '?'"
-    assert said in " ".join(done.out.split())
+    said = " ".join(done.out.split())
+    assert "column 'a': missing values of its own are '9', 'x' note: column 'b'" in said
+    assert said.count("missing values of all columns are null, '', '?'") == 1
     dictionary.write_text('{"columns": [{"name": "a", "kind": "binry"}]}')
     done = dualquery("schema", "check", dictionary)
     assert done.code == 2
