@@ -52,11 +52,7 @@ def with_slopes(column: Numeric, shares: Float64) -> Numeric:
         steady = 1.0 - slope / 2.0
         parts = 2.0 * levels / (steady + np.sqrt(steady**2 + 2.0 * slope * levels))
         numbers = lows[bucket] + parts * (tops[bucket] - lows[bucket])
-        ends = column.bounds[bucket]
-        if column.integer:
-            numbers = np.clip(np.floor(numbers), *ends)
-        else:
-            numbers = cut(numbers, ends, column.decimals)
+        numbers = cut(numbers, column.bounds[bucket], column.integer, column.decimals)
         within[bucket] = tuple(numbers.tolist())
     return replace(column, within=tuple(within))
 

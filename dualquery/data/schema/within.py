@@ -118,10 +118,7 @@ def drawn(
     # Each end by its part: the distance of two huge ones may be infinite.
     spread = (1.0 - places) * low + places * top
     values = spread if even else np.exp(spread)
-    if integer:
-        whole: NDArray[np.float64] = np.clip(np.floor(values), *ends)
-        return whole
-    return cut(values, ends, decimals)
+    return cut(values, ends, integer, decimals)
 
 
 def another(ends: tuple[float, float], integer: bool, avoided: Sequence[float]) -> float:
@@ -137,13 +134,16 @@ def another(ends: tuple[float, float], integer: bool, avoided: Sequence[float]) 
 
 
 def cut(
-    values: NDArray[np.float64], ends: tuple[float, float], decimals: int | None
+    values: NDArray[np.float64], ends: tuple[float, float], integer: bool, decimals: int | None
 ) -> NDArray[np.float64]:
     """Return values of a bucket without what is beyond so many decimals; None as for `shortened`.
 
     Each number of so many decimals then stands for as long a part of the bucket: by rounding, the
     first one would get half of a part, and the last one one and a half.
     """
+    if integer:
+        whole: NDArray[np.float64] = np.clip(np.floor(values), *ends)
+        return whole
     half = 0.0 if decimals is None else 10.0**-decimals / 2.0
     return shortened(values - half, ends, decimals)
 
