@@ -1,9 +1,10 @@
-"""What every test run needs: kernels compiled once by all workers, and BLAS on one thread."""
+"""What every test run needs: kernels compiled once, BLAS on one thread, noise that comes again."""
 
 from __future__ import annotations
 
 import importlib
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,32 @@ def _kernel_modules() -> list[str]:
     files = [file for name in PACKAGES for file in (ROOT / name).rglob("*kernels.py")]
     files.sort(key=lambda file: (-file.stat().st_size, file))
     return [".".join(file.relative_to(ROOT).with_suffix("").parts) for file in files]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Draw the same noise whenever a test is run, so that none fails by chance now and then.
+
+    The private room's own tests, and those that say `system_noise`, draw from the system.
+    """
+    if item.path.parent == ROOT / "tests" / "room" or item.get_closest_marker("system_noise"):
+        return (yield)
+    # Not at the top: it imports NumPy and kernels, and both must wait for what this file sets.
+    from tests.noise import repeatable
+
+    with repeatable(item.nodeid):
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef[object]) -> Iterator[None]:
+    """Draw the same noise for what several tests share, whichever of them asks first."""
+    if fixturedef.scope == "function":
+        return (yield)
+    from tests.noise import repeatable
+
+    with repeatable(f"{fixturedef.baseid} {fixturedef.argname} {fixturedef.params}"):
+        return (yield)
 
 
 @pytest.fixture(autouse=True)

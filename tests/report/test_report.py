@@ -296,7 +296,8 @@ def test_shares_are_the_models_and_their_intervals_are_those_of_the_noise() -> N
         missed += int(((exact < known.low) | (exact > known.high))[there].sum())
         total += int(there.sum())
         assert np.abs(known.share - exact).max() < 0.1
-    # Intervals of 95%: more than 12% misses of about 80 or more has a chance below 1 in 100.
+    # Intervals of 95%, and misses of a release come together: were other noise drawn, more than 12%
+    # would have a chance of 4 in 1,000.
     assert total >= 80
     assert missed <= 0.12 * total
 

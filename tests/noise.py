@@ -1,0 +1,58 @@
+"""Noise that is drawn anew in every test, and is the same in every run of that test.
+
+A test that compares noisy answers with what noise should do fails by chance, as rarely as it says;
+among thousands of tests that is now and then. With a seed of its own each either always passes or
+always fails. The distributions are the same: `SeededRandomness` is tested against them where the
+operating system's randomness is (`tests/room/test_randomness.py`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from dualquery.releases import making
+from dualquery.room.randomness import SeededRandomness, SystemRandomness
+
+
+@contextmanager
+def repeatable(name: str) -> Iterator[None]:
+    """Let every source of private randomness that is made inside begin a stream told by a name.
+
+    The first source made inside has the same numbers whenever the name is the same, the second has
+    others, and so on. Seeds of public choices follow as well. A process that is begun inside draws
+    from the system.
+    """
+    numbers = itertools.count()
+
+    def seed(bits: int = 64) -> int:
+        text = f"{name} {next(numbers)}".encode()
+        return int.from_bytes(hashlib.sha256(text).digest(), "big") >> (256 - bits)
+
+    def begin(source: SystemRandomness) -> None:
+        source._stream = SeededRandomness(seed())
+        source._process = os.getpid()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SystemRandomness, "_begin_stream", begin)
+        patch.setattr(SystemRandomness, "words", lambda s, count: s._stream.words(count))
+        for noise in ("discrete_gaussian", "discrete_laplace"):
+            patch.setattr(SystemRandomness, noise, _from_stream(noise))
+        patch.setattr(making.secrets, "randbits", seed)
+        yield
+
+
+def _from_stream(noise: str) -> Callable[[SystemRandomness, float, int], NDArray[np.int64]]:
+    """Return the method of a source that draws a kind of noise from its stream."""
+
+    def draw(source: SystemRandomness, scale: float, count: int) -> NDArray[np.int64]:
+        return getattr(source._stream, noise)(scale, count)
+
+    return draw
