@@ -216,9 +216,12 @@ def _reason_against(profile: Profile) -> str:
         return "no value at all"
     written = number_with_signs(profile.counts["value"]) if seen.refused is not None else None
     if written is not None:
-        commas = have_decimal_commas(profile.counts["value"])
-        remedy = "; --csv decimal=, reads those of a CSV file" if commas else ""
-        return f"numbers written such as {written!r}: write them without signs{remedy}"
+        if have_decimal_commas(profile.counts["value"]):
+            return (
+                f"numbers with decimal commas, such as {written!r}: --csv decimal=, reads those of "
+                "a CSV file"
+            )
+        return f"numbers written such as {written!r}: write them without signs"
     if profile.is_text and profile.uncounted:
         return f"more than {KEPT_TEXTS:,} different texts"
     if (
@@ -240,10 +243,12 @@ def _reason_against(profile: Profile) -> str:
             reason += "; if a row is one item of a list, make each list a row"
         return reason
     if profile.is_text and profile.part_listed < _LEAST_LISTED:
+        how_rare = f"of which the most frequent are in {profile.part_listed:.0%} of the rows only"
+        if not len(profile.listed):
+            how_rare = f"each in fewer than {FEW_ROWS} rows"
         return (
-            f"{len(profile.counts):,} different texts, of which the most frequent are in "
-            f"{profile.part_listed:.0%} of the rows only: group them, by their first signs perhaps"
-            + on_several_answers(profile)
+            f"{len(profile.counts):,} different texts, {how_rare}: group them, by their first "
+            "signs perhaps" + on_several_answers(profile)
         )
     return ""
 
@@ -310,6 +315,11 @@ def _listed(profile: Profile) -> DraftedColumn:
     what = "texts" if profile.is_text else "numbers"
     if len(listed) == len(profile.counts):
         remark = f"its {len(listed)} {what}"
+    elif profile.all_frequent_listed:
+        remark = (
+            f"the {len(listed)} of {len(profile.counts):,} {what} that are in {FEW_ROWS} rows or "
+            f"more ({profile.part_listed:.0%})"
+        )
     else:
         remark = (
             f"the {len(listed)} most frequent of {len(profile.counts):,} {what} "

@@ -152,8 +152,8 @@ def marks_missing(numbers: NDArray[np.float64], frequencies: NDArray[np.int64]) 
     """Return the numbers such as 9, 77, -8 or 999 that may stand for missing values, increasing.
 
     They are written with sevens, eights or nines alone, or are -1, and come more than once. They
-    are negative where all others are not (but -1 may be the next one), or lie beyond all others, at
-    more than twice these' largest step.
+    are negative where all others are not (but -1 may be the next one below 0), or lie beyond all
+    others, at more than twice these' largest step.
 
     Parameters
     ----------
@@ -170,7 +170,9 @@ def marks_missing(numbers: NDArray[np.float64], frequencies: NDArray[np.int64]) 
     found = []
     highest = float(others[-1])
     for number in np.sort(numbers[written]).tolist():
-        below = number < others[0] - far or (number < -1 and others[0] >= 0)
+        below = (
+            number < others[0] - far or (number < -1 and others[0] >= 0) or others[0] > 0 > number
+        )
         if below or number > highest + far:
             found.append(number)
         else:

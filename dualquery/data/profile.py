@@ -161,11 +161,20 @@ class Profile:
 
     @property
     def listed(self) -> pl.DataFrame:
-        """The texts that become categories: all, or the most frequent of too many."""
+        """The texts that become categories: all, or the most frequent of too many.
+
+        Of too many, those in fewer than `FEW_ROWS` rows are others too: notes and telephone numbers
+        would be known from the table alone.
+        """
         if len(self.counts) + self.seen.missing <= _MOST_LISTED:
             return self.counts
-        kept = self.counts.sort("count", "value", descending=[True, False])
+        kept = self._frequent.sort("count", "value", descending=[True, False])
         return kept.head(MAX_CATEGORIES - 1 - self.seen.missing)
+
+    @property
+    def all_frequent_listed(self) -> bool:
+        """Whether the categories are the texts that come in `FEW_ROWS` rows or more."""
+        return len(self.listed) == len(self._frequent)
 
     @property
     def part_listed(self) -> float:
@@ -226,6 +235,10 @@ class Profile:
     def sample(self) -> NDArray[np.float64]:
         """Numbers of the column, evenly over the rows: float64, finite."""
         return np.concatenate(self._sample)
+
+    @property
+    def _frequent(self) -> pl.DataFrame:
+        return self.counts.filter(pl.col("count") >= FEW_ROWS)
 
     @property
     def _numbers(self) -> NDArray[np.float64]:

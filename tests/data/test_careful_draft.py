@@ -267,6 +267,30 @@ def test_a_few_texts_too_many_are_listed_all_the_same() -> None:
     assert found["state"].remark == "its 70 texts"
 
 
+def test_of_too_many_texts_those_in_a_few_rows_are_others() -> None:
+    notes = ["see letter", "call back", *(f"phone {1_000 + place}" for place in range(400))]
+    found = draft(
+        note=[notes[place % 2 if place % 10 else 2 + place // 10] for place in range(ROWS)],
+        street=[f"s{place // 2 if place % 5 else 1}" for place in range(ROWS)],
+    )
+    column = found["note"].column
+    assert isinstance(column, Categorical)
+    assert column.values == (("call back",), ("see letter",))
+    assert column.outside == "other"
+    assert found["note"].remark == "the 2 of 302 texts that are in 5 rows or more (90%)"
+    assert "of which the most frequent are in 20% of the rows only" in found["street"].remark
+
+
+def test_minus_one_below_positive_amounts_is_asked_about() -> None:
+    money = np.exp(rng().normal(5, 1.5, ROWS)).round(2) + 5
+    found = draft(
+        cost=np.where(rng().random(ROWS) < 0.01, -1.0, money),
+        change=np.where(rng().random(ROWS) < 0.01, -1.0, (money - 5) // 10),
+    )
+    assert "; -1, apart from all others, may stand for missing" in found["cost"].remark
+    assert "may stand for missing" not in found["change"].remark
+
+
 def test_what_only_a_person_can_know_is_asked() -> None:
     generator = rng()
     persons = generator.integers(10**6, 10**7, 800)
@@ -582,9 +606,11 @@ def test_texts_that_categories_would_not_cover_are_left_out() -> None:
     )
     remarks = {name: each.remark for name, each in found.items() if each.column is None}
     assert remarks.keys() == {"name", "price", "share", "patient_id", "nothing", "many"}
-    assert remarks["many"].endswith("without signs; --csv decimal=, reads those of a CSV file")
+    assert remarks["many"] == (
+        "numbers with decimal commas, such as '0,00': --csv decimal=, reads those of a CSV file"
+    )
     assert "--csv decimal=, reads those of a CSV file" in found["comma"].remark
-    assert "6% of the rows only" in remarks["name"]
+    assert "1,000 different texts, each in fewer than 5 rows: group them" in remarks["name"]
     assert remarks["price"].endswith("write them without signs")
     assert "write them without signs" in remarks["share"]
     assert "names of persons" in remarks["patient_id"]
