@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from dualquery.data.table import Table
 from dualquery.requests import WorkloadRequest
 from dualquery.rows.engines import Engine
-from dualquery.runtime.errors import BadInputError, did_you_mean
+from dualquery.runtime.errors import IN_PYTHON, BadInputError, did_you_mean
 from dualquery.runtime.progress import NO_PROGRESS, Progress
 
 if TYPE_CHECKING:
@@ -216,7 +216,7 @@ def told_in_python(function: Callable[P, T]) -> Callable[P, T]:
                 if option in _IN_PYTHON or name in known:
                     told[f"--{option}"] = _IN_PYTHON.get(option, f"{name}=...")
             if told:
-                error.add_note(f"in Python, {', '.join(map(' is '.join, told.items()))}")
+                error.add_note(f"{IN_PYTHON}{', '.join(map(' is '.join, told.items()))}")
             raise
 
     return telling

@@ -119,9 +119,11 @@ def outlook(
     if n is None and not relation.rows_public:
         why = f"under {relation.value}" if of_rows else "with --unit or --weight"
         number = "a number" if relation.weight is None else "a total weight"
+        several = relation.replaces and relation.steps > 1
+        delta = ", and --delta" if several and budget.delta is None and not mechanism.pure else ""
         raise BadInputError(
             f"{source.label}: {why} the number of rows is private, and what is planned from it "
-            f"would tell it: give --rows, {number} to go by"
+            f"would tell it: give --rows, {number} to go by{delta}"
         )
     if n is None:
         raise BadInputError(

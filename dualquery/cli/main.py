@@ -24,7 +24,7 @@ from dualquery.cli.solvers import solvers
 from dualquery.cli.table import table
 from dualquery.cli.verify import sign, verify
 from dualquery.data.spool import remove_abandoned
-from dualquery.runtime.errors import BadInputError, InterruptedRun
+from dualquery.runtime.errors import IN_PYTHON, BadInputError, InterruptedRun
 from dualquery.runtime.escaping import terminal_line
 from dualquery.runtime.versions import __version__
 
@@ -146,7 +146,8 @@ def _explain(error: BaseException, kept: str, *, verbose: bool) -> int:
     from solvers.errors import SolverError
 
     # What else is to be known: how an unfinished release goes on, for example.
-    notes = "".join(f"; {note}" for note in getattr(error, "__notes__", ()))
+    told = (each for each in getattr(error, "__notes__", ()) if not each.startswith(IN_PYTHON))
+    notes = "".join(f"; {note}" for note in told)
     if isinstance(error, InterruptedRun):
         return _stop(f"interrupted: {error}", INTERRUPTED)
     if isinstance(error, typer.Abort):
@@ -154,7 +155,7 @@ def _explain(error: BaseException, kept: str, *, verbose: bool) -> int:
     if isinstance(error, typer.Exit):
         return error.exit_code
     if isinstance(error, USAGE_ERROR):
-        return _stop(error.format_message(), BAD_INPUT)
+        return _stop(f"{error.format_message()}{_found(error)}", BAD_INPUT)
     if isinstance(error, (BadInputError, SolverError)):
         return _stop(f"{error}{notes}", BAD_INPUT)
     if isinstance(error, MemoryError):
@@ -168,6 +169,12 @@ def _explain(error: BaseException, kept: str, *, verbose: bool) -> int:
         traceback.print_exception(error)
     fault = f"{type(error).__name__}: {error}"
     return _stop(f"internal fault: {fault} (--verbose shows where){notes}", FAULT)
+
+
+def _found(error: BaseException) -> str:
+    """Return the end of a message about an option: what was given, where only its type is said."""
+    faults = getattr(error.__cause__, "errors", None)  # of a ValidationError
+    return "" if faults is None else f"; found {faults()[0]['input']!r}"
 
 
 def _stop(message: str, code: int) -> int:

@@ -35,6 +35,7 @@ def verify(
 
       dualquery verify my-release --signature my-release.sig --key public.pem
     """
+    from dualquery.privacy.statement import round_up
     from dualquery.verification import verify as examine
     from dualquery.verification.signature import signed
 
@@ -62,9 +63,9 @@ def verify(
         raise BadInputError(f"{release} is not confirmed: {'; '.join(faults)}")
     if not as_json:
         typer.echo(
-            f"Confirmed: the guarantee ({report.epsilon:g}, {report.delta:g}) follows from the "
-            f"events listed (epsilon computed anew: {report.recomputed:.6g}), and all files are as "
-            "they were written."
+            f"Confirmed: the guarantee ({round_up(report.epsilon)}, {round_up(report.delta)}) "
+            "follows from the events listed (epsilon computed anew: "
+            f"{report.recomputed:.6g}), and all files are as they were written."
         )
         if signature is None:
             typer.echo(

@@ -199,6 +199,13 @@ def present_columns(source: TableSource, schema: TableSchema | ItemSchema) -> li
     for name in names:
         if name not in known:
             title = ""
+            if not known & set(names) and len(names) > 1 < len(present):
+                shown = ", ".join(map(repr, present[:12])) + (", ..." if len(present) > 12 else "")
+                raise BadInputError(
+                    f"{source.label}: it has none of the columns that the schema {schema.name!r} "
+                    f"describes, such as {name!r}; its own are {shown}: is the schema that of "
+                    "another table?"
+                )
             if len(present) == 1 < len(names):
                 title = (
                     "; if this is a title, delete the lines above the names of the columns; if it "
@@ -219,6 +226,12 @@ def _encode_item_columns(
     stay: NDArray[np.bool_] | None = None,
 ) -> BitRows:
     """Return the bits of a table with one 0/1 column an item, in the order of the schema."""
+    if stay is None and all(each.is_integer() for each in frame.dtypes):
+        cells = frame.to_numpy()
+        ones = cells == 1
+        if np.all(ones | (cells == 0)):  # else a message tells which cell it is, and of which row
+            indptr = np.concatenate(([0], np.cumsum(ones.sum(axis=1))))
+            return BitRows(indptr, np.nonzero(ones)[1].astype(np.int32))
     binary = TableSchema(tuple(map(Binary, frame.columns)), declared=True)
     rows = encode_frame(binary, frame, label, first_row, stay)
     return encode_items(schema, ItemRows(rows.indptr, schema.items[rows.bits]), label, first_row)

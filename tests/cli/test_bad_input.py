@@ -198,6 +198,14 @@ def test_bad_options_fail_before_any_data_are_read(
     assert_refused(dualquery("release", "adult", *options, *flags), here, message)
 
 
+def test_messages_name_the_option_and_what_was_found(dualquery) -> None:
+    assert dualquery("release", "--epsilon", "1,5").last.endswith("; found '1,5'")
+    assert dualquery("release", "--rows", "1e5").last.endswith("; found '1e5'")
+    chosen = dualquery("release", "adult", "--query-columns", "agee").last
+    assert chosen == "error: --query-columns: there is no column 'agee'; did you mean 'age'?"
+    assert "in Python" not in dualquery("release", "--way", "0").last
+
+
 @pytest.mark.parametrize(
     "options",
     [

@@ -202,6 +202,22 @@ def test_an_item_outside_the_schema_is_explained(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("kind", [pl.Int8, pl.UInt32, pl.Float64, pl.String])
+def test_columns_of_items_are_read_whatever_their_type(kind: type[pl.DataType]) -> None:
+    cells = (np.random.default_rng(3).random((200, 9)) < 0.3).astype(np.int8)
+    frame = pl.DataFrame(cells, schema=[str(7 + place) for place in range(9)])
+    schema = ItemSchema(np.arange(7, 16), declared=True)
+    assert np.array_equal(load(frame.cast(kind), schema).records.dense_rows(0, 200), cells)
+
+
+def test_a_cell_of_an_item_column_that_is_no_bit_is_explained() -> None:
+    frame = pl.DataFrame({"1": [0, 1, 0], "2": [1, 0, 2]})
+    schema = ItemSchema(np.array([1, 2]), declared=True)
+    refuse(frame, "row 3, column '2': 2 is not in the schema", schema)
+    empty = pl.DataFrame({"1": [0, 1, None], "2": [1, 0, 1]})
+    refuse(empty, "row 3, column '1': the value is missing", schema)
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -355,13 +371,20 @@ def test_a_source_that_is_not_there_is_explained(text: str, message: str) -> Non
 def test_a_format_that_cannot_be_told_is_explained(tmp_path: Path) -> None:
     (tmp_path / "t.txt").write_text(GOOD)
     refuse(str(tmp_path / "t.txt"), "the format cannot be told from the name; write FORMAT:")
+    refuse(str(tmp_path / "t.txt"), "text with a header is csv, rows of item ids are fimi")
 
 
 def test_a_schema_of_the_wrong_kind_is_explained() -> None:
     refuse(np.eye(3), "array: its rows are numbered items, but the schema 'people'", SCHEMA)
     refuse(pl.DataFrame({"a": [1]}), "table: there is no column '0'", ItemSchema.numbered(1, "x"))
     refuse(pl.DataFrame({"a": [1]}), "columns: there is no column 'b'", columns="b")
-    refuse("adult", "columns: there is no column 'agee'; did you mean 'age'?", columns="agee")
+    refuse("adult", "--columns: there is no column 'agee'; did you mean 'age'?", columns="agee")
+    refuse(
+        pl.DataFrame({"a": [1], "b": [1]}),
+        "table: it has none of the columns that the schema 'people' describes, such as 'age'; its "
+        "own are 'a', 'b': is the schema that of another table?",
+        SCHEMA,
+    )
     with pytest.raises(BadInputError, match=re.escape("schema of type int; a schema is expected")):
         load("adult", 3)  # type: ignore[arg-type]
 

@@ -41,6 +41,20 @@ def test_a_file_in_another_dialect_is_read(tmp_path: Path, encoding: str, pack) 
     }
 
 
+@pytest.mark.parametrize(
+    ("header", "said", "other"),
+    [("a;b", "tab", "semicolons"), ("a\tb", ";", "tabs"), ("a", ";", "")],
+)
+def test_a_header_that_another_separator_cuts_is_pointed_out(
+    tmp_path: Path, caplog, header: str, said: str, other: str
+) -> None:
+    (tmp_path / "t.csv").write_text(f"{header}\n1\n")
+    assert read(tmp_path / "t.csv", f"delimiter={said}").columns == [header]
+    told = "its first line is one column by the delimiter that --csv says, but has"
+    assert (told in caplog.text) == bool(other)
+    assert other in caplog.text
+
+
 @given(
     st.builds(
         Dialect,

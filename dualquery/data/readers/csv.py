@@ -124,8 +124,11 @@ class CsvSource:
                 f"{self.label}: the first line is {separator.join(names)!r}, a note for Excel and "
                 "no header; delete this line"
             )
-        if self._encoded.delimiter is None and len(names) == 1:
-            separator, names = self._separated()
+        if len(names) == 1:
+            if self._encoded.delimiter is None:
+                separator, names = self._separated()
+            else:
+                self._warn_of_other_separators(names[0])
         if not names:
             raise BadInputError(f"{self.label}: the first line is empty; a header is expected")
         if any(name.count("\n") > _MOST_LINES for name in names):
@@ -163,6 +166,17 @@ class CsvSource:
                 SEPARATORS[separator],
             )
         return separator, split[separator]
+
+    def _warn_of_other_separators(self, header: str) -> None:
+        """Warn if the header is one name by what was said, and several by another separator."""
+        others = [SEPARATORS[each] for each in SEPARATORS if each in header]
+        if others:
+            _log.warning(
+                "%s: its first line is one column by the delimiter that --csv says, but has %s; "
+                "leave delimiter= out if these separate columns",
+                self.label,
+                " and ".join(others),
+            )
 
     def _split_header(self, separator: str) -> list[str]:
         """Return the cells of the first line."""

@@ -222,7 +222,7 @@ def _parsed(text: str) -> Source:
             raise BadInputError(f"{text}: not a format that is read; {advice}")
     raise BadInputError(
         f"{text}: the format cannot be told from the name; write FORMAT:{text} with one of "
-        f"{', '.join(FORMATS)}"
+        f"{', '.join(FORMATS)}; text with a header is csv, rows of item ids are fimi"
     )
 
 

@@ -27,7 +27,9 @@ MAX_ITEMS = 2**24
 _RANGE = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?")
 
 
-def select_columns(choice: ColumnChoice, names: Sequence[str]) -> list[int]:
+def select_columns(
+    choice: ColumnChoice, names: Sequence[str], option: str = "--columns"
+) -> list[int]:
     """Return the positions of the selected columns, increasing, each once.
 
     Parameters
@@ -38,6 +40,8 @@ def select_columns(choice: ColumnChoice, names: Sequence[str]) -> list[int]:
         name wins over all else of the same spelling.
     names
         Names of all columns.
+    option
+        What messages call the choice.
 
     Raises
     ------
@@ -51,13 +55,13 @@ def select_columns(choice: ColumnChoice, names: Sequence[str]) -> list[int]:
     excluding = [token.startswith("!") and token not in positions for token in tokens]
     for token, excludes in zip(tokens, excluding, strict=True):
         if excludes:
-            left_out.update(_named(token[1:].strip(), positions))
+            left_out.update(_named(token[1:].strip(), positions, option))
         else:
-            kept.update(_named(token, positions))
+            kept.update(_named(token, positions, option))
     if all(excluding):
         kept.update(range(len(names)))
     if not kept - left_out:
-        raise BadInputError("columns: every selected column is also left out; keep at least one")
+        raise BadInputError(f"{option}: every selected column is also left out; keep at least one")
     return sorted(kept - left_out)
 
 
@@ -77,18 +81,18 @@ def exclude_columns(chosen: Sequence[str], names: Sequence[str]) -> str:
     )
 
 
-def _named(token: str, positions: Mapping[str, int]) -> range:
+def _named(token: str, positions: Mapping[str, int], option: str) -> range:
     """Return the positions of the columns that a name, a position or a range means."""
     if token in positions:
         return range(positions[token], positions[token] + 1)
     bounds = _range(token)
     if bounds is None:
         raise BadInputError(
-            f"columns: there is no column {token!r}; {suggest(token, list(positions))}"
+            f"{option}: there is no column {token!r}; {suggest(token, list(positions))}"
         )
     if bounds[1] >= len(positions):
         raise BadInputError(
-            f"columns: {token!r} reaches beyond the last position, {len(positions) - 1}"
+            f"{option}: {token!r} reaches beyond the last position, {len(positions) - 1}"
         )
     return range(bounds[0], bounds[1] + 1)
 

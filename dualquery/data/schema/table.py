@@ -183,7 +183,7 @@ class TableSchema:
 
     def select(self, choice: ColumnChoice) -> NDArray[np.int64]:
         """Return the numbers of the selected columns: int64, increasing."""
-        return np.array(select_columns(choice, self.column_names), np.int64)
+        return np.array(select_columns(choice, self.column_names, "--query-columns"), np.int64)
 
     def restrict(self, choice: ColumnChoice) -> TableSchema:
         """Return the schema of the selected columns only. For its rules, it knows the others."""
