@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.schema.columns import Numeric
-from dualquery.data.schema.within import SLOPED, cut
+from dualquery.data.schema.within import SLOPED, Sample, cut
 
 Float64 = NDArray[np.float64]
 
@@ -53,7 +53,7 @@ def with_slopes(column: Numeric, shares: Float64) -> Numeric:
         parts = 2.0 * levels / (steady + np.sqrt(steady**2 + 2.0 * slope * levels))
         numbers = lows[bucket] + parts * (tops[bucket] - lows[bucket])
         numbers = cut(numbers, column.bounds[bucket], column.integer, column.decimals)
-        within[bucket] = tuple(numbers.tolist())
+        within[bucket] = Sample(numbers.tolist())
     return replace(column, within=tuple(within))
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.schema.columns import Numeric
-from dualquery.data.schema.within import quantile_between, shortened
+from dualquery.data.schema.within import Sample, quantile_between, shortened
 
 Float64 = NDArray[np.float64]
 
@@ -93,7 +93,7 @@ class Tilt:
             tilt = _MOST
         else:
             tilt = float(brentq(excess, -_MOST, _MOST))
-        drawn = []
+        drawn: list[tuple[float, ...]] = []
         lines = zip(column.rules, column.bounds, self.numbers, self._weights(tilt), strict=True)
         for rule, ends, own, parts in lines:
             reached = parts.cumsum()
@@ -103,9 +103,14 @@ class Tilt:
                     found = np.rint(found)
                 else:
                     found = shortened(found, ends, column.decimals)
-            else:
-                found = own[np.searchsorted(reached, self.levels).clip(max=_NUMBERS - 1)]
-            drawn.append(tuple(found.tolist()))
+                drawn.append(Sample(found.tolist()))
+                continue
+            found = own[np.searchsorted(reached, self.levels).clip(max=_NUMBERS - 1)]
+            if isinstance(rule, Sample):
+                drawn.append(Sample(found.tolist()))
+                continue
+            # An order may need a listed number that is drawn less than once in a thousand times.
+            drawn.append((*found.tolist(), *np.setdiff1d(own, found).tolist()))
         return replace(column, within=tuple(drawn))
 
     @property

@@ -147,6 +147,10 @@ def named(fields: dict[str, object], *texts: object) -> dict[str, object]:
     return {"columns": [{"name": "c", **fields, "missing_values": list(texts)}]}
 
 
+def everywhere(fields: dict[str, object], *texts: object) -> dict[str, object]:
+    return {"columns": [{"name": "c", **fields}], "missing_values": list(texts)}
+
+
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
@@ -165,7 +169,19 @@ def named(fields: dict[str, object], *texts: object) -> dict[str, object]:
         (column(integer=True, missing_values=["9.0"]), "all that 9 holds stands for missing"),
         (column(within=["uniform", 9.5, "uniform"], missing_values=[9.5]), "9.5 stands for a miss"),
         (column(missing_value=[9]), "unknown key 'missing_value'; did you mean 'missing_values'"),
+        (
+            column(within=["uniform", [9.5, 9.5], "uniform"], missing_values=[9.5]),
+            "the only number",
+        ),
+        (
+            column(within=["uniform", [9.5, 9], "uniform"], missing_values=[9, 9.5]),
+            "lists for 9-10",
+        ),
         ({"missing_values": "9", "columns": []}, "schema: missing_values is '9'; a list of texts"),
+        (everywhere({**CODES, "outside": "other"}, "(other)"), "'(other)' is declared as a value"),
+        (everywhere(SEEN, "2023-01-02"), "'2023-01-02' is declared as a value and also stands"),
+        (everywhere({**SEEN, "format": "%d.%m.%y"}, "02.01.23"), "all that 2023-01-02 holds"),
+        (everywhere({"kind": "numeric", "edges": [0, 1, 9], "integer": True}, 0), "all that 0 hol"),
     ],
 )
 def test_missing_values_that_make_no_sense_are_explained(fields, message: str) -> None:
@@ -201,8 +217,10 @@ def test_a_time_of_a_day_leaves_the_day() -> None:
 
 def test_buckets_of_few_values_have_one_that_is_not_missing() -> None:
     columns: tuple[Column, ...] = (
-        Numeric("n", (0, 2, 9), True, missing_values=("1",), within=((1, 1), "uniform")),
-        Numeric("x", (0.0, 1.0, 2.0), missing_values=("0.5",), within=((0.5,), "uniform")),
+        Numeric("n", (0, 2, 9), True, missing_values=("1",), within=((1, 0, 1), "uniform")),
+        Numeric(
+            "x", (0.0, 1.0, 2.0), missing_values=("0.5",), within=((0.5, 0.25, 0.5), "uniform")
+        ),
         Dates("d", "month", "2023-01-30", "2023-02-28", missing_values=("2023-01-30",)),
     )
     schema = TableSchema(columns, declared=True)
@@ -381,13 +399,33 @@ def test_an_order_that_only_a_missing_value_keeps_is_forbidden() -> None:
     assert (rules_of(schema).broken(records) < 0).tolist() == [True, False, True]
 
 
-def test_a_list_of_which_all_is_missing_keeps_its_order() -> None:
+def test_a_gap_in_a_chain_of_orders_is_refused_where_a_record_would_need_its_number() -> None:
+    first = Numeric("a", (0, 5, 9), integer=True)
+    middle = Numeric("b", (0, 3, 9), integer=True, missing_values=("4", "5"))
+    rules = ("a <= b", "b <= c")
+    last = Numeric("c", (0, 2, 6, 9), integer=True)
+    with pytest.raises(BadInputError, match=r"the last number or day of 2-6 of column 'c', which"):
+        TableSchema((first, middle, last), declared=True, rules=rules)
+    last = Numeric("c", (0, 4, 7, 9), integer=True)
+    schema = TableSchema((first, middle, last), declared=True, rules=rules)
+    records = np.tile(np.array([0, 1, 0, 1, 0, 1, 0], np.uint8), (2_000, 1))
+    rows = schema.decode(records)
+    assert set(rows["b"]) == {6}
+    assert set(rows["a"]) == {5, 6}
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_what_is_missing_at_the_start_of_a_bucket_is_no_part_of_an_order(whole: bool) -> None:
     columns = (
-        Numeric("a", (0, 3, 9), integer=True),
-        Numeric(
-            "b", (0, 3, 9), integer=True, within=("uniform", (3, 5)), missing_values=("3", "5")
-        ),
+        Numeric("a", (0, 2, 5), integer=whole),
+        Numeric("b", (0, 2, 5), missing_values=("2",)),
+        Numeric("c", (0, 1, 4), integer=True, within=("uniform", (2, 3))),
     )
-    schema = TableSchema(columns, declared=True, rules=("a <= b",))
-    rows = schema.decode(np.tile(np.array([0, 1, 0, 1], np.uint8), (2_000, 1)))
-    assert (rows["a"] <= rows["b"]).all()
+    schema = TableSchema(columns, declared=True, rules=("a <= b", "b <= c"))
+    records = np.tile(np.array([1, 0, 0, 1, 0, 1], np.uint8), (2_000, 1))
+    rows = schema.decode(records)
+    assert (rows["b"] > 2).all()
+    assert set(rows["c"]) == {3}
+    only_two = Numeric("c", (0, 1, 4), integer=True, within=("uniform", 2))
+    schema = TableSchema((*columns[:2], only_two), declared=True, rules=("a <= b", "b <= c"))
+    assert rules_of(schema).broken(records[:1]) >= 0

@@ -33,6 +33,7 @@ from dualquery.data.schema.within import (
     Within,
     another,
     drawn,
+    kept,
     mean_of,
     rules_of,
     shortened,
@@ -369,6 +370,8 @@ class Numeric:
         counts = np.bincount(buckets, minlength=self.buckets)
         for bucket, places in enumerate(np.split(order, np.cumsum(counts)[:-1])):
             rule, ends = self.rules[bucket], self.bounds[bucket]
+            if isinstance(rule, tuple):
+                rule = kept(rule, avoided)
             draw = partial(drawn, rule, ends, self.integer, decimals=self.decimals)
             values[places] = draw(len(places), generator)
             for _ in range(REDRAWS if len(avoided) else 0):

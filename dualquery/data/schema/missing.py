@@ -13,6 +13,7 @@ from dualquery.data.schema.checks import OTHER_LABEL
 from dualquery.data.schema.columns import Categorical, Column, Numeric
 from dualquery.data.schema.dates import CYCLES, Dates
 from dualquery.data.schema.numbers import numbers_among
+from dualquery.data.schema.within import Sample, listed
 from dualquery.runtime.errors import BadInputError
 
 
@@ -46,7 +47,9 @@ def avoided_by(column: Column, texts: Sequence[str]) -> list[float]:
     return column.days_among(texts) if isinstance(column, Dates) else numbers_among(texts)
 
 
-def check_missing_values(where: str, column: Column, everywhere: Sequence[str]) -> None:
+def check_missing_values(
+    where: str, column: Column, everywhere: Sequence[str], avoided: Sequence[float]
+) -> None:
     """Refuse missing values that a column lists twice or has as values.
 
     Parameters
@@ -57,6 +60,8 @@ def check_missing_values(where: str, column: Column, everywhere: Sequence[str]) 
         It may have missing values of its own.
     everywhere
         Those of all columns.
+    avoided
+        What `avoided_by` makes of all of them.
 
     Raises
     ------
@@ -74,28 +79,32 @@ def check_missing_values(where: str, column: Column, everywhere: Sequence[str]) 
         if text in seen:
             raise BadInputError(f"{where}: missing_values lists {text!r} twice; list it once")
         seen.add(text)
-    values = {*getattr(column, "codes", ())} & (of_all | seen)
+    values = {*getattr(column, "codes", ())}
     if isinstance(column, Categorical) and column.other_bit is not None:
-        values |= {OTHER_LABEL} & {*own}
+        values.add(OTHER_LABEL)
     if isinstance(column, Dates):
-        values |= {*column.labels[: column.buckets]} & {*own}
-    for text in sorted(values):
+        values |= {*column.labels[: column.buckets]}
+    for text in sorted(values & (of_all | seen)):
         raise BadInputError(
             f"{where}: {text!r} is declared as a value and also stands for a missing value; drop "
             "one of the two"
         )
-    if own and isinstance(column, Numeric | Dates):
-        _check_buckets(where, column, avoided_by(column, (*everywhere, *own)))
+    if avoided and isinstance(column, Numeric | Dates):
+        _check_buckets(where, column, avoided)
 
 
 def _check_buckets(where: str, column: Numeric | Dates, avoided: Sequence[float]) -> None:
     """Refuse a bucket of which all values stand for missing ones."""
     if isinstance(column, Numeric):
         for rule, label in zip(column.rules, column.labels, strict=False):
-            if isinstance(rule, float) and rule in avoided:
+            values = None if isinstance(rule, Sample) else listed(rule)
+            if values and {*values} <= {*avoided}:
                 raise BadInputError(
-                    f"{where}: {rule:g} stands for a missing value, but within has it as the only "
-                    f"number in {label}; drop one of the two"
+                    f"{where}: {values[0]:g} stands for a missing value, but within has it as the "
+                    f"only number in {label}; drop one of the two"
+                    if len({*values}) == 1
+                    else f"{where}: all numbers that within lists for {label} stand for missing "
+                    "values; list another, or take them out of missing_values"
                 )
         if not column.integer:
             return

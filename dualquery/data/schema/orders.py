@@ -8,7 +8,10 @@ so the orders are closed under chains. If every pair of the closure has values t
 then giving each column, in the order of the chains, the least of its values that is at least those
 before it keeps all orders: for a column with neighbours on both sides whose values are an interval
 that is the largest of the least values before it, which by the pairs is not beyond its own greatest
-value. `Orders.of` refuses chains through other columns.
+value. `Orders.of` refuses chains through other columns. Numbers that stand for a missing value may
+leave a gap: each column's greatest value, but no more than the greatest ones of those behind it, is
+then no such number, if none of these lies in a gap of a column before it; nor does `Orders.of` take
+others.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ from numpy.typing import NDArray
 from dualquery.data.schema.columns import Binary, Categorical, Column, Numeric
 from dualquery.data.schema.dates import CYCLES, Dates
 from dualquery.data.schema.rules import Rule, unquoted
-from dualquery.data.schema.within import another, shortened
+from dualquery.data.schema.within import Sample, another, kept, listed, shortened
 from dualquery.runtime.errors import BadInputError
 
 Float64: TypeAlias = NDArray[np.float64]
@@ -57,7 +60,8 @@ class Numbers:
     low: Float64
     high: Float64
     interval: bool
-    """Whether all numbers between (whole ones, if ``whole``) are possible, for each value."""
+    """Whether all numbers between (whole ones, if ``whole``) are possible, for each value; but for
+    those that stand for a missing value."""
     whole: bool
 
 
@@ -201,10 +205,7 @@ class Orders:
             for order in self.given:
                 if order.less == place:
                     top = np.fmin(top, self._stepped(place, most[order.more], order.strict, -1))
-            if known.whole:
-                lowest = known.low[codes[place, rows]]
-                top = _inward(np.floor(top), lowest, self.avoided[place], -1)
-            most[place] = top
+            most[place] = np.floor(top) if known.whole else top
         for place in self._sorted:
             known = self.numbers[place]
             bottom = known.low[codes[place, rows]]
@@ -213,11 +214,9 @@ class Orders:
                     before = values[order.less][rows]
                     bottom = np.fmax(bottom, self._stepped(place, before, order.strict, 1))
             for row, low, high in zip(rows.tolist(), bottom, most[place], strict=True):
-                if not math.isnan(values[place][row]):
-                    value = int(codes[place, row])
-                    # A chain may leave only what stands for a missing value: the order is kept.
-                    high = max(low, high)
-                    found = self._between(place, value, low, high, generator)
+                # Of a record that breaks the rules some numbers cannot be put in order.
+                if not math.isnan(values[place][row]) and low <= high:
+                    found = self._between(place, int(codes[place, row]), low, high, generator)
                     if found in self.avoided[place]:
                         # The number before it in the order need not be whole.
                         ends = (math.ceil(low), math.floor(high)) if known.whole else (low, high)
@@ -239,12 +238,12 @@ class Orders:
         if not isinstance(column, Numeric | Dates):
             return low
         rule = column.rules[value] if isinstance(column, Numeric) else "uniform"
+        if isinstance(rule, float):
+            return rule
         if isinstance(rule, tuple):
-            inside = [each for each in rule if low <= each <= high]
-            inside = inside or [each for each in rule if low <= each]  # all listed are avoided
-            return float(generator.choice(_kept(inside, self.avoided[place])))
-        if not isinstance(rule, str):
-            return low
+            inside = [each for each in kept(rule, self.avoided[place]) if low <= each <= high]
+            if inside:
+                return float(generator.choice(inside))
         if self.numbers[place].whole:
             return float(generator.integers(math.ceil(low), math.floor(high) + 1))
         found = np.clip(low + generator.random(1) * (high - low), low, high)
@@ -299,6 +298,22 @@ class Orders:
                 "needs <= (not <), buckets without listed values, and whole numbers only if all "
                 "columns of the chain have them"
             )
+        gaps = [
+            number
+            for number in self.avoided[place]
+            if ((known.low < number) & (number < known.high)).any()
+        ]
+        for order in self.closed:
+            after = self.columns[order.more]
+            ending = np.isin(self.numbers[order.more].high, gaps)
+            if order.less == place and ending.any():
+                bucket = after.labels[int(ending.argmax())]
+                raise BadInputError(
+                    f"schema: column {name!r} stands between others in a chain of orders; its "
+                    f"missing_values have the last number or day of {bucket} of column "
+                    f"{after.name!r}, which some records would need in {name!r}: move an edge of "
+                    "one of the two, or take an order out"
+                )
 
 
 def _beyond(less: Float64, more: Float64, *, strict: bool) -> NDArray[np.bool_]:
@@ -311,51 +326,39 @@ def _same_periods(one: Column, other: Column) -> bool:
     return isinstance(one, Dates) and isinstance(other, Dates) and one.by == other.by
 
 
-def _inward(ends: Float64, others: Float64, avoided: Sequence[float], step: int) -> Float64:
-    """Return whole numbers, those that are avoided moved to the next ones, up to the other ends."""
-    for _ in avoided:
-        ends = np.where(np.isin(ends, avoided) & (ends != others), ends + step, ends)
-    return ends
-
-
-def _without(low: Float64, high: Float64, avoided: Sequence[float]) -> tuple[Float64, Float64]:
-    low = _inward(low, high, avoided, 1)
-    return low, _inward(high, low, avoided, -1)
-
-
-def _kept(values: Sequence[float], avoided: Sequence[float]) -> Sequence[float]:
-    """Return the values that are not avoided; all if all are."""
-    return [value for value in values if value not in avoided] or values
-
-
 def _numbers(column: Column, avoided: Sequence[float]) -> Numbers:
-    if isinstance(column, Dates):
-        return _of_dates(column, avoided)
-    if not isinstance(column, Numeric):
-        return _of_texts(column)
-    ends = []
-    for rule, bounds in zip(column.rules, column.bounds, strict=True):
-        if isinstance(rule, str):
-            low, high = np.array(bounds)
-            ends.append(_without(low, high, avoided) if column.integer else (low, high))
-        else:
-            listed = _kept(rule if isinstance(rule, tuple) else (rule,), avoided)
-            ends.append((np.array(min(listed)), np.array(max(listed))))
-    ends += [(np.array(math.nan),) * 2] * (column.bits - column.buckets)
-    low, high = np.array(ends).T
-    interval = all(isinstance(rule, str) for rule in column.rules)
-    return Numbers(low, high, interval, column.integer)
-
-
-def _of_dates(column: Dates, avoided: Sequence[float]) -> Numbers:
-    if column.by in CYCLES:
+    if isinstance(column, Dates) and column.by in CYCLES:
         raise BadInputError(
             f"schema: column {column.name!r} stands in an order, but its buckets by {column.by} "
             "come again and again; name columns by year, quarter, month or day"
         )
+    if not isinstance(column, Numeric | Dates):
+        return _of_texts(column)
+    whole = isinstance(column, Dates) or column.integer
+    rules = column.rules if isinstance(column, Numeric) else ()
+    low, high = _intervals(column, avoided, whole=whole)
+    lists = [None if isinstance(rule, Sample) else listed(rule) for rule in rules]
+    for bucket, values in enumerate(lists):
+        if values is not None:
+            low[bucket], high[bucket] = min(kept(values, avoided)), max(kept(values, avoided))
+    return Numbers(low, high, interval=not any(lists), whole=whole)
+
+
+def _intervals(
+    column: Numeric | Dates, avoided: Sequence[float], *, whole: bool
+) -> tuple[Float64, Float64]:
+    """Return the ends of buckets, NaN for the missing category.
+
+    One that is avoided gives way to the next number inside.
+    """
+    bounds = np.array(column.bounds, np.float64)
+    low, high = bounds if isinstance(column, Dates) else bounds.T
+    for _ in avoided:
+        after, before = np.nextafter(low, high), np.nextafter(high, low)
+        low = np.where(np.isin(low, avoided), low + 1 if whole else after, low)
+        high = np.where(np.isin(high, avoided), high - 1 if whole else before, high)
     none = [math.nan] * (column.bits - column.buckets)
-    low, high = (np.array([*ends.tolist(), *none]) for ends in column.bounds)
-    return Numbers(*_without(low, high, avoided), interval=True, whole=True)
+    return np.array([*low, *none]), np.array([*high, *none])
 
 
 def _of_texts(column: Binary | Categorical) -> Numbers:
@@ -371,5 +374,5 @@ def _of_texts(column: Binary | Categorical) -> Numbers:
             f"schema: column {column.name!r} stands in an order, but holds texts, such as "
             f"{texts[0]!r}; an order needs numbers or dates"
         ) from None
-    numbers = np.array(found + [math.nan] * (max(column.bits, 2) - len(found)))
-    return Numbers(numbers, numbers, interval=False, whole=bool((numbers % 1 == 0).all()))
+    numbers = np.array([*found, *[math.nan] * (max(column.bits, 2) - len(found))])
+    return Numbers(numbers, numbers, interval=False, whole=all(each.is_integer() for each in found))

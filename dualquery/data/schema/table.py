@@ -90,7 +90,7 @@ class TableSchema:
         if not self.columns:
             raise BadInputError(f"schema {self.name!r}: it has no columns, so records have no bits")
         seen: set[str] = set()
-        for column in self.columns:
+        for column, avoided in zip(self.columns, self._avoided, strict=True):
             where = f"schema {self.name!r}, column {column.name!r}"
             if column.name in seen:
                 raise BadInputError(
@@ -102,7 +102,7 @@ class TableSchema:
                     f"{where}: missing is a category, but drop_incomplete leaves such rows out; "
                     "choose one of the two"
                 )
-            check_missing_values(where, column, self.missing_values)
+            check_missing_values(where, column, self.missing_values, avoided)
             if self.max_ones_per_row is not None and not isinstance(column, Binary):
                 raise BadInputError(
                     f"{where}: a row always has one of its {column.bits} values, so rows cannot be "
@@ -120,8 +120,12 @@ class TableSchema:
     @cached_property
     def orders(self) -> Orders:
         """The orders of two columns among the rules."""
-        avoided = [avoided_by(column, self.missing_in(column)) for column in self.columns]
-        return Orders.of(self.columns, self.rules, avoided)
+        return Orders.of(self.columns, self.rules, self._avoided)
+
+    @cached_property
+    def _avoided(self) -> tuple[list[float], ...]:
+        """For each column, the numbers and days that stand for a missing value."""
+        return tuple(avoided_by(column, self.missing_in(column)) for column in self.columns)
 
     @cached_property
     def grids(self) -> tuple[Grid, ...]:
@@ -218,10 +222,7 @@ class TableSchema:
         check_shape(records, self.domain.bits)
         codes = self._codes(records)
         drawing = np.random.default_rng(0) if generator is None else generator
-        decoded = [
-            self._decode(column, of_column, drawing)
-            for column, of_column in zip(self.columns, codes, strict=True)
-        ]
+        decoded = [self._decode(place, of_column, drawing) for place, of_column in enumerate(codes)]
         for place, numbers in self._in_order(codes, decoded, drawing).items():
             decoded[place] = numbers
         return pl.DataFrame(
@@ -251,7 +252,7 @@ class TableSchema:
         def draw(place: int, rows: NDArray[np.int64]) -> NDArray[np.float64]:
             if place not in drawn:
                 return np.asarray(values[place][rows])
-            return _numbers_of(self._decode(drawn[place], codes[place, rows], generator))
+            return _numbers_of(self._decode(place, codes[place, rows], generator))
 
         self.orders.keep(codes, values, draw, generator)
         return {
@@ -262,12 +263,12 @@ class TableSchema:
         }
 
     def _decode(
-        self, column: Column, codes: NDArray[np.int32], generator: np.random.Generator
+        self, place: int, codes: NDArray[np.int32], generator: np.random.Generator
     ) -> pl.Series:
         """Return values of a column's local bits; none that stands for a missing value."""
         import polars as pl
 
-        avoided = avoided_by(column, self.missing_in(column))
+        column, avoided = self.columns[place], self._avoided[place]
         if isinstance(column, Binary):
             named = _named(column.name, [column.zero, column.one], avoided)
             if (column.zero, column.one) == ("0", "1") and named.dtype == pl.Int64:

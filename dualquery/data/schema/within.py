@@ -23,6 +23,13 @@ Rule: TypeAlias = str | float | tuple[float, ...]
 
 Within: TypeAlias = Rule | tuple[Rule, ...]
 
+
+class Sample(tuple[float, ...]):
+    """Numbers that tell how a bucket's values lie, as a list does; others are possible, too."""
+
+    __slots__ = ()
+
+
 SLOPED = "sloped"
 
 SPREADS = ("uniform", SLOPED, "log-uniform")
@@ -36,7 +43,9 @@ Bounds: TypeAlias = Sequence[tuple[float, float]]
 
 def without_lists(within: Any) -> Any:
     """Return what a schema file says with tuples for its lists: a column can be hashed."""
-    return tuple(map(without_lists, within)) if isinstance(within, list | tuple) else within
+    if isinstance(within, Sample) or not isinstance(within, list | tuple):
+        return within
+    return tuple(map(without_lists, within))
 
 
 def rules_of(name: str, within: object, bounds: Bounds, integer: bool) -> tuple[Rule, ...]:
@@ -90,6 +99,8 @@ def _checked(name: str, rule: object, ends: tuple[float, float], integer: bool) 
         if not low <= value <= high or (integer and not float(value).is_integer()):
             kind = "whole number" if integer else "number"
             raise BadInputError(f"{where}: {value!r} is no {kind} in the bucket")
+    if isinstance(rule, Sample):
+        return rule
     return tuple(map(float, values)) if isinstance(rule, list | tuple) else float(values[0])
 
 
@@ -119,6 +130,11 @@ def drawn(
     spread = (1.0 - places) * low + places * top
     values = spread if even else np.exp(spread)
     return cut(values, ends, integer, decimals)
+
+
+def kept(values: tuple[float, ...], avoided: Sequence[float]) -> tuple[float, ...]:
+    """Return those of a bucket's listed numbers that are not avoided; all if all are."""
+    return tuple(value for value in values if value not in avoided) or values
 
 
 def another(ends: tuple[float, float], integer: bool, avoided: Sequence[float]) -> float:
