@@ -62,6 +62,21 @@ def test_stated_means_are_those_of_what_is_drawn(within, integer: bool) -> None:
         assert found == pytest.approx(column.means[bucket], rel=0.002, abs=0.1 if integer else 0)
 
 
+@pytest.mark.parametrize("within", ["uniform", "log-uniform"])
+def test_stated_means_are_those_of_numbers_of_so_many_decimals(within: str) -> None:
+    column = Numeric("x", (1.0, 1.5, 1.6, 3.0), within=within, decimals=1)
+    for bucket in range(3):
+        found = draw(column, bucket).mean()
+        assert found == pytest.approx(column.means[bucket], abs=0.004)
+    assert column.means[1] == 1.5
+
+
+def test_a_bucket_of_one_huge_number_draws_it() -> None:
+    edge = -1.7976931348623157e308
+    column = Numeric("x", (edge, math.nextafter(edge, 0), 0.0))
+    assert set(draw(column, 0)) == {edge}
+
+
 edges = st.lists(
     st.floats(-1e308, 1e308, allow_nan=False), min_size=3, max_size=6, unique=True
 ).map(sorted)

@@ -346,7 +346,7 @@ class Numeric:
     def means(self) -> NDArray[np.float64]:
         """Mean of the values of each bucket, by its rule: float64, shape ``(buckets,)``."""
         pairs = zip(self.rules, self.bounds, strict=True)
-        return np.array([mean_of(rule, ends, self.integer) for rule, ends in pairs])
+        return np.array([mean_of(*each, self.integer, self.decimals) for each in pairs])
 
     def draw(
         self,

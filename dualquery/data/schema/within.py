@@ -174,7 +174,7 @@ def shortened(
     """
     length = ends[1] / 2 - ends[0] / 2
     if not length > 1e-290:  # too short for decimals
-        return values
+        return np.clip(values, *ends) + 0.0
     if decimals is None:
         decimals = 3 - math.floor(math.log10(length))
     found = np.round(values, decimals)
@@ -185,24 +185,31 @@ def shortened(
     return inside + 0.0  # -0.03 is rounded to -0.0
 
 
-def mean_of(rule: Rule, ends: tuple[float, float], integer: bool) -> float:
-    """Return the mean of a bucket's values."""
-    low, high = ends
+def mean_of(
+    rule: Rule, ends: tuple[float, float], integer: bool, decimals: int | None = None
+) -> float:
+    """Return the mean of a bucket's values, as they are `drawn`."""
     if isinstance(rule, float):
         return rule
     if isinstance(rule, tuple):
         return math.fsum(rule) / len(rule)
-    if rule != "log-uniform":
-        return low / 2 + high / 2
-    if low == high:
+    low, top = ends[0], _top(ends, integer, decimals)
+    if low == top:
         return low
-    # Of whole numbers: each is the floor of what is drawn, half below it on average.
-    top = _top(ends, integer)
-    return float((top - low) / (math.log(top) - math.log(low))) - (0.5 if integer else 0.0)
+    middle = low / 2 + top / 2
+    if rule == "log-uniform":
+        middle = (top - low) / (math.log(top) - math.log(low))
+    # What is drawn is cut to a whole number, or one of so many decimals: half a step lower.
+    return max(low, middle - _step(integer, decimals) / 2)
 
 
 def part_between(
-    rule: Rule, ends: tuple[float, float], integer: bool, low: float, high: float
+    rule: Rule,
+    ends: tuple[float, float],
+    integer: bool,
+    low: float,
+    high: float,
+    decimals: int | None = None,
 ) -> tuple[float, float]:
     """Return which part of a bucket's values is in ``low <= x < high``, and the mean of these.
 
@@ -210,7 +217,7 @@ def part_between(
     values are. Where no value is, the mean is the middle.
     """
     last, top = high - 1.0 if integer else high, _top(ends, integer)
-    middle = low / 2 + last / 2
+    middle = mean_of("uniform", (low, last), integer, decimals)
     values = listed(rule)
     if values is not None:
         inside = [value for value in values if low <= value < high or value == high == top]
@@ -219,7 +226,7 @@ def part_between(
     if rule != "log-uniform":
         return (high - low) / (top - ends[0]), middle
     part = math.log(high / low) / math.log(top / ends[0])
-    return part, mean_of(rule, (low, last), integer)
+    return part, mean_of(rule, (low, last), integer, decimals)
 
 
 def quantile_between(rule: Rule, integer: bool, low: float, high: float, level: float) -> float:
@@ -252,8 +259,10 @@ def _top(ends: tuple[float, float], integer: bool, decimals: int | None = None) 
 
     So is a last number of so many decimals as long as those before it.
     """
-    if integer:
-        return ends[1] + 1.0
-    if decimals is not None and round(ends[1], decimals) == ends[1]:
-        return ends[1] + 10.0**-decimals
-    return ends[1]
+    whole = integer or (decimals is not None and round(ends[1], decimals) == ends[1])
+    return ends[1] + _step(integer, decimals) if whole else ends[1]
+
+
+def _step(integer: bool, decimals: int | None) -> float:
+    """Return how far numbers that are drawn lie from the next ones; 0 if that is not said."""
+    return 1.0 if integer else 0.0 if decimals is None else 10.0**-decimals
