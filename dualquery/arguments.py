@@ -14,6 +14,8 @@ from dataclasses import KW_ONLY, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from dualquery.data.table import Table
+from dualquery.data.units import Unit
+from dualquery.data.weights import Weight
 from dualquery.requests import WorkloadRequest
 from dualquery.rows.engines import Engine
 from dualquery.runtime.errors import IN_PYTHON, BadInputError, did_you_mean
@@ -21,8 +23,6 @@ from dualquery.runtime.progress import NO_PROGRESS, Progress
 
 if TYPE_CHECKING:
     from dualquery.checkpoints.checkpoint import Checkpoint
-    from dualquery.data.units import Unit
-    from dualquery.data.weights import Weight
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -71,6 +71,11 @@ class Guarantee:
         How much a row counts, such as ``Weight("w", max=100)`` (see `dualquery.data.weights`):
         shares are then of the total weight, which is private, and ``rows`` states that. None for
         rows that count once.
+
+    Raises
+    ------
+    BadInputError
+        If ``unit`` or ``weight`` is something else, such as a column's name.
     """
 
     neighbours: str = "replace-one"
@@ -79,6 +84,16 @@ class Guarantee:
     accountant: str = "auto"
     unit: Unit | None = None
     weight: Weight | None = None
+
+    def __post_init__(self) -> None:
+        if self.unit is not None and not isinstance(self.unit, Unit):
+            raise BadInputError(
+                f"unit is {self.unit!r}; a dualquery.Unit(column, max_rows) is needed"
+            )
+        if self.weight is not None and not isinstance(self.weight, Weight):
+            raise BadInputError(
+                f"weight is {self.weight!r}; a dualquery.Weight(column, max) is needed"
+            )
 
 
 @dataclass(frozen=True)

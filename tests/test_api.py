@@ -426,6 +426,14 @@ def test_errors_note_the_keywords_for_the_options_that_they_name(keywords, note)
     assert note in found
 
 
+@pytest.mark.parametrize("what", ["unit", "weight"])
+def test_a_unit_or_weight_is_no_column_name(what) -> None:
+    with pytest.raises(
+        BadInputError, match=rf"{what} is 'row'; a dualquery.{what.title()}\(column"
+    ):
+        dualquery.release(people(), schema=SCHEMA, **{what: "row"})
+
+
 @pytest.mark.parametrize("question", [5, None, ["flag"]])
 def test_what_is_no_text_is_no_question(question) -> None:
     made = dualquery.release(people(), schema=SCHEMA, queries=5, way=1, mechanism="independent")

@@ -124,9 +124,9 @@ def show(file: File, as_json: Json = False) -> None:
     table = Table("release", "begun", "mechanism", "epsilon", "delta", "rho", "")
     for each in account.releases.values():
         costs = (each.cost.epsilon, each.cost.delta, each.cost.rho)
-        numbers = (f"{number:.6g}" for number in costs)
+        numbers = (f"{number:.3g}" for number in costs)  # so that the day fits, too
         table.add_row(
-            each.id[:8], each.written[:16], each.mechanism, *numbers, _stage(each.finished)
+            each.id[:8], each.written[:10], each.mechanism, *numbers, _stage(each.finished)
         )
     if account.releases:
         console.print(table)

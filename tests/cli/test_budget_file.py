@@ -48,6 +48,7 @@ def test_releases_charge_a_file_until_nothing_is_left(dualquery: Run, noisy, her
     text = dualquery("budget", "show", "b.budget").out
     assert "spent: epsilon 0.8, delta 2e-08" in text
     assert "gaussian" in text
+    assert text.count(f"│ {stored[0]['created'][:10]} │ gaussian") == 2
 
 
 def test_export_holds_all_entries_and_no_hash_of_the_table(dualquery: Run, noisy, here) -> None:
