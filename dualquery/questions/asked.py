@@ -35,7 +35,7 @@ from dualquery.questions.syntax import (
     literals_of,
     print_question,
 )
-from dualquery.questions.unknown import value_in_need, why_not
+from dualquery.questions.unknown import named_missing, value_in_need, why_not
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -170,6 +170,8 @@ class _Compiler:
             except BadInputError as error:
                 why = why_not(literal, column, schema.missing_in(column))
                 raise BadInputError(why or str(error).removeprefix("query: ")) from None
+            if why := named_missing(literal, column, schema.missing_in(column)):
+                raise BadInputError(why)
         columns = {number: column for number, column, _ in self.allowed.values()}
         self.target = -1
         if question.column:

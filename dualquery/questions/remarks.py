@@ -104,7 +104,8 @@ def on_what_lies_beyond(column: Column, literals: Iterable[Allowed]) -> str:
         for there, side, label in zip((below, above), sides, (first, last), strict=True)
         if there
     ]
-    return f"{kind} of {column.name} {' and those '.join(told)}; they may be any part of it"
+    whole = "these" if below and above else "it"
+    return f"{kind} of {column.name} {' and those '.join(told)}; they may be any part of {whole}"
 
 
 def on_clipped_numbers(column: Column) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dualquery.data.schema.checks import MISSING_LABEL
 from dualquery.data.schema.columns import Binary, Categorical, Column, Numeric
 from dualquery.data.schema.dates import Dates
+from dualquery.data.schema.missing import avoided_by
 from dualquery.data.schema.named_bits import find_bit
 from dualquery.data.schema.numbers import finite_number, in_another_style
 from dualquery.questions.syntax import (
@@ -51,6 +52,30 @@ def why_not(literal: Literals, column: Column, missing_values: Sequence[str]) ->
         why = None if _known(column, value) else _why(column, value, missing_values, ordered)
         if why is not None:
             return f"column {column.name!r}: {why}"
+    return None
+
+
+def named_missing(literal: Literals, column: Column, missing_values: Sequence[str]) -> str | None:
+    """Return that a literal asks for a missing value as for what its bucket holds; else None.
+
+    Parameters
+    ----------
+    literal, column, missing_values
+        As for `why_not`; the column has the literal's values.
+    """
+    match literal:
+        case Comparison(_, "=" | "!=", value):
+            values: tuple[str, ...] = (value,)
+        case Among(_, values):
+            pass
+        case _:
+            return None
+    if not isinstance(column, Numeric | Dates) or not any(missing_values):
+        return None
+    avoided = {*avoided_by(column, missing_values)}
+    for value in values:
+        if value not in column.labels and avoided.intersection(avoided_by(column, (value,))):
+            return f"column {column.name!r}: {_missing(column, value)}"
     return None
 
 

@@ -198,6 +198,11 @@ def test_missing_values_that_make_no_sense_are_explained(fields, message: str) -
         ("born=31.12.9999", "lists '31.12.9999' as a missing value; ask for born=(missing)"),
         ("flag=2", "lists '2' as a missing value, and missing values are no value of this"),
         ("age=-1.5", "-1.5 lies outside of its numbers"),
+        ("kids=99", "column 'kids': the schema lists '99' as a missing value; ask for kids=(mis"),
+        ("kids!=99.0", "the schema lists '99.0' as a missing value"),
+        ("kids in (1, 99)", "the schema lists '99' as a missing value"),
+        ("born=01.01.2023", "the schema lists '01.01.2023' as a missing value"),
+        ("born=2023-01-01", "the schema lists '2023-01-01' as a missing value"),
     ],
 )
 def test_questions_are_told_what_is_missing_in_the_column(text: str, message: str) -> None:
@@ -205,6 +210,16 @@ def test_questions_are_told_what_is_missing_in_the_column(text: str, message: st
     with pytest.raises(BadInputError) as told:
         ask(read_question(text, schema), schema)
     assert message in str(told.value)
+
+
+def test_a_missing_value_with_a_decimal_comma_is_asked_for_in_vain() -> None:
+    column = Numeric("w", (0, 1, 2), missing="category", missing_values=("0,5",))
+    schema = TableSchema((column,), declared=True)
+    for value in ("0.5", "0,5", "0.50"):
+        with pytest.raises(BadInputError, match=f"lists '{value}' as a missing value; ask for w=."):
+            ask(read_question(f"w={value}", schema), schema)
+    for text in ("w=0.6", "w=0-1", "w>=0.5", "w=(missing)"):
+        ask(read_question(text, schema), schema)
 
 
 def test_a_time_of_a_day_leaves_the_day() -> None:

@@ -511,6 +511,16 @@ BEYOND = {
 }
 
 
+def test_dates_beyond_both_ends_of_a_range_are_any_part_of_both_periods() -> None:
+    column = Dates("d", "day", "2024-01-01", "2024-12-31", outside="clip")
+    schema = TableSchema((column,), declared=True)
+    asked = ask(read_question("d between 2024 and 2024", schema), schema)
+    assert asked.remark == (
+        "dates of d before 2024-01-01 are counted in 2024-01-01 and those after 2024-12-31 are "
+        "counted in 2024-12-31; they may be any part of these"
+    )
+
+
 @pytest.mark.parametrize("text", BEYOND)
 @pytest.mark.parametrize("name", ["x", "y"])
 def test_a_clipped_number_may_lie_on_either_side_of_what_a_range_ends_beyond(name, text) -> None:
@@ -518,7 +528,7 @@ def test_a_clipped_number_may_lie_on_either_side_of_what_a_range_ends_beyond(nam
     asked = ask(read_question(text.replace("{}", name), CLIPPED), CLIPPED)
     assert isinstance(asked, Asked)
     assert not asked.numerator.exact
-    assert "they may be any part of it" in asked.remark
+    assert "they may be any part of " in asked.remark
     number, column = CLIPPED.column(name)
     raw = np.arange(-6, 40)
     cells = np.zeros((len(raw), 2), np.int64)
