@@ -29,13 +29,13 @@ from dualquery.releases.making import Terms, make_release
 from dualquery.releases.payment import Payment
 from dualquery.releases.polish import check_polish
 from dualquery.releases.pricing import declarations
-from dualquery.releases.unasked import some
 from dualquery.requests import BudgetRequest, WorkloadRequest
 from dualquery.room.journal import NO_JOURNAL, Journal
 from dualquery.room.randomness import check_seed
 from dualquery.room.row_count import COUNT_SHARE, RowCount
 from dualquery.rules.reading import rules_of, without_absent
 from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.figures import some
 from dualquery.runtime.progress import listener
 from dualquery.runtime.resources import check_memory, thread_count
 from dualquery.runtime.warned import privacy_log

@@ -53,11 +53,12 @@ def sample(
     check_target(out)
     if csv is not None and out.suffix != ".csv":
         raise BadInputError(f"{out}: --csv says how a CSV file is written; this is none")
-    dialect = STANDARD if csv is None else Dialect.parse(csv)
     made = load_release(release)
     kept = made.written_as or made.options.get("csv")  # the latter of older releases
+    told = f" as --csv {csv!r} says"
     if csv is None and out.suffix == ".csv" and isinstance(kept, str):
-        csv, dialect = kept, Dialect.parse(kept)
+        csv, told = kept, f" like the table of the release (--csv {kept!r})"
+    dialect = STANDARD if csv is None else Dialect.parse(csv)
     source = source_of_records(made)
     with terminal.progress() as progress:
         progress.phase("drawing records")
@@ -74,7 +75,7 @@ def sample(
         said = "the model" if source == "model" else f"its {own:,} records, which repeat: no model"
         terminal.console.print(
             f"{records:,} records from {said}; written to [bold]{escape(str(out))}[/bold]"
-            + ("" if csv is None else f" as --csv {escape(repr(csv))} says")
+            + escape("" if csv is None else told)
         )
         if note := unasked_note(made):
             terminal.console.print(note, markup=False)

@@ -17,6 +17,7 @@ from dualquery.data.schema.columns import Binary, Column, Numeric
 from dualquery.data.schema.numbers import finite_number
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.escaping import terminal_line, terminal_text
+from dualquery.runtime.figures import some
 from dualquery.runtime.whole_files import require_new
 
 if TYPE_CHECKING:
@@ -268,17 +269,11 @@ def _on_missing_values(found: TableSchema) -> Iterator[str]:
     """Yield which missing values columns have of their own, and then which all columns have."""
     own = [column for column in found.columns if column.missing_values]
     for column in own:
-        its_own = _some(column.missing_values)
+        its_own = some(column.missing_values, _SHOWN)
         yield f"column {column.name!r}: missing values of its own are {its_own}"
     if own:
-        of_all = ", ".join(filter(None, ("null", _some(found.missing_values))))
+        of_all = ", ".join(filter(None, ("null", some(found.missing_values, _SHOWN))))
         yield f"missing values of all columns are {of_all}"
-
-
-def _some(texts: Sequence[str]) -> str:
-    """Return the first of some texts."""
-    shown = ", ".join(map(repr, texts[:_SHOWN]))
-    return shown if len(texts) <= _SHOWN else f"{shown}, ..."
 
 
 def _explained(columns: Sequence[DraftedColumn]) -> Table:

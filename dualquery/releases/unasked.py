@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dualquery.estimates.measurements import factors_of
 from dualquery.queries.conjunctions import conjunctions_of
+from dualquery.runtime.figures import some
 
 if TYPE_CHECKING:
     from dualquery.releases.folder import Release
-
-_NAMED = 20
-"""Columns that are named at once, at most."""
 
 
 def unasked(release: Release) -> list[str]:
@@ -41,9 +38,3 @@ def unasked_note(release: Release) -> str | None:
     if not names or release.records is None:
         return None
     return f"No query asks about {some(names)}: what the records have there is made up."
-
-
-def some(names: Sequence[str]) -> str:
-    """Return the first of some names, quoted, and how many more there are."""
-    shown = ", ".join(map(repr, names[:_NAMED]))
-    return shown if len(names) <= _NAMED else f"{shown} and {len(names) - _NAMED:,} more"

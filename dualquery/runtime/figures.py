@@ -1,6 +1,8 @@
-"""Shares and errors as a person reads them."""
+"""Shares, errors and lists of texts as a person reads them."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 
 def share(value: float) -> str:
@@ -14,3 +16,9 @@ def share(value: float) -> str:
 def percent(value: float) -> str:
     """Return a share in per cent with one decimal, or with two digits where that would hide it."""
     return f"{value:.1%}" if value == 0 or abs(value) >= 0.001 else f"{100 * value:.2g}%"
+
+
+def some(texts: Sequence[str], most: int = 20) -> str:
+    """Return the first of some texts, quoted, and how many more there are."""
+    shown = ", ".join(map(repr, texts[:most]))
+    return shown if len(texts) <= most else f"{shown} and {len(texts) - most:,} more"

@@ -83,7 +83,9 @@ def test_a_csv_file_of_records_is_written_like_the_table(dualquery, here) -> Non
     made = ("--schema", "s.json", "--mechanism", "independent", "--way", 2, "--out", "r")
     assert dualquery("release", "t.csv", "--csv", words, *made).code == 0
     done = dualquery("sample", "r", "--records", 90, "--out", "rows.csv")
-    assert f"written to rows.csv as --csv '{words}' says" in " ".join(done.out.split())
+    assert f"written to rows.csv like the table of the release (--csv '{words}')" in " ".join(
+        done.out.split()
+    )
     found = (here / "rows.csv").read_text(encoding="latin-1").splitlines()
     assert found[0] == "size;price;town"
     cells = [line.split(";", 2) for line in found[1:]]
@@ -94,6 +96,7 @@ def test_a_csv_file_of_records_is_written_like_the_table(dualquery, here) -> Non
 
     plain = dualquery("sample", "r", "--records", 9, "--out", "p.csv", "--csv", "delimiter=,")
     assert plain.code == 0
+    assert "written to p.csv as --csv 'delimiter=,' says" in " ".join(plain.out.split())
     assert (here / "p.csv").read_text(encoding="utf-8").startswith("size,price,town\n")
     done = dualquery("sample", "r", "--records", 9, "--out", "a.csv", "--csv", "encoding=ascii")
     assert done.code == 2

@@ -24,6 +24,7 @@ from dualquery.data.readers.python_objects import (
 )
 from dualquery.data.readers.source import Source
 from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.figures import some
 from solvers.apart import Apart
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def open_excel(path: FilePath, label: str, sheet: str | None = None) -> Source:
     sheets = json.loads(named)
     if found[:1] == _ABSENT:
         raise BadInputError(
-            f"{label}: there is no sheet {sheet!r}; its sheets are {_listed(sheets)}"
+            f"{label}: there is no sheet {sheet!r}; its sheets are {some(sheets, _MOST_SHOWN)}"
         )
     first, *others = sheets
     if others and sheet is None:
@@ -81,18 +82,13 @@ def open_excel(path: FilePath, label: str, sheet: str | None = None) -> Source:
             "%s: its first sheet, %r, is read; xlsx:FILE?SHEET (quote it) reads another: %s",
             label,
             first,
-            _listed(others),
+            some(others, _MOST_SHOWN),
         )
     cells = pl.read_ipc_stream(io.BytesIO(packed))
     if cells.is_empty():
         which = f"its first sheet, {first!r}," if sheet is None else f"the sheet {sheet!r}"
         raise BadInputError(f"{label}: {which} is empty")
     return frame_source(_headed(cells, label), label)
-
-
-def _listed(sheets: list[str]) -> str:
-    """Return the names of the first few sheets, as messages show them."""
-    return ", ".join(map(repr, sheets[:_MOST_SHOWN])) + ", ..." * (len(sheets) > _MOST_SHOWN)
 
 
 def _headed(cells: pl.DataFrame, label: str) -> pl.DataFrame:
