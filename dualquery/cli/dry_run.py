@@ -16,10 +16,9 @@ if TYPE_CHECKING:
     from dualquery.requests import WorkloadRequest
 
 _TRIED = (
-    " as busy as it is now and with its kernels compiled, by a trial on made-up rows whose columns "
-    "are tied together; half or twice as long is possible"
+    " on this machine as busy as now, by a trial on made-up rows; half or twice that is possible"
 )
-_SHORTER = ", and a third of it if a first look finds that columns alone are worth measuring"
+_SHORTER = ", a third of it if only single columns prove worth measuring"
 """Of `probed`: 0.20 to 0.42 of it on seven generated tables."""
 
 
@@ -91,5 +90,5 @@ def time_text(seconds: float | None, *, looks_first: bool = False) -> str:
     said = _TRIED + _SHORTER * looks_first
     for size, unit in ((3600.0, "hours"), (60.0, "minutes")):
         if seconds >= 2 * size:
-            return f"time: about {float(f'{seconds / size:.2g}'):g} {unit} on this machine{said}"
-    return f"time: about {float(f'{seconds:.2g}'):g} seconds on this machine{said}"
+            return f"time: about {float(f'{seconds / size:.2g}'):g} {unit}{said}"
+    return f"time: about {float(f'{seconds:.2g}'):g} seconds{said}"

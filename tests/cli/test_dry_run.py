@@ -149,6 +149,7 @@ def test_what_it_cannot_know_is_asked_for(table: Path, capsys, asked, message) -
 )  # fmt: skip
 def test_times_have_two_digits(seconds, told) -> None:
     assert f"time: {told}" in time_text(seconds)
+    assert len(time_text(seconds)) < 120
     assert ("a third of it" in time_text(seconds, looks_first=True)) == (seconds is not None)
 
 
