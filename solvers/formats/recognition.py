@@ -1,16 +1,8 @@
 """Structure in 0-1 programs, whoever wrote them: conjunctions and groups.
 
-A column is *defined* if the rows that hold it only tie it to a conjunction of literals, and the
-program's optimum does not change when it is taken to be the truth of that conjunction:
-
-- it implies every literal (``y <= l`` for each, clauses ``-y l``, or one row ``k y <= sum l``), and
-  its weight is not negative; or
-- every literal together implies it (one clause ``y -l1 -l2 ...``), and its weight is not positive;
-- or both, whatever its weight, and then conjunctions may hold it, too.
-
-The same holds with ``1 - y`` in the place of ``y``. A defined column becomes a weighted
-conjunction, and leaves with its rows. The definitions found at once do not depend on each other;
-nested ones are found one after another.
+Defined columns (`solvers.formats.definitions`) become weighted conjunctions, and leave with their
+rows. The definitions found at once do not depend on each other; nested ones are found one after
+another.
 
 Rows that ask for exactly one of some columns become groups, as far as these are disjoint, also
 where clauses say so pair by pair. Those that ask for at most one become groups with an attribute
@@ -22,20 +14,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from itertools import combinations
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from solvers.constraints import Rows
 from solvers.errors import ProblemTooLargeError
+from solvers.formats.definitions import definitions_of
 from solvers.formats.instance import Definitions, Instance
 from solvers.formats.program import Program
 from solvers.groups import Groups
 from solvers.problem import BestResponse
-
-_WIDEST = 100
-"""Most literals of a conjunction that a column is taken to stand for."""
 
 _MOST_PASSES = 30
 """How deep definitions may be nested."""
@@ -61,24 +50,6 @@ def recognise(program: Program) -> Instance:
             break
     work.group_at_most()
     return work.instance()
-
-
-class _Clauses(NamedTuple):
-    """The rows that are clauses of two or more literals, entry by entry."""
-
-    row: NDArray[np.int64]
-    literal: NDArray[np.int64]
-    """Codes ``2 * column + negated``."""
-    width: NDArray[np.int64]
-    """Literals of the row of each entry."""
-
-
-class _Implications(NamedTuple):
-    """Literals that imply literals."""
-
-    source: NDArray[np.int64]
-    target: NDArray[np.int64]
-    row: NDArray[np.int64]
 
 
 class _Work:
@@ -108,122 +79,22 @@ class _Work:
         """Replace columns that are defined, independently of each other; tell if there are any."""
         if len(self.rows) == 0:
             return False
-        clauses, implications = self._clauses()
-        rank, reverse = self._definable(clauses, implications)
-        literals = self._literals(clauses, implications, rank, reverse)
-        chosen = _independent(rank, *literals)
-        columns = np.flatnonzero(chosen)
+        found = definitions_of(self.rows, self.objective, self.terms, self.open & self.kept)
+        columns, negated, table = found.variables, found.negated, found.literals
         if len(columns) == 0:
             return False
-        own = chosen[literals[0]]
-        table = _padded(np.searchsorted(columns, literals[0][own]), literals[1][own], len(columns))
-        self.definitions.append(Definitions(columns, reverse[columns], table))
+        self.definitions.append(found)
         self._substitute(columns, table)
         weight = self.objective[columns]
-        self.constant += float(weight[reverse[columns]].sum())
-        weight = np.where(reverse[columns], -weight, weight)
+        self.constant += float(weight[negated].sum())
+        weight = np.where(negated, -weight, weight)
         self._add_terms(table[weight != 0], weight[weight != 0])
         self.objective[columns] = 0.0
         self.kept[columns] = False
         touched = np.zeros(len(self.rows), np.bool_)
-        touched[self.rows.row_of[chosen[self.rows.attributes]]] = True
+        touched[self.rows.row_of[~self.kept[self.rows.attributes]]] = True
         self.rows = self.rows.select(~touched)
         return True
-
-    def _clauses(self) -> tuple[_Clauses, _Implications]:
-        """Read the rows that are clauses, or that tie one column to several literals at once."""
-        rows = self.rows
-        row, widths = rows.row_of, np.diff(rows.indptr)
-        unit = np.full(len(rows), np.inf)
-        np.minimum.at(unit, row, np.abs(rows.coefficients))
-        unit[widths == 0] = 1.0
-        size = np.abs(rows.coefficients) / unit[row]
-        positive = rows.coefficients > 0
-        # Every row as at-least rows: an at-most row with its signs turned round.
-        found_clauses, found = [], []
-        for lower, upper, sign in ((rows.lower, rows.upper, 1), (-rows.upper, -rows.lower, -1)):
-            plain = positive if sign > 0 else ~positive
-            least = -rows.sums(np.where(plain, 0.0, size))
-            most = rows.sums(np.where(plain, size, 0.0))
-            bound, other = lower / unit, upper / unit
-            one_sided = (other >= most) & np.isfinite(bound) & (widths >= 2)
-            ones = rows.sums(size != 1.0) == 0
-            literal = 2 * rows.attributes.astype(np.int64) + ~plain
-            clause = (one_sided & ones & (bound == least + 1.0))[row]
-            found_clauses.append(
-                (row[clause].astype(np.int64), literal[clause], widths[row][clause])
-            )
-            # k (1 - y) + sum of k literals >= k and alike: y implies each of them.
-            heavy = (size == widths[row] - 1.0) & (widths[row] > 2)
-            alone = (rows.sums(heavy) == 1) & (rows.sums(size != 1.0) == 1)
-            together = one_sided & alone & (bound == least + widths - 1.0)
-            light = together[row] & ~heavy
-            head = np.zeros(len(rows), np.int64)
-            head[row[heavy]] = literal[heavy] ^ 1
-            found.append((head[row[light]], literal[light], row[light].astype(np.int64)))
-        clauses = _Clauses(*map(np.concatenate, zip(*found_clauses, strict=True)))
-        two = clauses.width == 2
-        order = np.argsort(clauses.row[two], kind="stable")
-        pairs, where = clauses.literal[two][order], clauses.row[two][order]
-        one, other_one = pairs[0::2], pairs[1::2]
-        found += [(one ^ 1, other_one, where[0::2]), (other_one ^ 1, one, where[0::2])]
-        return clauses, _Implications(*map(np.concatenate, zip(*found, strict=True)))
-
-    def _definable(
-        self, clauses: _Clauses, implications: _Implications
-    ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Return how well each column can be defined (0: not at all), and if its negation is."""
-        n = self.columns
-        touched = np.bincount(self.rows.attributes, minlength=n)
-        rows_of = np.unique(implications.source * (len(self.rows) + 1) + implications.row)
-        heads = np.bincount(rows_of // (len(self.rows) + 1), minlength=2 * n)
-        implied = np.bincount(implications.source, minlength=2 * n)
-        holding = np.bincount(clauses.literal, minlength=2 * n)
-        widest = np.zeros(2 * n, np.int64)
-        np.maximum.at(widest, clauses.literal, clauses.width)
-        real = self.terms[self.terms >= 0]
-        in_terms = np.bincount(real, minlength=2 * n)
-        # Two-sided: each other literal of the one clause is the negation of an implied one.
-        keys = np.sort(implications.source * 2 * n + implications.target)
-        hopeful = (holding == 1) & (np.repeat(touched, 2) == heads + 1)
-        hopeful &= (widest == implied + 1) & (widest <= _WIDEST)
-        matched = _matched(clauses, hopeful, keys)
-        rank = np.zeros(n, np.int64)
-        reverse = np.zeros(n, np.bool_)
-        for value, negated in ((1, True), (2, False)):
-            literal = 2 * np.arange(n) + negated
-            weight = -self.objective if negated else self.objective
-            free = in_terms[0::2] + in_terms[1::2] == 0
-            implies = (touched == heads[literal]) & (heads[literal] > 0) & (weight >= 0) & free
-            implies &= implied[literal] <= _WIDEST
-            is_implied = (touched == 1) & (holding[literal] == 1) & (weight <= 0) & free
-            is_implied &= widest[literal] <= _WIDEST
-            both = matched[literal] & (in_terms[literal ^ 1] == 0)
-            for kind, found in ((0, is_implied), (2, implies), (4, both)):
-                better = found & self.open & self.kept & (value + kind > rank)
-                rank[better] = value + kind
-                reverse[better] = negated
-        return rank, reverse
-
-    def _literals(
-        self,
-        clauses: _Clauses,
-        implications: _Implications,
-        rank: NDArray[np.int64],
-        reverse: NDArray[np.bool_],
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return pairs of a definable column and a literal of its conjunction."""
-        head = implications.source >> 1
-        own = (rank[head] > 2) & ((implications.source & 1 == 1) == reverse[head])
-        columns, literals = [head[own]], [implications.target[own]]
-        # Those that only a clause defines: its other literals, negated.
-        heads = np.zeros(2 * self.columns, np.bool_)
-        alone = np.flatnonzero((rank > 0) & (rank <= 2))
-        heads[2 * alone + reverse[alone]] = True
-        of, others = _others(clauses, heads)
-        columns.append(of >> 1)
-        literals.append(others ^ 1)
-        return np.concatenate(columns), np.concatenate(literals)
 
     def _substitute(self, columns: NDArray[np.int64], table: NDArray[np.int32]) -> None:
         """Put the literals of two-sided definitions where conjunctions hold their columns."""
@@ -407,62 +278,6 @@ def groups_of(groups: list[list[int]]) -> Groups:
     indptr = np.concatenate(([0], np.cumsum([len(group) for group in groups], dtype=np.int64)))
     members = [member for group in groups for member in group]
     return Groups(indptr.astype(np.int64), np.array(members, np.int32))
-
-
-def _others(
-    clauses: _Clauses, heads: NDArray[np.bool_]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return pairs of a literal and another one of a clause that holds both.
-
-    The first ones are those of ``heads``, bool of shape ``(2 * columns,)``.
-    """
-    order = np.argsort(clauses.row, kind="stable")
-    entries = np.flatnonzero(heads[clauses.literal])
-    starts = np.searchsorted(clauses.row[order], clauses.row[entries])
-    sizes = clauses.width[entries]
-    within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    others = clauses.literal[order[np.repeat(starts, sizes) + within]]
-    of = np.repeat(clauses.literal[entries], sizes)
-    return of[others != of], others[others != of]
-
-
-def _matched(
-    clauses: _Clauses, heads: NDArray[np.bool_], keys: NDArray[np.int64]
-) -> NDArray[np.bool_]:
-    """Return which of some literals imply the negation of every other literal of their clause.
-
-    ``keys`` are the implications, ascending, as ``source * len(heads) + target``.
-    """
-    of, others = _others(clauses, heads)
-    wanted = of * len(heads) + (others ^ 1)
-    at = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
-    missing = keys[at] != wanted if len(keys) else np.ones(len(wanted), np.bool_)
-    return np.asarray(heads & (np.bincount(of, missing, minlength=len(heads)) == 0))
-
-
-def _independent(
-    rank: NDArray[np.int64], columns: NDArray[np.int64], literals: NDArray[np.int64]
-) -> NDArray[np.bool_]:
-    """Return columns that can be defined none of which another one's definition holds."""
-    chosen = rank > 0
-    other = literals >> 1
-    clash = chosen[other]
-    one, two = columns[clash], other[clash]
-    # The better one stays, of equal ones that with two literals or more, then the later one:
-    # writers number what they define last.
-    rank = 2 * rank + (np.bincount(columns, minlength=len(rank)) > 1)
-    first_loses = (rank[one] < rank[two]) | ((rank[one] == rank[two]) & (one < two))
-    chosen[np.where(first_loses, one, two)] = False
-    return chosen
-
-
-def _padded(row: NDArray[np.int64], literals: NDArray[np.int64], count: int) -> NDArray[np.int32]:
-    """Return literals by row as a table padded with -1."""
-    sizes = np.bincount(row, minlength=count)
-    order = np.argsort(row, kind="stable")
-    table = np.full((count, int(sizes.max(initial=1))), -1, np.int32)
-    table[np.arange(table.shape[1]) < sizes[:, None]] = literals[order]
-    return table
 
 
 def _compacted(terms: NDArray[np.int32]) -> NDArray[np.int32]:
