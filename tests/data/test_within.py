@@ -71,6 +71,17 @@ def test_stated_means_are_those_of_numbers_of_so_many_decimals(within: str) -> N
     assert column.means[1] == 1.5
 
 
+def test_an_order_that_leaves_no_number_of_so_many_decimals_gets_a_short_one() -> None:
+    columns = (
+        Numeric("a", (0.0, 1.46, 1.5)),
+        Numeric("b", (0.0, 1.5, 2.0), decimals=1),
+    )
+    schema = TableSchema(columns, declared=True, rules=("a <= b",))
+    rows = schema.decode(np.tile(np.array([0, 1, 1, 0], np.uint8), (500, 1)))
+    assert ((rows["b"] >= 1.46) & (rows["a"] <= rows["b"]) & (rows["b"] < 1.5)).all()
+    assert rows["b"].cast(pl.String).str.len_chars().median() < 10
+
+
 def test_a_bucket_of_one_huge_number_draws_it() -> None:
     edge = -1.7976931348623157e308
     column = Numeric("x", (edge, math.nextafter(edge, 0), 0.0))

@@ -248,7 +248,10 @@ class Orders:
             return float(generator.integers(math.ceil(low), math.floor(high) + 1))
         found = np.clip(low + generator.random(1) * (high - low), low, high)
         decimals = column.decimals if isinstance(column, Numeric) else None
-        return float(shortened(found, (low, high), decimals)[0])
+        short = shortened(found, (low, high), decimals)
+        if decimals is not None and np.round(short, decimals) != short:
+            short = shortened(found, (low, high))  # the order leaves no number of so many
+        return float(short[0])
 
     @cached_property
     def _sorted(self) -> tuple[int, ...]:
