@@ -60,4 +60,6 @@ def report(
             part.write_text(text, encoding="utf-8")
     private = loaded.privacy.private and compared is None
     state = "" if private else "; NOT PRIVATE, for the holder of the table only"
-    terminal.console.print(f"Written to [bold]{out}[/bold] ({len(text) / 1e6:.1f} MB){state}")
+    terminal.console.print(
+        f"Written to [bold]{out}[/bold] ({out.stat().st_size / 1e3:,.0f} kB){state}"
+    )

@@ -287,7 +287,7 @@ def test_a_bad_npz_file_is_explained(tmp_path: Path) -> None:
 def test_a_bad_parquet_file_is_explained(tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
     path.write_bytes(b"age,sex\n")
-    refuse(str(path), "t.parquet: not a parquet file (it starts with b'age,')")
+    refuse(str(path), "t.parquet: not a parquet file (it starts with b'age,'); if it is text")
     pl.DataFrame({"age": [1, 2]}).write_parquet(path)
     path.write_bytes(path.read_bytes()[:-20])
     refuse(str(path), "t.parquet: damaged parquet file")

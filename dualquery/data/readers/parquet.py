@@ -69,7 +69,10 @@ class _ParquetFile:
         with open_bytes(self.path, self.label) as stream:
             magic = stream.read(4)
             if magic != _PARQUET_MAGIC:
-                raise BadInputError(f"{self.label}: not a parquet file (it starts with {magic!r})")
+                raise BadInputError(
+                    f"{self.label}: not a parquet file (it starts with {magic!r}); if it is text "
+                    "with a header, give it as csv:PATH"
+                )
             stream.seek(0)
             zipped = isinstance(getattr(stream, "raw", None), gzip.GzipFile)
             try:

@@ -46,11 +46,13 @@ def find_bit(column: Column, value: str) -> tuple[int, bool]:
         if bit is not None:
             return bit, False
     known = list(column.labels)
+    others = ""
     if isinstance(column, Binary | Categorical):
         added = [label for label in (OTHER_LABEL, MISSING_LABEL) if label in known]
         known = [*column.codes, *added]
+        others = f"; what the schema does not list is {OTHER_LABEL!r}" * (OTHER_LABEL in added)
     raise BadInputError(
-        f"query: column {column.name!r} has no value {value!r}; {suggest(value, known)}"
+        f"query: column {column.name!r} has no value {value!r}; {suggest(value, known)}{others}"
     )
 
 
