@@ -28,6 +28,9 @@ _MOST_POINTS = 10_000
 """Bytes of a TOML document, and points in one of its lines: Python's reader takes the square of the
 parts of a key ``a.b.c``."""
 
+_NEAR = 20
+"""Signs before and behind a fault that its message quotes."""
+
 _MOST_DIGITS = 100
 """Of a whole number; any of them fits a float."""
 
@@ -70,7 +73,13 @@ def parse_json(text: str) -> object:
         raise
     except RecursionError:
         raise BadInputError("nested too deeply") from None
-    except ValueError as fault:  # of JSON, and of whole numbers with thousands of digits
+    except json.JSONDecodeError as fault:
+        near = " ".join(text[max(0, fault.pos - _NEAR) : fault.pos + _NEAR].split())
+        raise BadInputError(
+            f"not valid JSON: {fault}; is a comma or a quotation mark missing, or one too many, "
+            f"near {near!r}?"
+        ) from None
+    except ValueError as fault:  # of whole numbers with thousands of digits
         raise BadInputError(f"not valid JSON: {fault}") from None
     _check(found)
     return found

@@ -250,7 +250,11 @@ def test_a_schema_that_makes_no_sense_is_refused(make: object, message: str) -> 
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"columns": 3}, "schema: columns is 3; a value of type list is expected"),
+        ({"columns": 3}, "schema: columns is 3; a list is expected"),
+        (
+            {"columns": [], "declared": "true"},
+            "schema: declared is 'true'; true or false, without quotation marks, is expected",
+        ),
         ({"missing_values": [None], "columns": []}, "missing_values holds None, which is not"),
         ({}, "schema: columns is missing"),
         ({"kolumns": []}, "schema: unknown key 'kolumns'; did you mean 'columns'?"),
@@ -555,6 +559,7 @@ def test_toml_and_json_say_the_same(tmp_path: Path) -> None:
     ("name", "content", "message"),
     [
         ("s.json", b"{", "not valid JSON"),
+        ("s.json", b'{"declared": yes}', "missing, or one too many, near '{\"declared\": yes}'?"),
         ("s.toml", b"x = ", "not valid TOML"),
         ("s.json", b"\xff\xfe", "not UTF-8 text"),
         ("s.json", b"[]", "a schema is a table of keys, found list"),

@@ -249,7 +249,7 @@ def test_a_schema_with_rules_comes_back_from_json() -> None:
     ("within", "message"),
     [
         ("often", "within is 'often'; it must be uniform or sloped or log-uniform"),
-        (["uniform"], "a rule for each of the 2 buckets"),
+        (["uniform"], "within has 1 rules for 2 buckets; .* a rule for each of the 2 buckets"),
         (5, "a rule for each of the 2 buckets"),
         ("log-uniform", "log-uniform is for buckets above 0"),
         (["uniform", 12], "12 is no whole number in the bucket"),

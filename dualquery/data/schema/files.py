@@ -172,10 +172,17 @@ def schema_from_dict(fields: Mapping[str, object]) -> TableSchema | ItemSchema:
     )
 
 
+_EXPECTED: Mapping[type, str] = {
+    bool: "true or false, without quotation marks,",
+    list: "a list",
+    str: "a text",
+}
+
+
 def _typed(fields: Mapping[str, object], key: str, kind: type[T], default: T | None) -> T:
     """Return a value of a schema file that must have a type; without a default it must be there."""
     found = fields.get(key, default)
     if not isinstance(found, kind):
         what = "is missing" if key not in fields else f"is {found!r}"
-        raise BadInputError(f"schema: {key} {what}; a value of type {kind.__name__} is expected")
+        raise BadInputError(f"schema: {key} {what}; {_EXPECTED[kind]} is expected")
     return found

@@ -72,9 +72,12 @@ def rules_of(name: str, within: object, bounds: Bounds, integer: bool) -> tuple[
         check_choice(name, "within", within, SPREADS)
         return tuple(_checked(name, within, ends, integer) for ends in bounds)
     if not isinstance(within, list | tuple) or len(within) != len(bounds):
+        found = f"is {within!r}"
+        if isinstance(within, list | tuple):
+            found = f"has {len(within)} rules for {len(bounds)} buckets"
         raise BadInputError(
-            f"schema, column {name!r}: within is {within!r}; it is {' or '.join(SPREADS)}, or a "
-            f"list with a rule for each of the {len(bounds)} buckets"
+            f"schema, column {name!r}: within {found}; it is {' or '.join(SPREADS)}, or a list "
+            f"with a rule for each of the {len(bounds)} buckets, which edges cut"
         )
     return tuple(
         _checked(name, rule, ends, integer) for rule, ends in zip(within, bounds, strict=True)
