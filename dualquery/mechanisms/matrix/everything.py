@@ -1,8 +1,8 @@
-"""When a second look at everything tells more than one at what stands out.
+"""A second look at everything that queries are made of, and whether columns are full.
 
 On a table whose columns are full, nearly every product may differ from what the columns' shares say
-of it, and a mixture that is fitted to all of them learns more than the few largest tell. Which of
-the two it is, the noisy shares of the first look say. Post-processing of these.
+of it, and a mixture that is fitted to all of them learns more than the few largest tell. How full
+they are, the noisy shares of the first look say. Post-processing of these.
 """
 
 from __future__ import annotations
@@ -30,17 +30,12 @@ from dualquery.room.features import Features
 
 Float64 = NDArray[np.float64]
 
-_LEFT = 0.1
-"""Mean error that a fit usually leaves, in mean standard deviations of the answers' noise."""
-
-_FULL, _ABOVE = 0.2, 1.4
+_FULL = 0.2
 """Chosen on generated tables of 100 to 300 columns, alike but for how much rows hold or of eight
 types, at epsilon 0.02 to 1. Asked for pairs, with a fullness of .07 and .11 (columns' mean shares
 .02 and .03) what stands out had the smaller largest errors, mostly also the smaller mean ones; with
 .4 and .6 (.15 and .3) everything had, but for the smallest budgets. Real tables are at .02 to .1
-(six of baskets and visits) or at .3 to .6 (plants, mushroom, pumsb_star). Asked for triples, which
-depend on more than their pairs' departures, everything had them from a share of 1 / 1.4 on,
-however empty columns were."""
+(six of baskets and visits) or at .3 to .6 (plants, mushroom, pumsb_star)."""
 
 
 def everything(
@@ -70,30 +65,6 @@ def departures_of(workload: Workload, shares: Float64) -> Float64:
     """
     bits, negated, possible = literals_of(workload)
     return np.where(possible, departures(chances_of_literals(bits, negated, shares)), 0.0)
-
-
-def tells_more(
-    everything: FeatureMeasurement, scale: float, departures: Float64, full: bool
-) -> bool:
-    """Return whether a fit to everything is nearer to the answers than what stands out tells.
-
-    It is where columns are full or queries are longer than pairs, and the error that fits usually
-    leave (`_LEFT`) is not far above that of independent columns (`_ABOVE`).
-
-    Parameters
-    ----------
-    everything
-        What would be measured.
-    scale
-        Factor on its scales, as a share of the rows.
-    departures
-        Of the answers from independence (`departures_of`).
-    full
-        Whether columns are full (`are_full`).
-    """
-    left = _LEFT * scale * everything.mean_deviation
-    longer = everything.strategy.features.bits.shape[1] > 2
-    return (full or longer) and bool(left < _ABOVE * departures.mean())
 
 
 def are_full(features: Features, looked: Features, shares: Float64) -> bool:

@@ -40,7 +40,6 @@ from dualquery.mechanisms.matrix.departures import Departures
 from dualquery.mechanisms.matrix.drawn import Drawn
 from dualquery.mechanisms.matrix.everything import (
     everything,
-    tells_more,
     with_others,
     with_shares,
 )
@@ -62,6 +61,7 @@ from dualquery.mechanisms.matrix.looks import (
     worth_measuring,
 )
 from dualquery.mechanisms.matrix.measurement import FeatureMeasurement
+from dualquery.mechanisms.matrix.second_look import SecondLook, second_look
 from dualquery.mechanisms.matrix.share_intervals import share_intervals
 from dualquery.mechanisms.matrix.staged_error import error_of_all, error_of_wide
 from dualquery.mechanisms.matrix.staged_mixture import mixture_of
@@ -192,18 +192,14 @@ class Staged(Mechanism[TwoStages]):
             expansion = Expansion.of(workload)
             full = everything(workload, expansion, planned.neighbours)
         known = Known(planned, n, workload, expansion, first, *first.posterior())
+        what = second_look(known, full)
         if planned.directly and known.columns_full:
             outcome = of_queries(known, curator, session)
-        elif full is not None and tells_more(
-            full,
-            scale_for(full.sensitivity, planned.ratio) / n,
-            known.departures,
-            known.columns_full,
-        ):
+        elif full is not None and what is SecondLook.EVERYTHING:
             outcome = _of_everything(known, full, curator, session)
         else:
             found = task.frequent is not None
-            outcome = _of_what_stands_out(known, curator, session, found=found)
+            outcome = _of_some(known, what, curator, session, found=found)
         assert outcome.measurements is not None
         looked = Measurements.of_features(planned.looked, seen, planned.scale / n)
         return replace(
@@ -214,17 +210,21 @@ class Staged(Mechanism[TwoStages]):
         )
 
 
-def _of_what_stands_out(
-    known: Known, curator: Curator, session: Session, *, found: bool
+def _of_some(
+    known: Known, what: SecondLook, curator: Curator, session: Session, *, found: bool
 ) -> Outcome:
-    """Measure what may differ from what is known by more than its noise; answer by departures.
+    """Measure all columns, or what may differ from what is known by more than its noise.
 
-    ``found`` says that the first stage chose what is asked.
+    Answers are those of independent columns with the departures that were measured. ``found`` says
+    that the first stage chose what is asked.
     """
     planned, n, features = known.planned, known.n, known.expansion.features
     domain, looked = features.domain, planned.looked
     expected = expected_departures(features, looked, known.shares, known.uncertain)
-    chosen = worth_measuring(expected, known.noise_of_sign)
+    if what is SecondLook.COLUMNS:
+        chosen = singles_of(features)
+    else:
+        chosen = worth_measuring(expected, known.noise_of_sign)
     generator = np.random.default_rng(session.public_seed)
     (apart,) = generator.spawn(1)
     others = features.bits[chosen]
