@@ -14,6 +14,7 @@ from dualquery.data.domain import Domain
 from dualquery.data.schema.items import ItemSchema
 from dualquery.mechanisms.matrix import staged
 from dualquery.mechanisms.matrix.looks import alike
+from dualquery.mechanisms.matrix.second_look import SecondLook
 from dualquery.mechanisms.matrix.staged import Staged
 from dualquery.mechanisms.protocol import Budget, Session, Task
 from dualquery.mechanisms.registry import configure
@@ -62,7 +63,7 @@ def test_whatever_items_the_noise_chooses_both_stages_cost_what_was_planned(
 
     monkeypatch.setattr(staged, "look", watched)
     monkeypatch.setattr(staged, "worth_measuring", lambda expected, _: np.arange(len(expected)))
-    monkeypatch.setattr(staged, "tells_more", lambda *_: False)
+    monkeypatch.setattr(staged, "second_look", lambda *_: SecondLook.STANDING_OUT)
     for items in combinations(range(4), 3):
         # What the first stage may show, so that these are the items: the others seem empty.
         monkeypatch.setattr(
