@@ -36,9 +36,6 @@ noise as well. On generated shares with long tails (Zipf's law, gamma) shares ab
 erred by up to 1.9 times what they were said to; blurred, by 1.1 to 1.5 times. All shares together
 erred by as much as before or up to 1% less."""
 
-_AROUND = ((-1.0, "left"), (1.0, "right"))
-"""What is around a point: ends, in standard deviations of the noise."""
-
 _REACH = 3.0
 """Standard deviations beyond which a bell is taken as nothing."""
 
@@ -128,11 +125,11 @@ def _blurred(others: NDArray[np.float32], grid: Float64, deviation: float) -> ND
     """
     most = others.max(axis=0).astype(np.float64)
     ends = np.append(0.0, np.cumsum(most))
-    low, high = (np.searchsorted(grid, grid + far * deviation, side) for far, side in _AROUND)
-    about = ends[high] - ends[low]
-    doubt = (_FEW / (_FEW + about)).astype(np.float32)
-    blurred: NDArray[np.float32] = (doubt * others) @ _blur(grid, deviation)
-    return others - doubt * others + blurred
+    high = np.searchsorted(grid, grid + deviation, side="right")
+    around = ends[high] - ends[np.searchsorted(grid, grid - deviation)]
+    few: NDArray[np.float32] = others * (_FEW / (_FEW + around)).astype(np.float32)
+    blurred: NDArray[np.float32] = few @ _blur(grid, deviation)
+    return others - few + blurred
 
 
 def _blur(grid: Float64, deviation: float) -> csr_array:
