@@ -5,6 +5,8 @@ Each is empty where there is nothing to say; else it follows what was said befor
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from dualquery.data.hints import (
     are_seconds,
     grouped_thousands,
@@ -15,6 +17,28 @@ from dualquery.data.hints import (
 )
 from dualquery.data.profile import FEW_ROWS, Profile
 from dualquery.data.seen_values import MISSING_VALUES, starts_with_a_day
+
+_FEWEST_FREQUENCIES = 3
+"""So many different ones are hardly those of two columns by chance."""
+
+
+def on_twins(profiles: Mapping[str, Profile]) -> dict[str, str]:
+    """Return remarks on columns that may say the same as an earlier one, as a key and its name do.
+
+    Their values are exactly as frequent: the first as the first, the second as the second.
+    """
+    names: dict[tuple[int, ...], str] = {}
+    remarks = {}
+    for name, profile in profiles.items():
+        frequencies = tuple(sorted(profile.counts["count"]))
+        if len({*frequencies}) >= _FEWEST_FREQUENCIES:
+            twin = names.setdefault(frequencies, name)
+            if twin != name:
+                remarks[name] = (
+                    f"; its values are as frequent as those of {twin!r}: if each goes with one of "
+                    "these, keep one of the two columns, or add a rule"
+                )
+    return remarks
 
 
 def on_counts(profile: Profile) -> str:

@@ -24,6 +24,7 @@ from dualquery.data.draft_remarks import (
     on_several_answers,
     on_thousands,
     on_totals,
+    on_twins,
     on_unread_dates,
 )
 from dualquery.data.edges import fitting_edges
@@ -117,6 +118,10 @@ def careful_draft(source: TableSource, columns: ColumnChoice | None = None) -> D
         profiles = see_columns(source, columns, lambda name: Profile(name, absent=marks[name]))
     drafted = tuple(_completed(_drafted(each), each) for each in profiles.values())
     kept = tuple(each.column for each in drafted if each.column is not None)
+    twins = on_twins({column.name: profiles[column.name] for column in kept})
+    drafted = tuple(
+        replace(each, remark=each.remark + twins.get(each.name, "")) for each in drafted
+    )
     if not kept:
         reasons = "; ".join(f"{each.name!r}: {each.remark}" for each in drafted)
         raise BadInputError(f"{source.label}: no column can be kept ({reasons})")

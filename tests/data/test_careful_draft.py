@@ -291,6 +291,20 @@ def test_minus_one_below_positive_amounts_is_asked_about() -> None:
     assert "may stand for missing" not in found["change"].remark
 
 
+def test_columns_that_may_say_the_same_are_pointed_out() -> None:
+    towns = rng().choice(["Ulm", "Bonn", "Kiel", "Hof"], ROWS, p=[0.4, 0.3, 0.2, 0.1])
+    found = draft(
+        town=towns,
+        key=[{"Ulm": 7, "Bonn": 3, "Kiel": 4, "Hof": 9}[town] for town in towns.tolist()],
+        other=rng().permutation(towns)[::-1] == "Ulm",
+        even=["a", "b", "c"] * (ROWS // 3),
+        even_too=["c", "b", "a"] * (ROWS // 3),
+    )
+    told = {name for name, each in found.items() if "as frequent as those of" in each.remark}
+    assert told == {"key"}
+    assert "those of 'town': if each goes with one of these, keep one" in found["key"].remark
+
+
 def test_what_only_a_person_can_know_is_asked() -> None:
     generator = rng()
     persons = generator.integers(10**6, 10**7, 800)
