@@ -9,12 +9,16 @@ import math
 from enum import Enum
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dualquery.mechanisms.matrix.columns import spread_of_shares
 from dualquery.mechanisms.matrix.dependence import spread_of_fit, spread_of_product_fit
-from dualquery.mechanisms.matrix.looks import in_shares, scale_for
+from dualquery.mechanisms.matrix.looks import in_shares, pairs_of, scale_for, singles_of
 from dualquery.mechanisms.matrix.measurement import FeatureMeasurement
 from dualquery.mechanisms.matrix.stages import Known
+from dualquery.room.features import Features
+
+Float64 = NDArray[np.float64]
 
 _LEFT = 0.1
 """Mean error that a fit usually leaves, in mean standard deviations of the answers' noise."""
@@ -25,23 +29,30 @@ errors from a share of 1 / 1.4 on, however empty columns were; on generated tabl
 columns, alike but for how much rows hold or of eight types, at epsilon 0.02 to 1."""
 
 
+_COLUMNS_A_PAIR = 10
+"""Columns for each pair that is measured with them: shares have 5% more noise for it."""
+
+
+_TOLD = 2.0
+"""Standard deviations of noise that what is common to pairs has to exceed."""
+
+
 class SecondLook(Enum):
     """What may be measured."""
 
     EVERYTHING = "everything"
-    COLUMNS = "columns"
+    COLUMNS = "columns"  # and some pairs
     STANDING_OUT = "what stands out"
 
 
 def second_look(known: Known, full: FeatureMeasurement | None) -> SecondLook:
     """Return what tells more: everything, all columns again, or what stands out.
 
-    Queries longer than pairs depart from independence by more than single products tell:
-    everything is measured where the error that a fit usually leaves (`_LEFT`) is not far above that
-    of independent columns (`_ABOVE`). Pairs of nearly empty columns hardly depart at all: only what
-    stands out is worth its noise. Pairs of full ones depart all alike, so none stands out. What a
-    fit to all of them leaves is compared with what columns alone leave, their noise and the
-    departures, by root mean squares.
+    Products of full columns depart all alike, so none stands out. What a fit to everything leaves
+    is compared with what columns alone leave, their noise and the departures, by root mean squares.
+    Pairs of nearly empty columns hardly depart at all: only what stands out is worth its noise.
+    Longer queries depart by more than their pairs do: everything is measured where the error that a
+    fit usually leaves (`_LEFT`) is not far above that of independent columns (`_ABOVE`).
 
     Parameters
     ----------
@@ -53,18 +64,41 @@ def second_look(known: Known, full: FeatureMeasurement | None) -> SecondLook:
     if full is None:
         return SecondLook.STANDING_OUT
     scale = scale_for(full.sensitivity, known.planned.ratio) / known.n
-    if full.strategy.features.bits.shape[1] > 2:
-        left = _LEFT * scale * full.mean_deviation
-        worth = left < _ABOVE * known.departures.mean()
-        return SecondLook.EVERYTHING if worth else SecondLook.STANDING_OUT
     if not known.columns_full:
-        return SecondLook.STANDING_OUT
+        left = _LEFT * scale * full.mean_deviation
+        longer = full.strategy.features.bits.shape[1] > 2
+        worth = longer and left < _ABOVE * known.departures.mean()
+        return SecondLook.EVERYTHING if worth else SecondLook.STANDING_OUT
     departures = math.sqrt(float(np.mean(known.departures**2)))
     product = spread_of_product_fit(
         full.products, full.scales * scale, known.workload, known.shares_at_bits
     )
     fits = spread_of_fit(product, departures) < math.hypot(_spread_of_columns(known), departures)
     return SecondLook.EVERYTHING if fits else SecondLook.COLUMNS
+
+
+def columns_and_some_pairs(
+    features: Features, expected: Float64, noise_of_one: float
+) -> NDArray[np.int64]:
+    """Return the places of all columns, and of the few pairs that may depart most; increasing.
+
+    The pairs tell what ties all pairs alike, if some rows hold more than others. There are none
+    where their noise hides even what is common to them.
+
+    Parameters
+    ----------
+    features, expected
+        What may be measured, and float64, one each: by how much it may differ from what is known,
+        as a standard deviation.
+    noise_of_one
+        Standard deviation of the noise if one feature is measured; of m of them it is the root of
+        m times as large.
+    """
+    columns, pairs = singles_of(features), pairs_of(features)
+    most = np.argsort(-expected[pairs], kind="stable")[: len(columns) // _COLUMNS_A_PAIR]
+    chosen = np.sort(np.append(columns, pairs[most]))
+    common = math.sqrt(float(np.sum(expected[pairs[most]] ** 2)))
+    return chosen if common > _TOLD * noise_of_one * math.sqrt(len(chosen)) else columns
 
 
 def _spread_of_columns(known: Known) -> float:

@@ -61,7 +61,7 @@ from dualquery.mechanisms.matrix.looks import (
     worth_measuring,
 )
 from dualquery.mechanisms.matrix.measurement import FeatureMeasurement
-from dualquery.mechanisms.matrix.second_look import SecondLook, second_look
+from dualquery.mechanisms.matrix.second_look import SecondLook, columns_and_some_pairs, second_look
 from dualquery.mechanisms.matrix.share_intervals import share_intervals
 from dualquery.mechanisms.matrix.staged_error import error_of_all, error_of_wide
 from dualquery.mechanisms.matrix.staged_mixture import mixture_of
@@ -222,7 +222,7 @@ def _of_some(
     domain, looked = features.domain, planned.looked
     expected = expected_departures(features, looked, known.shares, known.uncertain)
     if what is SecondLook.COLUMNS:
-        chosen = singles_of(features)
+        chosen = columns_and_some_pairs(features, expected, known.noise_of_sign)
     else:
         chosen = worth_measuring(expected, known.noise_of_sign)
     generator = np.random.default_rng(session.public_seed)

@@ -281,9 +281,9 @@ def test_a_share_measured_twice_is_believed_as_both_looks_together_tell() -> Non
 
 @pytest.mark.parametrize(
     ("filled", "epsilon", "columns", "products"),
-    [(0.5, 2.0, 30, 300), (0.5, 0.1, 30, 0), (0.002, 2.0, 17, 0)],
+    [(0.5, 2.0, 30, 300), (0.5, 0.1, 30, 3), (0.5, 0.05, 30, 0), (0.002, 2.0, 17, 0)],
 )
-def test_pairs_of_full_columns_are_measured_whole_or_not_at_all(
+def test_products_of_full_columns_are_all_measured_or_hardly_any(
     filled: float, epsilon: float, columns: int, products: int
 ) -> None:
     """The noisy shares decide, and how much noise everything would have; the schedule is fixed."""
