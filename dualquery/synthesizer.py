@@ -287,6 +287,18 @@ class Synthesizer:
             setattr(self, name, value)
         return self
 
+    def __sklearn_tags__(self) -> Any:
+        """Return what scikit-learn has to know of an estimator, as its own checks ask for it."""
+        from sklearn.utils import InputTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type=None,
+            target_tags=TargetTags(required=False),
+            input_tags=InputTags(sparse=True, categorical=True, string=True, allow_nan=True),
+            no_validation=True,
+            non_deterministic=True,
+        )
+
     def __repr__(self) -> str:
         given = ", ".join(f"{name}={value!r}" for name, value in self._given().items())
         return f"Synthesizer({given})"
