@@ -4,8 +4,9 @@ For tables of many binary columns that are nearly empty. Of thousands of columns
 hundreds of thousands of products, nearly all of them as good as known once the columns' shares
 are: a pair of columns cannot be far from independent where one is nearly empty. So the first stage
 measures every column, and the second, with far less noise, the columns and products that the first
-left uncertain. Tables whose columns turn out to be full are measured whole (`everything`), or by
-the queries themselves where these are fewer than the columns (`asked`).
+left uncertain. Of tables whose columns turn out to be full everything is measured (`everything`),
+or all columns again (`second_look`), or the queries themselves where these are fewer than the
+columns (`asked`).
 
 **Privacy.** Two Gaussian measurements, adaptively composed. The schedule fixes before any row is
 read that there are two, and the ratio of sensitivity to scale of each. What the second measures is
