@@ -31,6 +31,7 @@ from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.protocol import Schema
 from dualquery.data.schema.table import TableSchema
 from dualquery.runtime.errors import BadInputError, suggest
+from dualquery.runtime.figures import some
 
 # Rows are encoded in pieces of about this many cells, so that a wide table needs no more memory.
 _CELLS = 1 << 20
@@ -200,11 +201,10 @@ def present_columns(source: TableSource, schema: TableSchema | ItemSchema) -> li
         if name not in known:
             title = ""
             if not known & set(names) and len(names) > 1 < len(present):
-                shown = ", ".join(map(repr, present[:12])) + (", ..." if len(present) > 12 else "")
                 raise BadInputError(
                     f"{source.label}: it has none of the columns that the schema {schema.name!r} "
-                    f"describes, such as {name!r}; its own are {shown}: is the schema that of "
-                    "another table?"
+                    f"describes, such as {name!r}; its own are {some(present, 12)}: is the schema "
+                    "that of another table?"
                 )
             if len(present) == 1 < len(names):
                 title = (
