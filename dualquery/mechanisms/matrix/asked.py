@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from dualquery.estimates.bounded import bounded_interval
 from dualquery.estimates.intervals import LEVEL, Intervals, gaussian_half_width
 from dualquery.estimates.measurements import CHOSEN, Measurements
-from dualquery.mechanisms.matrix.departures import products_of_others, shrunk
+from dualquery.mechanisms.matrix.departures import products_of_others
 from dualquery.mechanisms.matrix.expansion import chances_of_literals, literals_of
 from dualquery.mechanisms.matrix.looks import (
     Shares,
@@ -25,6 +25,7 @@ from dualquery.mechanisms.matrix.looks import (
     scale_for,
     worth_measuring,
 )
+from dualquery.mechanisms.matrix.scale_mixture import chances_of_scales, shrunk
 from dualquery.mechanisms.matrix.share_intervals import share_intervals
 from dualquery.mechanisms.matrix.staged_mixture import mixture_of
 from dualquery.mechanisms.matrix.stages import Known, measured
@@ -40,11 +41,6 @@ from dualquery.room.sensitivity.bounds import complemented
 from dualquery.room.statistics import SomeQueries
 
 Float64 = NDArray[np.float64]
-
-_SCALES = np.array([0.0, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0])
-"""Standard deviations that departures may have, in units of the expected ones: up to those of
-columns that are nearly the same. Nothing but its own noisy answer tells of a query that is far off,
-so that is believed."""
 
 
 def asks_less(workload: Workload, looked: Features, sensitivity: float, near: Neighbours) -> bool:
@@ -75,9 +71,10 @@ def of_queries(known: Known, curator: Curator, session: Session) -> Outcome:
     scale = scale_for(asked.moves(workload, planned.neighbours).l2, planned.ratio)
     noisy = curator.measure(asked, Gaussian(scale)).astype(np.float64) / n
     apart = noisy - answers[chosen]
-    answers[chosen] += shrunk(
-        apart, departures[chosen], (scale / n) ** 2, _SCALES, certain=off[chosen] ** 2
-    )
+    expected, noise, certain = departures[chosen], (scale / n) ** 2, off[chosen] ** 2
+    # Nothing but its own noisy answer tells of a query that is far off, so that is believed.
+    prior = chances_of_scales(apart, expected, certain + noise)
+    answers[chosen] += shrunk(apart, expected, noise, prior, certain)[0]
 
     generator = np.random.default_rng(session.public_seed)
     mixture = _of_columns(known, generator, session)

@@ -21,38 +21,45 @@ typically larger, most of which are next to nothing, only a part of it.
 A pair's noisy mean also tells where the means of its two columns lie, and that of a product of five
 where five lie. So these and `common` are predicted together from all of them that were measured,
 linearly (Henderson, "Best linear unbiased estimation and prediction under a selection model",
-Biometrics 31, 1975), with each product's own departure as a random effect. Post-processing.
+Biometrics 31, 1975), with each product's own departure as a random effect (`scale_mixture`).
+Post-processing.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.estimates.independence import CORRELATION
+from dualquery.mechanisms.matrix.scale_mixture import (
+    AS_EXPECTED,
+    SCALES,
+    chances_of_scales,
+    likelihood_of,
+    logarithms,
+    shrunk,
+)
 from dualquery.room.features import Features
 from dualquery.rows.repeats import side_by_side
 
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
 Float64 = NDArray[np.float64]
-
-_SCALES = np.array([0.0, 0.125, 0.25, 0.5, 1.0])
-"""Standard deviations that departures may have, in units of the expected ones. Larger ones, 2 to 8,
-let noise through that made the largest errors a tenth larger on BMS-WebView-2."""
-
-_EXPECTED = 8
-"""Departures that the expectation counts for, beside those that were measured."""
-
-_ROUNDS = 500
-"""Of expectation and maximisation. Fewer leave part of the equal chances that they start from, and
-so let in noise where 200,000 departures are measured and none is there."""
 
 _CERTAIN = 1e-12
 """A mean that is off by less is taken as known."""
+
+_PASSES, _SETTLED = 24, 0.1
+"""Of predicting columns and `Departures.common`, at most; and the part of what the latter may be
+off by which it moves in the last one."""
 
 _COMMON = 1.0
 """Standard deviation of `Departures.common`, before pairs are measured."""
@@ -103,39 +110,34 @@ class Departures:
         deviation
             Standard deviation of the noise.
         """
-        from scipy.sparse import csr_array, diags_array, hstack
-        from scipy.sparse.linalg import cg
+        from scipy.sparse import csr_array, hstack
 
         if not len(noisy):
             return self
         bits = side_by_side(self.features.bits[pairs][:, :2], weighed)
         held = np.unique(bits[bits >= 0])
         means, off = self.means[held], np.maximum(self.uncertain[held], _CERTAIN)
-        variances, expected = deviation**2 + self._variances(bits), self.expected[pairs]
+        variances = deviation**2 + self._variances(bits)
+        expected = np.append(self.expected[pairs], self._expected(weighed))
         apart = noisy - self._signs(bits).prod(axis=1)
-        prior = chances_of_scales(apart[: len(pairs)], expected, variances[: len(pairs)])
-        spread = np.append(expected, self._expected(weighed)) ** 2 * (prior @ _SCALES**2)
         row, place = np.nonzero(bits >= 0)
         column = np.searchsorted(held, bits[row, place])
         of_columns = csr_array(
             (self._effects(bits)[row, place], (row, column)), (len(bits), len(held))
         )
         effects = hstack((of_columns, self._units(bits)[:, None]), format="csr")
-        trusted = effects.T @ diags_array(1.0 / (deviation**2 + spread))
-        equations = trusted @ effects + diags_array(np.append(off, _COMMON) ** -2)
-        diagonal = equations.diagonal()
-        found, _ = cg(equations, trusted @ apart, rtol=1e-8, M=diags_array(1.0 / diagonal))
-        left = (apart - effects @ found)[: len(pairs)]
-        prior = chances_of_scales(left, expected, variances[: len(pairs)])
+        found, still, prior = _predicted(
+            effects, apart, np.append(off, _COMMON), expected, deviation, variances, len(pairs)
+        )
         columns, uncertain = self.means.copy(), self.uncertain.copy()
         columns[held] = np.clip(means + found[:-1], np.where(self._signed[held], -1.0, 0.0), 1.0)
-        uncertain[held] = diagonal[:-1] ** -0.5
+        uncertain[held] = still[:-1]
         return replace(
             self,
             means=columns,
             uncertain=uncertain,
             common=float(found[-1]),
-            own=float(prior @ _SCALES) * math.sqrt(2.0 / math.pi),
+            own=float(prior @ SCALES) * math.sqrt(2.0 / math.pi),
         )
 
     def products(self, chosen: NDArray[np.int64], noisy: Float64, deviation: float) -> Float64:
@@ -152,14 +154,25 @@ class Departures:
         """
         factors = (self.features.bits >= 0).sum(axis=1)
         departures = self._of_all_pairs()
-        # Pairs first: the departures of longer products are from what the pairs say.
-        for longer in (False, True):
-            model = self._means(departures)
-            now = (factors[chosen] > 2) == longer
-            places = chosen[now]
-            apart = noisy[now] - model[places]
-            variances = deviation**2 + self._variances(self.features.bits[places])
-            departures[places] += shrunk(apart, self.expected[places], variances)
+        off = np.where(factors == 2, (self.own * self.expected) ** 2, 0.0)
+        bits, expected = self.features.bits, self.expected
+        own = factors[chosen] == 2
+        pairs, longer = chosen[own], chosen[~own]
+
+        apart = noisy[own] - self._means(departures)[pairs]
+        variances = deviation**2 + self._variances(bits[pairs])
+        prior = chances_of_scales(apart, expected[pairs], variances)
+        moved, off[pairs] = shrunk(apart, expected[pairs], variances, prior)
+        departures[pairs] += moved
+
+        # Pairs tell what longer products depart by, how much that may be off, and how large their
+        # own departures may be.
+        apart = noisy[~own] - self._means(departures)[longer]
+        variances = deviation**2 + self._variances(bits[longer])
+        variances += self._variances_of_pairs(bits[longer], off)
+        prior = chances_of_scales(apart, expected[longer], variances, AS_EXPECTED.sum() * prior)
+        departures[longer] += shrunk(apart, expected[longer], variances, prior)[0]
+
         model = self._means(np.where(factors == 2, departures, 0.0))
         model[factors > 2] += departures[factors > 2]
         means: Float64 = np.clip(model, -1.0, 1.0)
@@ -215,12 +228,25 @@ class Departures:
         bits = self.features.bits
         signs = self._signs(bits)
         model: Float64 = signs.prod(axis=1)
+        for held, pair, rest in self._pairs_within(bits, signs):
+            model[held] += departures[pair] * rest
+        return model
+
+    def _variances_of_pairs(self, bits: NDArray[np.int32], off: Float64) -> Float64:
+        """Return by how much products are off as their pairs' departures are; both variances."""
+        variances = np.zeros(len(bits))
+        for held, pair, rest in self._pairs_within(bits, self._signs(bits)):
+            variances[held] += off[pair] * rest**2
+        return variances
+
+    def _pairs_within(
+        self, bits: NDArray[np.int32], signs: Float64
+    ) -> Iterator[tuple[NDArray[np.bool_], NDArray[np.int64], Float64]]:
+        """Yield which products hold a pair of factors, that pair's place, and the others' mean."""
         for first, second in combinations(range(bits.shape[1]), 2):
             held = bits[:, second] >= 0
             rest = np.delete(signs[held], (first, second), axis=1).prod(axis=1)
-            pair = self._pairs(bits[held, first], bits[held, second])
-            model[held] += departures[pair] * rest
-        return model
+            yield held, self._pairs(bits[held, first], bits[held, second]), rest
 
     def _pairs(self, first: NDArray[np.int32], second: NDArray[np.int32]) -> NDArray[np.int64]:
         """Return the places of pairs of columns among the products."""
@@ -248,66 +274,60 @@ def _over_pairs(bits: NDArray[np.int32], sizes: Float64, rest: Float64) -> Float
     return sums
 
 
-def shrunk(
-    noisy: Float64,
+def _predicted(
+    effects: csr_array,
+    apart: Float64,
+    uncertain: Float64,
     expected: Float64,
-    variances: Float64 | float,
-    scales: Float64 = _SCALES,
-    certain: Float64 | float = 0.0,
-) -> Float64:
-    """Return posterior means of departures, by a prior that the noisy ones tell.
+    deviation: float,
+    variances: Float64,
+    pairs: int,
+) -> tuple[Float64, Float64, Float64]:
+    """Return what columns and all pairs depart by, how surely, and the chances of `SCALES`.
 
-    Where departures are smaller than expected, noise stays out.
-
-    Parameters
-    ----------
-    noisy, expected
-        float64, shape ``(c,)``: departures with noise, and their expected sizes.
-    variances
-        float64, shape ``(c,)`` or one for all: of the noise, Gaussian and independent.
-    scales
-        Standard deviations that departures may have, in units of the expected ones.
-    certain
-        float64, shape ``(c,)`` or one for all: variances of what is there besides, of known size.
-    """
-    signal = np.outer(scales**2, expected**2) + certain
-    prior = chances_of_scales(noisy, expected, certain + variances, scales)
-    weights = prior[:, None] * likelihood_of(logarithms(noisy, signal + variances))
-    weights /= weights.sum(axis=0)
-    found: Float64 = (weights * (signal / (signal + variances))).sum(axis=0) * noisy
-    return found
-
-
-def chances_of_scales(
-    noisy: Float64, expected: Float64, variances: Float64 | float, scales: Float64 = _SCALES
-) -> Float64:
-    """Return the chances of scales that noisy departures tell; parameters as in `shrunk`.
-
-    The prior is a mixture of normal distributions around 0 whose standard deviations are multiples
-    of the expected ones (Stephens, "False discovery rates: a new deal", Biostatistics 18, 2017).
-    """
-    likelihood = likelihood_of(logarithms(noisy, np.outer(scales**2, expected**2) + variances))
-    start = np.where(scales == 1.0, float(_EXPECTED), 0.0)
-    prior = np.full(len(scales), 1.0 / len(scales))
-    for _ in range(_ROUNDS):
-        own = prior[:, None] * likelihood
-        prior = (start + (own / own.sum(axis=0)).sum(axis=1)) / (_EXPECTED + len(noisy))
-    return prior
-
-
-def logarithms(noisy: Float64, variances: Float64) -> Float64:
-    """Return the logarithms of the likelihoods of numbers around 0, up to a constant: ``(s, c)``.
+    Products that stand out have large departures of their own, and tell little of what is common to
+    all: each counts by the inverse of the variance that it is likely to have, which what is found
+    tells in turn (Lange, Little and Taylor, "Robust statistical modeling using the t distribution",
+    JASA 84, 1989, with the prior of departures for theirs).
 
     Parameters
     ----------
-    noisy, variances
-        float64, shape ``(c,)`` and ``(s, c)``: the numbers, and the variances they may have.
+    effects
+        By how much products change with each: ``(p, e)``.
+    apart, expected
+        float64, shape ``(p,)``: by how much products differ from what is known, and how large their
+        own departures are expected to be.
+    uncertain
+        float64, shape ``(e,)``: standard deviations of the effects, before.
+    deviation, variances
+        Standard deviation of the noise; float64, shape ``(p,)``: the variances of all but products'
+        own departures.
+    pairs
+        How many products are pairs; these come first, and tell the chances.
+
+    Returns
+    -------
+    float64, shapes ``(e,)``, ``(e,)`` and ``(s,)``; of the second, the standard deviations if all
+    other effects were known and no product counted more than others: what ties three columns makes
+    pairs depart to one side, and few of them look noisy then.
     """
-    logs: Float64 = -0.5 * (np.log(variances) + noisy**2 / variances)
-    return logs
+    from scipy.sparse import diags_array
+    from scipy.sparse.linalg import cg
 
-
-def likelihood_of(logs: Float64) -> Float64:
-    """Return likelihoods, up to a factor of each number's own; ``(s, c)``, as `logarithms`."""
-    likelihood: Float64 = np.exp(logs - logs.max(axis=0))
-    return likelihood
+    own, among = np.outer(SCALES**2, expected**2), slice(pairs)
+    found, left = np.zeros(len(uncertain)), apart
+    for _ in range(_PASSES):
+        prior = chances_of_scales(left[among], expected[among], variances[among])
+        weights = prior[:, None] * likelihood_of(logarithms(left, own + variances))
+        precisions = (weights / (own + deviation**2)).sum(axis=0) / weights.sum(axis=0)
+        trusted = effects.T @ diags_array(precisions)
+        equations = trusted @ effects + diags_array(uncertain**-2)
+        diagonal, before = equations.diagonal(), found
+        inverse = diags_array(1.0 / diagonal)
+        found, _ = cg(equations, trusted @ apart, before, rtol=1e-8, M=inverse)
+        left = apart - effects @ found
+        if abs(found[-1] - before[-1]) <= _SETTLED * diagonal[-1] ** -0.5:
+            break
+    prior = chances_of_scales(left[among], expected[among], variances[among])
+    typical = 1.0 / (deviation**2 + expected**2 * (prior @ SCALES**2))
+    return found, ((effects**2).T @ typical + uncertain**-2) ** -0.5, prior

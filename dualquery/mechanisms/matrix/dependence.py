@@ -19,14 +19,11 @@ from dualquery.data.cells import axis_sizes
 from dualquery.estimates.independence import CORRELATION
 from dualquery.mechanisms.baselines.product import product_answers
 from dualquery.mechanisms.matrix.columns import spread_of_shares
-from dualquery.mechanisms.matrix.departures import (
-    likelihood_of,
-    logarithms,
-    products_of_others,
-)
+from dualquery.mechanisms.matrix.departures import products_of_others
 from dualquery.mechanisms.matrix.expansion import chances_of_literals, literals_of
 from dualquery.mechanisms.matrix.outliers import BY_NOISE, chance_by_noise
 from dualquery.mechanisms.matrix.product_terms import ProductTerms
+from dualquery.mechanisms.matrix.scale_mixture import likelihood_of, logarithms
 from dualquery.queries.conjunctions import Workload
 
 Float64 = NDArray[np.float64]
@@ -294,7 +291,7 @@ def moved_by_pairs(
 def posterior(apart: Float64, expected: Float64, variances: Float64) -> tuple[Float64, Float64]:
     """Return the posterior means of departures from independence, and those of their squares.
 
-    The prior is a mixture of normal distributions around 0, as in `departures`. The noisy
+    The prior is a mixture of normal distributions around 0, as in `scale_mixture`. The noisy
     departures tell it (`_prior_of`).
 
     Parameters

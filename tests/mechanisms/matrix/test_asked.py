@@ -10,8 +10,8 @@ import pytest
 from dualquery.data.domain import Domain
 from dualquery.mechanisms.baselines.noise import plan_noisy_counts
 from dualquery.mechanisms.matrix.asked import independent
-from dualquery.mechanisms.matrix.departures import shrunk
 from dualquery.mechanisms.matrix.looks import scale_for
+from dualquery.mechanisms.matrix.scale_mixture import SCALES, shrunk
 from dualquery.mechanisms.matrix.staged import Staged
 from dualquery.mechanisms.protocol import Budget, Outcome, Session, Task
 from dualquery.privacy.events import GaussianNoise
@@ -183,5 +183,6 @@ def test_independent_answers_and_what_they_may_be_off_are_products() -> None:
 def test_two_independent_looks_are_weighed_by_their_variances() -> None:
     """Where columns are independent: a prior known to be off by s, noise t: s^2 / (s^2 + t^2)."""
     noisy, nothing = np.array([0.5, -0.2]), np.zeros(2)
-    found = shrunk(noisy, nothing, 0.01, certain=np.array([0.03, 0.01]))
+    prior = np.full(len(SCALES), 1.0 / len(SCALES))
+    found, _ = shrunk(noisy, nothing, 0.01, prior, certain=np.array([0.03, 0.01]))
     np.testing.assert_allclose(found, [0.375, -0.1])
