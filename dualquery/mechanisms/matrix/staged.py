@@ -59,10 +59,14 @@ from dualquery.mechanisms.matrix.looks import (
     scale_for,
     singles_of,
     two_looks,
-    worth_measuring,
 )
 from dualquery.mechanisms.matrix.measurement import FeatureMeasurement
-from dualquery.mechanisms.matrix.second_look import SecondLook, columns_and_some_pairs, second_look
+from dualquery.mechanisms.matrix.second_look import (
+    SecondLook,
+    columns_and_some_pairs,
+    second_look,
+    standing_out,
+)
 from dualquery.mechanisms.matrix.share_intervals import share_intervals
 from dualquery.mechanisms.matrix.staged_error import error_of_all, error_of_wide
 from dualquery.mechanisms.matrix.staged_mixture import mixture_of
@@ -225,7 +229,7 @@ def _of_some(
     if what is SecondLook.COLUMNS:
         chosen = columns_and_some_pairs(features, expected, known.noise_of_sign)
     else:
-        chosen = worth_measuring(expected, known.noise_of_sign)
+        chosen = standing_out(features, expected, known.noise_of_sign)
     generator = np.random.default_rng(session.public_seed)
     (apart,) = generator.spawn(1)
     others = features.bits[chosen]

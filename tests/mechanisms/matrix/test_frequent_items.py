@@ -62,7 +62,7 @@ def test_whatever_items_the_noise_chooses_both_stages_cost_what_was_planned(
         return look(curator, strategy, scale, n)  # type: ignore[arg-type]
 
     monkeypatch.setattr(staged, "look", watched)
-    monkeypatch.setattr(staged, "worth_measuring", lambda expected, _: np.arange(len(expected)))
+    monkeypatch.setattr(staged, "standing_out", lambda features, *_: np.arange(len(features)))
     monkeypatch.setattr(staged, "second_look", lambda *_: SecondLook.STANDING_OUT)
     for items in combinations(range(4), 3):
         # What the first stage may show, so that these are the items: the others seem empty.

@@ -16,6 +16,7 @@ from dualquery.mechanisms.matrix.everything import departures_of, everything, wi
 from dualquery.mechanisms.matrix.expansion import Expansion
 from dualquery.mechanisms.matrix.fitting import Fitting
 from dualquery.mechanisms.matrix.looks import Shares, alike, scale_for, singles_of, worth_measuring
+from dualquery.mechanisms.matrix.second_look import standing_out
 from dualquery.mechanisms.matrix.shares import posterior
 from dualquery.mechanisms.matrix.staged import Staged
 from dualquery.mechanisms.protocol import Budget, Session, Task
@@ -123,11 +124,11 @@ def test_the_schedule_is_fixed_beforehand_and_spent_whatever_the_rows_are(
         total / (1 + (others / 8) ** 0.5)
     )
     choosers = (
-        lambda expected, _: np.array([int(expected.argmin())]),
-        lambda expected, _: np.arange(len(expected)),
+        lambda features, expected, _: np.array([int(expected.argmin())]),
+        lambda features, expected, _: np.arange(len(features)),
     )
     for number, chooser in enumerate(choosers):
-        monkeypatch.setattr(staged, "worth_measuring", chooser)
+        monkeypatch.setattr(staged, "standing_out", chooser)
         room = Curator(
             packed(np.full((500, 8), number)), work, plan.schedule, SeededRandomness(number),
             neighbours=relation, public_rows=500,
@@ -143,6 +144,15 @@ def test_features_that_are_worth_their_noise_are_chosen() -> None:
     assert worth_measuring(expected, 1.0).tolist() == [1, 2, 4]
     assert worth_measuring(expected, 0.9).tolist() == [1, 2, 3, 4]
     assert worth_measuring(expected, 100.0).tolist() == [1]
+
+
+def test_products_are_measured_where_they_may_depart_by_twice_their_noise() -> None:
+    """Two columns, three pairs: columns that may differ by as much as a pair come before it."""
+    bits = np.array([[0, -1], [1, -1], [0, 1], [0, 2], [1, 2]], np.int32)
+    features = Features(bits, Domain.binary(3))
+    expected = np.array([1.5, 0.1, 3.0, 6.0, 2.0])
+    assert standing_out(features, expected, 0.8).tolist() == [0, 2, 3]
+    assert standing_out(features, expected, 1.0).tolist() == [0, 3]
 
 
 def test_shares_are_shrunk_where_noise_hides_them_and_believed_where_it_does_not() -> None:
