@@ -72,7 +72,6 @@ def of_queries(known: Known, curator: Curator, session: Session) -> Outcome:
     noisy = curator.measure(asked, Gaussian(scale)).astype(np.float64) / n
     apart = noisy - answers[chosen]
     expected, noise, certain = departures[chosen], (scale / n) ** 2, off[chosen] ** 2
-    # Nothing but its own noisy answer tells of a query that is far off, so that is believed.
     prior = chances_of_scales(apart, expected, certain + noise)
     answers[chosen] += shrunk(apart, expected, noise, prior, certain)[0]
 

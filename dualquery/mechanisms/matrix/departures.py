@@ -9,8 +9,7 @@ the columns A is
 where d_ab is what the pair's mean departs from ``m_a m_b`` and d_A what is left (the start of
 Bahadur's expansion, "A representation of the joint distribution of responses to n dichotomous
 items", 1961). A departure that was not measured is what all pairs have in common (below), or 0; one
-that was measured is shrunk towards that, by its noise and by how large departures turn out to be,
-at most as large as expected.
+that was measured is shrunk towards that, by its noise and by how large departures turn out to be.
 
 Rows that differ in how much they hold tie all columns: where a row's chances of its 1s are those of
 the columns times a factor of its own, whose mean is 1 and whose variance is c, a pair of columns
@@ -58,8 +57,8 @@ _CERTAIN = 1e-12
 """A mean that is off by less is taken as known."""
 
 _PASSES, _SETTLED = 24, 0.1
-"""Of predicting columns and `Departures.common`, at most; and the part of what the latter may be
-off by which it moves in the last one."""
+"""Predictions of columns and `Departures.common`, at most; they end where the latter moves by less
+than this part of what it may be off."""
 
 _COMMON = 1.0
 """Standard deviation of `Departures.common`, before pairs are measured."""
@@ -80,8 +79,8 @@ class Departures:
         float64, shape ``(f,)``: the departures' standard deviations, before they are measured.
     common
         What pairs depart by, in units of the product of their columns' variances.
-    own
-        What pairs depart by besides, in the mean, in units of `expected`.
+    own, spread
+        What pairs depart by besides, in units of `expected`: the mean, and the root mean square.
     """
 
     features: Features
@@ -90,6 +89,7 @@ class Departures:
     expected: Float64
     common: float = 0.0
     own: float = 0.0
+    spread: float = 1.0
 
     def with_columns(
         self, pairs: NDArray[np.int64], weighed: NDArray[np.int32], noisy: Float64, deviation: float
@@ -97,7 +97,8 @@ class Departures:
         """Return the same with what measured products tell of the columns and of all pairs.
 
         To first order a product's mean is off by each column's error times the other columns'
-        means. What a column may still be off is told as if all else were known: a little too small.
+        means. What a column may still be off is told as if all else were known: too small where
+        many pairs depart to one side.
 
         Parameters
         ----------
@@ -138,6 +139,7 @@ class Departures:
             uncertain=uncertain,
             common=float(found[-1]),
             own=float(prior @ SCALES) * math.sqrt(2.0 / math.pi),
+            spread=math.sqrt(float(prior @ SCALES**2)),
         )
 
     def products(self, chosen: NDArray[np.int64], noisy: Float64, deviation: float) -> Float64:
@@ -154,20 +156,21 @@ class Departures:
         """
         factors = (self.features.bits >= 0).sum(axis=1)
         departures = self._of_all_pairs()
-        off = np.where(factors == 2, (self.own * self.expected) ** 2, 0.0)
+        off = np.where(factors == 2, (self.spread * self.expected) ** 2, 0.0)
         bits, expected = self.features.bits, self.expected
-        own = factors[chosen] == 2
-        pairs, longer = chosen[own], chosen[~own]
+        of_two = factors[chosen] == 2
+        pairs, longer = chosen[of_two], chosen[~of_two]
 
-        apart = noisy[own] - self._means(departures)[pairs]
+        apart = noisy[of_two] - self._means(departures)[pairs]
         variances = deviation**2 + self._variances(bits[pairs])
         prior = chances_of_scales(apart, expected[pairs], variances)
         moved, off[pairs] = shrunk(apart, expected[pairs], variances, prior)
         departures[pairs] += moved
 
-        # Pairs tell what longer products depart by, how much that may be off, and how large their
-        # own departures may be.
-        apart = noisy[~own] - self._means(departures)[longer]
+        # Pairs tell what longer products depart by, and how large their own departures may be. What
+        # pairs may be off counts as noise: longer products are off with them, and in a query about
+        # 1s most of both cancels.
+        apart = noisy[~of_two] - self._means(departures)[longer]
         variances = deviation**2 + self._variances(bits[longer])
         variances += self._variances_of_pairs(bits[longer], off)
         prior = chances_of_scales(apart, expected[longer], variances, AS_EXPECTED.sum() * prior)
@@ -308,8 +311,8 @@ def _predicted(
     Returns
     -------
     float64, shapes ``(e,)``, ``(e,)`` and ``(s,)``; of the second, the standard deviations if all
-    other effects were known and no product counted more than others: what ties three columns makes
-    pairs depart to one side, and few of them look noisy then.
+    other effects were known and no product counted more than others. Where triples are tied, many
+    pairs depart to one side; the weights would call them precise.
     """
     from scipy.sparse import diags_array
     from scipy.sparse.linalg import cg

@@ -14,7 +14,8 @@ Float64 = NDArray[np.float64]
 
 SCALES = np.array([0.0, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0])
 """Standard deviations that departures may have, in units of the expected ones: up to those of
-columns that are nearly the same."""
+columns that are nearly the same. Nothing but its own noisy number tells of one that is far off, so
+that is believed."""
 
 AS_EXPECTED = np.where(SCALES == 1.0, 8.0, 0.0)
 """How many departures of each scale count beside those that were measured."""
@@ -49,8 +50,8 @@ def shrunk(
     weights /= weights.sum(axis=0)
     trust = signal / (signal + variances)
     means: Float64 = (weights * trust).sum(axis=0) * noisy
-    squares = (weights * (trust * variances + (trust * noisy) ** 2)).sum(axis=0)
-    return means, squares - means**2
+    left = (weights * (trust * variances + (trust * noisy - means) ** 2)).sum(axis=0)
+    return means, left
 
 
 def chances_of_scales(
@@ -73,7 +74,9 @@ def chances_of_scales(
     for _ in range(_ROUNDS):
         own = prior[:, None] * likelihood
         prior = (before + (own / own.sum(axis=0)).sum(axis=1)) / (before.sum() + len(noisy))
-    return prior
+    # No chance is 0: what is far off would have none of any scale that is left.
+    chances: Float64 = np.maximum(prior, np.finfo(np.float64).tiny)
+    return chances
 
 
 def logarithms(noisy: Float64, variances: Float64) -> Float64:

@@ -29,11 +29,12 @@ Float64 = NDArray[np.float64]
 _LEFT = 0.1
 """Mean error that a fit usually leaves, in mean standard deviations of the answers' noise."""
 
-_ABOVE = 0.8
-"""Asked for triples, which depend on more than their pairs' departures, everything has the smaller
-mean error from a share of 1 / 0.8 on, however empty columns are, and the smaller largest error from
-1 / 2 on: generated baskets of 120 to 3,000 items (bundles, topics, customers of ten kinds, items
-that call for another), triples of the 100 commonest, at epsilon 0.5 to 4."""
+_BELOW = 0.8
+"""Part of what independent columns leave that a fit has to be below. Asked for triples, which
+depend on more than their pairs' departures, everything has the smaller mean error below about 0.8,
+however empty columns are, and the smaller largest error below about 2: generated baskets of 120 to
+3,000 items (bundles, topics, customers of ten kinds, items that call for another), triples of the
+100 commonest, at epsilon 0.5 to 4."""
 
 _CLEAR = 2.0
 """Deviations of noise by which a product has to be expected to depart so that it is measured. Most
@@ -65,7 +66,7 @@ def second_look(known: Known, full: FeatureMeasurement | None) -> SecondLook:
     is compared with what columns alone leave, their noise and the departures, by root mean squares.
     Pairs of nearly empty columns hardly depart at all: only what stands out is worth its noise.
     Longer queries depart by more than their pairs do: everything is measured where the error that a
-    fit usually leaves (`_LEFT`) is below that of independent columns (`_ABOVE`).
+    fit usually leaves (`_LEFT`) is well below that of independent columns (`_BELOW`).
 
     Parameters
     ----------
@@ -80,7 +81,7 @@ def second_look(known: Known, full: FeatureMeasurement | None) -> SecondLook:
     if not known.columns_full:
         left = _LEFT * scale * full.mean_deviation
         longer = full.strategy.features.bits.shape[1] > 2
-        worth = longer and left < _ABOVE * known.departures.mean()
+        worth = longer and left < _BELOW * known.departures.mean()
         return SecondLook.EVERYTHING if worth else SecondLook.STANDING_OUT
     departures = math.sqrt(float(np.mean(known.departures**2)))
     product = spread_of_product_fit(
@@ -93,7 +94,8 @@ def second_look(known: Known, full: FeatureMeasurement | None) -> SecondLook:
 def standing_out(features: Features, expected: Float64, noise_of_one: float) -> NDArray[np.int64]:
     """Return the places of columns and products that are worth measuring; increasing.
 
-    Columns may differ from what is known by their noise, products by `_CLEAR` times as much.
+    Each column may differ from what is known by its noise at least, each product by `_CLEAR` times
+    that; the one that may differ most stands alone if none may.
     Parameters as of `columns_and_some_pairs`.
     """
     told = expected / _CLEAR

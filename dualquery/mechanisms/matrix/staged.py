@@ -218,7 +218,7 @@ class Staged(Mechanism[TwoStages]):
 def _of_some(
     known: Known, what: SecondLook, curator: Curator, session: Session, *, found: bool
 ) -> Outcome:
-    """Measure all columns, or what may differ from what is known by more than its noise.
+    """Measure all columns, or what stands out of its noise (`second_look`).
 
     Answers are those of independent columns with the departures that were measured. ``found`` says
     that the first stage chose what is asked.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations, product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from dualquery.mechanisms.matrix.everything import departures_of, everything, wi
 from dualquery.mechanisms.matrix.expansion import Expansion
 from dualquery.mechanisms.matrix.fitting import Fitting
 from dualquery.mechanisms.matrix.looks import Shares, alike, scale_for, singles_of, worth_measuring
-from dualquery.mechanisms.matrix.second_look import standing_out
+from dualquery.mechanisms.matrix.second_look import SecondLook, second_look, standing_out
 from dualquery.mechanisms.matrix.shares import posterior
 from dualquery.mechanisms.matrix.staged import Staged
 from dualquery.mechanisms.protocol import Budget, Session, Task
@@ -153,6 +154,31 @@ def test_products_are_measured_where_they_may_depart_by_twice_their_noise() -> N
     expected = np.array([1.5, 0.1, 3.0, 6.0, 2.0])
     assert standing_out(features, expected, 0.8).tolist() == [0, 2, 3]
     assert standing_out(features, expected, 1.0).tolist() == [0, 3]
+
+
+@pytest.mark.parametrize(
+    ("left", "factors", "what"),
+    [
+        (0.7, 3, SecondLook.EVERYTHING),
+        (1.0, 3, SecondLook.STANDING_OUT),
+        (0.1, 2, SecondLook.STANDING_OUT),
+    ],
+)
+def test_everything_is_measured_of_nearly_empty_columns_where_triples_gain_by_it(
+    left: float, factors: int, what: SecondLook
+) -> None:
+    """``left``: what a fit leaves, a tenth of the mean noise, over what independent columns do."""
+    known = SimpleNamespace(
+        planned=SimpleNamespace(ratio=0.5), n=1000, columns_full=False, departures=np.full(9, 1e-3)
+    )
+    noise = 10.0 * left * 1e-3
+    full = SimpleNamespace(
+        sensitivity=2.0,
+        mean_deviation=noise / (2.0 / 0.5 / 1000),
+        strategy=SimpleNamespace(features=SimpleNamespace(bits=np.zeros((1, factors)))),
+    )
+    assert second_look(known, full) is what  # type: ignore[arg-type]
+    assert second_look(known, None) is SecondLook.STANDING_OUT  # type: ignore[arg-type]
 
 
 def test_shares_are_shrunk_where_noise_hides_them_and_believed_where_it_does_not() -> None:
