@@ -50,7 +50,7 @@ they cannot grow, fewer rounds are remembered."""
 LONE_DRAWS, LONE_STEP = 3.5, 0.65
 """In the places of `DRAWS` and `STEP` where the user sets remembered_rounds to 1: best there."""
 FEWEST_ROUNDS = 8
-MOST_CHOSEN = 2_000
+MOST_CHOSEN = 1_750
 """Rounds beyond this are not chosen by the policy: each looks at all queries, and fitting the
 shares takes time that grows as their square."""
 MOST_ROUNDS = 5_000
