@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -57,6 +58,16 @@ def write_people(folder: Path, rows: int = 300, seed: int = 0) -> tuple[Path, Pa
     people(rows, seed).write_csv(table)
     write_schema(SCHEMA, schema)
     return table, schema
+
+
+def reseal(folder: Path) -> None:
+    """Give a release digests that fit its files as they are now, as one who edits it could."""
+    from dualquery.releases.seal import sealed
+
+    path = folder / "release.json"
+    stored = json.loads(path.read_text())
+    path.unlink()
+    path.write_text(json.dumps(sealed(stored, folder)))
 
 
 def random_records(domain: Domain, rows: int, rng: np.random.Generator) -> NDArray[np.uint8]:

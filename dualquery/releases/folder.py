@@ -28,7 +28,7 @@ from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.statement import PrivacyStatement
 from dualquery.releases.answering import answer_queries
 from dualquery.releases.kept import describe_kept, read_kept, write_kept
-from dualquery.releases.seal import sealed, unsealed
+from dualquery.releases.seal import check_seal, sealed, unsealed
 from dualquery.releases.stored import check_files, numbers_of, read_record, read_table
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.escaping import html_text
@@ -338,7 +338,8 @@ def load_release(path: str | Path) -> Release:
     Raises
     ------
     BadInputError
-        If it is not a release, is incomplete or was written by a newer version.
+        If it is not a release, is incomplete, was written by a newer version, or one of its files
+        was changed since it was written: the message names the file.
     """
     folder = Path(path)
     check_files(folder, FILES)
@@ -365,6 +366,7 @@ def _read(folder: Path) -> Release:
 
     stored = read_record(folder, FORMAT_VERSION)
     version = stored["format_version"]
+    check_seal(stored, folder)
     if stored["versions"].get("dualquery") != __version__:
         _log.warning(
             "%s was made by another version and is read as it was written; other then: %s",

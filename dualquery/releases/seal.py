@@ -13,8 +13,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from dualquery.runtime.errors import BadInputError
+
 SEAL = ("files", "content")
 """Keys of the proof record that are computed when a release is written."""
+
+_CHANGED = (
+    "{} was changed or damaged after the release was written: its digest is another than "
+    "release.json says; copy the release again from where it was made"
+)
 
 
 def sealed(summary: Mapping[str, Any], folder: Path) -> dict[str, Any]:
@@ -41,6 +48,38 @@ def sealed(summary: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     whole = json.loads(json.dumps(whole, allow_nan=False))  # as a reader of the file sees it
     content = hashlib.sha256(canonical(whole)).hexdigest()
     return {**whole, "proof": {**whole["proof"], "content": content}}
+
+
+def check_seal(stored: Mapping[str, Any], folder: Path) -> None:
+    """Refuse a release whose files are not those that it was written with.
+
+    Parameters
+    ----------
+    stored
+        What ``release.json`` says. Without digests (format 1) nothing is compared.
+    folder
+        The release. A missing file is left to who reads it.
+
+    Raises
+    ------
+    BadInputError
+        If a file has another digest than ``release.json`` says, or ``release.json`` itself has.
+    """
+    proof = stored.get("proof")
+    proof = proof if isinstance(proof, dict) else {}
+    files = proof.get("files")
+    # Names are compared with those that are there: a name of a stranger may lead anywhere.
+    for path in sorted(folder.iterdir()) if isinstance(files, dict) else ():
+        if path.name in files and path.is_file() and not path.is_symlink():
+            with path.open("rb") as stream:
+                found = hashlib.file_digest(stream, "sha256").hexdigest()
+            if found != files[path.name]:
+                raise BadInputError(_CHANGED.format(path.name))
+    if "content" in proof:
+        own = {key: value for key, value in proof.items() if key != "content"}
+        found = hashlib.sha256(canonical({**stored, "proof": own})).hexdigest()
+        if found != proof["content"]:
+            raise BadInputError(_CHANGED.format("release.json"))
 
 
 def unsealed(proof: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from dualquery.room.ledger import Ledger
 from dualquery.runtime import progress
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.progress import Lines, duration
-from tests.tables import SCHEMA, people, write_people
+from tests.tables import SCHEMA, people, reseal, write_people
 
 
 def test_alone_it_says_what_one_does_first(capsys) -> None:
@@ -119,5 +119,6 @@ def test_a_release_of_another_version_says_what_differs(tmp_path: Path, caplog) 
     record = json.loads((tmp_path / "old" / "release.json").read_text())
     record["versions"] |= {"dualquery": "0.0.7", "numpy": "1.0"}
     (tmp_path / "old" / "release.json").write_text(json.dumps(record))
+    reseal(tmp_path / "old")
     dualquery.load_release(tmp_path / "old")
     assert f"dualquery 0.0.7 (here {dualquery.__version__}), numpy 1.0 (here" in caplog.text

@@ -37,7 +37,7 @@ from dualquery.runtime.resources import limited_space
 from solvers.apart import Apart
 from solvers.errors import MalformedFileError, ProblemTooLargeError
 from solvers.formats import read_instance
-from tests.tables import SCHEMA, people
+from tests.tables import SCHEMA, people, reseal
 
 
 def read(text: str) -> int:
@@ -475,6 +475,7 @@ def test_answers_that_are_no_answers_are_refused(release: Path) -> None:
         ("literal_1", pl.Series("literal_1", ["0"] * table.height)),
     ):
         table.with_columns(column.alias(name)).write_parquet(path)
+        reseal(release)
         with pytest.raises(BadInputError):
             load_release(release)
 
@@ -502,6 +503,7 @@ def test_a_release_without_its_epsilon_answers_nothing(release: Path, epsilon: o
     stored = json.loads((release / "release.json").read_text())
     stored["options"]["epsilon"] = epsilon
     (release / "release.json").write_text(json.dumps(stored))
+    reseal(release)
     loaded = load_release(release)
     with pytest.raises(BadInputError, match="its options say epsilon"):
         loaded.answer("age=0-25 & flag & sex=Male")

@@ -26,7 +26,7 @@ from dualquery.releases.folder import FORMAT_VERSION, Release, load_release, tra
 from dualquery.releases.reservation import reserve
 from dualquery.releases.seal import canonical
 from dualquery.runtime.errors import BadInputError
-from tests.tables import SCHEMA, people
+from tests.tables import SCHEMA, people, reseal
 
 FILES = {"release.json", "answers.parquet", "trace.parquet", "synthetic.parquet"}
 
@@ -341,7 +341,7 @@ def test_a_really_full_disk(tmp_path) -> None:
     script = (
         "import resource, signal, sys\n"
         "import dualquery\n"
-        "from tests.tables import SCHEMA, people\n"
+        "from tests.tables import SCHEMA, people, reseal\n"
         "made = dualquery.release(people(), schema=SCHEMA, queries=40, way=2, mechanism='zero')\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\n"
@@ -462,6 +462,22 @@ def edit(folder: Path, **changes: object) -> None:
         else:
             stored[key] = value
     path.write_text(json.dumps(stored))
+    if isinstance(stored.get("proof"), dict):
+        reseal(folder)
+
+
+@pytest.mark.parametrize("name", sorted(FILES))
+def test_a_file_that_was_changed_is_named(saved, name) -> None:
+    """One value is another and the file is whole: only its digest tells."""
+    if name == "release.json":
+        stored = json.loads((saved / name).read_text())
+        (saved / name).write_text(json.dumps({**stored, "rows": stored["rows"] + 1}))
+    else:
+        table = pl.read_parquet(saved / name)
+        table.head(1).extend(table.slice(1).reverse()).write_parquet(saved / name)
+    refuse(saved, f"{name} was changed or damaged after the release was written")
+    reseal(saved)
+    assert load_release(saved)
 
 
 def test_a_newer_format_says_upgrade(saved) -> None:
@@ -504,6 +520,7 @@ def test_a_release_json_that_is_none(saved, text) -> None:
 def test_answers_of_other_bits_are_refused(saved) -> None:
     wide = pl.read_parquet(saved / "answers.parquet").with_columns(literal_1=pl.lit(10_000))
     wide.write_parquet(saved / "answers.parquet")
+    reseal(saved)
     refuse(saved, "literal outside")
 
 
@@ -511,6 +528,7 @@ def test_an_answer_column_must_be_there(saved) -> None:
     pl.read_parquet(saved / "answers.parquet").drop("answer").write_parquet(
         saved / "answers.parquet"
     )
+    reseal(saved)
     refuse(saved, "answer")
 
 

@@ -14,7 +14,7 @@ from dualquery.models.mixture import ProductMixture
 from dualquery.releases.folder import Release, load_release
 from dualquery.releases.kept import MEASUREMENTS, MODEL
 from dualquery.runtime.errors import BadInputError
-from tests.tables import SCHEMA, people
+from tests.tables import SCHEMA, people, reseal
 
 
 @pytest.fixture(scope="module")
@@ -96,6 +96,7 @@ def test_measurements_of_another_number_are_refused(saved) -> None:
     stored = json.loads(path.read_text())
     stored["measurements"]["numbers"] += 1
     path.write_text(json.dumps(stored))
+    reseal(saved)
     with pytest.raises(BadInputError, match="measurements found"):
         load_release(saved)
 
