@@ -255,8 +255,10 @@ def load(solver: Solver) -> None:
 
     On a machine's first use the loops are compiled, for some seconds.
     """
+    from solvers.compiled import compile_module  # which loads Numba
+
     for loops in COMPILED:
-        import_module(loops)
+        compile_module(loops)
     for module in getattr(solver, "imports", ()):
         with suppress(ImportError):  # the search says so, or does without
             import_module(module)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,22 +26,20 @@ settings.load_profile("dualquery")
 def pytest_configure(config: pytest.Config) -> None:
     """Let the workers of pytest-xdist share the compilation of kernels in a fresh checkout.
 
-    A kernel is compiled when its module is imported first, and is then in Numba's cache on disk.
-    Every worker needs nearly all kernels: without this each would compile all of them. Each
-    imports its own share first, so that it finds the others' shares in the cache.
+    Every worker needs nearly all kernels, and none waits for another that compiles one: without
+    this each would compile all of them. What a worker does not compile here it finds in the cache.
     """
     worker = getattr(config, "workerinput", None)
     if worker is None:
         return
     number = int(worker["workerid"].removeprefix("gw"))
-    modules = _kernel_modules()
-    share = modules[number :: worker["workercount"]]
-    # The smallest of the others' first: they are done soonest.
-    for module in share + [module for module in reversed(modules) if module not in share]:
-        importlib.import_module(module)
+    from solvers.compiled import compile_module
+
+    for module in kernel_modules()[number :: worker["workercount"]]:
+        compile_module(module)
 
 
-def _kernel_modules() -> list[str]:
+def kernel_modules() -> list[str]:
     """Return the names of all modules of kernels, the longest file first."""
     files = [file for name in PACKAGES for file in (ROOT / name).rglob("*kernels.py")]
     files.sort(key=lambda file: (-file.stat().st_size, file))

@@ -6,7 +6,7 @@ All of it is post-processing of public numbers.
 from __future__ import annotations
 
 import numpy as np
-from numba import float32, float64, int32, int64, njit, uint8, uint64, void
+from numba import float32, float64, int32, int64, uint8, uint64, void
 
 from dualquery.runtime.array_types import Array, kernel, read_only
 from dualquery.runtime.splitmix import GOLDEN, mix
@@ -142,7 +142,7 @@ def round_values(offsets: Array, chances: Array, sizes: Array, counts: Array) ->
             counts[first : first + bits, component] = given[:bits]
 
 
-@njit(int64(uint64, int64), nogil=True, cache=True, inline="always")
+@kernel(int64(uint64, int64), inline="always")
 def _below(word: np.uint64, bound: int) -> int:
     """Return a whole number from 0 to ``bound - 1``, ``bound`` at most 2^32."""
     return int(((word >> np.uint64(32)) * np.uint64(bound)) >> np.uint64(32))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import float64, int32, int64, njit, uint64, void
+from numba import float64, int32, int64, uint64, void
 from numpy.typing import NDArray
 
-from dualquery.runtime.array_types import read_only
+from dualquery.runtime.array_types import kernel, read_only
 
 Array = NDArray[Any]
 
@@ -16,7 +16,7 @@ _PLANES = 31
 """Binary digits of a count of features."""
 
 
-@njit(
+@kernel(
     void(
         read_only(uint64, 2),
         read_only(int32, 2),
@@ -24,8 +24,6 @@ _PLANES = 31
         read_only(float64),
         float64[::1],
     ),
-    nogil=True,
-    cache=True,
 )
 def add_loads(words: Array, members: Array, starts: Array, weights: Array, loads: Array) -> None:
     """Add to ``loads`` the weights of the features whose indicators each row of a block meets.
@@ -74,13 +72,11 @@ def add_loads(words: Array, members: Array, starts: Array, weights: Array, loads
             loads[row] += weights[c] * count
 
 
-@njit(
+@kernel(
     float64(
         int32[::1], read_only(int32, 2), read_only(float64), read_only(int32), read_only(int64),
         read_only(int32), read_only(int64),
     ),
-    nogil=True,
-    cache=True,
 )  # fmt: skip
 def climb(
     record: Array,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import int32, int64, njit, types, uint64
+from numba import int32, int64, types, uint64
 
 from dualquery.rules.search_kernels import BOXES, Boxes, lies_inside
 from dualquery.runtime.array_types import Array, kernel, read_only
@@ -39,7 +39,7 @@ def _swap(numbers: Array, row: int, other: int, place: int) -> None:
     numbers[row, place], numbers[other, place] = numbers[other, place], numbers[row, place]
 
 
-@njit(int64(uint64, int64), nogil=True, cache=True, inline="always")
+@kernel(int64(uint64, int64), inline="always")
 def _below(word: np.uint64, bound: int) -> int:
     """Return a whole number from 0 to ``bound - 1``, ``bound`` at most 2^32."""
     return int(((word >> np.uint64(32)) * np.uint64(bound)) >> np.uint64(32))

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
-from numba import njit, types
+from numba import types
 from numpy.typing import NDArray
+
+from solvers.compiled import kernel as kernel
 
 Array = NDArray[Any]
 """An argument of a compiled loop: the signature in its decorator states dtype and dimensions."""
-
-kernel = partial(njit, nogil=True, cache=True)
-"""Compile a loop once, for one signature: stored on disk, and run without the interpreter lock."""
 
 
 def read_only(scalar: types.Type, dimensions: int = 1) -> types.Array:

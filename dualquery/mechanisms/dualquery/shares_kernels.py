@@ -9,10 +9,10 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import float64, int64, njit, types, uint8, void
+from numba import float64, int64, types, uint8, void
 from numpy.typing import NDArray
 
-from dualquery.runtime.array_types import read_only
+from dualquery.runtime.array_types import kernel, read_only
 
 Array = NDArray[Any]
 
@@ -37,7 +37,7 @@ _TRUTHS = read_only(uint8, 2)
 _READ = read_only(float64)
 
 
-@njit(inline="always", fastmath=True)
+@kernel(inline="always", fastmath=True)
 def _factors(rise: Array, step: float, answers: Array, start: int, width: int) -> float:
     """Write by what a round multiplies the weights of queries; return the factor of a hit."""
     for j in range(width):
@@ -45,15 +45,13 @@ def _factors(rise: Array, step: float, answers: Array, start: int, width: int) -
     return math.exp(-min(step, _LARGEST_LOG))
 
 
-@njit(inline="always", fastmath=True)
+@kernel(inline="always", fastmath=True)
 def _next(weight: float, rise: float, fall: float, hit: bool) -> float:
     return min(max(weight * rise * (fall if hit else 1.0), 1.0 / LARGEST), LARGEST)
 
 
-@njit(
+@kernel(
     void(_TRUTHS, int64, int64, float64, _READ, float64[::1]),
-    nogil=True,
-    cache=True,
     fastmath=True,
 )
 def add_totals(
@@ -98,10 +96,8 @@ def add_totals(
             totals[t] += total
 
 
-@njit(
+@kernel(
     void(_TRUTHS, int64, int64, _READ, float64, _READ, _MOMENTS),
-    nogil=True,
-    cache=True,
     fastmath=True,
 )
 def add_moments(
@@ -144,7 +140,7 @@ def add_moments(
                     information[start + j] += bend * (own[j] + complement)
 
 
-@njit(void(_TRUTHS, int64, int64, _READ, float64[::1]), nogil=True, cache=True, fastmath=True)
+@kernel(void(_TRUTHS, int64, int64, _READ, float64[::1]), fastmath=True)
 def add_answers(truths: Array, first: int, last: int, shares: Array, answers: Array) -> None:
     """Add the answers of the records in their shares to those of ``first .. last - 1``."""
     block = np.empty(BLOCK)
@@ -161,7 +157,7 @@ def add_answers(truths: Array, first: int, last: int, shares: Array, answers: Ar
             answers[start + j] += block[j]
 
 
-@njit(void(_TRUTHS, int64, int64, _READ, float64[::1]), nogil=True, cache=True, fastmath=True)
+@kernel(void(_TRUTHS, int64, int64, _READ, float64[::1]), fastmath=True)
 def add_sums(truths: Array, first: int, last: int, values: Array, sums: Array) -> None:
     """Add to each record the values of those queries ``first .. last - 1`` that hold on it."""
     for start in range(first, last, BLOCK):

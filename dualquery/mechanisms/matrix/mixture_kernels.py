@@ -12,8 +12,10 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import boolean, float32, int32, int64, njit, types, void
+from numba import boolean, float32, int32, int64, types, void
 from numpy.typing import NDArray
+
+from dualquery.runtime.array_types import kernel
 
 Array = NDArray[Any]
 
@@ -73,7 +75,7 @@ _PARAMETERS = types.NamedUniTuple(_TABLE, 4, Parameters)
 _RATES = types.NamedUniTuple(float32, 4, Rates)
 
 
-@njit(void(_ROWS, _TABLE, float32[::1]), nogil=True, cache=True, fastmath=True)
+@kernel(void(_ROWS, _TABLE, float32[::1]), fastmath=True)
 def sum_products(rows: Array, table: Array, sums: Array) -> None:
     """Write the sums of products over the components of a slab.
 
@@ -114,7 +116,7 @@ def sum_products(rows: Array, table: Array, sums: Array) -> None:
         sums[f] = total
 
 
-@njit(void(_ROWS, _TABLE, float32[::1], _TABLE), nogil=True, cache=True, fastmath=True)
+@kernel(void(_ROWS, _TABLE, float32[::1], _TABLE), fastmath=True)
 def add_slopes(rows: Array, table: Array, errors: Array, slopes: Array) -> None:
     """Add the derivatives of half the products' weighted squared errors by a slab's terms.
 
@@ -160,7 +162,7 @@ def add_slopes(rows: Array, table: Array, errors: Array, slopes: Array) -> None:
                     slopes[rows[f, own], k] += product
 
 
-@njit(float32(float32), nogil=True, cache=True, fastmath=True, inline="always")
+@kernel(float32(float32), fastmath=True, inline="always")
 def _tanh(x: np.float32) -> np.float32:
     """Return tanh to a few units in the last place, by arithmetic that vectorises.
 
@@ -182,7 +184,7 @@ def _tanh(x: np.float32) -> np.float32:
     return np.float32(x * p / q)
 
 
-@njit(void(_COLUMNS, int64[::1], _TABLE, _TABLE, _TABLE), nogil=True, cache=True, fastmath=True)
+@kernel(void(_COLUMNS, int64[::1], _TABLE, _TABLE, _TABLE), fastmath=True)
 def set_terms(columns: Columns, touched: Array, odds: Array, values: Array, table: Array) -> None:
     """Write the values of some columns' bits, and their terms, from the parameters of a slab."""
     terms, width = len(table) // len(odds), odds.shape[1]
@@ -208,10 +210,8 @@ def set_terms(columns: Columns, touched: Array, odds: Array, values: Array, tabl
                 table[term, k] = intercept + factor * values[bit, k]
 
 
-@njit(
+@kernel(
     void(_COLUMNS, int64[::1], _PARAMETERS, _TABLE, float32[::1], _RATES, _TABLE),
-    nogil=True,
-    cache=True,
     fastmath=True,
 )
 def update(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from dualquery.runtime.array_types import kernel
 
-@njit("void(uint8[:, ::1], int64[::1], int64, int64, int64[::1])", nogil=True, cache=True)
+
+@kernel("void(uint8[:, ::1], int64[::1], int64, int64, int64[::1])")
 def score_databases(
     truth: NDArray[np.uint8],
     counts: NDArray[np.int64],

@@ -12,8 +12,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import float64, njit, types
+from numba import float64, types
 from numba.core.extending import intrinsic
+
+from dualquery.runtime.array_types import kernel
 
 _PER_LN2 = 1.4426950408889634
 # ln 2 in two parts: the first has 32 bits, so that its product with a whole number below 2^21 is
@@ -43,7 +45,7 @@ _bits_of: Any = _reinterpret(types.float64, types.uint64)
 _float_of: Any = _reinterpret(types.uint64, types.float64)
 
 
-@njit(float64(float64), nogil=True, cache=True)
+@kernel(float64(float64))
 def exponential(x: float) -> float:
     """Return ``exp(x)`` for ``x`` in ``[-700, 0]``, off by less than 2^-51 of it; 1 for 0.
 

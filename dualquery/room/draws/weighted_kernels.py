@@ -14,11 +14,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numba import int32, int64, njit, types
+from numba import int32, int64, types
 from numba.extending import overload
 from numpy.typing import NDArray
 
 from dualquery.room.draws.exp_kernels import exponential
+from dualquery.runtime.array_types import kernel
 
 HIGH_BITS = 38
 LOW_BITS = 42
@@ -99,14 +100,14 @@ def _compile_count_of(scores: Any) -> Any:
     return lambda scores: len(scores)
 
 
-@njit("void(int32[::1], uint8[::1])", nogil=True, cache=True)
+@kernel("void(int32[::1], uint8[::1])")
 def add_hits(hits: NDArray[np.int32], truth: NDArray[np.uint8]) -> None:
     """Add a record's truth to every query's number of hits, in place."""
     for query in range(len(hits)):
         hits[query] += np.int32(truth[query])
 
 
-@njit(int64(_GAME), nogil=True, cache=True)
+@kernel(int64(_GAME))
 def largest_magnitude(scores: GameScores) -> int:
     """Return ``max |score|``: the largest score of the class closed under complement."""
     largest = np.int64(0)
@@ -115,7 +116,7 @@ def largest_magnitude(scores: GameScores) -> int:
     return int(largest)
 
 
-@njit(int64(_ARRAY), nogil=True, cache=True)
+@kernel(int64(_ARRAY))
 def largest_score(scores: NDArray[np.int64]) -> np.int64:
     """Return the largest of one or more scores."""
     largest = np.int64(scores[0])
@@ -124,7 +125,7 @@ def largest_score(scores: NDArray[np.int64]) -> np.int64:
     return largest
 
 
-@njit("UniTuple(uint64, 2)(int64, int64, float64)", nogil=True, cache=True)
+@kernel("UniTuple(uint64, 2)(int64, int64, float64)")
 def weight(score: np.int64, largest: np.int64, unit: float) -> tuple[np.uint64, np.uint64]:
     """Return the two limbs of the integer weight of one outcome."""
     exponent = -unit * np.float64(largest - score)
@@ -137,11 +138,7 @@ def weight(score: np.int64, largest: np.int64, unit: float) -> tuple[np.uint64, 
     return np.uint64(high), np.uint64(low)
 
 
-@njit(
-    [types.UniTuple(types.uint64, 2)(law, int64) for law in _LAWS],
-    nogil=True,
-    cache=True,
-)
+@kernel(*[types.UniTuple(types.uint64, 2)(law, int64) for law in _LAWS])
 def block_sum(law: Law, block: int) -> tuple[np.uint64, np.uint64]:
     """Return the limbs of the sum of the weights of a block's outcomes."""
     scores, largest, unit = law.scores, law.largest, law.unit
@@ -157,7 +154,7 @@ def block_sum(law: Law, block: int) -> tuple[np.uint64, np.uint64]:
     return high + (low >> np.uint64(LOW_BITS)), low & np.uint64(LOW_MASK)
 
 
-@njit([types.void(law, _LIMBS) for law in _LAWS], nogil=True, cache=True)
+@kernel(*[types.void(law, _LIMBS) for law in _LAWS])
 def cumulative_sums(law: Law, sums: Limbs) -> None:
     """Fill ``sums`` (blocks + 1 long) with the exact sum of the weights before each block."""
     high, low = sums.high, sums.low
@@ -170,11 +167,7 @@ def cumulative_sums(law: Law, sums: Limbs) -> None:
         low[block + 1] = total & np.uint64(LOW_MASK)
 
 
-@njit(
-    [int64(law, _LIMBS, _LIMBS, types.int64[::1], types.int8[::1]) for law in _LAWS],
-    nogil=True,
-    cache=True,
-)
+@kernel(*[int64(law, _LIMBS, _LIMBS, types.int64[::1], types.int8[::1]) for law in _LAWS])
 def look_up(
     law: Law, sums: Limbs, drawn: Limbs, queries: NDArray[np.int64], signs: NDArray[np.int8]
 ) -> int:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from dualquery.runtime.array_types import kernel
 
 Int64 = NDArray[np.int64]
 
 
-@njit("void(int64[:, ::1], int64[::1], int64[::1], int64[:, ::1], int64)", nogil=True, cache=True)
+@kernel("void(int64[:, ::1], int64[::1], int64[::1], int64[:, ::1], int64)")
 def pass_messages(
     pairwise: Int64, unary: Int64, offsets: Int64, messages: Int64, sweeps: int
 ) -> None:
@@ -54,7 +55,7 @@ def pass_messages(
                         messages[other, value] -= belief[value - start] // share
 
 
-@njit("int64(int64[:, ::1], int64[::1], int64[::1], int64[:, ::1])", nogil=True, cache=True)
+@kernel("int64(int64[:, ::1], int64[::1], int64[::1], int64[:, ::1])")
 def reparametrised_bound(pairwise: Int64, unary: Int64, offsets: Int64, messages: Int64) -> int:
     """Return the sum of the maxima of all tables after the messages have moved their mass.
 
