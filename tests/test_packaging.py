@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import os
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -45,6 +48,28 @@ def test_every_data_file_is_listed() -> None:
         for file in (ROOT / name).rglob("*"):
             if file.is_file() and file.suffix in shipped and "__pycache__" not in file.parts:
                 assert file in listed, file
+
+
+def test_leftovers_of_an_older_installation_do_not_shadow_an_editable_one(tmp_path: Path) -> None:
+    """Folders without code, as caches of kernels left them: only a path finds the packages behind.
+
+    An editable installation writes a path, not a finder, because `package-dir` is one folder.
+    """
+    assert PROJECT["tool"]["setuptools"]["package-dir"] == {"": "."}
+    installed = tmp_path / "site-packages"
+    for name in ("dualquery", "dualquery/runtime", "solvers"):
+        (installed / name / "__pycache__").mkdir(parents=True)
+        (installed / name / "__pycache__" / "kernel.py311.nbi").write_text("left behind")
+    (installed / "__editable__.dualquery.pth").write_text(f"{ROOT}\n")
+    code = (
+        f"import site; site.addsitedir({str(installed)!r});"
+        "import dualquery.runtime.figures, solvers; print(solvers.__file__)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False,
+        env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
+    )  # fmt: skip
+    assert done.stdout.strip() == str(ROOT / "solvers" / "__init__.py"), done.stderr
 
 
 def test_the_version_is_stated_once_for_users_and_once_for_installers() -> None:

@@ -43,12 +43,14 @@ def conjunction_chances(
     product = np.empty(components)
     other = np.empty(components)
     for query in range(len(literals)):
-        product[:] = weights
+        for k in range(components):
+            product[k] = weights[k]
         first = 0
         while first < way and literals[query, first] >= 0:
             column = column_of_bit[literals[query, first] >> 1]
             stop, positives, positive = first, 0, 0
-            other[:] = 1.0
+            for k in range(components):
+                other[k] = 1.0
             while (
                 stop < way
                 and literals[query, stop] >= 0
@@ -62,16 +64,16 @@ def conjunction_chances(
                     positives += 1
                     positive = code >> 1
                 stop += 1
-            if positives > 1:
-                product[:] = 0.0
-            elif positives == 1:
+            if positives > 0:
                 for k in range(components):
-                    product[k] *= chances[positive, k]
+                    product[k] *= chances[positive, k] if positives == 1 else 0.0
             else:
                 for k in range(components):
                     product[k] *= max(other[k], 0.0)
             first = stop
-        out[query] = product.sum()
+        out[query] = 0.0
+        for k in range(components):
+            out[query] += product[k]
 
 
 @kernel(void(read_only(int64), read_only(float32, 2), read_only(int64), int64[:, :]))
@@ -101,11 +103,13 @@ def round_values(offsets: Array, chances: Array, sizes: Array, counts: Array) ->
         first = offsets[column]
         bits = offsets[column + 1] - first
         values = max(bits, 2)  # a binary column: 1, then 0
-        owed[:values] = 0.0
+        for value in range(values):
+            owed[value] = 0.0
         for component in range(len(sizes)):
             size = sizes[component]
             if size == 0:
-                counts[first : first + bits, component] = 0
+                for bit in range(first, first + bits):
+                    counts[bit, component] = 0
                 continue
             total = 0.0
             for value in range(bits):
@@ -138,8 +142,10 @@ def round_values(offsets: Array, chances: Array, sizes: Array, counts: Array) ->
                 given[best] -= 1
                 rest[best] += 1.0
                 left += 1
-            owed[:values] = rest[:values]
-            counts[first : first + bits, component] = given[:bits]
+            for value in range(values):
+                owed[value] = rest[value]
+                if value < bits:
+                    counts[first + value, component] = given[value]
 
 
 @kernel(int64(uint64, int64), inline="always")

@@ -108,26 +108,31 @@ def list_rows(words: Array, rows: int) -> tuple[Array, Array]:
 @kernel(_LISTED(read_only(int64), read_only(int32), int64))
 def list_ones(indptr: Array, indices: Array, bits: int) -> tuple[Array, Array, Array]:
     """Turn row lists of set bits into column lists, dropping repetitions within a row."""
-    last = np.full(bits, -1, np.int32)
+    last = np.zeros(bits, np.int32)  # rows count from 1
     place = np.zeros(bits + 1, np.int64)
-    for row in range(len(indptr) - 1):
-        for j in range(indptr[row], indptr[row + 1]):
+    used = 0
+    for row in range(1, len(indptr)):
+        for j in range(indptr[row - 1], indptr[row]):
             bit = indices[j]
             if last[bit] != row:
+                used += last[bit] == 0
                 last[bit] = row
                 place[bit + 1] += 1
-    columns = np.flatnonzero(place[1:]).astype(np.int32)
-    counts = place[1:][columns].astype(np.uint16)
+    columns, counts = np.empty(used, np.int32), np.empty(used, np.uint16)
+    used = 0
     for bit in range(bits):
+        last[bit] = 0
+        if place[bit + 1] > 0:
+            columns[used], counts[used] = bit, place[bit + 1]
+            used += 1
         place[bit + 1] += place[bit]
     rows = np.empty(place[bits], np.uint16)
-    last[:] = -1
-    for row in range(len(indptr) - 1):
-        for j in range(indptr[row], indptr[row + 1]):
+    for row in range(1, len(indptr)):
+        for j in range(indptr[row - 1], indptr[row]):
             bit = indices[j]
             if last[bit] != row:
                 last[bit] = row
-                rows[place[bit]] = row
+                rows[place[bit]] = row - 1
                 place[bit] += 1
     return columns, counts, rows
 
