@@ -12,11 +12,13 @@ from dualquery.privacy.events import (
     LaplaceNoise,
     RandomizedReport,
     SampledQueries,
+    ThresholdedCounts,
 )
 from dualquery.room.ground import Ground
 
 _KINDS: dict[str, type[Event]] = {
-    each.__name__: each for each in (SampledQueries, GaussianNoise, LaplaceNoise, RandomizedReport)
+    each.__name__: each
+    for each in (SampledQueries, GaussianNoise, LaplaceNoise, RandomizedReport, ThresholdedCounts)
 }
 
 

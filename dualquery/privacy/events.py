@@ -136,7 +136,41 @@ class RandomizedReport(LaplaceNoise):
     """
 
 
-Event = SampledQueries | GaussianNoise | LaplaceNoise
+@dataclass(frozen=True)
+class ThresholdedCounts:
+    """Counts with Gaussian noise, of which those of values that nobody knew are cut by a threshold.
+
+    ``delta``-approximately rho-zCDP, rho being that of the noise: the lemma is in
+    `dualquery.room.learning`. It composes by adding both (Bun and Steinke 2016, Section 8).
+
+    Parameters
+    ----------
+    sensitivity, scale
+        As of `GaussianNoise`.
+    delta
+        Chance, at most, that a value is published which only one of two neighbours has; in (0, 1).
+
+    Raises
+    ------
+    BadInputError
+        If a parameter is out of its range.
+    """
+
+    sensitivity: float
+    scale: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        _ = self.noise
+        require_positive("the delta of a threshold", self.delta)
+
+    @property
+    def noise(self) -> GaussianNoise:
+        """What it costs besides its delta."""
+        return GaussianNoise(self.sensitivity, self.scale)
+
+
+Event = SampledQueries | GaussianNoise | LaplaceNoise | ThresholdedCounts
 
 
 @dataclass(frozen=True)
@@ -196,7 +230,7 @@ class GameSchedule:
         )
 
 
-_EVENTS = (SampledQueries, GaussianNoise, LaplaceNoise, RandomizedReport)
+_EVENTS = (SampledQueries, GaussianNoise, LaplaceNoise, RandomizedReport, ThresholdedCounts)
 
 Schedule = GameSchedule | tuple[Event, ...]
 """A whole run: DualQuery's own parameters, or any tuple of events in their order."""
@@ -220,6 +254,23 @@ def events_of(schedule: Schedule) -> tuple[Event, ...]:
     return events
 
 
+def threshold_delta(schedule: Schedule) -> float:
+    """Return the sum of the deltas of all thresholds, rounded up: 0 without any.
+
+    If each law is ``(1 - d) P' + d P''``, and (e, delta) holds for the P', then (e, delta + d)
+    holds for the whole: every accountant subtracts it from delta and prices the noise for the rest.
+    """
+    deltas = [e.delta for e in events_of(schedule) if isinstance(e, ThresholdedCounts)]
+    return math.nextafter(math.fsum(deltas), math.inf) if deltas else 0.0
+
+
+def noise_alone(schedule: Schedule) -> Schedule:
+    """Return a schedule with the noise of thresholded counts in their place."""
+    if isinstance(schedule, GameSchedule):
+        return schedule
+    return tuple(e.noise if isinstance(e, ThresholdedCounts) else e for e in events_of(schedule))
+
+
 def pure_epsilon(event: Event) -> float:
     """Return the pure (delta = 0) cost of ``event``; infinite for Gaussian noise.
 
@@ -233,20 +284,23 @@ def pure_epsilon(event: Event) -> float:
             return epsilon
         case GaussianNoise():
             return 0.0 if event.sensitivity == 0 else math.inf
+        case ThresholdedCounts():
+            return math.inf
 
 
 def zcdp_rho(event: Event) -> float:
     """Return the cost of ``event`` in zero-concentrated differential privacy.
 
     A draw of range r costs r^2 / 8 (Cesar and Rogers 2021), Gaussian noise
-    sensitivity^2 / (2 scale^2), a pure mechanism epsilon^2 / 2 (Bun and Steinke 2016).
+    sensitivity^2 / (2 scale^2), a pure mechanism epsilon^2 / 2 (Bun and Steinke 2016); a threshold
+    has its delta besides (`threshold_delta`).
     """
     match event:
         case SampledQueries(range=width, draws=draws):
             return draws * width * width / 8.0
         case LaplaceNoise(epsilon=epsilon):
             return epsilon * epsilon / 2.0
-        case GaussianNoise():
+        case GaussianNoise() | ThresholdedCounts():
             return (event.sensitivity / event.scale) ** 2 / 2.0
 
 

@@ -18,6 +18,7 @@ from dualquery.privacy.events import (
     LaplaceNoise,
     SampledQueries,
     Schedule,
+    ThresholdedCounts,
     events_of,
 )
 from dualquery.room.ground import Ground
@@ -79,7 +80,7 @@ class Ledger:
         event: Event,
         ground: Ground,
         make: Callable[[], NDArray[Any]],
-        shape: tuple[int, ...],
+        shape: tuple[int, ...] | None,
         times: int = 1,
     ) -> NDArray[Any]:
         """Charge for a draw and make it; or return what an earlier attempt drew.
@@ -93,7 +94,7 @@ class Ledger:
         make
             Draws. Called after the charge, at most once.
         shape
-            Of what it returns: integers, or float64.
+            Of what it returns: integers, or float64. None if that is itself part of what is drawn.
 
         Raises
         ------
@@ -108,7 +109,11 @@ class Ledger:
         recorded = self._journal.recorded()
         if recorded is not None:
             result = recorded.result
-            if recorded.events != events or result is None or result.shape != shape:
+            if (
+                recorded.events != events
+                or result is None
+                or result.shape != (shape or result.shape)
+            ):
                 raise BadInputError(
                     "the checkpoint is of another run: what it has drawn is not what this run asks "
                     "for at the same place"
@@ -174,6 +179,8 @@ def covers(planned: Event, event: Event) -> bool:
         return event.range <= planned.range and event.draws <= planned.draws
     if isinstance(planned, LaplaceNoise) and isinstance(event, LaplaceNoise):
         return event.epsilon <= planned.epsilon
+    if isinstance(planned, ThresholdedCounts) and isinstance(event, ThresholdedCounts):
+        return event.delta <= planned.delta and covers(planned.noise, event.noise)
     if isinstance(planned, GaussianNoise) and isinstance(event, GaussianNoise):
         ratio, most = (Fraction(e.sensitivity) / Fraction(e.scale) for e in (event, planned))
         return ratio <= most

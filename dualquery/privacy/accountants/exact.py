@@ -81,7 +81,9 @@ from dualquery.privacy.events import (
     SampledQueries,
     Schedule,
     events_of,
+    noise_alone,
     pure_epsilon,
+    threshold_delta,
     zcdp_rho,
 )
 
@@ -181,7 +183,7 @@ class ExactAccountant:
     def supports(self, schedule: Schedule, delta: float) -> str | None:
         """Return why ``schedule`` cannot be accounted at ``delta``, or None if it can."""
         events = events_of(schedule)
-        if delta <= 0.0:
+        if delta <= threshold_delta(schedule):
             return "the recursion bounds a positive delta only; use advanced at delta = 0"
         if any(isinstance(e, SampledQueries) and e.draws > _MOST_DRAWS for e in events):
             return f"an event has more than the {_MOST_DRAWS:,} draws it is made for"
@@ -193,6 +195,7 @@ class ExactAccountant:
 
     def epsilon(self, schedule: Schedule, delta: float) -> float:
         """Return epsilon of ``schedule`` at ``delta``."""
+        delta -= threshold_delta(schedule)
         events = _costly(schedule)
         if not events:
             return 0.0
@@ -208,6 +211,10 @@ class ExactAccountant:
 
     def delta(self, schedule: Schedule, epsilon: float) -> float:
         """Return delta of ``schedule`` at ``epsilon``."""
+        return min(1.0, threshold_delta(schedule) + self._of_noise(schedule, epsilon))
+
+    def _of_noise(self, schedule: Schedule, epsilon: float) -> float:
+        """Return delta without that of thresholds."""
         events = _costly(schedule)
         if epsilon >= _pure(events):
             return 0.0
@@ -247,7 +254,8 @@ def _slack(events: tuple[Event, ...]) -> _Slack:
 
 
 def _costly(schedule: Schedule) -> tuple[Event, ...]:
-    return tuple(event for event in events_of(schedule) if zcdp_rho(event) > 0.0)
+    noisy = events_of(noise_alone(schedule))
+    return tuple(event for event in noisy if zcdp_rho(event) > 0.0)
 
 
 def _shift(events: tuple[Event, ...]) -> float:

@@ -10,7 +10,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.privacy.events import Schedule, events_of, zcdp_rho
+from dualquery.privacy.events import Schedule, events_of, threshold_delta, zcdp_rho
 
 _ROUNDING = 1e-12
 """Relative margin over the rounding of a sum of positive terms and of one conversion."""
@@ -129,14 +129,14 @@ class ZcdpAccountant:
 
     def supports(self, schedule: Schedule, delta: float) -> str | None:
         """Return why ``schedule`` cannot be accounted at ``delta``, or None if it can."""
-        if delta <= 0.0 and rho_of(schedule) > 0.0:
+        if delta <= threshold_delta(schedule) and rho_of(schedule) > 0.0:
             return "zero-concentrated differential privacy gives no guarantee at delta = 0"
         return None
 
     def epsilon(self, schedule: Schedule, delta: float) -> float:
         """Return epsilon of ``schedule`` at ``delta``."""
-        return epsilon_from_rho(rho_of(schedule), delta)
+        return epsilon_from_rho(rho_of(schedule), delta - threshold_delta(schedule))
 
     def delta(self, schedule: Schedule, epsilon: float) -> float:
         """Return delta of ``schedule`` at ``epsilon``."""
-        return delta_from_rho(rho_of(schedule), epsilon)
+        return delta_from_rho(rho_of(schedule), epsilon) + threshold_delta(schedule)

@@ -1,0 +1,256 @@
+"""What a schema is learned from: noisy counts of shapes, and of the values that occur.
+
+**Shapes.** Each cell lies in one of so many kinds and one of so many sizes
+(`dualquery.data.shapes`), a public partition each. Replacing a row moves, in each of d columns and
+2 partitions, two counts by 1: L2 sensitivity ``sqrt(4 d)``; adding or removing one moves one of
+them: ``sqrt(2 d)``. A unit of K rows moves K times as much (`dualquery.privacy.neighbours`). Rows
+count once here, whatever their weight.
+
+**Values.** Each column is counted on a public grid, or by the texts that occur in it. A row lies in
+one cell, or has one text, of each column: L2 sensitivity ``sqrt(2 d)`` or ``sqrt(d)``, times K. A
+text is published only if its noisy count is tau or more. Let D and D' be neighbours. Texts that
+both tables have, and grids, cost the Gaussian noise. A text that only one of them has is had by at
+most K of its rows, so it is published with probability at most ``P(Z >= tau - K)``; each side has
+at most K d of them. With `tau` such that ``K d P(Z >= tau - K) <= delta_0 / 2`` the result is
+delta_0 / 2-approximately rho-zCDP, which composes by adding (Bun and Steinke 2016, Section 8;
+Rogers 2023; Wilson et al. 2020).
+
+**Floating point.** A table may have millions of texts that hardly occur. Of those whose chance of
+being published is at most twice that of a text of one row, a uniform number of two words each
+decides whether they may be; their noise is then drawn by inversion of the normal tail, with a relative error below
+2^-45. The sum of their chances is at most ``2 n delta_0 / (2 K)``, so for n up to 2^33 rows the
+total variation is below ``2^-12 delta_0``, and costs at most ``(1 + e^epsilon) 2^-12 delta_0``:
+below delta_0 / 2 for epsilon up to `LARGEST_EPSILON`. That is what the other half of delta_0 is
+for. All other noise is drawn as in `dualquery.room.noise.gaussian`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from dualquery.data.cuts import CutTable, Kept
+from dualquery.data.readers.source import TableSource
+from dualquery.data.shapes import KINDS, PARTITIONS, SIZES, Grid, Values, count_shapes, texts
+from dualquery.privacy.events import GaussianNoise, Schedule, ThresholdedCounts
+from dualquery.privacy.neighbours import Neighbours
+from dualquery.room.ground import Ground
+from dualquery.room.journal import Journal
+from dualquery.room.ledger import Ledger
+from dualquery.room.noise.gaussian import add_gaussian
+from dualquery.room.randomness import Randomness
+from dualquery.runtime.errors import BadInputError
+
+LARGEST_EPSILON = 7.0
+_RARE = 2.0
+"""Texts whose chance is at most so many times that of a text of one row are decided by a word."""
+
+Published = list[tuple[str, float]]
+
+
+def shapes_sensitivity(columns: int, neighbours: Neighbours) -> float:
+    """Return how far the counts of all shapes move between neighbours, in L2."""
+    return _moved(PARTITIONS * columns, neighbours)
+
+
+def values_sensitivity(columns: int, neighbours: Neighbours) -> float:
+    """Return how far the counts of all values move between neighbours, in L2."""
+    return _moved(columns, neighbours)
+
+
+def _moved(cells: int, neighbours: Neighbours) -> float:
+    each = math.sqrt(2.0 * cells) if neighbours.replaces else math.sqrt(cells)
+    return rows_of_unit(neighbours) * each
+
+
+def rows_of_unit(neighbours: Neighbours) -> int:
+    """Return K: the most rows of what the guarantee protects. Weights count for nothing here."""
+    return 1 if neighbours.unit is None else neighbours.unit.max_rows
+
+
+def threshold(scale: float, columns: int, neighbours: Neighbours, delta: float) -> float:
+    """Return tau: ``K d P(Z >= tau - K) <= delta / 2`` for Gaussian noise Z of a scale."""
+    from scipy.special import ndtri
+
+    rows = rows_of_unit(neighbours)
+    # A relative 1e-9 of the scale covers the rounding of the quantile.
+    return rows + scale * (-float(ndtri(delta / (2 * rows * columns))) + 1e-9)
+
+
+class SchemaRoom:
+    """Reads the cells of a private table, and gives out noisy counts of them only; charged.
+
+    Parameters
+    ----------
+    source
+        The private table; cut to its units where these are protected.
+    columns
+        Names of the columns that are learned; public.
+    neighbours
+        What neighbouring tables differ in.
+
+    Raises
+    ------
+    BadInputError
+        If the table cannot be read to the end, or has no rows.
+    """
+
+    def __init__(
+        self, source: TableSource, columns: tuple[str, ...], neighbours: Neighbours
+    ) -> None:
+        self._source = source
+        self._columns = columns
+        self._neighbours = neighbours
+        self._shapes = np.zeros((len(columns), KINDS + SIZES), np.int64)
+        self._rows = 0
+        for frame in self._frames(columns):
+            self._rows += frame.height
+            for place, name in enumerate(columns):
+                self._shapes[place] += count_shapes(frame[name])
+        if not self._rows:
+            raise BadInputError(f"{source.label}: no rows below the header")
+        self._ledger = Ledger(())
+        self._randomness: Randomness
+
+    @property
+    def protected(self) -> int | None:
+        """The number of rows, or of units, where that is public; else None."""
+        if not self._neighbours.replaces:
+            return None
+        return self._source.units if isinstance(self._source, CutTable) else self._rows
+
+    def open(self, schedule: Schedule, randomness: Randomness, journal: Journal) -> None:
+        """Take the schedule that the guarantee was computed for, and the source of the noise."""
+        self._ledger, self._randomness = Ledger(schedule, journal), randomness
+
+    def grounds(self) -> tuple[Ground | None, ...]:
+        """Return why each charged event covers what was drawn; public."""
+        return self._ledger.grounds
+
+    def shapes(self, scale: float) -> NDArray[np.float64]:
+        """Return the noisy number of cells of each shape: shape ``(d, KINDS + SIZES)``; charged."""
+        exact = self._shapes
+        moved = shapes_sensitivity(len(self._columns), self._neighbours)
+        ground = Ground(__name__, "shapes of cells", moved, scale, "public partitions")
+        return self._ledger.draw(
+            GaussianNoise(moved, scale),
+            ground,
+            lambda: add_gaussian(exact, scale, self._randomness),
+            exact.shape,
+        )
+
+    def values(
+        self, wanted: Sequence[tuple[str, Grid | Values]], scale: float, delta: float
+    ) -> list[Published | NDArray[np.float64]]:
+        """Return the noisy counts of grids, and the frequent texts with theirs; charged.
+
+        Parameters
+        ----------
+        wanted
+            Columns, each with what it is counted by; each column once.
+        scale
+            Of the noise.
+        delta
+            What the threshold may cost.
+        """
+        names = [name for name, _ in wanted]
+        if len({*names}) < len(names) or not {*names} <= {*self._columns}:
+            raise ValueError("each of the room's columns is counted once")
+        exact = self._count(wanted)
+        moved = values_sensitivity(len(self._columns), self._neighbours)
+        tau = threshold(scale, len(self._columns), self._neighbours, delta)
+        ground = Ground(__name__, "values of columns", moved, scale, "grids, and texts above tau")
+        packed = self._ledger.draw(
+            ThresholdedCounts(moved, scale, delta),
+            ground,
+            lambda: _packed([self._published(each, scale, tau) for each in exact]),
+            None,
+        )
+        return _unpacked(packed)
+
+    def _frames(self, names: Sequence[str]) -> Iterator[pl.DataFrame]:
+        """Yield the rows that count, block by block."""
+        if not isinstance(self._source, CutTable):
+            yield from self._source.frames(names)
+            return
+        kept = Kept(self._source)
+        for frame in self._source.source.frames(names):
+            yield frame.filter(pl.Series(kept.of_next(frame.height)))
+        kept.finish()
+
+    def _count(
+        self, wanted: Sequence[tuple[str, Grid | Values]]
+    ) -> list[NDArray[np.int64] | pl.DataFrame]:
+        """Return the exact counts. Private."""
+        found: list[list[NDArray[np.int64] | pl.DataFrame]] = [[] for _ in wanted]
+        for frame in self._frames([name for name, _ in wanted]):
+            for (name, how), blocks in zip(wanted, found, strict=True):
+                if isinstance(how, Values):
+                    counted = texts(frame[name]).rename("text").value_counts(name="rows")
+                    blocks.append(counted.with_columns(pl.col("rows").cast(pl.Int64)))
+                    if len(blocks) > 16:
+                        blocks[:] = [_together(blocks)]
+                else:
+                    blocks[:] = [sum([*blocks, how.count(frame[name])], start=np.int64(0))]  # type: ignore[list-item]
+        return [
+            _together(blocks) if isinstance(how, Values) else blocks[0]
+            for (_, how), blocks in zip(wanted, found, strict=True)
+        ]
+
+    def _published(
+        self, exact: NDArray[np.int64] | pl.DataFrame, scale: float, tau: float
+    ) -> Published | list[float]:
+        if not isinstance(exact, pl.DataFrame):
+            noisy: list[float] = add_gaussian(exact, scale, self._randomness).tolist()
+            return noisy
+        counts = exact["rows"].to_numpy()
+        noisy_counts = self._thresholded(counts, scale, tau)
+        shown = np.flatnonzero(noisy_counts >= tau)
+        names = exact["text"].gather(shown).to_list()
+        # The order of a hash would depend on what else occurs.
+        return sorted(zip(names, noisy_counts[shown].tolist(), strict=True))
+
+    def _thresholded(
+        self, counts: NDArray[np.int64], scale: float, tau: float
+    ) -> NDArray[np.float64]:
+        """Return noisy counts; -inf for rare texts that stay below the threshold."""
+        from scipy.special import ndtr, ndtri
+
+        least = float(ndtr((1 - tau) / scale))
+        chance = ndtr((counts - tau) / scale)
+        rare = chance <= _RARE * least
+        noisy = np.full(len(counts), -math.inf)
+        noisy[~rare] = add_gaussian(counts[~rare], scale, self._randomness)
+        lucky = np.flatnonzero(rare)[self._uniform(int(rare.sum())) < chance[rare]]
+        again = self._uniform(len(lucky)) * chance[lucky]
+        noisy[lucky] = counts[lucky] - scale * ndtri(again)
+        return noisy
+
+    def _uniform(self, count: int) -> NDArray[np.float64]:
+        """Return uniform numbers in (0, 1), of 53 significant bits however small they are."""
+        high, low = (self._randomness.words(2 * count) >> np.uint64(11)).reshape(2, count)
+        return np.ldexp(high + np.ldexp(low + 0.5, -53), -53)
+
+
+def _together(blocks: list[NDArray[np.int64] | pl.DataFrame]) -> pl.DataFrame:
+    frames = [block for block in blocks if isinstance(block, pl.DataFrame)]
+    return pl.concat(frames).group_by("text").agg(pl.col("rows").sum())
+
+
+def _packed(published: list[Published | list[float]]) -> NDArray[np.uint8]:
+    """Return noisy counts and texts as bytes, as a journal keeps a draw."""
+    return np.frombuffer(json.dumps(published).encode(), np.uint8)
+
+
+def _unpacked(packed: NDArray[np.uint8]) -> list[Published | NDArray[np.float64]]:
+    return [
+        [(text, count) for text, count in each]
+        if each and isinstance(each[0], list)
+        else np.array(each, np.float64)
+        for each in json.loads(packed.tobytes())
+    ]
