@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dualquery.cli import completing
+from dualquery.cli.counted_rows import MaxRowsPerUnit, UnitColumn
 from dualquery.cli.default_command import with_default
 from dualquery.cli.given_table import Csv, TableName, given_table
 from dualquery.cli.options import Quiet
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from dualquery.data.drafting import DraftedColumn
     from dualquery.data.schema.items import ItemSchema
     from dualquery.data.schema.table import TableSchema
+    from dualquery.privacy.neighbours import Neighbours
 
 NOT_PRIVATE = (
     "NOT PRIVATE: the draft holds what the table's rows hold; give it to nobody before you have "
@@ -165,25 +167,61 @@ def draft(
         str | None, typer.Option(help="Columns: names, positions, ranges; !name leaves one out.")
     ] = None,
     csv: Csv = None,
+    epsilon: Annotated[
+        float | None,
+        typer.Option(help="Learn the schema under differential privacy, at this epsilon."),
+    ] = None,
+    delta: Annotated[
+        float | None, typer.Option(help="With --epsilon: delta; default: 1/n^2.")
+    ] = None,
+    known: Annotated[
+        str | None,
+        typer.Option("--schema", help="With --epsilon: columns that are public; not paid for."),
+    ] = None,
+    neighbours: Annotated[
+        str, typer.Option(help="With --epsilon: replace-one or add-remove.")
+    ] = "replace-one",
+    unit: UnitColumn = None,
+    max_rows_per_unit: MaxRowsPerUnit = None,
+    budget: Annotated[
+        Path | None, typer.Option(help="With --epsilon: a budget file to charge.")
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="File to make; default: print the draft.")
     ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Draft a schema from a table, for you to check.
+    """Draft a schema from a table, for you to check; or learn it privately.
 
-    The draft takes categories and buckets from the data and says "declared":
+    With --epsilon the schema is learned under differential privacy, so it needs
+    no check: it says "declared": true, and what it cost. Column names, their
+    number and order are taken as public.
+
+    Without it the draft takes categories and buckets from the data and says "declared":
     false, so a release with it is not private. It says of every column what it
     took from the data. Check that nothing in it is known from the private table
     alone, then set "declared": true in the file and hand it to --schema.
 
-    Example:
+    Examples:
 
       dualquery schema survey.csv --out survey.json
+
+      dualquery schema survey.csv --epsilon 0.2 --out survey.json
     """
     terminal = Terminal(machine=out is None, quiet=quiet)
     if out is not None:
         _require_place(out)
+    if epsilon is not None:
+        from dualquery.data.units import Unit
+        from dualquery.privacy.neighbours import Neighbours
+
+        relation = Neighbours.parse(neighbours, Unit.of_options(unit, max_rows_per_unit))
+        _learn(terminal, table, csv, columns, epsilon, delta, known, relation, budget, out)
+        return
+    needless = {"--delta": delta, "--schema": known, "--unit": unit, "--budget": budget}
+    for option, value in needless.items():
+        if value is not None:
+            raise BadInputError(f"{option} is for a schema that is learned: give --epsilon, too")
     with given_table(table, csv) as rows, terminal.progress() as progress:
         from dualquery.data.blocks import choose_schema
         from dualquery.data.drafting import careful_draft
@@ -222,6 +260,42 @@ def draft(
         f"{len(drafted.column_names):,} columns, {drafted.domain.bits:,} bits: {state}; "
         f"written to [bold]{escape(str(out))}[/bold]"
     )
+
+
+def _learn(
+    terminal: Terminal,
+    table: str,
+    csv: str | None,
+    columns: str | None,
+    epsilon: float,
+    delta: float | None,
+    known: str | None,
+    relation: Neighbours,
+    budget: Path | None,
+    out: Path | None,
+) -> None:
+    """Learn a schema under differential privacy, and write or print it."""
+    from dualquery.data.schema.files import format_schema, load_schema, write_schema
+    from dualquery.data.schema.table import TableSchema
+    from dualquery.releases.learning import schema_of_table
+
+    said = None if known is None else load_schema(known)
+    if said is not None and not (isinstance(said, TableSchema) and said.declared):
+        raise BadInputError(
+            f'--schema {known}: what it says is taken as public, so it must say "declared": true'
+        )
+    with given_table(table, csv) as rows, terminal.progress() as progress:
+        progress.phase("learning the schema")
+        learned = schema_of_table(
+            rows, epsilon, delta, columns=columns, neighbours=relation, known=said, budget=budget
+        )
+    for note in learned.notes:
+        terminal.console.print(terminal_line(note), markup=False)
+    if out is None:
+        typer.echo(terminal_text(format_schema(learned.schema)), nl=False)
+    else:
+        write_schema(learned.schema, out)
+        terminal.console.print(f"written to {terminal_line(str(out))}", markup=False)
 
 
 def _require_place(out: Path) -> None:

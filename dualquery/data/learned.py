@@ -200,7 +200,7 @@ def _numeric(name: str, grid: Numbers, noisy: Floats, shape: Shape, sd: float) -
 def _range(noisy: Floats, sd: float) -> tuple[int, int]:
     """Return the first and the last cell behind which counts do not exceed their noise together.
 
-    From each end: the first cell up to which the sum of counts exceeds `_LIKELY` standard deviations.
+    From each end: the first cell up to which the sum of counts exceeds its noise.
     """
     width = np.sqrt(np.arange(1, len(noisy) + 1)) * sd * _LIKELY
     ahead = np.flatnonzero(np.cumsum(noisy) > width)

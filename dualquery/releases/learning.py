@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 
-from dualquery.data.cuts import CutTable
 from dualquery.data.learned import SURE, Shape, learned_column, shape_of
-from dualquery.data.readers.source import TableSource
-from dualquery.data.schema.columns import Column
+from dualquery.data.readers.formats import source_of
+from dualquery.data.readers.source import Source, TableSource
+from dualquery.data.schema.column_choice import ColumnChoice, select_columns
 from dualquery.data.schema.table import TableSchema
 from dualquery.data.shapes import Values
+from dualquery.data.units import cut_to_units
 from dualquery.privacy.accountants.zcdp import rho_for
+from dualquery.privacy.budget import default_delta
 from dualquery.privacy.calibrate_noise import calibrate_rho
 from dualquery.privacy.events import Event, GaussianNoise, ThresholdedCounts
 from dualquery.privacy.neighbours import Neighbours
+from dualquery.releases.payment import Payment
 from dualquery.room.ground import Ground
 from dualquery.room.journal import NO_JOURNAL, Journal
 from dualquery.room.learning import (
@@ -26,8 +29,10 @@ from dualquery.room.learning import (
     threshold,
     values_sensitivity,
 )
-from dualquery.room.randomness import Randomness
 from dualquery.runtime.errors import BadInputError
+
+SCHEMA_SHARE = 0.1
+"""Of rho, and of delta for the threshold, that a release spends on its schema by default."""
 
 SHAPES_SHARE = 0.25
 """Of rho for shapes: as many rows of one kind must exceed `SURE` deviations there as texts must
@@ -155,9 +160,9 @@ def learn_schema(
     columns: Sequence[str],
     neighbours: Neighbours,
     price_of: Callable[[int | None], SchemaPrice],
-    randomness: Randomness,
+    seed: int | None = None,
     *,
-    known: Mapping[str, Column] | None = None,
+    known: TableSchema | None = None,
     name: str = "learned",
     pay: Callable[[SchemaPrice, int | None], None] = lambda *_: None,
     journal: Journal = NO_JOURNAL,
@@ -174,8 +179,8 @@ def learn_schema(
         What neighbouring tables differ in.
     price_of
         The price, given the number of rows, or units, where that is public, else None.
-    randomness
-        Source of the noise.
+    seed
+        For experiments: makes the noise reproducible, and the schema not private.
     known
         Columns that are public; they are not learned.
     name
@@ -190,14 +195,14 @@ def learn_schema(
     BadInputError
         If the table cannot be read, nothing could be learned at this price, or nothing was.
     """
-    given = known or {}
+    given = {} if known is None else {each.name: each for each in known.columns}
     learned = tuple(column for column in columns if column not in given)
     room = SchemaRoom(source, learned, neighbours)
     price = price_of(room.protected)
     if room.protected is not None:
         price.require_worth(room.protected)
     pay(price, room.protected)
-    room.open(price.events, randomness, journal)
+    room.open(price.events, seed, journal)
     shaped = {
         column: shape_of(column, counts, price.shapes_scale)
         for column, counts in zip(learned, room.shapes(price.shapes_scale), strict=True)
@@ -216,10 +221,110 @@ def learn_schema(
             "columns with --schema, or give a larger --epsilon or --schema-share"
         )
     kept = tuple(found[column] for column in columns if column in found)
-    schema = TableSchema(columns=kept, name=name, declared=True)
+    schema = (
+        TableSchema(columns=kept, name=name, declared=True)
+        if known is None
+        else replace(known, columns=kept, name=name, declared=True)
+    )
     return LearnedSchema(
         schema, price.events, room.grounds(), left_out, _notes(price, shaped, left_out)
     )
+
+
+def schema_of_table(
+    table: object,
+    epsilon: float,
+    delta: float | None = None,
+    *,
+    columns: ColumnChoice | None = None,
+    neighbours: Neighbours = Neighbours.REPLACE_ONE,
+    known: TableSchema | None = None,
+    budget: str | Path | None = None,
+    seed: int | None = None,
+) -> LearnedSchema:
+    """Learn the schema of a table by itself, for releases that come later.
+
+    Parameters
+    ----------
+    table
+        As `dualquery.release` takes it.
+    epsilon, delta
+        What the schema may cost; delta is 1/n^2 by default, n being the number of rows or units,
+        where that is public.
+    columns
+        Which columns; None for all.
+    neighbours
+        What neighbouring tables differ in. A release with another relation needs another schema.
+    known
+        Columns that are public.
+    budget
+        A budget file to charge; None for none.
+    seed
+        For experiments: the schema is then not declared.
+
+    Raises
+    ------
+    BadInputError
+        If the table has no named columns, the budget has no room, or nothing can be learned.
+    """
+    check_learnable(epsilon, delta)
+    payment = Payment.begin(budget, table, neighbours, "schema", seed)
+    source = table_to_learn(source_of(table), neighbours)
+    names = chosen_columns(source, columns)
+    learned = len(names) - len({*names} & {*(() if known is None else known.column_names)})
+
+    def price_of(rows: int | None) -> SchemaPrice:
+        spent = default_delta(rows) if delta is None and rows is not None else delta
+        if spent is None:
+            raise BadInputError(
+                "the number of rows is private under --neighbours add-remove, so there is no "
+                "default delta 1/n^2; give --delta"
+            )
+        stated.append(spent)
+        return SchemaPrice.whole(epsilon, spent, learned, neighbours)
+
+    stated: list[float] = []
+    found = learn_schema(
+        source,
+        names,
+        neighbours,
+        price_of,
+        seed,
+        known=known,
+        name=source.label,
+        pay=lambda price, _: payment.pay_events(price.events, epsilon, stated[0]),
+    )
+    payment.finish()
+    record = {
+        "epsilon": epsilon,
+        "delta": stated[0],
+        **neighbours.described(),
+        "events": [{"kind": type(event).__name__, **asdict(event)} for event in found.events],
+    }
+    return replace(found, schema=replace(found.schema, declared=seed is None, learned=record))
+
+
+def table_to_learn(source: Source, neighbours: Neighbours) -> TableSource:
+    """Return a source as a table of cells, cut to its units, without columns never released.
+
+    Raises
+    ------
+    BadInputError
+        If its rows are numbered items.
+    """
+    if not isinstance(source, TableSource):
+        raise BadInputError(
+            f"{source.label}: its rows are numbered items, which a schema names; give --columns"
+        )
+    return source if neighbours.unit is None else cut_to_units(source, neighbours.unit)
+
+
+def chosen_columns(source: TableSource, columns: ColumnChoice | None) -> list[str]:
+    """Return the names of the columns to describe."""
+    present = list(source.columns())
+    if columns is None:
+        return present
+    return [present[place] for place in select_columns(columns, present)]
 
 
 def _notes(
@@ -257,19 +362,3 @@ def check_learnable(epsilon: float, delta: float | None) -> None:
             f"--epsilon is {epsilon:g}; a schema is learned at up to {LARGEST_EPSILON:g}; declare "
             "a --schema, or give a smaller epsilon"
         )
-
-
-def as_cut(source: Any) -> TableSource:
-    """Return the table whose cells are learned: without weights, with its units cut."""
-    return source.whole if hasattr(source, "whole") else source
-
-
-__all__ = [
-    "LearnedSchema",
-    "SchemaPrice",
-    "as_cut",
-    "check_learnable",
-    "learn_schema",
-    "replace",
-    "CutTable",
-]

@@ -147,6 +147,18 @@ class Payment:
                 foreseen=Cost.of((event,), epsilon, delta),
             )
 
+    def pay_events(self, events: tuple[Event, ...], epsilon: float, delta: float) -> None:
+        """Pay for events of a known guarantee that are drawn before the rest, if any, is planned.
+
+        Raises
+        ------
+        BadInputError
+            If the file has no room for them.
+        """
+        if self.charge is not None and not self.settled:
+            cost = Cost.of(events, epsilon, delta)
+            self.charge.pay(cost, mechanism=self.mechanism, mark=self.mark)
+
     def pay(self, events: tuple[Event, ...], privacy: PrivacyStatement) -> None:
         """Pay for all events of the release.
 

@@ -17,8 +17,8 @@ Rogers 2023; Wilson et al. 2020).
 
 **Floating point.** A table may have millions of texts that hardly occur. Of those whose chance of
 being published is at most twice that of a text of one row, a uniform number of two words each
-decides whether they may be; their noise is then drawn by inversion of the normal tail, with a relative error below
-2^-45. The sum of their chances is at most ``2 n delta_0 / (2 K)``, so for n up to 2^33 rows the
+decides whether they may be; their noise is then drawn by inversion of the normal tail, with a
+relative error below 2^-45. The sum of their chances is at most ``2 n delta_0 / (2 K)``, so for n up to 2^33 rows the
 total variation is below ``2^-12 delta_0``, and costs at most ``(1 + e^epsilon) 2^-12 delta_0``:
 below delta_0 / 2 for epsilon up to `LARGEST_EPSILON`. That is what the other half of delta_0 is
 for. All other noise is drawn as in `dualquery.room.noise.gaussian`.
@@ -43,7 +43,7 @@ from dualquery.room.ground import Ground
 from dualquery.room.journal import Journal
 from dualquery.room.ledger import Ledger
 from dualquery.room.noise.gaussian import add_gaussian
-from dualquery.room.randomness import Randomness
+from dualquery.room.randomness import Randomness, randomness
 from dualquery.runtime.errors import BadInputError
 
 LARGEST_EPSILON = 7.0
@@ -124,9 +124,9 @@ class SchemaRoom:
             return None
         return self._source.units if isinstance(self._source, CutTable) else self._rows
 
-    def open(self, schedule: Schedule, randomness: Randomness, journal: Journal) -> None:
-        """Take the schedule that the guarantee was computed for, and the source of the noise."""
-        self._ledger, self._randomness = Ledger(schedule, journal), randomness
+    def open(self, schedule: Schedule, seed: int | None, journal: Journal) -> None:
+        """Take the schedule that the guarantee was computed for, and the seed of an experiment."""
+        self._ledger, self._randomness = Ledger(schedule, journal), randomness(seed)
 
     def grounds(self) -> tuple[Ground | None, ...]:
         """Return why each charged event covers what was drawn; public."""
@@ -234,7 +234,7 @@ class SchemaRoom:
     def _uniform(self, count: int) -> NDArray[np.float64]:
         """Return uniform numbers in (0, 1), of 53 significant bits however small they are."""
         high, low = (self._randomness.words(2 * count) >> np.uint64(11)).reshape(2, count)
-        return np.ldexp(high + np.ldexp(low + 0.5, -53), -53)
+        return np.asarray(np.ldexp(high + np.ldexp(low + 0.5, -53), -53), np.float64)
 
 
 def _together(blocks: list[NDArray[np.int64] | pl.DataFrame]) -> pl.DataFrame:

@@ -97,6 +97,7 @@ STATED = {
     "dualquery/api.py": "a release has a privacy statement",
     "dualquery/synthesizer.py": "warns if its release is not private",
     "dualquery/capture.py": "what is captured comes with the statement of its run",
+    "dualquery/releases/learning.py": "a learned schema says what it cost",
     "dualquery/releases/evaluation.py": "says that it is not private",
     "dualquery/cli/release.py": "prints and stores the statement",
     "dualquery/cli/compare_solvers.py": "prints the statement, and states it beside its files",

@@ -137,7 +137,7 @@ def schema_from_dict(fields: Mapping[str, object]) -> TableSchema | ItemSchema:
         raise BadInputError(f"schema: kind is {kind!r}; it must be table or items")
     common = ("format", "version", "kind", "name", "declared", "max_ones_per_row")
     own = (
-        ("drop_incomplete", "missing_values", "columns", "rules")
+        ("drop_incomplete", "missing_values", "columns", "rules", "learned")
         if kind == "table"
         else ("outside", "items", "names")
     )
@@ -169,6 +169,7 @@ def schema_from_dict(fields: Mapping[str, object]) -> TableSchema | ItemSchema:
         missing_values=absent,
         max_ones_per_row=most,  # type: ignore[arg-type]  # checked by the class
         rules=rules_from(fields.get("rules", [])),
+        learned=_typed(fields, "learned", dict, {}) or None,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -66,6 +66,9 @@ class TableSchema:
     summed
         Names of numeric columns whose rows carry their numbers (`grids`). A choice of the reader's,
         not of the schema's file.
+    learned
+        What a schema cost that was learned under differential privacy: its ``epsilon``, ``delta``,
+        ``neighbours`` and ``events``. None for one that cost nothing.
 
     Raises
     ------
@@ -84,6 +87,7 @@ class TableSchema:
     rules: tuple[Rule, ...] = ()
     left_out: tuple[str, ...] = ()
     summed: tuple[str, ...] = ()
+    learned: Mapping[str, object] | None = None
 
     def __post_init__(self) -> None:
         check_max_ones(self.name, self.max_ones_per_row)
@@ -321,6 +325,7 @@ class TableSchema:
             "columns": [column.to_dict() for column in self.columns],
             **max_ones_entry(self.max_ones_per_row),
             **rules_entry(self.rules),
+            **({} if self.learned is None else {"learned": dict(self.learned)}),
         }
 
 

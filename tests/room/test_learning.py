@@ -1,0 +1,156 @@
+"""Learning a schema: sensitivities on all neighbours, the threshold's delta, and what is published."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.stats import binomtest, norm
+
+from dualquery.data.readers.formats import source_of
+from dualquery.data.shapes import Months, Numbers, Values, count_shapes
+from dualquery.data.units import Unit, cut_to_units
+from dualquery.privacy.accountants.choice import best
+from dualquery.privacy.events import GaussianNoise, LaplaceNoise, ThresholdedCounts
+from dualquery.privacy.neighbours import Neighbours
+from dualquery.releases.learning import SchemaPrice, schema_of_table
+from dualquery.room.journal import NO_JOURNAL
+from dualquery.room.learning import (
+    SchemaRoom,
+    shapes_sensitivity,
+    threshold,
+    values_sensitivity,
+)
+from dualquery.runtime.errors import BadInputError
+
+RO, AR = Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE
+CELLS = ("", "7", "-0.5", "2020-01-31", "31.01.1999", "01067", "word", "N")
+"""One or two of each kind of shape."""
+
+
+def shapes_of(rows: tuple[tuple[str, ...], ...]) -> np.ndarray:
+    frame = pl.DataFrame(rows, schema=["a", "b"], orient="row")
+    return np.concatenate([count_shapes(frame[name]) for name in "ab"])
+
+
+@pytest.mark.parametrize("relation", [RO, AR], ids=["replace-one", "add-remove"])
+def test_no_neighbour_moves_shapes_further_and_some_move_so_far(relation) -> None:
+    rows = list(itertools.product(CELLS, CELLS))
+    first = shapes_of((rows[0],))
+    if relation is AR:
+        moved = [float(np.linalg.norm(shapes_of((rows[0], row)) - first)) for row in rows]
+    else:
+        vectors = [shapes_of((row,)) for row in rows]
+        moved = [float(np.linalg.norm(x - y)) for x, y in itertools.combinations(vectors, 2)]
+    assert max(moved) == pytest.approx(shapes_sensitivity(2, relation))
+
+
+def test_every_cell_has_one_kind_and_one_size() -> None:
+    for cell in (*CELLS, "1e400", "nan", "é\n", "99999999999999999999", "31.02.2020", "-", " 3 "):
+        assert count_shapes(pl.Series([cell])).sum() == 2
+
+
+@pytest.mark.parametrize("how", [Values(), Numbers(60, 80, whole=False), Months(None, 1990, 40)])
+def test_a_row_is_counted_once_in_each_column(how) -> None:
+    room = SchemaRoom(source_of(pl.DataFrame({"a": CELLS})), ("a",), RO)
+    (counts,) = room._count([("a", how)])
+    total = counts["rows"].sum() if isinstance(counts, pl.DataFrame) else counts.sum()
+    assert total <= len(CELLS)
+    assert values_sensitivity(1, RO) == math.sqrt(2)
+    assert values_sensitivity(4, AR) == 2.0
+
+
+def test_a_unit_moves_as_much_as_all_its_rows() -> None:
+    unit = Neighbours.parse("add-remove", Unit("home", 3))
+    assert shapes_sensitivity(5, unit) == 3 * shapes_sensitivity(5, AR)
+    frame = pl.DataFrame({"home": ["x"] * 9 + ["y"], "a": ["v"] * 10})
+    room = SchemaRoom(cut_to_units(source_of(frame), Unit("home", 3)), ("a",), unit)
+    (counts,) = room._count([("a", Values())])
+    assert counts["rows"].to_list() == [4]
+
+
+@pytest.mark.parametrize(("columns", "rows"), [(1, 1), (15, 1), (3, 4)])
+def test_the_thresholds_delta_by_enumeration(columns, rows) -> None:
+    """All texts that only one of two neighbours has are published as rarely as delta says."""
+    relation = RO if rows == 1 else Neighbours.parse("replace-one", Unit("home", rows))
+    tau = threshold(2.5, columns, relation, 1e-3)
+    # A unit of K rows has, in each column, texts of any sizes that add up to K at most.
+    worst = max(
+        math.fsum(norm.sf(tau - size, scale=2.5) for size in sizes)
+        for sizes in itertools.product(range(rows + 1), repeat=rows)
+        if 0 < sum(sizes) <= rows
+    )
+    assert columns * worst <= 1e-3 / 2
+    assert columns * rows * norm.sf(tau - rows, scale=2.5) > 0.99 * 1e-3 / 2
+
+
+def published(room: SchemaRoom, scale: float, delta: float, seed: int) -> list[tuple[str, float]]:
+    event = ThresholdedCounts(values_sensitivity(1, RO), scale, delta)
+    room.open((event,), seed, NO_JOURNAL)
+    (found,) = room.values([("a", Values())], scale, delta)
+    return [*found]
+
+
+def test_a_text_of_one_row_is_published_as_rarely_as_it_should() -> None:
+    """Worst pair: 2,000 tables at once, as each text is drawn for by itself.
+
+    A binomial test at 1 in 10,000: a threshold that is one too low fails it.
+    """
+    scale, delta = 0.4, 0.2
+    room = SchemaRoom(source_of(pl.DataFrame({"a": [f"v{i}" for i in range(20_000)]})), ("a",), RO)
+    found = published(room, scale, delta, seed=1)
+    assert binomtest(len(found), 20_000, delta / 2).pvalue > 1e-4
+    tau = threshold(scale, 1, RO, delta)
+    noise = np.array([count for _, count in found])
+    assert noise.min() >= tau
+    # What exceeds the threshold has the tail of the normal law.
+    beyond = norm.sf(tau + 0.3 - 1, scale=scale) / norm.sf(tau - 1, scale=scale)
+    assert binomtest(int((noise > tau + 0.3).sum()), len(found), beyond).pvalue > 1e-4
+
+
+def test_frequent_texts_are_published_with_gaussian_noise() -> None:
+    room = SchemaRoom(source_of(pl.DataFrame({"a": ["x"] * 500 + ["y"] * 5})), ("a",), RO)
+    counts = np.array([dict(published(room, 3.0, 1e-6, seed)).get("x", 0.0) for seed in range(200)])
+    assert abs(counts.mean() - 500) < 4 * 3 / math.sqrt(200)
+    assert 2.4 < counts.std() < 3.6
+
+
+def test_of_a_table_in_which_every_cell_differs_nothing_is_published() -> None:
+    frame = pl.DataFrame({"a": [f"v{i}" for i in range(50_000)], "b": [*range(50_000)]})
+    schema = schema_of_table(frame, 1.0, 1e-6, seed=3).schema
+    assert schema.column_names == ("b",)
+
+
+def test_a_budget_without_use_is_refused_before_it_is_spent() -> None:
+    frame = pl.DataFrame({"a": ["x", "y"] * 50})
+    with pytest.raises(BadInputError, match="100 rows"):
+        schema_of_table(frame, 0.5)
+    with pytest.raises(BadInputError, match="--delta"):
+        schema_of_table(frame, 0.5, neighbours=AR)
+    with pytest.raises(BadInputError, match="delta above 0"):
+        schema_of_table(frame, 0.5, 0.0)
+
+
+@pytest.mark.parametrize("name", ["zcdp", "exact"])
+def test_accountants_take_the_thresholds_delta_off(name) -> None:
+    noise = GaussianNoise(1.0, 3.0)
+    cut = ThresholdedCounts(1.0, 3.0, 1e-4)
+    for schedule, left in (((cut, noise), 9e-4), ((cut, cut), 8e-4)):
+        known = best((noise, noise), left, name)[1]
+        assert best(schedule, 1e-3, name)[1] == pytest.approx(known, rel=1e-9)
+    accountant, epsilon = best((cut,), 1e-3, name)
+    assert accountant.delta((cut,), epsilon) <= 1e-3 * (1 + 1e-5)
+    for schedule in ((cut,), (cut, LaplaceNoise(0.1))):
+        with pytest.raises(BadInputError, match="No valid accounting"):
+            best(schedule, 1e-4, name)
+
+
+def test_the_price_of_a_schema_is_its_budget() -> None:
+    price = SchemaPrice.whole(1.0, 1e-6, 12, RO)
+    assert 0.999 < best(price.events, 1e-6)[1] <= 1.0
+    part = SchemaPrice.part(1.0, 1e-6, 0.1, 12, RO)
+    assert part.delta == pytest.approx(1e-7)
+    assert part.fewest > price.fewest
