@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dualquery.data.learned import SURE, Shape, learned_column, shape_of
@@ -20,6 +20,7 @@ from dualquery.privacy.calibrate_noise import calibrate_rho
 from dualquery.privacy.events import Event, GaussianNoise, ThresholdedCounts
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.releases.payment import Payment
+from dualquery.releases.proof import described
 from dualquery.room.ground import Ground
 from dualquery.room.journal import NO_JOURNAL, Journal
 from dualquery.room.learning import (
@@ -299,7 +300,7 @@ def schema_of_table(
         "epsilon": epsilon,
         "delta": stated[0],
         **neighbours.described(),
-        "events": [{"kind": type(event).__name__, **asdict(event)} for event in found.events],
+        "events": [dict(described(event)) for event in found.events],
     }
     return replace(found, schema=replace(found.schema, declared=seed is None, learned=record))
 

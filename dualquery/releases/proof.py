@@ -18,6 +18,7 @@ from dualquery.privacy.events import (
     RandomizedReport,
     SampledQueries,
     Schedule,
+    ThresholdedCounts,
     events_of,
 )
 
@@ -96,7 +97,7 @@ def proof_record(
     if rows.epsilon > 0:
         (event,) = rows.events
         move = float(rows.neighbours.steps)
-        bought = {**_described(event), "sensitivity": move, "scale": rows.noise_scale}
+        bought = {**described(event), "sensitivity": move, "scale": rows.noise_scale}
     relation = rows.neighbours.described()
     if relation["unit"] is not None:
         relation["unit"] = {**relation["unit"], "units": rows.units}
@@ -172,18 +173,20 @@ def _entries(schedule: Schedule, grounds: Sequence[Ground | None]) -> list[Entry
     events = events_of(schedule)
     drawn: list[Ground | None] = [*grounds, *[None] * (len(events) - len(grounds))]
     return [
-        {**_described(event), "ground": None if ground is None else asdict(ground)}
+        {**described(event), "ground": None if ground is None else asdict(ground)}
         for event, ground in zip(events, drawn, strict=True)
     ]
 
 
-def _described(event: Event) -> Mapping[str, Any]:
+def described(event: Event) -> Mapping[str, Any]:
     """Return the kind and the parameters of an event."""
     match event:
         case SampledQueries():
             kind = "draws"
         case GaussianNoise():
             kind = "gaussian"
+        case ThresholdedCounts():
+            kind = "thresholded"
         case RandomizedReport():
             kind = "report"
         case _:

@@ -75,9 +75,10 @@ def check(folder: str | Path) -> Report:
             return Report(damaged, (f"the release states no guarantee: {reasons}",))
         named, bought = proof["accountant"], proof["rows"]["bought"]
         events = list(_events(proof["schedule"]))
-        own = bound(events, proof["schedule"], named["name"], named["delta"])
+        left = named["delta"] - _thresholds(proof["schedule"])
+        own = bound(events, proof["schedule"], named["name"], left)
         spent = bought["epsilon"] if bought else 0.0
-        refuted = tuple(_misstated(stored, events, own, spent))
+        refuted = (*_misstated(stored, events, own, spent), *_overlearned(stored["schema"]))
         return Report(damaged, refuted, privacy["epsilon"], privacy["delta"], own + spent)
     except FAULTS as fault:
         return Report(damaged, (f"no proof that can be read ({type(fault).__name__}: {fault})",))
@@ -126,6 +127,23 @@ def _misstated(
         yield f"delta {privacy['delta']:.6g} is stated, not {named['delta']:.6g}"
 
 
+def _thresholds(schedule: list[dict[str, Any]]) -> float:
+    """Return what thresholds cost of delta: (e, d) of their noise is (e, d + this) of the whole."""
+    events = [(run["times"], event) for run in schedule for event in run["events"]]
+    return math.fsum(times * e["delta"] for times, e in events if e["kind"] == "thresholded")
+
+
+def _overlearned(schema: dict[str, Any]) -> Iterator[str]:
+    """Check what a schema says that it cost to learn it."""
+    if (learned := schema.get("learned")) is None:
+        return
+    schedule = [{"times": 1, "events": learned["events"]}]
+    left = learned["delta"] - _thresholds(schedule)
+    own = bound(list(_events(schedule)), schedule, "exact", left)
+    if not own <= learned["epsilon"] * (1 + TOLERANCE["exact"]):
+        yield f"learning the schema cost epsilon {own:.6g}, not {learned['epsilon']:.6g}"
+
+
 def _events(schedule: list[dict[str, Any]]) -> Iterator[Event]:
     """Return the events in their order."""
     left = MOST_EVENTS
@@ -148,8 +166,8 @@ def _expanded(event: dict[str, Any]) -> Iterator[Event]:
             yield _event("draws", each * seen / event["rows"] + 2.0**-42, event["samples"])
     elif kind == "draws":
         yield _event(kind, event["range"], event["draws"])
-    elif kind == "gaussian":
-        yield _event(kind, event["sensitivity"] / event["scale"], 1)
+    elif kind in ("gaussian", "thresholded"):
+        yield _event("gaussian", event["sensitivity"] / event["scale"], 1)
     else:
         yield _event({"pure": "pure", "report": "pure"}[kind], event["epsilon"], 1)
 

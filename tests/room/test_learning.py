@@ -1,4 +1,4 @@
-"""Learning a schema: sensitivities on all neighbours, the threshold's delta, and what is published."""
+"""Learning a schema: sensitivities on all neighbours, the threshold's delta, what is published."""
 
 from __future__ import annotations
 

@@ -18,6 +18,7 @@ from dualquery.cli.main import DONE, main
 from dualquery.cli.schema import NOT_PRIVATE
 from dualquery.privacy.statement import PrivacyStatement
 from dualquery.releases.comparison import WARNING
+from dualquery.releases.learning import schema_of_table
 from tests.callers import PACKAGES, ROOT, found, unlisted
 from tests.room.test_callers import STATED, UNSTATED, openings
 from tests.tables import SCHEMA, people
@@ -109,6 +110,18 @@ def of_report(tmp: Path, capsys) -> None:
     assert "NOT PRIVATE" in (tmp / "page.html").read_text("utf-8")
 
 
+def of_learning(tmp: Path, capsys) -> None:
+    """A learned schema says what it cost; one whose noise can be made again is not declared."""
+    out = tmp / "learned.json"
+    people(5000).write_csv(tmp / "many.csv")
+    assert main(["schema", str(tmp / "many.csv"), "--epsilon", "5", "--out", str(out)]) == DONE
+    learned = json.loads(out.read_text("utf-8"))
+    assert learned["declared"] is True
+    assert learned["learned"]["epsilon"] == 5.0
+    assert len(learned["learned"]["events"]) == 2
+    assert not schema_of_table(people(5000), 5.0, seed=1).schema.declared
+
+
 ENDS: dict[str, Callable[..., None]] = {
     "dualquery/api.py": of_api,
     "dualquery/synthesizer.py": of_api,
@@ -119,6 +132,7 @@ ENDS: dict[str, Callable[..., None]] = {
     "dualquery/cli/evaluate.py": of_evaluation,
     "dualquery/cli/report.py": of_report,
     "dualquery/cli/schema.py": of_draft,
+    "dualquery/releases/learning.py": of_learning,
 }
 """The test that looks at the end of each path that has one of its own."""
 
