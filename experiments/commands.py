@@ -31,6 +31,7 @@ MODULES: Mapping[str, str] = {
     "learning": "experiments.learning",
     "drafts": "experiments.drafts",
     "coverage": "experiments.coverage",
+    "gate": "experiments.gate",
 }  # fmt: skip
 """Name -> module that holds it as ``RECIPE``, in the order in which a page shows them."""
 

@@ -22,7 +22,6 @@ from dualquery.mechanisms.matrix.looks import (
 )
 from dualquery.mechanisms.matrix.measurement import FeatureMeasurement
 from dualquery.mechanisms.matrix.scales import FIT, plan_strategy
-from dualquery.mechanisms.matrix.width import is_wide
 from dualquery.models.mixture import ProductMixture
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import Workload
@@ -43,10 +42,10 @@ def everything(
 ) -> FeatureMeasurement | None:
     """Return the measurement of all that queries are made of; None where that is not an option.
 
-    That is for queries about binary columns, not thousands of them.
+    That is for queries about binary columns.
     """
     bits = workload.literals[workload.literals >= 0] >> 1
-    if is_wide(workload) or not workload.domain.has_two_values[bits].all():
+    if not workload.domain.has_two_values[bits].all():
         return None
     return FeatureMeasurement(expansion, plan_strategy(expansion, neighbours, FIT))
 

@@ -8,6 +8,7 @@ than its noise. Post-processing of noisy numbers, but for `look`, which the cura
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,25 +36,28 @@ def look(curator: Curator, strategy: Strategy, scale: float, n: int) -> Float64:
     return sums.astype(np.float64) / n
 
 
-def two_looks(
-    sensitivity: float, part: float, budget: Budget
-) -> tuple[tuple[GaussianNoise, GaussianNoise], str]:
-    """Return the schedule of two looks that fill a budget, and the accountant that says so.
+def plan_looks(
+    sensitivity: float, parts: Sequence[float], budget: Budget
+) -> tuple[tuple[GaussianNoise, ...], str]:
+    """Return the schedule of looks that fill a budget, and the accountant that says so.
 
     Parameters
     ----------
     sensitivity
-        Of what the first look measures. That of the second is not known yet: its noise has scale 1,
-        so the sensitivity is its ratio to the scale.
-    part
-        The first look's part of rho, in (0, 1).
+        Of what the first look measures. That of later ones is not known yet: their noise has scale
+        1, so the sensitivity is the ratio to the scale.
+    parts
+        Each look's part of rho, in (0, 1); they add up to 1.
     budget
-        What the two may cost.
+        What all may cost.
     """
 
-    def schedule_of(rho: float) -> tuple[GaussianNoise, GaussianNoise]:
-        first, second = (math.sqrt(2.0 * share * rho) for share in (part, 1.0 - part))
-        return GaussianNoise(sensitivity, sensitivity / first), GaussianNoise(second, 1.0)
+    def schedule_of(rho: float) -> tuple[GaussianNoise, ...]:
+        first, *later = (math.sqrt(2.0 * part * rho) for part in parts)
+        return (
+            GaussianNoise(sensitivity, sensitivity / first),
+            *(GaussianNoise(ratio, 1.0) for ratio in later),
+        )
 
     rho = calibrate_rho(schedule_of, budget.epsilon, budget.delta, budget.accountant)
     schedule = schedule_of(rho)

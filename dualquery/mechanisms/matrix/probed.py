@@ -53,9 +53,9 @@ from dualquery.mechanisms.matrix.looks import (
     by_precision,
     look,
     pairs_of,
+    plan_looks,
     scale_for,
     singles_of,
-    two_looks,
 )
 from dualquery.mechanisms.matrix.measurement import (
     FeatureMeasurement,
@@ -197,7 +197,8 @@ class Probed(Mechanism[TwoLooks]):
             _FIRST * spreads.departures / (spreads.departures + spreads.columns),
             resolution_of(first, task, budget) / _ENOUGH,
         )
-        schedule, accountant = two_looks(first.sensitivity, max(part, _LEAST), budget)
+        part = max(part, _LEAST)
+        schedule, accountant = plan_looks(first.sensitivity, (part, 1.0 - part), budget)
         return Plan(
             schedule=schedule,
             accountant=accountant,

@@ -8,15 +8,18 @@ left uncertain. Of tables whose columns turn out to be full everything is measur
 or all columns again (`second_look`), or the queries themselves where these are fewer than the
 columns (`asked`).
 
-**Privacy.** Two Gaussian measurements, adaptively composed. The schedule fixes before any row is
-read that there are two, and the ratio of sensitivity to scale of each. What the second measures is
-chosen by the noisy numbers of the first; whatever is chosen, its sensitivity over all legal records
-is proven by the room, its scale is set to the planned ratio, and the ledger refuses it otherwise.
-The cost of Gaussian noise depends on that ratio alone, so it is fixed although the content is not:
-zero-concentrated and Gaussian differential privacy compose adaptively where each mechanism, for
-every outcome of those before it, has a cost fixed beforehand (Bun and Steinke 2016, Lemma 2.3;
-Dong, Roth and Su, "Gaussian differential privacy", JRSS B 84, 2022, Theorem 4). All else is
-post-processing.
+Of thousands of columns nobody knows before whether they are full. So a glance of `_GLANCE` of the
+budget comes before: if they are, all the rest is spent on everything.
+
+**Privacy.** Two Gaussian measurements (three of thousands of columns), adaptively composed. The
+schedule fixes before any row is read how many, and the ratio of sensitivity to scale of each. What
+a later one measures is chosen by the noisy numbers of those before it; whatever is chosen, its
+sensitivity over all legal records is proven by the room, its scale is set to the planned ratio, and
+the ledger refuses it otherwise. The cost of Gaussian noise depends on that ratio alone, so it is
+fixed although the content is not: zero-concentrated and Gaussian differential privacy compose
+adaptively where each mechanism, for every outcome of those before it, has a cost fixed beforehand
+(Bun and Steinke 2016, Lemma 2.3; Dong, Roth and Su, "Gaussian differential privacy", JRSS B 84,
+2022, Theorem 4). All else is post-processing.
 
 **Queries about frequent items** (`dualquery.queries.generate.frequent`) are made between the
 stages, from the noisy shares of the first: what they are is post-processing of these shares, and so
@@ -27,6 +30,7 @@ not.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -56,9 +60,9 @@ from dualquery.mechanisms.matrix.looks import (
     in_shares,
     look,
     means_of,
+    plan_looks,
     scale_for,
     singles_of,
-    two_looks,
 )
 from dualquery.mechanisms.matrix.measurement import FeatureMeasurement
 from dualquery.mechanisms.matrix.second_look import (
@@ -105,6 +109,10 @@ _EQUAL = 0.5
 best by their columns, others by themselves; with half of the budget for each, none has more than
 1.42 times the noise that it would have with all of it."""
 
+_GLANCE = 0.04
+"""Part of the budget with which columns of a wide table are looked at first of all: it says whether
+they are full, so that the rest is better spent on everything that is asked."""
+
 _LARGEST = 2.0 * CORRELATION
 """A departure than which hardly any is expected to be larger: a noise of which is too much."""
 
@@ -147,12 +155,20 @@ class Staged(Mechanism[TwoStages]):
         directly = task.frequent is None and asks_less(
             task.workload, looked, sensitivity, budget.neighbours
         )
-        full = None if directly else everything(task.workload, expansion, budget.neighbours)
+        full = None
+        if not (directly or is_wide(task.workload)):
+            full = everything(task.workload, expansion, budget.neighbours)
         others = _SECOND if full is None else _worth_at_most(len(features), budget, task.n)
         part = _EQUAL if directly else 1.0 / (1.0 + math.sqrt(others / len(looked)))
 
-        schedule, accountant = two_looks(sensitivity, part, budget)
-        first, second = schedule
+        wide = task.frequent is None and not directly and is_wide(task.workload)
+        parts = (part, 1.0 - part)
+        if wide:
+            parts = (_GLANCE, *((1.0 - _GLANCE) * each for each in parts))
+        schedule, accountant = plan_looks(sensitivity, parts, budget)
+        first, *later = schedule
+        again = later[0].sensitivity if wide else 0.0
+        both = sensitivity / math.hypot(sensitivity / first.scale, again)
         return Plan(
             schedule=schedule,
             accountant=accountant,
@@ -164,8 +180,9 @@ class Staged(Mechanism[TwoStages]):
                 neighbours=budget.neighbours,
                 sensitivity=sensitivity,
                 scale=first.scale,
-                ratio=second.sensitivity,
-                deviation=float(in_shares(looked).min() * first.scale / task.n),
+                again=again,
+                ratio=later[-1].sensitivity,
+                deviation=float(in_shares(looked).min() * both / task.n),
                 records=self.records or task.default_records,
             ),
             needs_answers=directly,
@@ -187,36 +204,58 @@ class Staged(Mechanism[TwoStages]):
 
     def run(self, task: Task, plan: Plan[TwoStages], curator: Curator, session: Session) -> Outcome:
         """Look at the columns; then at queries, everything, or what stands out; and answer."""
-        planned, n = plan.details, task.n
-        columns = alike(planned.looked, planned.neighbours)
-        seen = look(curator, columns, planned.scale, n)
-        first = Shares.of(planned.looked, seen, planned.scale / n)
+        planned, n, looked = plan.details, task.n, plan.details.looked
+        columns = alike(looked, planned.neighbours)
+        seen = [(look(curator, columns, planned.scale, n), planned.scale / n)]
+        first = Shares.of(looked, *seen[0])
         workload, expansion, full = task.workload, planned.expansion, planned.full
         if task.frequent is not None:
             workload = task.frequent.workload(task.frequent.choose(first.values))
             expansion = Expansion.of(workload)
-            full = everything(workload, expansion, planned.neighbours)
+            if not is_wide(workload):
+                full = everything(workload, expansion, planned.neighbours)
         known = Known(planned, n, workload, expansion, first, *first.posterior())
+        ratios, around = [planned.ratio], first
+        if planned.again:
+            ratios = [planned.again, planned.ratio]
+            glanced = replace(known, planned=replace(planned, ratio=math.hypot(*ratios)))
+            if known.columns_full:
+                full = everything(workload, expansion, planned.neighbours)
+            if full is None or second_look(glanced, full) is not SecondLook.EVERYTHING:
+                full, ratios = None, [planned.ratio]
+                scale = scale_for(columns.sensitivity, planned.again)
+                seen.append((look(curator, columns, scale, n), scale / n))
+                # The glance decided that there is this look: intervals rest on its noise alone.
+                around = Shares.of(looked, *seen[1])
+                first = first.combined(around)
+                glanced = Known(planned, n, workload, expansion, first, *first.posterior())
+            known = glanced
         what = second_look(known, full)
         if planned.directly and known.columns_full:
             outcome = of_queries(known, curator, session)
         elif full is not None and what is SecondLook.EVERYTHING:
-            outcome = _of_everything(known, full, curator, session)
+            outcome = _of_everything(known, full, ratios, curator, session)
         else:
             found = task.frequent is not None
-            outcome = _of_some(known, what, curator, session, found=found)
+            outcome = _of_some(known, what, around, curator, session, found=found)
         assert outcome.measurements is not None
-        looked = Measurements.of_features(planned.looked, seen, planned.scale / n)
+        kept = [Measurements.of_features(looked, *each) for each in seen]
         return replace(
             outcome,
-            trace=(measured(1, columns=len(planned.looked)), *outcome.trace),
-            measurements=Measurements.joined((looked, outcome.measurements)),
+            trace=(measured(1, columns=len(looked)), *outcome.trace),
+            measurements=Measurements.joined((*kept, outcome.measurements)),
             workload=None if task.frequent is None else workload,
         )
 
 
 def _of_some(
-    known: Known, what: SecondLook, curator: Curator, session: Session, *, found: bool
+    known: Known,
+    what: SecondLook,
+    around: Shares,
+    curator: Curator,
+    session: Session,
+    *,
+    found: bool,
 ) -> Outcome:
     """Measure all columns, or what stands out of its noise (`second_look`).
 
@@ -269,9 +308,9 @@ def _of_some(
         ),
         intervals=share_intervals(
             known.workload,
-            (known.first, second),
+            (around, second),
             planned.neighbours,
-            chosen_by=known.first if found else None,
+            chosen_by=around if found else None,
         ),
         measurements=Measurements.of_features(strategy.features, noisy, scale / n, CHOSEN),
         model=mixture,
@@ -279,14 +318,25 @@ def _of_some(
 
 
 def _of_everything(
-    known: Known, full: FeatureMeasurement, curator: Curator, session: Session
+    known: Known,
+    full: FeatureMeasurement,
+    ratios: Sequence[float],
+    curator: Curator,
+    session: Session,
 ) -> Outcome:
-    """Measure all that queries are made of, and fit a mixture to that and the first shares."""
+    """Measure all that queries are made of, and fit a mixture to that and the first shares.
+
+    What was planned as several looks is one measurement of the sum of their precisions.
+    """
     planned, n, domain = known.planned, known.n, known.workload.domain
-    scale = scale_for(full.sensitivity, planned.ratio)
-    drawn = Drawn(full, full.draw(curator, scale) / n, full.scales * scale / n)
+    together = math.hypot(*ratios)
+    noisy = np.zeros(len(full.scales))
+    for ratio in ratios:
+        noisy += (ratio / together) ** 2 * full.draw(curator, scale_for(full.sensitivity, ratio))
+    scale = scale_for(full.sensitivity, together)
+    drawn = Drawn(full, noisy / n, full.scales * scale / n)
     generator = np.random.default_rng(session.public_seed)
-    fitting = Fitting.suited(n, planned.ratio, domain.bits)
+    fitting = Fitting.suited(n, together, domain.bits)
     fitted = fit_mixture(
         with_shares(drawn.known, known.first), fitting, known.workload, n, generator, session
     )

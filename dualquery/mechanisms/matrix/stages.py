@@ -41,8 +41,10 @@ class TwoStages(Details):
         of two of them.
     scale
         Standard deviation of the noise on these sums.
+    again
+        Sensitivity over scale of another look at the columns after a glance; 0 for none.
     ratio
-        Sensitivity over scale of the second stage.
+        Sensitivity over scale of the last stage.
     deviation
         Standard deviation of a column's share after the first stage.
     records
@@ -56,6 +58,7 @@ class TwoStages(Details):
     neighbours: Neighbours
     sensitivity: float
     scale: float
+    again: float
     ratio: float
     deviation: float
     records: int
@@ -68,6 +71,7 @@ class TwoStages(Details):
             "neighbours": self.neighbours.value,
             "sensitivity": self.sensitivity,
             "scale": self.scale,
+            **({"look_ratio": self.again} if self.again else {}),
             "second_ratio": self.ratio,
             "deviation": self.deviation,
             "records": self.records,
