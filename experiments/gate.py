@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from dualquery.data.schema.columns import Numeric
 from dualquery.data.schema.table import TableSchema
+from dualquery.mechanisms.registry import configure
 from dualquery.releases.comparison import Errors
 from dualquery.requests import WorkloadRequest
 from dualquery.rows.cached import CachedRows
@@ -140,8 +141,7 @@ def perform(run: Run, threads: int) -> Sequence[Row]:
             "missed": float(off[asked_for].mean()),
             "half_width": float((around.upper - around.lower)[asked_for].mean() / 2.0),
         }
-    mechanism: Any = made.plan.details.mechanism
-    told = mechanism.expected_error(asked.task, made.plan.details.plan)
+    told = configure(BEST, {}).expected_error(asked.task, made.plan)
     for name in ("max", "mean") if told is not None else ():
         estimate = told.max_error if name == "max" else told.mean_error
         row |= {f"{name}_low": estimate.low, f"{name}_high": estimate.high}

@@ -340,6 +340,27 @@ def test_products_of_full_columns_are_all_measured_or_hardly_any(
     assert outcome.records.shape == (20, 30)
 
 
+def test_a_thousand_full_columns_are_told_from_empty_ones_by_a_glance() -> None:
+    """Of full ones everything is measured, of empty ones what stands out: on the same schedule."""
+    generator = np.random.default_rng(5)
+    work = random_conjunctions(Domain.binary(1_100), 1_500, 3)
+    asked = Task(work, 4_000)
+    plan = Staged(records=20).plan(asked, Budget(20.0, 1e-6))
+    assert len(plan.schedule) == 3
+    hidden = generator.normal(size=(4_000, 4)) @ generator.normal(size=(4, 1_100))
+    found = {}
+    for kind, centre in (("full", 0.0), ("empty", 7.0)):
+        records = hidden + generator.normal(size=(4_000, 1_100)) > centre
+        room = Curator(packed(records), work, plan.schedule, SeededRandomness(1))
+        outcome = Staged(records=20).run(asked, plan, room, Session(public_seed=1))
+        assert room._ledger.spent == 3
+        found[kind] = outcome.trace[1]["products"]
+        truth = work.counts(packed(records), threads=1) / 4_000
+        assert np.abs(outcome.answers - truth).mean() < 0.01
+    assert found["full"] == len(plan.details.expansion.features) - len(plan.details.looked)
+    assert found["empty"] < 100
+
+
 def test_what_both_looks_say_of_a_share_is_weighed_by_their_noise() -> None:
     work = random_conjunctions(Domain.binary(4), 6, 2, signed=False)
     full = everything(work, Expansion.of(work), Neighbours.REPLACE_ONE)
