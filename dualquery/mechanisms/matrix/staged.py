@@ -162,7 +162,7 @@ class Staged(Mechanism[TwoStages]):
         part = _EQUAL if directly else 1.0 / (1.0 + math.sqrt(others / len(looked)))
 
         wide = task.frequent is None and not directly and is_wide(task.workload)
-        parts = (part, 1.0 - part)
+        parts: tuple[float, ...] = (part, 1.0 - part)
         if wide:
             parts = (_GLANCE, *((1.0 - _GLANCE) * each for each in parts))
         schedule, accountant = plan_looks(sensitivity, parts, budget)
