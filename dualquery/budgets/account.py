@@ -1,8 +1,8 @@
-"""What a budget file says: its terms, and one entry for each thing that happened, in their order.
+"""What a budget file says: its terms, an entry for each event in order, and a claim a release.
 
-Entries are only ever added. Each has a digest of its own content and of the entry before it, so
-that a change of what is written already is found, and two copies of a file that went on apart can
-be told from each other.
+Entries are only ever added, each with a digest of itself and of the entry before it: a changed
+entry is found, and so are two copies of a file that were charged separately. A claim says which
+attempt may draw for a release, and how many draws were begun.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import hashlib
 import json
 import re
 import secrets
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from dualquery.privacy.composition import Cost, PrivacyFilter
@@ -32,27 +32,18 @@ _LONGEST_NAME = 200
 
 @dataclass(frozen=True)
 class Terms:
-    """What is fixed when a budget file is made.
-
-    Parameters
-    ----------
-    id
-        32 random hexadecimal digits: a copy of the file has the same.
-    filter
-        Epsilon, delta and how costs add up.
-    neighbours
-        The pairs of tables that every release must protect.
-    unit
-        What one neighbour differs in: `ROW`, or the name of a column.
-    created
-        UTC time, ISO 8601; for people, nothing is decided by it.
-    """
+    """What is fixed when a budget file is made."""
 
     id: str
+    """32 random hexadecimal digits: a copy of the file has the same."""
     filter: PrivacyFilter
+    """Epsilon, delta and how costs add up."""
     neighbours: Neighbours
+    """The pairs of tables that every release must protect."""
     unit: str
+    """What one neighbour differs in: `ROW`, or the name of a column."""
     created: str
+    """UTC time, ISO 8601; for people, nothing is decided by it."""
 
     def __post_init__(self) -> None:
         _require(_TOKEN.fullmatch(self.id), "the id", self.id)
@@ -71,34 +62,22 @@ class Terms:
 
 @dataclass(frozen=True)
 class Entry:
-    """One thing that happened.
-
-    Parameters
-    ----------
-    kind
-        `CHARGE`: a release costs so much now, in all. `RESUME`: an attempt to go on with a release
-        began. `FINISH`: nothing more will be drawn for a release.
-    release
-        The release's id: 32 random hexadecimal digits.
-    attempt
-        Number of the attempt that wrote it, from 0 on.
-    cost
-        Of the whole release so far; nothing in other entries.
-    mechanism
-        Name of the release's mechanism.
-    mark
-        Keyed hash of the table (see `dualquery.budgets.marks`), or "".
-    written
-        UTC time, ISO 8601; for people, nothing is decided by it.
-    """
+    """One event in the life of a release."""
 
     kind: str
+    """`CHARGE`: what the release costs, in all. `RESUME`: another attempt took it over. `FINISH`:
+    it is given out, and nothing more will be drawn for it."""
     release: str
+    """The release's id: 32 random hexadecimal digits."""
     attempt: int
+    """Number of the attempt that wrote it, from 0 on."""
     cost: Cost
+    """Of the whole release so far; nothing in other entries."""
     mechanism: str
     mark: str
+    """Keyed hash of the table (see `dualquery.releases.identity`), or ""."""
     written: str
+    """UTC time, ISO 8601; for people, nothing is decided by it."""
 
     def __post_init__(self) -> None:
         _require(self.kind in KINDS, "the kind of an entry", self.kind)
@@ -119,6 +98,27 @@ class Entry:
 
 
 @dataclass(frozen=True)
+class Claim:
+    """Who may draw for a release."""
+
+    release: str
+    """The release's id."""
+    nonce: str
+    """32 random hexadecimal digits, those of the attempt that may draw."""
+    begun: int = 0
+    """Number of draws that were begun for it, in all attempts."""
+
+    def __post_init__(self) -> None:
+        for token in (self.release, self.nonce):
+            _require(_TOKEN.fullmatch(token), "a claim", token)
+        _require(0 <= self.begun < 1 << 31, "the number of draws", self.begun)
+
+    def digest(self, file: str) -> str:
+        """Return the digest of the claim, in the file of an id."""
+        return _digest(file, self.release, self.nonce, self.begun)
+
+
+@dataclass(frozen=True)
 class Charged:
     """A release in a budget file: the entries about it, put together."""
 
@@ -127,7 +127,7 @@ class Charged:
     mechanism: str
     written: str
     attempt: int
-    """Number of the attempt that may draw: 0, and one more each time it is resumed."""
+    """Number of times that it was taken over."""
     finished: bool
 
 
@@ -137,6 +137,8 @@ class Account:
 
     terms: Terms
     entries: Sequence[Entry]
+    claims: Mapping[str, Claim] = field(default_factory=dict)
+    """By release; a release that an older version charged has none."""
 
     @cached_property
     def digests(self) -> tuple[str, ...]:

@@ -1,20 +1,21 @@
 """A budget file: one SQLite file for one data set. Releases charge it before their first draw.
 
-A file says what all releases of a data set may cost together, and holds what each of them has cost.
-A charge is one transaction: the content is read, the filter asked (`dualquery.privacy.composition`)
-and an entry added, while no other process can write. It is on the disk when `BudgetFile.write`
-returns. Nothing takes an entry away: a run that fails or is killed has spent its charge.
+A file says what all releases of a data set may cost together, and what each of them has cost. A
+charge is one transaction: read the content, ask the filter (`dualquery.privacy.composition`), add
+an entry, while no other process can write. It is on the disk when `BudgetFile.write` returns.
+Nothing takes an entry away: a run that fails or is killed has spent its charge.
 """
 
 from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from dualquery.budgets.account import ROW, Account, Entry, Terms, new_token, now
+from dualquery.budgets.account import ROW, Account, Claim, Entry, Terms, new_token, now
 from dualquery.budgets.places import require_local
 from dualquery.budgets.seen import Seen
 from dualquery.budgets.sqlite import connected, transaction
@@ -22,7 +23,9 @@ from dualquery.privacy.composition import Composition, Cost, PrivacyFilter
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.runtime.errors import BadInputError
 
-VERSION = 1
+VERSION = 2
+"""2: with claims. Files of version 1 are read, and get a table of claims when they are charged."""
+
 _APPLICATION = 0x44514246
 """Tells budget files from all other SQLite files: the letters DQBF."""
 
@@ -36,6 +39,11 @@ _ENTRIES = (
     "attempt INTEGER NOT NULL, rho REAL NOT NULL, epsilon REAL NOT NULL, delta REAL NOT NULL, "
     "mechanism TEXT NOT NULL, mark TEXT NOT NULL, written TEXT NOT NULL, digest TEXT NOT NULL)"
 )
+_CLAIMS = (
+    "CREATE TABLE claims (release TEXT PRIMARY KEY, nonce TEXT NOT NULL, begun INTEGER NOT NULL, "
+    "digest TEXT NOT NULL)"
+)
+_TABLES = {1: [(_TERMS,), (_ENTRIES,)], 2: [(_TERMS,), (_ENTRIES,), (_CLAIMS,)]}
 _WHAT = "the budget file"
 
 
@@ -111,8 +119,8 @@ class BudgetFile:
             with connected(place, _WHAT) as connection, transaction(connection):
                 connection.execute(f"PRAGMA application_id={_APPLICATION}")
                 connection.execute(f"PRAGMA user_version={VERSION}")
-                connection.execute(_TERMS)
-                connection.execute(_ENTRIES)
+                for table in (_TERMS, _ENTRIES, _CLAIMS):
+                    connection.execute(table)
                 connection.execute(
                     "INSERT INTO terms VALUES (?, ?, ?, ?, ?, ?, ?)",
                     (terms.id, chosen.epsilon, chosen.delta, composition.value, neighbours.value,
@@ -144,8 +152,8 @@ class BudgetFile:
         with Seen.opened() as seen:
             return seen.problem(self.read(), self.path)
 
-    def write(self, decide: Callable[[Account], Entry | None]) -> None:
-        """Add an entry; it is on the disk when this returns.
+    def write(self, decide: Callable[[Account], Sequence[Entry | Claim]]) -> None:
+        """Add entries and set claims; they are on the disk when this returns.
 
         The user's counter is locked around the file (`dualquery.budgets.seen`): it is raised after
         the file's commit and before anything is drawn.
@@ -153,8 +161,8 @@ class BudgetFile:
         Parameters
         ----------
         decide
-            Gets the content, which no other process can change meanwhile, and returns the entry;
-            None for none. What it raises leaves the file as it was.
+            Gets the content, which no other process can change meanwhile, and returns what is to be
+            written. What it raises leaves the file as it was.
 
         Raises
         ------
@@ -169,19 +177,54 @@ class BudgetFile:
                 problem = seen.problem(account, self.path)
                 if problem is not None:
                     raise BadInputError(problem)
-                entry = decide(account)
-                if entry is None:
-                    return
-                account = Account(account.terms, [*account.entries, entry])
-                _ = account.releases  # raises if the entry does not follow the others
-                cost = entry.cost
-                connection.execute(
-                    "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                    (len(account.entries), entry.kind, entry.release, entry.attempt, cost.rho,
-                     cost.epsilon, cost.delta, entry.mechanism, entry.mark, entry.written,
-                     account.digests[-1]),
-                )  # fmt: skip
+                for what in decide(account):
+                    if isinstance(what, Claim):
+                        if _pragma(connection, "user_version") == 1:
+                            connection.execute(_CLAIMS)
+                            connection.execute(f"PRAGMA user_version={VERSION}")
+                        connection.execute(
+                            "INSERT OR REPLACE INTO claims VALUES (?, ?, ?, ?)",
+                            (what.release, what.nonce, what.begun, what.digest(account.terms.id)),
+                        )
+                        continue
+                    account = Account(account.terms, [*account.entries, what])
+                    _ = account.releases  # raises if the entry does not follow the others
+                    cost = what.cost
+                    connection.execute(
+                        "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                        (len(account.entries), what.kind, what.release, what.attempt, cost.rho,
+                         cost.epsilon, cost.delta, what.mechanism, what.mark, what.written,
+                         account.digests[-1]),
+                    )  # fmt: skip
             seen.record(account)
+
+    def count_draw(self, claim: Claim) -> bool:
+        """Count a draw that is about to be made; it is on the disk when this returns.
+
+        Reads nothing but the claim, so that a game may count thousands.
+
+        Parameters
+        ----------
+        claim
+            With the nonce of the attempt that draws, and the number of draws with this one.
+
+        Returns
+        -------
+        Whether the file has this nonce, and one draw less: else it is as it was.
+
+        Raises
+        ------
+        BadInputError
+            If the file cannot be written.
+        """
+        with connected(self._place(), _WHAT) as connection, transaction(connection):
+            (name,) = connection.execute("SELECT id FROM terms").fetchone()
+            done = connection.execute(
+                "UPDATE claims SET begun = ?, digest = ? "
+                "WHERE release = ? AND nonce = ? AND begun = ?",
+                (claim.begun, claim.digest(name), claim.release, claim.nonce, claim.begun - 1),
+            )
+            return done.rowcount == 1
 
     def _place(self) -> Path:
         """Return the file's one name: SQLite names its journal by it."""
@@ -203,28 +246,31 @@ def _content(connection: sqlite3.Connection, path: str | Path) -> Account:
     if number != _APPLICATION:
         empty = not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
         why = (
-            "is empty: making it was interrupted; remove it and make it again"
+            "is empty: it was cut off, or its making was interrupted. What was charged to it stays "
+            "spent, and a new file would forget it: restore the newest copy"
             if empty and number == 0
             else "is no budget file; make one with 'dualquery budget init'"
         )
         raise BadInputError(f"{path} {why}")
     version = _pragma(connection, "user_version")
-    if version != VERSION:
+    if version not in _TABLES:
         raise BadInputError(
             f"{path} has format {version}; this version reads {VERSION}: upgrade dualquery"
         )
     if _pragma(connection, "journal_mode") != "delete":
         raise BadInputError(f"{path} was changed by another program; it keeps no rollback journal")
-    tables = connection.execute("SELECT sql FROM sqlite_master ORDER BY rowid").fetchall()
-    if tables != [(_TERMS,), (_ENTRIES,)] or _pragma(connection, "quick_check") != "ok":
+    tables = connection.execute(
+        "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid"
+    ).fetchall()  # an index of SQLite's own has no text
+    if tables != _TABLES[version] or _pragma(connection, "quick_check") != "ok":
         raise BadInputError(f"{path} is damaged: its tables are not those of a budget file")
     try:
-        return _checked(connection)
+        return _checked(connection, claims=version > 1)
     except (BadInputError, TypeError, ValueError, AttributeError) as fault:
         raise BadInputError(f"{path} is damaged: {fault}") from None
 
 
-def _checked(connection: sqlite3.Connection) -> Account:
+def _checked(connection: sqlite3.Connection, *, claims: bool) -> Account:
     (stored,) = connection.execute("SELECT * FROM terms LIMIT 2").fetchall()
     name, epsilon, delta, composition, neighbours, unit, created = stored
     chosen = PrivacyFilter(epsilon, delta, Composition.parse(composition))
@@ -239,7 +285,12 @@ def _checked(connection: sqlite3.Connection) -> Account:
             Entry(kind, release, attempt, Cost(rho, epsilon, delta), mechanism, mark, written)
         )
         digests.append(digest)
-    account = Account(terms, entries)
+    held = {}
+    for *stored, digest in connection.execute("SELECT * FROM claims") if claims else ():
+        held[stored[0]] = Claim(*stored)
+        if digest != held[stored[0]].digest(name):
+            raise ValueError(f"the claim of release {stored[0]} is not as it was written")
+    account = Account(terms, entries, held)
     for number, (found, expected) in enumerate(
         zip(digests, account.digests[1:], strict=True), start=1
     ):
@@ -249,5 +300,5 @@ def _checked(connection: sqlite3.Connection) -> Account:
     return account
 
 
-def _pragma(connection: sqlite3.Connection, name: str) -> object:
+def _pragma(connection: sqlite3.Connection, name: str) -> Any:
     return connection.execute(f"PRAGMA {name}").fetchone()[0]

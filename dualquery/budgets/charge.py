@@ -1,19 +1,16 @@
-"""One release's charge in a budget file: before its first draw, and once for each attempt.
+"""One release's charge in a budget file, and the claim of the one attempt that may draw for it.
 
-The order in which a release uses it:
-
-1. `Charge.check`, before the table is read: the file protects what the release protects.
-2. `Charge.pay`, before the first draw, with the cost of all that is about to be drawn. Where the
-   number of rows is bought, it is paid first, and the rest once it is known.
-3. `Charge.finish`, when nothing more will be drawn and before the release is given out.
-
-A release that was interrupted may go on from a checkpoint on the same charge, with `Charge.resume`.
-An attempt that another one has taken over can neither pay nor finish: of two runs that draw for
-one charge at most one gives out a release.
+The page of this folder has the states of a release. Each transaction compares the claim's nonce
+first. A nonce is random, and stands in the checkpoint before the file has it: whatever stops an
+attempt, the next one from the same checkpoint knows the file's nonce. A copy that was made before
+does not. A draw stands in the checkpoint before it is counted here, and is counted before it is
+made: a checkpoint with fewer draws than the file was restored or shortened, and one whose last draw
+was not counted did not make it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from dualquery.budgets.account import (
@@ -21,7 +18,7 @@ from dualquery.budgets.account import (
     FINISH,
     RESUME,
     Account,
-    Charged,
+    Claim,
     Entry,
     new_token,
     now,
@@ -32,38 +29,25 @@ from dualquery.privacy.neighbours import Neighbours
 from dualquery.runtime.errors import BadInputError
 
 _NOTHING = Cost(0.0, 0.0, 0.0)
+_Written = Sequence[Entry | Claim]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Charge:
-    """A release as its budget file knows it.
-
-    Parameters
-    ----------
-    file
-        The budget file.
-    release
-        The release's id, random; it is public and stands in ``release.json``. By default a new one.
-    attempt
-        Number of this attempt to make the release: 0, and one more each time it is resumed.
-    begun
-        UTC time, ISO 8601, for people: of all entries of the attempt, so that none of them tells
-        how long a pass over private rows took.
-    """
+    """A release as its budget file knows it, and one attempt to make it."""
 
     file: BudgetFile
     release: str = field(default_factory=new_token)
-    attempt: int = 0
+    """The release's id, random; it is public and stands in ``release.json``."""
+    nonce: str = field(default_factory=new_token)
+    """Of this attempt: random, never used before."""
+    earlier: tuple[str, ...] = ()
+    """Nonces of earlier attempts, from the checkpoint that this one goes on from."""
     begun: str = field(default_factory=now, compare=False)
+    """UTC time, for people: of all entries, so that none tells how long a private pass took."""
 
     def check(self, neighbours: Neighbours, unit: str) -> None:
-        """Refuse a file that protects something else, or that this user may not charge.
-
-        Raises
-        ------
-        BadInputError
-            If it does, or the file cannot be read.
-        """
+        """Refuse a file that protects something else, or that this user may not charge."""
         terms = self.file.read().terms
         if terms.neighbours.value != neighbours.value:
             raise BadInputError(
@@ -80,105 +64,139 @@ class Charge:
         if problem is not None:
             raise BadInputError(problem)
 
-    def pay(self, cost: Cost, *, mechanism: str, mark: str = "", foreseen: Cost = _NOTHING) -> None:
-        """Charge what the release costs in all, as far as it is not charged yet.
+    def known(self) -> bool:
+        """Return whether the release is charged already."""
+        return self.release in self.file.read().releases
 
-        On the disk when this returns; to be called before the draw. A cost that is charged already,
-        by this attempt or one before it, is not charged again.
+    def pay(self, cost: Cost, *, mechanism: str, mark: str = "", foreseen: Cost = _NOTHING) -> None:
+        """Charge what the release costs in all, as far as it is not charged yet, and claim it.
+
+        On the disk when this returns; to be called before the draw.
 
         Parameters
         ----------
         cost
             Of everything that this release has drawn and is about to draw.
-        mechanism
-            Its name, for people.
-        mark
-            Keyed hash of the table (`dualquery.budgets.marks`), or "".
+        mechanism, mark
+            See `Entry`.
         foreseen
             What it will cost in the end at least; refused if there is no room for that.
 
         Raises
         ------
         BadInputError
-            If the file has no room for the cost: then nothing is charged, and the message says what
-            is left. If another attempt has taken the release over, or it is finished.
+            If the file has no room: then nothing is charged, and the message says what is left. If
+            another attempt has claimed the release, or it is finished.
         """
 
-        def decide(account: Account) -> Entry | None:
+        def decide(account: Account) -> _Written:
             known = account.releases.get(self.release)
-            before = _NOTHING
+            before = _NOTHING if known is None else known.cost
             if known is not None:
-                self._require_current(known)
-                before = known.cost
-            if known is not None and before.covers(cost):
-                return None
+                self._claim_of(account)
+                if known.finished:
+                    raise self._refused("is finished")
+                if before.covers(cost):
+                    return ()
             if not cost.covers(before):
                 raise RuntimeError(f"{cost} is less than {before}, which is charged already")
             for wanted in (cost, foreseen):
                 if not account.allows(self.release, wanted):
                     raise BadInputError(_refusal(self.file, account, wanted))
-            return self._entry(CHARGE, cost, mechanism, mark)
+            attempt = 0 if known is None else known.attempt
+            entry = self._entry(CHARGE, attempt, cost, mechanism, mark)
+            return (entry, Claim(self.release, self.nonce)) if known is None else (entry,)
 
         self.file.write(decide)
 
-    def resume(self) -> Charge:
-        """Claim the right to go on with the release from what this attempt left behind.
+    def go_on(self, draws: int, *, open_draw: bool) -> int | None:
+        """Take the release over from an earlier attempt.
 
-        Atomic: of all processes that claim the same attempt one succeeds, once and for ever.
+        Parameters
+        ----------
+        draws
+            Number of draws that the checkpoint has, in all attempts.
+        open_draw
+            Whether the last of them has no result.
 
         Returns
         -------
-        Charge
-            The next attempt, which may draw what the release is charged for and has not drawn yet.
+        Number of draws that were counted: ``draws``, or one less if the open draw was never made.
+        None if the release is not charged yet: nothing was drawn, and `pay` claims it.
 
         Raises
         ------
         BadInputError
-            If the file does not know the release, it was finished, or the attempt was resumed
-            before: the copy of the checkpoint that was then used goes on, this one must not.
+            If another attempt has claimed it, or the file has other draws; nothing is changed then.
         """
+        counted: list[int] = []
 
-        def decide(account: Account) -> Entry:
-            self._require_current(account.releases.get(self.release))
-            return replace(self._entry(RESUME), attempt=self.attempt + 1)
+        def decide(account: Account) -> _Written:
+            known = account.releases.get(self.release)
+            if known is None and draws == 0:
+                return ()
+            claim = self._claim_of(account, *self.earlier)
+            assert known is not None
+            if claim.begun > draws:
+                raise self._refused(
+                    f"has begun {claim.begun} draws, and this checkpoint has {draws}: it is an "
+                    "older copy or was shortened, and no draw is made twice; go on with the newest"
+                )
+            if claim.begun < draws - open_draw:
+                raise self._refused(
+                    f"has begun {claim.begun} draws and its checkpoint has {draws}: the budget "
+                    "file is an older copy. Go on with the newest one"
+                )
+            counted.append(claim.begun)
+            stage = FINISH if known.finished else RESUME
+            entry = self._entry(stage, known.attempt + 1)
+            return entry, replace(claim, nonce=self.nonce)
 
         self.file.write(decide)
-        return Charge(self.file, self.release, self.attempt + 1)
+        return counted[0] if counted else None
 
-    def finish(self) -> None:
-        """Note that nothing more will be drawn; to be called before the release is given out.
+    def draw(self, number: int) -> None:
+        """Count a draw that is about to be made, the ``number``-th; refuse if it must not be."""
+        if not self.file.count_draw(Claim(self.release, self.nonce, number)):
+            self._claim_of(self.file.read())
+            raise self._refused(f"was not at draw {number}: the budget file is an older copy")
 
-        Raises
-        ------
-        BadInputError
-            If another attempt has taken the release over: its result counts, this one must not be
-            given out.
+    def hold(self, nonce: str) -> None:
+        """Go on under another nonce, which no copy that was made before has."""
+        self.file.write(lambda account: (replace(self._claim_of(account), nonce=nonce),))
+        self.nonce = nonce
+
+    def finish(self, nonce: str | None = None) -> None:
+        """Note that the release is given out now; under another nonce, if copies may know this one.
+
+        Raises `BadInputError` if another attempt has claimed it: this one must not be given out.
         """
 
-        def decide(account: Account) -> Entry:
-            self._require_current(account.releases.get(self.release))
-            return self._entry(FINISH)
+        def decide(account: Account) -> _Written:
+            last = replace(self._claim_of(account), nonce=nonce or self.nonce)
+            known = account.releases[self.release]
+            return (last,) if known.finished else (self._entry(FINISH, known.attempt), last)
 
         self.file.write(decide)
 
-    def _require_current(self, known: Charged | None) -> None:
-        """Raise unless this attempt is the one that may draw."""
-        if known is None:
-            reason = "was never charged to it"
-        elif known.finished:
-            reason = "is finished"
-        elif known.attempt > self.attempt:
-            reason = f"was resumed from attempt {self.attempt} before, and goes on from there"
-        elif known.attempt < self.attempt:
-            reason = f"has had {known.attempt + 1} attempts only: this file is older than they are"
-        else:
-            return
-        raise BadInputError(f"{self.file.path}: release {self.release} {reason}")
+    def _claim_of(self, account: Account, *earlier: str) -> Claim:
+        """Return the claim of the release; raise unless it has this attempt's nonce, or another."""
+        claim = account.claims.get(self.release)
+        if self.release not in account.releases:
+            raise self._refused("was never charged to it")
+        if claim is None:
+            raise self._refused("was charged by an older version, which did not count its draws")
+        if claim.nonce not in (self.nonce, *earlier):
+            raise self._refused("goes on from another copy of its checkpoint, or went on from one")
+        return claim
+
+    def _refused(self, reason: str) -> BadInputError:
+        return BadInputError(f"{self.file.path}: release {self.release} {reason}")
 
     def _entry(
-        self, kind: str, cost: Cost = _NOTHING, mechanism: str = "", mark: str = ""
+        self, kind: str, attempt: int, cost: Cost = _NOTHING, mechanism: str = "", mark: str = ""
     ) -> Entry:
-        return Entry(kind, self.release, self.attempt, cost, mechanism, mark, self.begun)
+        return Entry(kind, self.release, attempt, cost, mechanism, mark, self.begun)
 
 
 def _refusal(file: BudgetFile, account: Account, wanted: Cost) -> str:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dualquery.budgets.account import new_token
 from dualquery.checkpoints.events import event_of, event_to_dict, ground_of
 from dualquery.checkpoints.lines import Entry, Lines
 from dualquery.privacy.events import Event
@@ -23,7 +24,9 @@ from dualquery.room.ground import Ground
 from dualquery.room.journal import Public, Recorded
 from dualquery.runtime.errors import BadInputError
 
-FORMAT = 1
+FORMAT = 2
+"""2: claims instead of numbered attempts."""
+
 _MOST_EVENTS = 1 << 24
 """Events of all draws in a file."""
 
@@ -51,6 +54,8 @@ class Checkpoint:
         Takes so many bytes of the disk, until the release is written.
     no_other_copy
         The operator's word that it is resumed here and nowhere else.
+    placed
+        Whether the release is written beside it: it is given out then, and not before.
 
     Raises
     ------
@@ -65,13 +70,23 @@ class Checkpoint:
         on_full: Callable[[], bool] = lambda: False,
         hold: Callable[[int], None] = lambda _: None,
         no_other_copy: bool = False,
+        placed: bool = False,
     ) -> None:
         self._path = path
         self.no_other_copy = no_other_copy
         self._hold = hold
-        self.attempts = 0
-        """Number of attempts that went on from here: that of the last one, from 0 on."""
-        self._started = False
+        self.placed = placed
+        self.before_name: Callable[[Path], None] = _nothing
+        """Called with the release's folder before it gets this name; what it raises prevents it."""
+        self.after_name: Callable[[], None] = _nothing
+        """Called when it has its name."""
+        self.count: Callable[[int], None] = _nothing
+        """Called with the number of a draw before it is made; what it raises prevents the draw."""
+        self.claims: tuple[str, ...] = ()
+        """Nonces of all attempts on a budget file (`dualquery.budgets.charge`)."""
+        self.out: Path | None = None
+        """The folder that was about to get its name when an earlier attempt ended."""
+        self._started = self._settled = False
         self._lines = Lines(path, on_full)
         self._facts: dict[str, Public] = {}
         self._draws: list[Recorded] = []
@@ -79,6 +94,8 @@ class Checkpoint:
         self._taken = 0
         self._needed: list[bool] = []
         self._in_needed_draw = False
+        self.advanced = False
+        """Whether this attempt charged a budget file or drew."""
         self.fresh = 0
         """Number of draws that began in this attempt."""
         self._public: dict[str, Public] = {}
@@ -109,12 +126,24 @@ class Checkpoint:
 
     @property
     def stuck(self) -> bool:
-        """Whether a draw was begun and lost that the run cannot do without: none can go on."""
-        lost = (each.result is None for each in self._draws)
+        """Whether a draw was begun and lost that the run cannot do without: none can go on.
+
+        Of the last draw only the budget file tells, if there is one: see `settle`.
+        """
+        lost = [each.result is None for each in self._draws]
+        if self.claims and not self._settled:
+            lost[-1:] = [False] * bool(lost)
         return self._in_needed_draw or any(map(all, zip(lost, self._needed, strict=True)))
+
+    @property
+    def open_draw(self) -> bool:
+        """Whether the last draw of earlier attempts has no result."""
+        return bool(self._draws) and self._draws[-1].result is None
 
     def stays(self) -> str:
         """Return, as a clause, how many draws were begun, and that they stay charged."""
+        if self.draws == 0:
+            return "no private draw was begun, and what was charged stays charged"
         if self.draws == 1:
             return "1 private draw was begun and stays charged"
         return f"{self.draws:,} private draws were begun and stay charged"
@@ -138,14 +167,51 @@ class Checkpoint:
             If a run began with this object already: it would make the draws of that one again. If
             no run can go on from here.
         """
-        if self.stuck:
-            raise BadInputError(f"{self.stays()}; {STUCK}: delete {self._path}, make a new release")
+        self._require_draws()
         if self._started:
             raise BadInputError(
                 f"the checkpoint {self._path} was given to a run before; open the file anew to go "
                 "on with that one, or make another for a new release"
             )
         self._started = True
+
+    def claim(self, nonce: str | None = None, out: Path | None = None) -> str:
+        """Keep a nonce, by default a new one, before a budget file has it, and return it.
+
+        ``out`` is the release's folder, if it is about to get its name.
+        """
+        nonce = new_token() if nonce is None else nonce
+        named = {} if out is None else {"out": str(out.absolute())}
+        self._lines.append({"claim": nonce, **named}, sync=True)
+        self.out = out
+        self.claims = (*self.claims, nonce)
+        self.advanced = True
+        return nonce
+
+    def unclaim(self) -> None:
+        """Keep that the budget file refused the release: nothing was charged."""
+        self._lines.append({"claim": None}, sync=False)
+        self.claims = ()
+
+    def settle(self, counted: int | None = None) -> None:
+        """Decide whether an open draw was made.
+
+        Parameters
+        ----------
+        counted
+            Number of draws that the budget file counted. One less than there are here means that
+            the last one was not made. None: nothing tells, so it may have been.
+
+        Raises
+        ------
+        BadInputError
+            If a draw is lost that the run cannot do without.
+        """
+        if counted is not None and counted < self.draws:
+            self._lines.append({"void": self.draws}, sync=True)
+            self._void()
+        self._settled = True
+        self._require_draws()
 
     def close(self) -> None:
         """Close the file."""
@@ -182,12 +248,14 @@ class Checkpoint:
         self._taken += 1
 
     def begin(self, events: tuple[Event, ...], ground: Ground, *, spare: bool) -> None:
-        """Keep that a draw is about to be made; on the disk when this returns."""
+        """Keep that a draw is about to be made, and count it; on the disk when this returns."""
         if self.complete:
             raise BadInputError(f"the checkpoint {self._path} is complete: nothing may be drawn")
         described = {"begin": event_to_dict(events[0]), "times": len(events)}
         self._lines.append({**described, "ground": asdict(ground), "spare": spare}, sync=True)
+        self.count(self.draws + 1)
         self.fresh += 1
+        self.advanced = True
         self._in_needed_draw = not spare
 
     def end(self, result: NDArray[Any]) -> None:
@@ -235,10 +303,16 @@ class Checkpoint:
                 "what it was made with, or make a new release"
             )
 
-    def go_on(self, attempt: int) -> None:
-        """Keep that an attempt, by its number, goes on from here."""
-        self._lines.append({"attempt": attempt}, sync=True)
-        self.attempts = attempt
+    def _require_draws(self) -> None:
+        if self.stuck:
+            raise BadInputError(f"{self.stays()}; {STUCK}: delete {self._path}, make a new release")
+
+    def _void(self) -> None:
+        """Take back the last draw, which was not made."""
+        if not self.open_draw:
+            raise ValueError("no open draw to take back")
+        self._events -= len(self._draws.pop().events)
+        self._needed.pop()
 
     def _take_in(self, number: int, entry: Entry) -> None:
         """Read an entry of an earlier attempt."""
@@ -269,10 +343,17 @@ class Checkpoint:
             self._facts[entry["fact"]] = entry["value"]
         elif "complete" in entry:
             self.complete = True
-        elif "attempt" in entry:
-            attempt = entry["attempt"]
-            if type(attempt) is not int or attempt < self.attempts:
-                raise ValueError(f"attempt {attempt!r}")
-            self.attempts = attempt
+        elif "claim" in entry:
+            nonce = entry["claim"]
+            if not isinstance(nonce, str | None):
+                raise ValueError(f"a claim of {nonce!r}")
+            self.claims = () if nonce is None else (*self.claims, nonce)
+            self.out = Path(entry["out"]) if "out" in entry else None
+        elif "void" in entry:
+            self._void()
         else:
             raise ValueError("an entry of an unknown kind")
+
+
+def _nothing(*_: object) -> None:
+    """Do nothing: there is no budget file."""

@@ -3,7 +3,7 @@
 It has a lock, the checkpoint, space that is held for the release, and the release itself while it
 is written. Who holds the lock owns the folder, and with it the name of the release: a second
 process that is asked for the same one is refused at once. A folder whose process is dead is removed
-by the next run beside it, unless something was drawn: that was paid for, and can be resumed.
+by the next run beside it, unless it was charged to a budget file or drew: then it can be resumed.
 """
 
 from __future__ import annotations
@@ -63,20 +63,27 @@ class Unfinished:
                 on_full=self.give_space,
                 hold=self.hold_space,
                 no_other_copy=self._no_other_copy,
+                placed=True,
             )
             sync_folder(self.path)
             sync_folder(self.path.parent)
         return self._checkpoint
 
     @property
-    def drawn(self) -> bool:
-        """Whether a private draw began."""
-        return self._checkpoint is not None and self._checkpoint.draws > 0
+    def paid(self) -> bool:
+        """Whether a budget file may have been charged, or a private draw began."""
+        kept = self._checkpoint
+        return kept is not None and (kept.draws > 0 or bool(kept.claims))
 
-    @property
-    def drawn_now(self) -> bool:
-        """Whether a private draw began in this attempt."""
-        return self._checkpoint is not None and self._checkpoint.fresh > 0
+    def name(self, target: Path) -> None:
+        """Give the release its name, in one step."""
+        kept = self._checkpoint
+        if kept is not None:
+            kept.before_name(target)
+        self.release.rename(target)
+        sync_folder(target.parent)
+        if kept is not None:
+            kept.after_name()
 
     @property
     def release(self) -> Path:
@@ -191,11 +198,11 @@ def _block(unfinished: Unfinished) -> Iterator[Unfinished]:
     try:
         yield unfinished
     except BaseException as error:
-        drawn = unfinished.drawn
-        unfinished.close(keep=drawn)
-        if drawn and isinstance(error, KeyboardInterrupt):
+        paid = unfinished.paid
+        unfinished.close(keep=paid)
+        if paid and isinstance(error, KeyboardInterrupt):
             raise InterruptedRun(unfinished.told()) from error
-        if unfinished.drawn_now:
+        if paid and unfinished.checkpoint.advanced:
             error.add_note(unfinished.told())
         raise
     unfinished.close(keep=False)
@@ -218,7 +225,7 @@ def _made(path: Path) -> IO[bytes]:
                     raise BadInputError(
                         f"another process is making {_target(path)}; name another --out, or wait"
                     ) from None
-            elif _has_draws(path / JOURNAL):
+            elif _is_paid(path / JOURNAL):
                 with lock:
                     told = Unfinished(path, lock).told()
                 raise BadInputError(f"{path} is of an interrupted release: {told}") from None
@@ -232,10 +239,10 @@ def _made(path: Path) -> IO[bytes]:
 
 
 def _sweep(parent: Path) -> None:
-    """Remove the folders of dead runs that had drawn nothing."""
+    """Remove the folders of dead runs that had paid for nothing."""
     with suppress(OSError):
         for path in [*parent.glob(f"*{SUFFIX}")]:
-            if _is_ours(path) and (path / LOCK).is_file() and not _has_draws(path / JOURNAL):
+            if _is_ours(path) and (path / LOCK).is_file() and not _is_paid(path / JOURNAL):
                 lock = _claimed(path)
                 if lock is not None:
                     _remove(path, lock)
@@ -275,11 +282,17 @@ def _is_ours(path: Path) -> bool:
     return {each.name for each in path.iterdir()} <= {LOCK, JOURNAL, SPACE, RELEASE}
 
 
-def _has_draws(journal: Path) -> bool:
-    """Return whether a draw began, or whether one cannot tell."""
+def _is_paid(journal: Path) -> bool:
+    """Return whether a draw or a charge began, or whether one cannot tell."""
+    claimed = False
     try:
         with journal.open("rb") as lines:
-            return any(b' {"begin":' in line for line in lines)
+            for line in lines:
+                if b' {"begin":' in line:
+                    return True
+                if b' {"claim":' in line:
+                    claimed = b' {"claim":null' not in line
+            return claimed
     except FileNotFoundError:
         return False
     except OSError:

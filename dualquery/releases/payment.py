@@ -10,14 +10,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dualquery.budgets.account import ROW
+from dualquery.budgets.account import ROW, new_token
 from dualquery.budgets.budget_file import BudgetFile
 from dualquery.budgets.charge import Charge
-from dualquery.budgets.marks import is_new, mark_of
 from dualquery.checkpoints.checkpoint import Checkpoint
 from dualquery.privacy.composition import Cost
 from dualquery.privacy.events import Event, pure_epsilon
 from dualquery.privacy.neighbours import Neighbours
+from dualquery.releases.identity import is_new, mark_of
+from dualquery.room.ledger import prepare
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.warned import privacy_log
 
@@ -31,9 +32,9 @@ ADD_UP = (
 """Said by a release without a budget file (Dwork and Roth 2014, Theorem 3.16)."""
 
 NO_WORD = (
-    "this release charges no budget file, so nothing tells whether a copy of its checkpoint was "
-    "resumed before: both would draw, and cost more than is stated. If no other copy ran or ever "
-    "will, say so with --no-other-copy"
+    "this release charges no budget file, so nothing tells whether another copy of its checkpoint "
+    "was resumed: both would draw, and together cost more than is stated. If no other copy ran or "
+    "ever will, say so with --no-other-copy"
 )
 
 NOT_PRIVATE = (
@@ -54,14 +55,14 @@ class Payment:
         The mechanism's name, for those who read the file.
     mark
         Keyed hash of the table, or "".
-    settled
-        Whether nothing is left to pay or to draw: a run that goes on from a complete checkpoint.
+    checkpoint
+        Keeps the nonces of its claim, if an interrupted run is to go on.
     """
 
     charge: Charge | None = None
     mechanism: str = ""
     mark: str = ""
-    settled: bool = False
+    checkpoint: Checkpoint | None = None
 
     @staticmethod
     def begin(
@@ -89,23 +90,24 @@ class Payment:
         Raises
         ------
         BadInputError
-            If the file cannot be charged, protects something else, or a seed is given; if a
-            checkpoint was used before, or nothing tells whether it was.
+            If the file cannot be charged, protects something else, or a seed is given; if another
+            attempt has claimed the release, or nothing tells whether one did.
         """
         if checkpoint is not None:
             checkpoint.same("budget", {"file": budget is not None})
         if budget is None:
-            if checkpoint is not None and checkpoint.resumed and not checkpoint.no_other_copy:
-                raise BadInputError(NO_WORD)
+            if checkpoint is not None:
+                checkpoint.settle()
+                if checkpoint.resumed and not checkpoint.no_other_copy:
+                    raise BadInputError(NO_WORD)
             return NO_PAYMENT
         if seed is not None:
             raise BadInputError(NOT_PRIVATE.format(reason="it has a seed", remedy="--seed"))
         file = BudgetFile.of(budget)
         charge = Charge(file)
         charge.check(neighbours, protected_by(neighbours))
-        settled = False
         if checkpoint is not None:
-            charge, settled = claimed(charge, checkpoint)
+            charge = claimed(charge, checkpoint)
         mark = mark_of(table)
         if is_new(mark, file.read()):
             privacy_log.warning(
@@ -114,7 +116,7 @@ class Payment:
                 "a budget file of its own",
                 file.path,
             )
-        return Payment(charge, mechanism, mark, settled)
+        return Payment(charge, mechanism, mark, checkpoint)
 
     def require_declared(self, declared: bool) -> None:
         """Refuse an undeclared schema: a release with it has no guarantee to charge.
@@ -139,13 +141,8 @@ class Payment:
         epsilon, delta
             Of the whole release: refused if there is no room for that either.
         """
-        if self.charge is not None and not self.settled:
-            self.charge.pay(
-                Cost.of((event,), pure_epsilon(event), 0.0),
-                mechanism=self.mechanism,
-                mark=self.mark,
-                foreseen=Cost.of((event,), epsilon, delta),
-            )
+        cost = Cost.of((event,), pure_epsilon(event), 0.0)
+        self._pay((event,), cost, Cost.of((event,), epsilon, delta))
 
     def pay_events(self, events: tuple[Event, ...], epsilon: float, delta: float) -> None:
         """Pay for events of a known guarantee that are drawn before the rest, if any, is planned.
@@ -167,18 +164,49 @@ class Payment:
         BadInputError
             If the file has no room for them, or the release is not private.
         """
-        if self.charge is None or self.settled:
+        if self.charge is None:
             return
         if privacy.epsilon is None or privacy.delta is None:
             reasons = "; ".join(privacy.reasons_not_private)
             raise BadInputError(NOT_PRIVATE.format(reason=reasons, remedy="mend that"))
-        cost = Cost.of(events, privacy.epsilon, privacy.delta)
-        self.charge.pay(cost, mechanism=self.mechanism, mark=self.mark)
+        self._pay(events, Cost.of(events, privacy.epsilon, privacy.delta))
+
+    def _pay(self, events: tuple[Event, ...], cost: Cost, foreseen: Cost | None = None) -> None:
+        """Pay, when all that draws is loaded: a checkpoint that is complete has paid."""
+        if self.charge is None or (self.checkpoint is not None and self.checkpoint.complete):
+            return
+        prepare(events)
+        if self.checkpoint is not None and self.charge.nonce not in self.checkpoint.claims:
+            self.checkpoint.claim(self.charge.nonce)
+        try:
+            self.charge.pay(
+                cost, mechanism=self.mechanism, mark=self.mark, foreseen=foreseen or cost
+            )
+        except BadInputError:
+            if self.checkpoint is not None and not self.charge.known():
+                self.checkpoint.unclaim()
+            raise
 
     def finish(self) -> None:
-        """Note in the file that nothing more will be drawn; before the release is given out."""
-        if self.charge is not None and not self.settled:
-            self.charge.finish()
+        """Note in the file that the release is given out: now, or when it gets its name."""
+        charge, checkpoint = self.charge, self.checkpoint
+        if charge is None:
+            return
+        if checkpoint is None:
+            charge.finish()
+        elif not checkpoint.placed:
+            charge.finish(checkpoint.claim())
+        else:
+            checkpoint.before_name = lambda out: charge.hold(checkpoint.claim(out=out))
+            checkpoint.after_name = self._finish_named
+
+    def _finish_named(self) -> None:
+        """Note that the release has its name, under a nonce that no checkpoint has."""
+        assert self.charge is not None
+        try:
+            self.charge.finish(new_token())
+        except BadInputError as error:
+            privacy_log.warning("the release is charged and written, but not noted so: %s", error)
 
     def record(self) -> dict[str, Any]:
         """Return what ``release.json`` says: whether a file was charged, and as which release."""
@@ -220,8 +248,8 @@ NO_PAYMENT = Payment()
 """Of a release without a budget file."""
 
 
-def claimed(new: Charge, checkpoint: Checkpoint) -> tuple[Charge, bool]:
-    """Return the charge that a checkpoint goes on with, claimed; and whether all is drawn and paid.
+def claimed(new: Charge, checkpoint: Checkpoint) -> Charge:
+    """Return the charge that a checkpoint goes on with, claimed if it is charged already.
 
     Parameters
     ----------
@@ -233,20 +261,21 @@ def claimed(new: Charge, checkpoint: Checkpoint) -> tuple[Charge, bool]:
     Raises
     ------
     BadInputError
-        If another attempt has claimed it, or the release was given out by another one.
+        If another attempt has claimed the release, the checkpoint has fewer draws than the file,
+        or a draw is lost that the run cannot do without.
     """
     checkpoint.same("charge", checkpoint.facts.get("charge", {"release": new.release}))
-    charge = replace(
-        new, release=checkpoint.facts["charge"]["release"], attempt=checkpoint.attempts
-    )
-    known = new.file.read().releases.get(charge.release)
-    if checkpoint.complete:
-        # Nothing is drawn any more: this attempt finishes, unless it has done so before it died.
-        if known is None or not (known.finished and known.attempt == charge.attempt):
-            charge.finish()
-        return charge, True
-    if known is None and checkpoint.draws == 0:  # stopped before it was charged
-        return charge, False
-    charge = charge.resume()
-    checkpoint.go_on(charge.attempt)
-    return charge, False
+    known = checkpoint.facts["charge"]["release"]
+    charge = replace(new, release=known, earlier=checkpoint.claims)
+    counted = None
+    if checkpoint.out is not None and checkpoint.out.exists():
+        raise BadInputError(
+            f"the release was written to {checkpoint.out}, and is charged once: if that is another "
+            "folder, move it away"
+        )
+    if checkpoint.claims or checkpoint.draws:
+        charge.nonce = checkpoint.claim()
+        counted = charge.go_on(checkpoint.draws, open_draw=checkpoint.open_draw)
+    checkpoint.settle(counted)
+    checkpoint.count = charge.draw
+    return charge

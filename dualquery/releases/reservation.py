@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from dualquery.checkpoints import folder as unfinished_folder
 from dualquery.checkpoints.folder import LEAST_SPACE, SUFFIX, Unfinished
-from dualquery.runtime.durable import sync_folder
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -62,8 +61,7 @@ class Place:
                 raise BadInputError(
                     f"{self.target} appeared while the release was made; name another --out"
                 )
-            self._unfinished.release.rename(self.target)
-            sync_folder(self.target.parent)
+            self._unfinished.name(self.target)
 
 
 @contextlib.contextmanager

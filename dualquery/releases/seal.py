@@ -68,8 +68,9 @@ def check_seal(stored: Mapping[str, Any], folder: Path) -> None:
     proof = stored.get("proof")
     proof = proof if isinstance(proof, dict) else {}
     files = proof.get("files")
+    files = files if isinstance(files, dict) else {}
     # Names are compared with those that are there: a name of a stranger may lead anywhere.
-    for path in sorted(folder.iterdir()) if isinstance(files, dict) else ():
+    for path in sorted(folder.iterdir()):
         if path.name in files and path.is_file() and not path.is_symlink():
             with path.open("rb") as stream:
                 found = hashlib.file_digest(stream, "sha256").hexdigest()

@@ -23,6 +23,7 @@ from dualquery.privacy.events import (
 )
 from dualquery.room.ground import Ground
 from dualquery.room.journal import NO_JOURNAL, Journal
+from dualquery.room.randomness import SystemRandomness
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.interrupts import finished_first
 
@@ -166,6 +167,18 @@ class Ledger:
         if not covers(planned, event):
             raise RuntimeError(f"{event} would cost more than the scheduled {planned}")
         self._grounds.append(ground)
+
+
+def prepare(events: Schedule) -> None:
+    """Load and try what draws the noise of some events; to be called before they are paid for.
+
+    OpenDP takes seconds to import, in which a process may die: it must not have paid by then.
+    """
+    kinds = {type(event) for event in events_of(events)}
+    if GaussianNoise in kinds:
+        SystemRandomness().discrete_gaussian(1.0, 1)
+    if LaplaceNoise in kinds:
+        SystemRandomness().discrete_laplace(1.0, 1)
 
 
 def covers(planned: Event, event: Event) -> bool:

@@ -77,7 +77,11 @@ def test_a_file_holds_no_journal_and_is_synced(make: Make) -> None:
         (["CREATE TRIGGER t AFTER INSERT ON entries BEGIN DELETE FROM entries; END"],
          "its tables are not those"),
         (["DROP TABLE entries", "CREATE VIEW entries AS SELECT 1"], "its tables are not those"),
-        (["PRAGMA user_version=2"], "has format 2; this version reads 1"),
+        (["PRAGMA user_version=3"], "has format 3; this version reads 2"),
+        (["PRAGMA user_version=1"], "its tables are not those"),
+        (["UPDATE claims SET begun = 5"], "the claim of release .* is not as it was written"),
+        (["UPDATE claims SET nonce = release"], "the claim of release"),
+        (["UPDATE claims SET nonce = 'x'"], "a claim is 'x'"),
         (["PRAGMA application_id=7"], "is no budget file"),
         (["PRAGMA journal_mode=WAL"], "changed by another program"),
     ],
@@ -96,7 +100,7 @@ def test_a_changed_file_is_refused(make: Make, statements, message) -> None:
 
 def test_what_is_no_budget_file_is_refused(make: Make, tmp_path: Path) -> None:
     texts = {
-        b"": "is empty: making it was interrupted",
+        b"": "is empty: .* stays spent",
         b"epsilon,delta\n1,1e-6\n" * 100: "is damaged, or not one at all",
         b"SQLite format 3\x00" + bytes(84): "damaged|no budget file",
     }
@@ -104,8 +108,9 @@ def test_what_is_no_budget_file_is_refused(make: Make, tmp_path: Path) -> None:
         path = tmp_path / f"{number}.sqlite"
         path.write_bytes(content)
         for look in (BudgetFile(path).read, lambda path=path: charged(BudgetFile(path))):
-            with pytest.raises(BadInputError, match=message):
+            with pytest.raises(BadInputError, match=message) as told:
                 look()
+            assert "remove it" not in str(told.value)
         assert path.read_bytes() == content
     edit(tmp_path / "other.sqlite", "CREATE TABLE notes (a)")
     with pytest.raises(BadInputError, match="is no budget file; make one"):

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 import pytest
 
 from dualquery.budgets import places
 from dualquery.budgets.budget_file import BudgetFile
-from dualquery.budgets.places import kind_of, linux_mounts, macos_mounts, network_kind
+from dualquery.budgets.places import require_local
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.state_folder import state_folder
 
@@ -22,10 +23,6 @@ LINUX = r"""22 27 0:21 / /proc rw,relatime - proc proc rw
 35 27 0:44 / /mnt/far rw - ext4 /dev/vdc rw
 36 27 0:45 / /mnt/share rw - cifs //server/share rw
 nonsense
-"""
-MACOS = """/dev/disk3s1s1 on / (apfs, sealed, local, read-only, journaled)
-//me@server/share on /Volumes/my share (smbfs, nodev, nosuid, mounted by me)
-server:/export on /Volumes/nfs (nfs, nodev)
 """
 
 
@@ -43,29 +40,25 @@ server:/export on /Volumes/nfs (nfs, nodev)
     ],
 )
 @pytest.mark.skipif(sys.platform == "win32", reason="paths of POSIX")
-def test_a_network_file_system_is_told_by_its_mount(monkeypatch, folder, kind) -> None:
-    monkeypatch.setattr(places, "_mounts", lambda: linux_mounts(LINUX))
+def test_a_network_file_system_is_told_by_its_mount(tmp_path, monkeypatch, folder, kind) -> None:
+    (tmp_path / "mounts").write_text(LINUX)
+    monkeypatch.setattr(places, "_MOUNTS", tmp_path / "mounts")
     monkeypatch.setattr(sys, "platform", "linux")
-    assert network_kind(Path(folder)) == kind
-
-
-def test_mounts_of_macos() -> None:
-    mounts = macos_mounts(MACOS)
-    for folder, kind in (("/Users/me", "apfs"), ("/Volumes/my share/a", "smbfs"),
-                         ("/Volumes/nfs", "nfs")):  # fmt: skip
-        assert kind_of(PurePosixPath(folder), mounts) == kind  # type: ignore[arg-type]
+    told = pytest.raises(BadInputError, match=f"network file system \\({kind}\\)")
+    with told if kind else contextlib.nullcontext():
+        require_local(Path(folder), "it")
 
 
 def test_budget_files_on_a_network_are_refused(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(places, "network_kind", lambda folder: "nfs4")
+    monkeypatch.setattr(places, "_mounted_kind", lambda folder: "nfs4")
     with pytest.raises(BadInputError, match=r"network file system \(nfs4\)"):
         BudgetFile.create(tmp_path / "b.sqlite", epsilon=1.0, delta=0.0)
     assert not list(tmp_path.iterdir())
 
 
 def test_a_system_that_says_nothing_is_taken_to_be_local(monkeypatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(places, "_mounts", list)
-    assert network_kind(tmp_path) is None
+    monkeypatch.setattr(places, "_MOUNTS", tmp_path / "none")
+    require_local(tmp_path, "it")
 
 
 @pytest.mark.parametrize(

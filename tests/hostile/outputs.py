@@ -168,7 +168,7 @@ def _checkpoint_examples() -> list[bytes]:
         made.same("queries", {"way": 2})
         made.begin((GaussianNoise(2.0, 1.0),) * 3, Ground("counts", "definition", 1.0), spare=False)
         made.end(np.arange(3.0))
-        made.go_on(1)
+        made.claim()
         made.finish()
         made.close()
         return [path.read_bytes()]
@@ -234,7 +234,7 @@ def _read_counts(data: bytes, folder: Path) -> None:
 def _budget_examples() -> list[bytes]:
     import tempfile
 
-    from dualquery.budgets.account import CHARGE, Entry, new_token
+    from dualquery.budgets.account import CHARGE, Claim, Entry, new_token
     from dualquery.budgets.budget_file import BudgetFile
     from dualquery.privacy.composition import Cost
 
@@ -245,7 +245,8 @@ def _budget_examples() -> list[bytes]:
             file = BudgetFile.create(path, epsilon=2.0, delta=1e-6, composition=kind)
             made.append(path.read_bytes())
             entry = Entry(CHARGE, new_token(), 0, Cost(0.001, 0.1, 1e-9), "mwem", "", "2026-01-01")
-            file.write(lambda _, entry=entry: entry)
+            claim = Claim(entry.release, new_token())
+            file.write(lambda _, what=(entry, claim): what)
             made.append(path.read_bytes())
     return made
 

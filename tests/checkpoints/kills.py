@@ -32,9 +32,10 @@ WHOLE = {"epsilon": 1.0, "delta": 1e-6}
 """Of a budget file: ten releases."""
 
 BUDGET, REFUSED = "b.budget", "refused"
-READY, PAYING, DRAWS, OUT = "ready", "paying", "draws", "out"
+READY, PAYING, DRAWS, OUT, WITHIN = "ready", "paying", "draws", "out", "within"
 STAGES = (READY, PAYING, DRAWS, OUT)
-"""Files of a worker: it has begun, is about to pay, is about to draw, has given a release out."""
+"""Files of a worker: it has begun, is about to pay, draws, has given a release out; and one that
+is there only while it draws."""
 
 _processes = multiprocessing.get_context("forkserver")
 # Imports take seconds, and no thread may run before the fork: import, call nothing.
@@ -56,12 +57,14 @@ class Tally:
     """What was counted over all kills."""
 
     kills: int = 0
+    in_draws: int = 0
+    """Kills within a draw."""
     files: int = 0
     releases: int = 0
     """Complete release folders."""
     charged: int = 0
     unfinished: int = 0
-    """Charged releases without an answer: killed on the way."""
+    """Charged releases without an answer."""
     overspent: int = 0
     lost: int = 0
     """Draws or answers whose charge is not in the file."""
@@ -101,12 +104,13 @@ def work(
 ) -> None:
     """Make releases until the budget is spent."""
     os.environ["XDG_STATE_HOME"] = state  # the server of forks may be that of another test
+    from dualquery.checkpoints.checkpoint import Checkpoint
     from dualquery.cli.main import main
-    from dualquery.releases import making
     from dualquery.releases.payment import Payment
 
     paid: list[str] = []
-    pay, source = Payment.pay, making.randomness
+    pay, begin, end = Payment.pay, Checkpoint.begin, Checkpoint.end
+    within = folder / f"{WITHIN}-{name}"
 
     def noted_pay(self: Payment, *arguments: object) -> None:
         (folder / f"{PAYING}-{name}").touch()
@@ -114,13 +118,19 @@ def work(
         assert self.charge is not None
         paid.append(self.charge.release)
 
-    def noted_randomness(seed: int | None) -> object:
+    def noted_begin(self: Checkpoint, *arguments: object, spare: bool) -> None:
+        within.touch()
+        begin(self, *arguments, spare=spare)  # type: ignore[arg-type]
         with (folder / f"{DRAWS}-{name}").open("a") as stream:
             stream.write(f"{paid[-1] if paid else 'unpaid'}\n")
-        return source(seed)
+
+    def noted_end(self: Checkpoint, result: object) -> None:
+        end(self, result)  # type: ignore[arg-type]
+        within.unlink()
 
     Payment.pay = noted_pay  # type: ignore[method-assign]
-    making.randomness = noted_randomness  # type: ignore[assignment]
+    Checkpoint.begin = noted_begin  # type: ignore[method-assign]
+    Checkpoint.end = noted_end  # type: ignore[method-assign]
     (folder / f"{READY}-{name}").touch()
     for number in range(1000):
         said = io.StringIO()
@@ -197,6 +207,7 @@ def rounds_of_kills(
                 os.kill(each.pid, signal.SIGKILL)
             each.join()
             tally.kills += each.exitcode == -signal.SIGKILL
+            tally.in_draws += (folder / f"{WITHIN}-{name}").exists()
             tally.faults += each.exitcode not in (0, -signal.SIGKILL)
         after(folder)
         look(folder, Tally())  # every state in between must be whole, too
