@@ -152,9 +152,7 @@ class Payment:
         BadInputError
             If the file has no room for them.
         """
-        if self.charge is not None and not self.settled:
-            cost = Cost.of(events, epsilon, delta)
-            self.charge.pay(cost, mechanism=self.mechanism, mark=self.mark)
+        self._pay(events, Cost.of(events, epsilon, delta))
 
     def pay(self, events: tuple[Event, ...], privacy: PrivacyStatement) -> None:
         """Pay for all events of the release.

@@ -7,11 +7,11 @@ a result get it from the journal, those that come after it are made with fresh r
 **Why this is private.** A journal holds results that were charged and drawn, and public values:
 post-processing. Exact numbers are counted again, and no state of a generator is ever written. No
 draw is made twice: that it begins is on the disk before it is made, and one that began and has no
-result is *lost* (unless a budget file tells that it was not made). A lost draw is charged as any other, for what stopped the run may have depended on
-it (a solver that dies of a sample would else choose among samples), and no later attempt makes it
-again. A mechanism of many rounds is a round shorter for it (`Curator.cut_short`); any other draw is
-needed, and a run that lost one cannot go on. A signal that asks to end waits until the draw has its
-result, so that few are lost.
+result is *lost*, unless a budget file did not count it. A lost draw is charged as any other, for
+what stopped the run may have depended on it (a solver that dies of a sample would else choose among
+samples), and no later attempt makes it again. A mechanism of many rounds is a round shorter for it
+(`Curator.cut_short`); any other draw is needed, and a run that lost one cannot go on. A signal that
+asks to end waits until the draw has its result, so that few are lost.
 
 So over all attempts every event of the schedule is drawn at most once, given the public past alone,
 and the schedule's guarantee covers them all together.

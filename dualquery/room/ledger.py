@@ -175,7 +175,7 @@ def prepare(events: Schedule) -> None:
     OpenDP takes seconds to import, in which a process may die: it must not have paid by then.
     """
     kinds = {type(event) for event in events_of(events)}
-    if GaussianNoise in kinds:
+    if kinds & {GaussianNoise, ThresholdedCounts}:
         SystemRandomness().discrete_gaussian(1.0, 1)
     if LaplaceNoise in kinds:
         SystemRandomness().discrete_laplace(1.0, 1)
