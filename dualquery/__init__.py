@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from dualquery.arguments import Guarantee, Run, SyntheticRecords
     from dualquery.budgets.budget_file import BudgetFile
     from dualquery.data.table import Table
-    from dualquery.data.units import Unit
-    from dualquery.data.weights import Weight
+    from dualquery.data.units import Unit, Weight
     from dualquery.queries.conjunctions import Workload
     from dualquery.queries.parities import FactorParities, Parities
     from dualquery.queries.ranges import RangeQueries, SeriesRangeQueries
@@ -90,7 +89,7 @@ _HOME = {
     "Synthesizer": "dualquery.synthesizer",
     "Table": "dualquery.data.table",
     "Unit": "dualquery.data.units",
-    "Weight": "dualquery.data.weights",
+    "Weight": "dualquery.data.units",
     "Workload": "dualquery.queries.conjunctions",
     "WorkloadRequest": "dualquery.requests",
     "answer_queries": "dualquery.releases.answering",

@@ -14,8 +14,7 @@ from dataclasses import KW_ONLY, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from dualquery.data.table import Table
-from dualquery.data.units import Unit
-from dualquery.data.weights import Weight
+from dualquery.data.units import Unit, Weight
 from dualquery.requests import WorkloadRequest
 from dualquery.rows.engines import Engine
 from dualquery.runtime.errors import IN_PYTHON, BadInputError, did_you_mean
@@ -68,7 +67,7 @@ class Guarantee:
         added or removed is then a household with all its rows (see `dualquery.data.units`), and the
         number of households takes the place of the number of rows. None for one row.
     weight
-        How much a row counts, such as ``Weight("w", max=100)`` (see `dualquery.data.weights`):
+        How much a row counts, such as ``Weight("w", max=100)`` (see `dualquery.data.units`):
         shares are then of the total weight, which is private, and ``rows`` states that. None for
         rows that count once.
 

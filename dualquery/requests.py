@@ -9,8 +9,7 @@ from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dualquery.data.units import Unit
-from dualquery.data.weights import Weight
+from dualquery.data.units import Unit, Weight
 from dualquery.mechanisms.protocol import Budget, Mechanism
 from dualquery.privacy.accountants.choice import choices
 from dualquery.privacy.budget import check_budget, check_ranges, default_delta

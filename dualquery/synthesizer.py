@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from dualquery.budgets.budget_file import BudgetFile
     from dualquery.checkpoints.checkpoint import Checkpoint
     from dualquery.data.schema.protocol import Schema
-    from dualquery.data.units import Unit
-    from dualquery.data.weights import Weight
+    from dualquery.data.units import Unit, Weight
     from dualquery.queries.family import Queries
     from dualquery.releases.folder import Release
     from dualquery.rows.engines import Engine

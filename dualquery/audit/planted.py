@@ -17,9 +17,9 @@ import numpy as np
 import polars as pl
 
 from dualquery.audit.patching import replaced, replaced_everywhere
-from dualquery.data import units, weights
+from dualquery.data import units
 from dualquery.data.schema.grids import Grid
-from dualquery.data.weights import Weight
+from dualquery.data.units import Weight
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.room import randomness, row_count
 from dualquery.room.draws import exponential, weighted
@@ -155,10 +155,10 @@ def _units_of_one_row() -> AbstractContextManager[None]:
 def _rows_that_others_crowd_out() -> AbstractContextManager[None]:
     original = units.cut_to_units
 
-    def faulty(source: Any, unit: Any) -> Any:
-        found = original(source, unit)
+    def faulty(source: Any, unit: Any, schema: Any = None) -> Any:
+        found = original(source, unit, schema)
         whole = replace(unit, max_rows=units.MOST_ROWS_PER_UNIT)
-        rows = original(source, whole).kept
+        rows = original(source, whole, schema).kept
         # As many rows as all units may have together, whoever has them.
         return replace(found, kept=rows & (np.cumsum(rows) <= unit.max_rows * found.units))
 
@@ -175,13 +175,13 @@ def _copies_of_one_row() -> AbstractContextManager[None]:
 
 
 def _weights_by_the_largest() -> AbstractContextManager[None]:
-    original = weights._copies
+    original = units._copies
 
     def faulty(values: pl.Series, weight: Weight, *where: Any) -> Any:
         largest = values.to_numpy().max(initial=1e-9)
         return original(values / largest * weight.max, weight, *where)
 
-    return replaced_everywhere(weights, "_copies", faulty)
+    return replaced_everywhere(units, "_copies", faulty)
 
 
 def _numbers_beyond_their_range() -> AbstractContextManager[None]:

@@ -23,8 +23,7 @@ from dualquery.audit.tables import UNITS, WEIGHTS, name_of
 from dualquery.audit.units import audit_units
 from dualquery.data.domain import Domain
 from dualquery.data.schema.grids import Grid
-from dualquery.data.units import Unit
-from dualquery.data.weights import Weight
+from dualquery.data.units import Unit, Weight
 from dualquery.mechanisms.protocol import Budget
 from dualquery.mechanisms.registry import configure, mechanism_names
 from dualquery.privacy.neighbours import RELATIONS, Neighbours

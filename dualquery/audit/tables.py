@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from dualquery.data.cells import axis_sizes, rows_of_values
 from dualquery.data.domain import Domain
 from dualquery.data.schema.grids import Grid
-from dualquery.data.units import Unit
-from dualquery.data.weights import Weight
+from dualquery.data.units import Unit, Weight
 from dualquery.privacy.neighbours import RELATIONS, Neighbours
 from dualquery.rows.packed import Records, RecordsBuilder
 from dualquery.rows.protocol import Rows

@@ -13,8 +13,7 @@ from dualquery.audit.findings import Finding
 from dualquery.data.cuts import CutTable
 from dualquery.data.readers.python_objects import frame_source
 from dualquery.data.readers.source import Source
-from dualquery.data.units import Unit, cut_to_units
-from dualquery.data.weights import Weight, weigh
+from dualquery.data.units import Unit, Weight, cut_to_units, weigh
 from dualquery.privacy.neighbours import Neighbours
 
 _UNITS, _MOST_ROWS = 4, 5

@@ -108,8 +108,7 @@ def compare_solvers(
     set_threads(threads)
 
     from dualquery.data.readers.formats import is_public
-    from dualquery.data.units import Unit
-    from dualquery.data.weights import Weight
+    from dualquery.data.units import Unit, Weight
     from solvers import get_solver
     from solvers.comparison import compare, summarise
     from solvers.comparison.report import report, write_report

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 if TYPE_CHECKING:
-    from dualquery.data.units import Unit
-    from dualquery.data.weights import Weight
+    from dualquery.data.units import Unit, Weight
 
 DATA = "Data"
 """Panel of the help."""
@@ -48,6 +47,6 @@ def unit_of(given: Mapping[str, Any]) -> Unit | None:
 
 def weight_of(given: Mapping[str, Any]) -> Weight | None:
     """Return what ``--weight`` and ``--max-weight`` say."""
-    from dualquery.data.weights import Weight
+    from dualquery.data.units import Weight
 
     return Weight.of_options(given["weight"], given["max_weight"])

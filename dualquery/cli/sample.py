@@ -44,6 +44,7 @@ def sample(
     import numpy as np
 
     from dualquery.data.readers.dialect import STANDARD, Dialect
+    from dualquery.data.schema.table import TableSchema
     from dualquery.releases.folder import load_release
     from dualquery.releases.sampling import sampled_blocks, source_of_records
     from dualquery.releases.table_files import check_target, write_frames
@@ -65,7 +66,10 @@ def sample(
         generator = np.random.default_rng(seed)
         blocks = sampled_blocks(made, records, generator)
         schema = made.drawn_by
-        write_frames((schema.decode(block, generator) for block in blocks), out, dialect)
+        tables = (schema.decode(block, generator) for block in blocks)
+        if isinstance(schema, TableSchema) and out.suffix == ".csv":
+            tables = (schema.with_missing_texts(table) for table in tables)
+        write_frames(tables, out, dialect)
     written = {} if csv is None else {"csv": csv}
     terminal.emit({"records": records, "source": source, "out": str(out), **written})
     if not terminal.machine:

@@ -14,7 +14,7 @@ from dualquery.cli.default_command import with_default
 from dualquery.cli.given_table import Csv, TableName, given_table
 from dualquery.cli.options import Quiet
 from dualquery.cli.terminal import Terminal, start_logging
-from dualquery.data.schema.columns import Binary, Column, Numeric
+from dualquery.data.schema.columns import Binary
 from dualquery.data.schema.numbers import finite_number
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.escaping import terminal_line, terminal_text
@@ -118,8 +118,7 @@ def check(
     rules = rules_of(found)
     if isinstance(found, TableSchema):
         terminal.console.print(_columns(found))
-        remarks = (*map(_on_last_bucket, found.columns), *_on_missing_values(found))
-        for remark in filter(None, remarks):
+        for remark in _on_missing_values(found):
             terminal.console.print(f"note: {terminal_line(remark)}", markup=False)
     for number, (text, forbids) in enumerate(rules.said(), 1):
         told = "" if forbids else " (always holds: it forbids nothing)"
@@ -320,23 +319,6 @@ def _columns(found: TableSchema) -> Table:
         values = Text(terminal_line(shown + more))
         table.add_row(Text(terminal_line(column.name)), kind, f"{column.bits}", values)
     return table
-
-
-def _on_last_bucket(column: Column) -> str:
-    """Return that grades 1 to 6, one a bucket, need edges up to 7; empty if nothing is like that.
-
-    The last bucket holds its upper edge, so that of edges 1 to 6 has the grades 5 and 6.
-    """
-    if not isinstance(column, Numeric) or not column.integer:
-        return ""
-    *others, last = (high - low + 1 for low, high in column.bounds)
-    if not others or set(others) != {1} or last != 2:
-        return ""
-    top = int(column.bounds[-1][1])
-    return (
-        f"column {column.name!r}: its last bucket, {column.labels[column.buckets - 1]}, holds two "
-        f"numbers, all others one; with {top + 1} as the last edge {top} has a bucket of its own"
-    )
 
 
 def _on_missing_values(found: TableSchema) -> Iterator[str]:

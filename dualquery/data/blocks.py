@@ -9,20 +9,17 @@ from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
-import numpy as np
-import polars as pl
-from numpy.typing import NDArray
-
 from dualquery.data.cuts import CutTable, Kept
 from dualquery.data.draft import draft_item_schema, draft_table_schema
-from dualquery.data.encode import BitRows, Watch, encode_frame, encode_items
+from dualquery.data.encode import Watch, encode_frame, encode_items
+from dualquery.data.encoded import CodedRows, Encoded
 from dualquery.data.readers.source import (
     DeclaredItemSource,
-    ItemRows,
     ItemSource,
     PartitionedSource,
     Source,
     TableSource,
+    blocks_of,
 )
 from dualquery.data.schema.column_choice import ColumnChoice, select_columns, select_items
 from dualquery.data.schema.columns import Binary
@@ -33,13 +30,13 @@ from dualquery.data.schema.table import TableSchema
 from dualquery.runtime.errors import BadInputError, suggest
 from dualquery.runtime.figures import some
 
-# Rows are encoded in pieces of about this many cells, so that a wide table needs no more memory.
-_CELLS = 1 << 20
+_CELLS = 1 << 24
+"""Rows are encoded in pieces of about so many cells, so that a wide table needs no more memory."""
 
 _MOST_ENCODERS = 4
 """Most threads that encode: one thread that reads keeps no more of them busy."""
 
-Encoding: TypeAlias = Callable[[], BitRows]
+Encoding: TypeAlias = Callable[[], Encoded]
 """A block that was read, to be encoded when it is called."""
 
 
@@ -99,7 +96,7 @@ def encoded_blocks(
     schema: TableSchema | ItemSchema,
     threads: int = 1,
     watch: Watch | None = None,
-) -> Iterator[BitRows]:
+) -> Iterator[Encoded]:
     """Yield the rows of a source as bits, block by block, cut to the 1s that the schema allows.
 
     Parameters
@@ -125,7 +122,7 @@ def encoded_blocks(
         return blocks
     from dualquery.data.truncation import truncate
 
-    return (truncate(rows, most) for rows in blocks)
+    return (truncate(r.listed() if isinstance(r, CodedRows) else r, most) for r in blocks)
 
 
 def _cut_encodings(
@@ -160,25 +157,24 @@ def _encodings(
             first_row += len(rows)
         return
     names = present_columns(source, schema)
-    step = max(64, _CELLS // len(names))
-    encode = (
-        partial(encode_frame, watch=watch)
-        if isinstance(schema, TableSchema)
-        else _encode_item_columns
-    )
-    for frame in source.frames(names):
+    step = max(64, _CELLS // len(names) // 64 * 64)  # whole words of the records' blocks
+    # Items may be columns of 0 and 1, in the order of the schema.
+    table = schema
+    if not isinstance(table, TableSchema):
+        table = TableSchema(tuple(map(Binary, names)), declared=True)
+    for frame in blocks_of(source, names):
         for piece in frame.iter_slices(step):
             stay = None if kept is None else kept.of_next(piece.height)
-            yield partial(encode, schema, piece, source.label, first_row, stay)  # type: ignore[arg-type]
+            yield partial(encode_frame, table, piece, source.label, first_row, stay, watch)
             first_row += piece.height
 
 
-def in_order(encodings: Iterable[Encoding], threads: int) -> Iterator[BitRows]:
+def in_order(encodings: Iterable[Encoding], threads: int) -> Iterator[Encoded]:
     """Encode blocks in several threads, at most one a thread ahead; yield them in their order."""
     if threads == 1:
         yield from (encode() for encode in encodings)
         return
-    ahead: deque[Future[BitRows]] = deque()
+    ahead: deque[Future[Encoded]] = deque()
     with ThreadPoolExecutor(threads) as executor:
         try:
             for encode in encodings:
@@ -216,25 +212,6 @@ def present_columns(source: TableSource, schema: TableSchema | ItemSchema) -> li
                 f"describes; {suggest(name, present)}{title}"
             )
     return names
-
-
-def _encode_item_columns(
-    schema: ItemSchema,
-    frame: pl.DataFrame,
-    label: str,
-    first_row: int,
-    stay: NDArray[np.bool_] | None = None,
-) -> BitRows:
-    """Return the bits of a table with one 0/1 column an item, in the order of the schema."""
-    if stay is None and all(each.is_integer() for each in frame.dtypes):
-        cells = frame.to_numpy()
-        ones = cells == 1
-        if np.all(ones | (cells == 0)):  # else a message tells which cell it is, and of which row
-            indptr = np.concatenate(([0], np.cumsum(ones.sum(axis=1))))
-            return BitRows(indptr, np.nonzero(ones)[1].astype(np.int32))
-    binary = TableSchema(tuple(map(Binary, frame.columns)), declared=True)
-    rows = encode_frame(binary, frame, label, first_row, stay)
-    return encode_items(schema, ItemRows(rows.indptr, schema.items[rows.bits]), label, first_row)
 
 
 def drops_rows(schema: TableSchema | ItemSchema) -> bool:

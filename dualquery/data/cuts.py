@@ -1,7 +1,6 @@
 """A table of which some rows stay, and without columns that tell about rows only.
 
-The unit column (`dualquery.data.units`) and the column of weights (`dualquery.data.weights`) say
-which rows count and how much. They are never released.
+Columns of units and of weights (`dualquery.data.units`) say which rows count and how much.
 """
 
 from __future__ import annotations
@@ -123,33 +122,3 @@ def in_one_order(table: TableSource) -> TableSource:
     frames = list(table.frames(names))
     whole = pl.concat(frames) if frames else pl.DataFrame({name: [] for name in names})
     return FrameSource(whole, table.label)
-
-
-def require_column_name(column: object, option: str) -> None:
-    """Raise `BadInputError` unless an option names a column by a text."""
-    if not isinstance(column, str) or not column:
-        raise BadInputError(f"{option} is {column!r}; give the name of a column")
-
-
-def given_together(column: tuple[str, str | None, str], limit: tuple[str, object, str]) -> bool:
-    """Return whether an option that names a column and one that limits it are given.
-
-    Parameters
-    ----------
-    column, limit
-        Of each option: its name, its value (None if it is not given), and what it is, for the
-        message that asks for it.
-
-    Raises
-    ------
-    BadInputError
-        If only one of the two is given.
-    """
-    (first, name, what), (second, number, how) = column, limit
-    if name is None and number is not None:
-        raise BadInputError(f"{second} needs {first}, {what}")
-    if name is not None and number is None:
-        raise BadInputError(
-            f"{first} {name} needs {second}: {how} that you choose without looking at the table"
-        )
-    return name is not None

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dualquery.data.buckets import BUCKETS, tidy_edges
+from dualquery.data.buckets import BUCKETS, covering, tidy_edges
 from dualquery.data.readers.source import ItemSource, TableSource
 from dualquery.data.schema.column_choice import (
     MAX_ITEMS,
@@ -109,9 +109,10 @@ def name_of(source: TableSource | ItemSource) -> str:
 def plain_column(seen: SeenValues) -> Column:
     """Return the column that the values suggest."""
     if seen.many:
+        edges = tidy_edges(seen.low, seen.high, BUCKETS, whole=seen.integer)
         return Numeric(
             seen.name,
-            edges=tidy_edges(seen.low, seen.high, BUCKETS, whole=seen.integer),
+            edges=covering(edges, seen.high, whole=seen.integer),
             integer=seen.integer,
             missing="category" if seen.missing or seen.words else "error",
             unparsable="missing" if seen.words else "error",

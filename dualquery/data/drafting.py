@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from dualquery.data.buckets import BUCKETS, are_months, usual_range, year_edges
+from dualquery.data.buckets import BUCKETS, are_months, covering, usual_range, year_edges
 from dualquery.data.draft import name_of, plain_column
 from dualquery.data.draft_remarks import (
     on_counts,
@@ -346,6 +346,7 @@ def _buckets(profile: Profile) -> DraftedColumn:
         edges = year_edges(seen.low, seen.high, BUCKETS)
     else:
         edges = fitting_edges(values.clip(low, high), low, high, BUCKETS, whole=seen.integer)
+        edges = covering(edges, high, whole=seen.integer)
     column = Numeric(
         profile.name,
         edges=edges,

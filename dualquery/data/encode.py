@@ -1,16 +1,20 @@
-"""From the user's values to bits, a block of rows at a time."""
+"""From the user's values to bits: many rows of all columns that are alike at a time.
+
+A cell's bits depend on its column in the public schema and its own value, on no other cell.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from dualquery.data.readers.source import ItemRows
+from dualquery.data.encoded import BitRows, CodedRows, Encoded
+from dualquery.data.readers.source import BIT_TEXTS, DenseItems, ItemRows, TextBits
 from dualquery.data.schema import dates
 from dualquery.data.schema.columns import Binary, Categorical, Column, Numeric
 from dualquery.data.schema.dates import Dates
@@ -29,35 +33,22 @@ CODES = 6
 """One more than the largest of these codes without its sign."""
 
 Watch: TypeAlias = Callable[[Column, pl.Series, NDArray[np.int32], NDArray[np.int64]], None]
-"""Is shown the values of a column, their `local_codes` and the places of those that are no bits,
-block by block, in any thread."""
-
-
-@dataclass(frozen=True, eq=False)
-class BitRows:
-    """Encoded rows as lists of the bits that are 1.
-
-    Parameters
-    ----------
-    indptr
-        int64, shape ``(rows + 1,)``, starting at 0.
-    bits
-        int32, the bits of row ``r`` at ``indptr[r] .. indptr[r + 1] - 1``.
-    """
-
-    indptr: NDArray[np.int64]
-    bits: NDArray[np.int32]
+"""Is shown the values of a numeric or date column, their `local_codes` and the places of those that
+are no bits, block by block, in any thread."""
 
 
 def encode_frame(
     schema: TableSchema,
-    frame: pl.DataFrame,
+    frame: pl.DataFrame | TextBits,
     label: str,
     first_row: int,
     stay: NDArray[np.bool_] | None = None,
     watch: Watch | None = None,
-) -> BitRows:
+) -> CodedRows:
     """Return the bits of a block of a table, and the digits of the numbers that rows carry.
+
+    Columns that are alike are encoded together. What becomes of a cell depends on its column and
+    its value alone, so each row is encoded independently of all others.
 
     Parameters
     ----------
@@ -70,53 +61,205 @@ def encode_frame(
     stay
         Which rows stay, bool; None for all of them.
     watch
-        Is shown what the cells of all rows are; None for nobody.
+        Is shown what the cells of all rows of numeric and date columns are; None for nobody.
 
     Raises
     ------
     BadInputError
         If a cell is not what the schema says: the first such row and its first such column.
     """
-    codes = np.empty((frame.height, len(schema.columns)), np.int32)
-    for number, column in enumerate(schema.columns):
-        values = frame[column.name]
-        found = local_codes(column, values, schema.missing_in(column), label)
-        odd = np.flatnonzero(found < 0)
-        if watch is not None:
-            watch(column, values, found, odd)
-        if len(odd):
-            found[odd] = meanings(column)[-found[odd]]
-        codes[:, number] = found
-    rows = np.arange(first_row, first_row + frame.height)
+    parts = _parts(schema, frame, label, watch)
+    odd = [part for part in parts if part.odd]
+    keep = _complete(odd, frame.height) if schema.drop_incomplete else None
     if stay is not None:
-        codes, rows = codes[stay], rows[stay]
-    if schema.drop_incomplete:
-        complete = np.all(codes != MISSING, axis=1)
-        codes, rows = codes[complete], rows[complete]
-    for number, column in enumerate(schema.columns):
+        keep = stay if keep is None else keep & stay
+    faults = []
+    for part in odd:
+        column = schema.columns[part.numbers[0]]
         if not isinstance(column, Binary) and column.missing_bit is not None:
-            codes[codes[:, number] == MISSING, number] = column.missing_bit
-    if np.any(codes < 0):
-        row, number = (int(place) for place in np.argwhere(codes < 0)[0])
+            part.codes[part.codes == MISSING] = column.missing_bit
+        wrong = part.codes < 0 if keep is None else (part.codes < 0) & keep
+        if wrong.any():
+            row = int(np.argmax(wrong.any(axis=0)))
+            at = int(np.argmax(wrong[:, row]))
+            faults.append((row, part.numbers[at], int(part.codes[at, row])))
+    if faults:
+        row, number, code = min(faults)
         column = schema.columns[number]
-        value = frame[column.name][int(rows[row]) - first_row]
-        fault = _fault(column, value, int(codes[row, number]))
-        raise BadInputError(f"{label}: row {rows[row]}, column {column.name!r}: {fault}")
-    binary = np.array([isinstance(column, Binary) for column in schema.columns])
-    ones = ~binary | (codes == 1)
-    codes[:, binary] = 0
-    codes += schema.domain.offsets[:-1].astype(np.int32)
-    if schema.grids:
-        digits = [
-            grid.encode(to_numbers(frame[grid.column])[rows - first_row]) for grid in schema.grids
-        ]
-        ones = np.hstack((ones, *digits))
-        behind = np.arange(schema.domain.bits, schema.record_bits, dtype=np.int32)
-        codes = np.hstack((codes, np.tile(behind, (len(codes), 1))))
-    return BitRows(_pointers(ones.sum(axis=1)), codes[ones])
+        fault = _fault(column, frame.get_column(column.name)[row], code)
+        raise BadInputError(f"{label}: row {first_row + row}, column {column.name!r}: {fault}")
+    offsets = schema.domain.offsets[:-1].astype(np.int32)
+    flags, codes = [], []
+    for part in parts:
+        bits = offsets[part.numbers]
+        found = part.codes if keep is None else part.codes[:, keep]
+        if isinstance(schema.columns[part.numbers[0]], Binary):
+            flags.append((bits, found.astype(np.uint8, copy=False)))
+        else:
+            codes.append((bits, found))
+    first = schema.domain.bits
+    for grid in schema.grids:
+        numbers = to_numbers(frame.get_column(grid.column))
+        digits = grid.encode(numbers if keep is None else numbers[keep])
+        behind = np.arange(first, first := first + grid.digits, dtype=np.int32)
+        flags.append((behind, np.ascontiguousarray(digits.T).view(np.uint8)))
+    rows = frame.height if keep is None else int(keep.sum())
+    return CodedRows(rows, tuple(flags), tuple(codes))
 
 
-def encode_items(schema: ItemSchema, rows: ItemRows, label: str, first_row: int) -> BitRows:
+def complete_rows(
+    schema: TableSchema, frame: pl.DataFrame | TextBits, label: str
+) -> NDArray[np.bool_]:
+    """Return which rows of a block have a value in every column of the schema."""
+    return _complete(
+        [part for part in _parts(schema, frame, label, None) if part.odd], frame.height
+    )
+
+
+@dataclass(eq=False)
+class _Part:
+    """Columns that differ in nothing but their names: their numbers, and their codes by row.
+
+    ``codes`` are int32 or, of bits, uint8, shape ``(columns, rows)``; ``odd`` if some are no bits.
+    """
+
+    numbers: list[int]
+    codes: NDArray[Any]
+    odd: bool
+
+
+def _complete(odd: Sequence[_Part], rows: int) -> NDArray[np.bool_]:
+    complete = np.ones(rows, np.bool_)
+    for part in odd:
+        complete &= ~np.any(part.codes == MISSING, axis=0)
+    return complete
+
+
+def _parts(
+    schema: TableSchema, frame: pl.DataFrame | TextBits, label: str, watch: Watch | None
+) -> list[_Part]:
+    """Return what columns make of their cells, those that are alike together."""
+    alike: dict[tuple[int, object], list[int]] = {}
+    kinds = (
+        [None] * len(schema.columns)
+        if isinstance(frame, TextBits)
+        else _kinds(schema, frame, label)
+    )
+    for number, key in enumerate(zip(schema.alike, kinds, strict=True)):
+        alike.setdefault(key, []).append(number)
+    together = max(1, _TOGETHER // max(frame.height, 1))
+    parts = []
+    for numbers in alike.values():
+        for start in range(0, len(numbers), together):
+            some = numbers[start : start + together]
+            column = schema.columns[some[0]]
+            names = [schema.columns[number].name for number in some]
+            missing = schema.missing_in(column)
+            if isinstance(frame, TextBits):
+                texts = pl.Series(BIT_TEXTS)
+                found = _looked_up(column, frame.of(names), 0, texts, None, missing, label)
+            else:
+                found = _codes(column, [frame.get_column(name) for name in names], missing, label)
+            part = _Part(some, *found)
+            if watch is not None and isinstance(column, Numeric | Dates):
+                for number, name, codes in zip(some, names, part.codes, strict=True):
+                    odd = np.flatnonzero(codes < 0)
+                    watch(schema.columns[number], frame.get_column(name), codes, odd)
+            if part.odd:
+                at = part.codes < 0
+                part.codes[at] = meanings(column)[-part.codes[at]]
+            parts.append(part)
+    return parts
+
+
+def _kinds(schema: TableSchema, frame: pl.DataFrame, label: str) -> list[pl.DataType]:
+    """Return the types of the schema's columns; refuse those that no column can hold."""
+    types = frame.schema
+    kinds = [types[name] for name in schema.column_names]
+    for kind, name in zip(kinds, schema.column_names, strict=True):
+        _require_bits(kind, name, label)
+    return kinds
+
+
+def _codes(
+    column: Column, series: Sequence[pl.Series], missing_values: Sequence[str], label: str
+) -> tuple[NDArray[Any], bool]:
+    """Return the `local_codes` of columns that are alike, ``(columns, rows)``; whether any is odd.
+
+    Where few values are possible, each is looked at once. That changes the time, never a code.
+    """
+    found = _cells(series)
+    if found is not None:
+        cells, low, domain, null = found
+        return _looked_up(column, cells, low, domain, null, missing_values, label)
+    values = series[0] if len(series) == 1 else pl.concat(series)
+    codes = local_codes(column, values, missing_values, label).reshape(len(series), -1)
+    return codes, bool(np.any(codes < 0))
+
+
+def _looked_up(
+    column: Column,
+    cells: NDArray[Any],
+    low: int,
+    domain: pl.Series,
+    null: NDArray[np.bool_] | None,
+    missing_values: Sequence[str],
+    label: str,
+) -> tuple[NDArray[Any], bool]:
+    """Return `_codes` of cells, whole numbers that mean the values of a domain from ``low`` on."""
+    table = local_codes(column, domain, missing_values, label)
+    as_it_is = isinstance(column, Binary) and np.array_equal(table, np.arange(len(table)) + low)
+    if as_it_is and null is None:
+        return cells.astype(np.uint8, copy=False), False
+    # Modulo 2^16, so that no type of whole numbers overflows.
+    codes = np.take(table, cells.astype(np.uint16) - np.uint16(low & 0xFFFF), mode="clip")
+    if null is not None:
+        codes[null] = MISSING
+    return codes, null is not None or bool(np.any(table < 0))
+
+
+def _cells(
+    series: Sequence[pl.Series],
+) -> tuple[NDArray[Any], int, pl.Series, NDArray[np.bool_] | None] | None:
+    """Return columns as whole numbers, the least of these, what each means, and which are null.
+
+    None if the columns may have many different values.
+    """
+    kind = series[0].dtype
+    if not (kind in _LISTABLE or kind.is_float() or isinstance(kind, pl.Enum)):
+        return None
+    frame = pl.DataFrame([values.to_physical() for values in series])
+    null = None
+    if any(values.null_count() for values in series):
+        null = frame.select(pl.all().is_null()).to_numpy().T
+        frame = frame.fill_null(value=False if kind == pl.Boolean else 0)
+    cells = frame.to_numpy().T
+    if kind == pl.Boolean:
+        return cells.view(np.uint8), 0, pl.Series([False, True]), null
+    if kind.is_float():
+        nan = np.isnan(cells)
+        if nan.any():
+            null = nan if null is None else null | nan
+            cells = np.where(nan, 0, cells)
+    low, high = cells.min(initial=0), cells.max(initial=0)
+    few = min(max(cells.size // 4, 16), 1 << 16)
+    if isinstance(kind, pl.Enum):
+        names = kind.categories.cast(kind)
+        return (cells, 0, names, null) if high < len(names) <= few else None
+    if not (low > -(2**53) and high < 2**53 and int(high) - int(low) < few):
+        return None
+    if kind.is_float():
+        whole = cells.astype(np.int64)
+        if not np.array_equal(whole, cells):
+            return None
+        cells = whole
+    domain = pl.Series(np.arange(int(low), int(high) + 1), dtype=kind)
+    return cells, int(low), domain, null
+
+
+def encode_items(
+    schema: ItemSchema, rows: ItemRows | DenseItems, label: str, first_row: int
+) -> Encoded:
     """Return the bits of a block of rows of items.
 
     Parameters
@@ -133,6 +276,8 @@ def encode_items(schema: ItemSchema, rows: ItemRows, label: str, first_row: int)
     BadInputError
         If an item is not in the schema, and the schema does not leave such items out.
     """
+    if isinstance(rows, DenseItems) and (coded := _dense(schema, rows.cells)):
+        return coded
     first, last = int(schema.items[0]), int(schema.items[-1])
     if last - first + 1 == len(schema.items):
         # Consecutive ids need no search, which would take most of the time of a large table.
@@ -154,6 +299,19 @@ def encode_items(schema: ItemSchema, rows: ItemRows, label: str, first_row: int)
     return BitRows(kept[rows.indptr], bits[known].astype(np.int32))
 
 
+def _dense(schema: ItemSchema, cells: NDArray[np.uint8]) -> CodedRows | None:
+    """Return rows of 0s and 1s, one item a column; None if one has an item that is an error."""
+    width = cells.shape[1]
+    items = schema.items[schema.items < width]
+    bits = np.arange(len(items), dtype=np.int32)
+    if len(items) < width:
+        others = np.setdiff1d(np.arange(width), items)
+        if schema.outside == "error" and cells[:, others].any():
+            return None
+        cells = cells[:, items]
+    return CodedRows(len(cells), ((bits, cells.T),))
+
+
 def local_codes(
     column: Column, values: pl.Series, missing_values: Sequence[str], label: str
 ) -> NDArray[np.int32]:
@@ -167,11 +325,7 @@ def local_codes(
     BadInputError
         If the type of the values is one that no column can hold, such as lists.
     """
-    if not can_become_bits(values):
-        raise BadInputError(
-            f"{label}: column {column.name!r} has type {values.dtype}, which cannot become bits; "
-            "leave it out with --columns, or store numbers or texts"
-        )
+    _require_bits(values.dtype, column.name, label)
     missing = missing_mask(values, missing_values)
     if isinstance(column, Numeric):
         numbers = to_numbers(values)
@@ -207,10 +361,26 @@ _KINDS = (
     pl.Boolean, pl.String, pl.Categorical, pl.Enum, pl.Null, pl.Date, pl.Datetime, pl.Time
 )  # fmt: skip
 
+_LISTABLE = (
+    pl.Boolean, pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64
+)  # fmt: skip
+"""Types whose values in a block may be few."""
+
+_TOGETHER = 1 << 23
+"""Cells of columns that are encoded together."""
+
 
 def can_become_bits(values: pl.Series) -> bool:
     """Return whether the type of values is one that a column can hold."""
     return values.dtype.is_numeric() or values.dtype in _KINDS
+
+
+def _require_bits(kind: pl.DataType, name: str, label: str) -> None:
+    if not (kind.is_numeric() or kind in _KINDS):
+        raise BadInputError(
+            f"{label}: column {name!r} has type {kind}, which cannot become bits; leave it out "
+            "with --columns, or store numbers or texts"
+        )
 
 
 def missing_mask(values: pl.Series, missing_values: Sequence[str]) -> NDArray[np.bool_]:
@@ -239,9 +409,10 @@ def to_numbers(values: pl.Series) -> NDArray[np.float64]:
 def _bucket_codes(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.int32]:
     edges = np.array(column.edges)
     codes = np.searchsorted(edges, numbers, side="right").astype(np.int32) - 1
-    codes[numbers == edges[-1]] = column.buckets - 1
+    last = column.bounds[-1][1]
+    codes[numbers == last] = column.buckets - 1
     codes[numbers < edges[0]] = BELOW
-    codes[numbers > edges[-1]] = ABOVE
+    codes[numbers > last] = ABOVE
     unparsable = ~np.isfinite(numbers)
     if column.integer:
         unparsable |= numbers != np.floor(numbers)
@@ -265,8 +436,11 @@ def _named_codes(codes: Mapping[str, int], values: pl.Series) -> NDArray[np.int3
     if values.dtype.is_numeric():
         return _numbered_codes(codes, to_numbers(values))
     if values.dtype == pl.Boolean:
-        # Every library writes truth values in a case of its own.
+        # Every library writes truth values in a case of its own, or as 0 and 1.
         codes = {text.strip().lower(): code for text, code in codes.items()} | dict(codes)
+        for text, digit in (("false", "0"), ("true", "1")):
+            if digit in codes:
+                codes.setdefault(text, codes[digit])
     if not codes:
         return np.full(len(values), OUTSIDE, np.int32)
     found = values.cast(pl.String).replace_strict(
@@ -288,10 +462,6 @@ def _numbered_codes(codes: Mapping[str, int], numbers: NDArray[np.float64]) -> N
     place = np.searchsorted(known[:-1], numbers)
     found = np.array([by_number.get(number, OUTSIDE) for number in known.tolist()], np.int32)
     return np.where(known[place] == numbers, found[place], np.int32(OUTSIDE))
-
-
-def _pointers(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    return np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
 
 
 _LONGEST = 40
@@ -325,7 +495,7 @@ def _fault(column: Column, value: object, code: int) -> str:
     if isinstance(column, Numeric):
         return (
             f"{shown(value)} is outside the schema's range, {column.edges[0]:g} to "
-            f"{column.edges[-1]:g}; correct it, widen the edges, or set outside to clip"
+            f"{column.bounds[-1][1]:g}; correct it, widen the edges, or set outside to clip"
         )
     if isinstance(column, Dates):
         return (

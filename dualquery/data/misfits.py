@@ -94,7 +94,7 @@ def _lines(column: Column, seen: OddCells) -> Iterator[str]:
         return
     for code, place, edge in (
         (BELOW, "below the first edge", column.edges[0]),
-        (ABOVE, "above the last edge", column.edges[-1]),
+        (ABOVE, "above the last edge", column.bounds[-1][1]),
     ):
         clipped = seen.count(code)
         if clipped > CLIPPED * seen.filled:

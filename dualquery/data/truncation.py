@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numba import int32, int64, types
 
-from dualquery.data.encode import BitRows
+from dualquery.data.encoded import BitRows
 from dualquery.runtime.array_types import Array, kernel, read_only
 from dualquery.runtime.splitmix import GOLDEN, mix
 

@@ -1,38 +1,54 @@
-"""Rows that belong together: a household's persons, a patient's visits, an account's payments.
+"""What one unit contributes: rows that belong together, and rows that count by a weight.
 
-A *unit* is all rows with the same value in one column, the unit column. A guarantee for units needs
-that no unit has more than a public number K of rows, so of a unit with more the first K stay, in
-the order of the table. A table is so a set of units, each of them a list of rows. Which of its rows
-stay depends on that list alone, whatever stands between them: when one unit is replaced, added or
-removed, the rows of all others stay as they were.
+**Units.** A *unit* is all rows with the same value in one column: a household's persons, a
+patient's visits. A guarantee for units needs that no unit has more than a public number K of rows,
+so of a unit with more the first K stay, in the order of the table. Rows that the schema leaves out
+as incomplete are left out before. Both depend on the unit's own rows and their order alone: when
+one unit is replaced, added or removed, the rows of all others stay as they were. Values are
+compared as they are in the table: ``7`` and ``07`` are two units, if they are texts. A row without
+a value has no unit, and is refused.
 
-Values are compared as they are in the table: ``7`` and ``07`` are two units, if they are texts. A
-row without a value has no unit, and is refused. The unit column itself is never released.
+**Weights.** A weighted share is the sum of the weights of the rows on which a query holds, divided
+by the sum of all weights; both are private. A weight is cut to a public largest weight W, and
+rounded to a whole number of *copies*, 0 to M, each of the weight W / M: a row then counts as so
+many copies of itself. M is the largest multiple of W up to `MOST_COPIES` if W is a whole number up
+to that, so that whole weights are exact, and else `MOST_COPIES`. How many copies a row has depends
+on that row alone. So a row with its weight is a unit of at most M rows, and all that is proven of
+units holds (`dualquery.privacy.neighbours`); the sum of the weights is the private number of rows.
+Copies are counted by the binary digits of their number: the rows whose number has the digit b count
+2^b times (`dualquery.rows.weighted`). **Not covered**: weights that were fitted to totals of the
+whole table (raked, calibrated) depend on other rows. The guarantee takes them as given and says so.
+
+Neither column is ever released.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from dualquery.data.cuts import (
-    CutTable,
-    column_of,
-    given_together,
-    in_one_order,
-    require_column_name,
-)
+from dualquery.data.cuts import CutTable, column_of, in_one_order
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from dualquery.data.readers.source import Source
+    from dualquery.data.readers.source import Source, TableSource
+    from dualquery.data.schema.items import ItemSchema
+    from dualquery.data.schema.table import TableSchema
 
 MOST_ROWS_PER_UNIT = 1_000_000
 """Largest K: beyond that no answer would be left."""
+
+MOST_COPIES = 1023
+"""Largest M: ten binary digits."""
+
+LARGEST_WEIGHT = 1e12
 
 
 @dataclass(frozen=True)
@@ -42,7 +58,7 @@ class Unit:
     Parameters
     ----------
     column
-        Name of the column whose values tell units apart.
+        Name of the column whose values distinguish units. It is never released.
     max_rows
         K, public: how many rows of a unit stay. From 1 to `MOST_ROWS_PER_UNIT`.
 
@@ -56,7 +72,7 @@ class Unit:
     max_rows: int
 
     def __post_init__(self) -> None:
-        require_column_name(self.column, "--unit")
+        _require_column_name(self.column, "--unit")
         whole = isinstance(self.max_rows, int) and not isinstance(self.max_rows, bool)
         if not whole or not 1 <= self.max_rows <= MOST_ROWS_PER_UNIT:
             raise BadInputError(
@@ -73,7 +89,7 @@ class Unit:
         BadInputError
             If only one of them is given, or it cannot be.
         """
-        given = given_together(
+        given = _given_together(
             ("--unit", column, "the column that tells units"),
             ("--max-rows-per-unit", max_rows, "how many rows of one may count, a number"),
         )
@@ -90,11 +106,113 @@ class Unit:
         )
 
 
-def cut_to_units(source: Source, unit: Unit) -> CutTable:
-    """Find the units of a table and the rows that stay, in one pass over the unit column.
+@dataclass(frozen=True)
+class Weight:
+    """How much each row counts.
 
-    Takes memory for the values of that column, and a byte a row afterwards; for a query's whole
-    result (`dualquery.data.cuts.in_one_order`).
+    Parameters
+    ----------
+    column
+        Name of the column of weights, numbers from 0 on. It is never released.
+    max
+        W, public: larger weights count as this. Above 0, at most `LARGEST_WEIGHT`.
+
+    Raises
+    ------
+    BadInputError
+        If one of them cannot be.
+    """
+
+    column: str
+    max: float
+
+    def __post_init__(self) -> None:
+        _require_column_name(self.column, "--weight")
+        number = isinstance(self.max, int | float) and not isinstance(self.max, bool)
+        if not number or not 0 < self.max <= LARGEST_WEIGHT:
+            raise BadInputError(
+                f"--max-weight is {self.max!r}; a number above 0, up to {LARGEST_WEIGHT:g}, is "
+                "needed"
+            )
+        object.__setattr__(self, "max", float(self.max))
+
+    @staticmethod
+    def of_options(column: str | None, largest: float | None) -> Weight | None:
+        """Return the weight that ``--weight`` and ``--max-weight`` say; None if neither does.
+
+        Raises
+        ------
+        BadInputError
+            If only one of them is given, or it cannot be.
+        """
+        given = _given_together(
+            ("--weight", column, "the column of weights"),
+            ("--max-weight", largest, "the largest weight that counts, a number"),
+        )
+        return Weight(str(column), largest) if given and largest is not None else None
+
+    @property
+    def copies(self) -> int:
+        """M: the copies of a row of the largest weight."""
+        whole = self.max == math.floor(self.max) and 1 <= self.max <= MOST_COPIES
+        return MOST_COPIES // int(self.max) * int(self.max) if whole else MOST_COPIES
+
+    @property
+    def of_copy(self) -> float:
+        """The weight of one copy, W / M."""
+        return self.max / self.copies
+
+    @property
+    def note(self) -> str:
+        """A sentence for the release, by public choices only."""
+        return (
+            f"Rows count by their weight in column {self.column!r}, at most {self.max:g}, rounded "
+            f"to multiples of {self.of_copy:.6g}; shares are of the total weight. The column "
+            "itself is not released."
+        )
+
+    @property
+    def condition(self) -> str:
+        """What the guarantee takes for granted."""
+        return (
+            f"the weights in column {self.column!r} as given, each a part of its own row (weights "
+            "that were fitted to totals of the whole table also tell of other rows)"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedTable:
+    """A table, and the rows that count 1, 2, 4 and so on times."""
+
+    whole: CutTable
+    """With all rows that stay."""
+    digits: tuple[CutTable, ...]
+    """For each binary digit of the number of copies: the rows whose number has it."""
+
+
+def without_counting(source: Source, unit: Unit | None, weight: Weight | None) -> Source:
+    """Return a source without the columns of units and weights; of its rows none is looked at.
+
+    Raises
+    ------
+    BadInputError
+        If it has no such column.
+    """
+    for option, each in (("--unit", unit), ("--weight", weight)):
+        if each is not None:
+            hidden = (*(source.hidden if isinstance(source, CutTable) else ()), each.column)
+            table = column_of(source, each.column, option)
+            source = CutTable(table, hidden, np.zeros(0, np.bool_), 0)
+    return source
+
+
+def cut_to_units(
+    source: Source, unit: Unit, schema: TableSchema | ItemSchema | None = None
+) -> CutTable:
+    """Find the units of a table and the rows that stay, in one pass.
+
+    Takes memory for the values of the unit column, and a byte a row afterwards; for a query's whole
+    result (`dualquery.data.cuts.in_one_order`). Rows that ``schema`` leaves out are no unit's.
 
     Raises
     ------
@@ -105,18 +223,74 @@ def cut_to_units(source: Source, unit: Unit) -> CutTable:
 
     table = in_one_order(column_of(source, unit.column, "--unit"))
     blocks: list[pl.Series] = []
-    row = 1
-    for frame in table.frames([unit.column]):
-        blocks.append(_named_units(frame[unit.column], table.label, row))
-        row += frame.height
+    complete: list[NDArray[np.bool_]] = []
+    for row, values, whole in _columns(table, unit.column, schema):
+        blocks.append(_named_units(values, table.label, row))
+        complete.append(whole)
+    if not blocks:
+        return CutTable(table, (unit.column,), np.zeros(0, np.bool_), 0, (unit.note,))
     if len({block.dtype for block in blocks}) > 1:
         blocks = [block.cast(pl.String) for block in blocks]
-    if row == 1:
-        return CutTable(table, (unit.column,), np.zeros(0, np.bool_), 0, (unit.note,))
-    values = pl.concat(blocks).rename("unit").to_frame()
-    place = pl.int_range(pl.len(), dtype=pl.UInt32).over("unit")
-    kept = values.select(place < unit.max_rows).to_series().to_numpy()
-    return CutTable(table, (unit.column,), kept, values["unit"].n_unique(), (unit.note,))
+    stay = np.concatenate(complete)
+    units = pl.DataFrame({"unit": pl.concat(blocks), "stay": stay})
+    place = pl.col("stay").cast(pl.UInt32).cum_sum().over("unit")
+    kept = stay & units.select(place <= unit.max_rows).to_series().to_numpy()
+    return CutTable(table, (unit.column,), kept, units["unit"].n_unique(), (unit.note,))
+
+
+def weigh(
+    source: Source, weight: Weight, schema: TableSchema | ItemSchema | None = None
+) -> WeightedTable:
+    """Find how many copies each row of a table has, in one pass over the column of weights.
+
+    Rows that ``schema`` leaves out have none.
+
+    Raises
+    ------
+    BadInputError
+        If the source has no such column, or a row has no weight or one that is no number from 0 on.
+    """
+    cut = source if isinstance(source, CutTable) else None
+    column_of(source, weight.column, "--weight")
+    given = source if cut is None else cut.source
+    table = in_one_order(column_of(given, weight.column, "--weight"))
+    blocks, complete = [np.zeros(0, np.int64)], [np.zeros(0, np.bool_)]
+    for row, values, whole in _columns(table, weight.column, None if cut else schema):
+        blocks.append(_copies(values, weight, table.label, row))
+        complete.append(whole)
+    copies = np.concatenate(blocks)
+    kept = np.concatenate(complete) if cut is None else cut.kept
+    if len(kept) != len(copies):
+        raise BadInputError(f"{table.label}: the data must not change while they are read")
+    whole_table = CutTable(
+        table,
+        (*(cut.hidden if cut else ()), weight.column),
+        kept,
+        cut.units if cut else len(copies),
+        (*(cut.notes if cut else ()), weight.note),
+    )
+    digits = range(weight.copies.bit_length())
+    parts = (replace(whole_table, kept=kept & ((copies >> b) & 1 == 1)) for b in digits)
+    return WeightedTable(whole_table, tuple(parts))
+
+
+def _columns(
+    table: TableSource, column: str, schema: TableSchema | ItemSchema | None
+) -> Iterator[tuple[int, pl.Series, NDArray[np.bool_]]]:
+    """Yield of each block its first row, the values of a column, and which rows are complete."""
+    from dualquery.data.blocks import drops_rows, present_columns
+    from dualquery.data.encode import complete_rows
+    from dualquery.data.schema.table import TableSchema
+
+    filters = schema if isinstance(schema, TableSchema) and drops_rows(schema) else None
+    names = [] if filters is None else present_columns(table, filters)
+    row = 1
+    for frame in table.frames([column, *(name for name in names if name != column)]):
+        complete = np.ones(frame.height, np.bool_)
+        if filters is not None:
+            complete = complete_rows(filters, frame, table.label)
+        yield row, frame.get_column(column), complete
+        row += frame.height
 
 
 def _named_units(values: pl.Series, label: str, first_row: int) -> pl.Series:
@@ -140,3 +314,55 @@ def _named_units(values: pl.Series, label: str, first_row: int) -> pl.Series:
         )
     named = values.dtype in (pl.Categorical, pl.Enum)
     return values.cast(pl.String) if named else values
+
+
+def _copies(values: pl.Series, weight: Weight, label: str, first_row: int) -> NDArray[np.int64]:
+    """Return the number of copies of each row of a block: int64; refuse what is no weight."""
+    from dualquery.data.encode import can_become_bits, to_numbers
+
+    if not can_become_bits(values):
+        raise BadInputError(
+            f"{label}: column {values.name!r} has type {values.dtype}; --weight needs numbers"
+        )
+    numbers = to_numbers(values)
+    faulty = ~(np.isfinite(numbers) & (numbers >= 0))
+    if faulty.any():
+        place = int(np.argmax(faulty))
+        raise BadInputError(
+            f"{label}: row {first_row + place}, column {values.name!r}: {values[place]!r} is no "
+            "weight; a number from 0 on is needed, 0 for a row that does not count"
+        )
+    copies: NDArray[np.int64] = np.rint(np.minimum(numbers, weight.max) / weight.of_copy).astype(
+        np.int64
+    )
+    return np.minimum(copies, weight.copies)
+
+
+def _require_column_name(column: object, option: str) -> None:
+    """Raise `BadInputError` unless an option names a column by a text."""
+    if not isinstance(column, str) or not column:
+        raise BadInputError(f"{option} is {column!r}; give the name of a column")
+
+
+def _given_together(column: tuple[str, str | None, str], limit: tuple[str, object, str]) -> bool:
+    """Return whether an option that names a column and one that limits it are given.
+
+    Parameters
+    ----------
+    column, limit
+        Of each option: its name, its value (None if it is not given), and what it is, for the
+        message that asks for it.
+
+    Raises
+    ------
+    BadInputError
+        If only one of the two is given.
+    """
+    (first, name, what), (second, number, how) = column, limit
+    if name is None and number is not None:
+        raise BadInputError(f"{second} needs {first}, {what}")
+    if name is not None and number is None:
+        raise BadInputError(
+            f"{first} {name} needs {second}: {how} that you choose without looking at the table"
+        )
+    return name is not None

@@ -12,7 +12,7 @@ replaces one row, or adds or removes one:
   each removes) one.
 
 A row may have a *weight*: a whole number of copies, 0 to a public M, that depends on the row alone
-(`dualquery.data.weights`). A row is then a unit of at most M equal rows, and a unit of K rows one
+(`dualquery.data.units`). A row is then a unit of at most M equal rows, and a unit of K rows one
 of K M rows: K M takes the place of K below.
 
 **Lemma.** Let f map tables to a space with a metric, and let one step move f by at most s. Between
@@ -28,8 +28,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
 
-from dualquery.data.units import Unit
-from dualquery.data.weights import Weight
+from dualquery.data.units import Unit, Weight
 from dualquery.runtime.errors import BadInputError
 
 _REPLACE, _ADD = "replace-one", "add-remove"

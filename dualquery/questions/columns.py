@@ -348,13 +348,11 @@ def _buckets(column: Numeric | Dates) -> Iterator[tuple[float, float]]:
     if isinstance(column, Dates):
         yield from itertools.pairwise(range(column.buckets + 1))
         return
-    for bucket, (start, stop) in enumerate(itertools.pairwise(column.edges)):
-        if not column.integer:
-            yield start, stop
-        elif bucket == column.buckets - 1:
-            yield math.ceil(start), math.floor(stop) + 1
-        else:
-            yield math.ceil(start), math.ceil(stop)
+    if not column.integer:
+        yield from itertools.pairwise(column.edges)
+        return
+    for first, last in column.bounds:
+        yield int(first), int(last) + 1
 
 
 def _texts(column: Binary | Categorical) -> tuple[tuple[str, ...], ...]:

@@ -98,7 +98,7 @@ def on_what_lies_beyond(column: Column, literals: Iterable[Allowed]) -> str:
         kind, sides = "dates", [f"before {first}", f"after {last}"]
     else:
         kind = "numbers"
-        sides = [f"below {column.edges[0]:g}", f"above {column.edges[-1]:g}"]
+        sides = [f"below {column.edges[0]:g}", f"above {column.bounds[-1][1]:g}"]
     told = [
         f"{side} are counted in {label}"
         for there, side, label in zip((below, above), sides, (first, last), strict=True)
@@ -114,5 +114,5 @@ def on_clipped_numbers(column: Column) -> str:
         return ""
     return (
         f"numbers of {column.name} below {column.edges[0]:g} count as {column.edges[0]:g}, those "
-        f"above {column.edges[-1]:g} as {column.edges[-1]:g}"
+        f"above {column.bounds[-1][1]:g} as {column.bounds[-1][1]:g}"
     )

@@ -154,7 +154,7 @@ def _missing(column: Column, value: str) -> str:
 
 
 def _number(column: Numeric, value: str) -> str | None:
-    number, low, high = finite_number(value), column.edges[0], column.edges[-1]
+    number, low, high = finite_number(value), column.edges[0], column.bounds[-1][1]
     if number is None or low <= number <= high:
         return None
     beyond = f"{value} lies outside of its numbers, {low:g} to {high:g}"

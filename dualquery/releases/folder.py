@@ -126,7 +126,7 @@ class Release:
     @property
     def total_weight(self) -> float:
         """The public number of rows; with weights their total weight, of which ``n`` is in copies
-        (`dualquery.data.weights`).
+        (`dualquery.data.units`).
         """
         return self.n * Neighbours.of_options(self.options).of_copy
 

@@ -24,7 +24,7 @@ from dualquery.data.schema.column_choice import ColumnChoice
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.protocol import Schema
 from dualquery.data.schema.table import TableSchema
-from dualquery.data.units import Unit, cut_to_units
+from dualquery.data.units import Unit, cut_to_units, without_counting
 from dualquery.rows.packed import Records, RecordsBuilder
 from dualquery.rows.protocol import BLOCK_ROWS, Rows
 from dualquery.runtime.errors import BadInputError
@@ -122,9 +122,10 @@ def load(
         or the records do not fit into memory.
     """
     source = source_of(data)
+    table = without_counting(source, unit, None)
+    chosen = choose_schema(table, schema, columns, max_ones_per_row)
     if unit is not None:
-        source = cut_to_units(source, unit)
-    chosen = choose_schema(source, schema, columns, max_ones_per_row)
+        source = cut_to_units(source, unit, chosen)
     return dataset(read(source, chosen, Misfits(source.label)), chosen, source)
 
 
@@ -154,7 +155,7 @@ def read(source: Source, schema: TableSchema | ItemSchema, misfits: Misfits) -> 
     builder = RecordsBuilder(schema.record_bits)
     checked = 0
     for rows in encoded_blocks(source, schema, watch=misfits.see):
-        builder.append_ones(rows.indptr, rows.bits)
+        builder.append_encoded(rows)
         if available is not None and builder.rows >= checked + _CHECKED_BLOCKS * BLOCK_ROWS:
             checked = builder.rows
             if builder.nbytes > available:

@@ -22,8 +22,7 @@ from dualquery.data.schema.column_choice import ColumnChoice
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.protocol import Schema
 from dualquery.data.schema.table import TableSchema
-from dualquery.data.units import Unit, cut_to_units
-from dualquery.data.weights import Weight, WeightedTable, weigh
+from dualquery.data.units import Unit, Weight, cut_to_units, weigh, without_counting
 from dualquery.rows.dataset import Dataset, RecordsSource, dataset, read
 from dualquery.rows.packed import Records
 from dualquery.rows.protocol import Rows
@@ -102,14 +101,19 @@ class Engine:
             row, the rows do not fit, or the cluster cannot be reached.
         """
         source = source_of(data)
-        read = self._cut(source, unit, weight)
-        table = read.whole if isinstance(read, WeightedTable) else read
+        if self.name == "dask" and (unit is not None or weight is not None):
+            option = "--weight" if unit is None else "--unit"
+            raise BadInputError(
+                f"{option} needs all rows in one place; use --engine memory or --engine stream"
+            )
+        table = without_counting(source, unit, weight)
 
         def choose() -> TableSchema | ItemSchema:
             chosen = choose_schema(table, schema, columns, max_ones_per_row)
             return chosen if sums is None else chosen.with_sums(sums)
 
-        with self._opened(read, choose, Misfits(table.label, silent=again)) as opened:
+        misfits = Misfits(table.label, silent=again)
+        with self._opened(source, unit, weight, choose, misfits) as opened:
             if not explain_log.isEnabledFor(logging.INFO):
                 yield self._cached(opened, source, unit, weight)
                 return
@@ -123,23 +127,12 @@ class Engine:
             yield self._cached(replace(opened, records=reported), source, unit, weight)
             reported.report()
 
-    def _cut(
-        self, source: Source, unit: Unit | None, weight: Weight | None
-    ) -> Source | WeightedTable:
-        """Return a table cut to so many rows a unit, with its weights."""
-        if self.name == "dask" and (unit is not None or weight is not None):
-            option = "--weight" if unit is None else "--unit"
-            raise BadInputError(
-                f"{option} needs all rows in one place; use --engine memory or --engine stream"
-            )
-        if unit is not None:
-            source = cut_to_units(source, unit)
-        return source if weight is None else weigh(source, weight)
-
     @contextmanager
     def _opened(
         self,
-        source: Source | WeightedTable,
+        source: Source,
+        unit: Unit | None,
+        weight: Weight | None,
         choose: Callable[[], TableSchema | ItemSchema],
         misfits: Misfits,
     ) -> Iterator[Dataset[Rows]]:
@@ -148,32 +141,34 @@ class Engine:
         The first part of a table with weights shows ``misfits`` all its cells. The workers of a
         cluster show none.
         """
-        table: Source = source.whole if isinstance(source, WeightedTable) else source
         if self.scheduler is not None:
             from dualquery.rows.dask_cluster import cluster_rows, connect
 
-            if not isinstance(table, PartitionedSource):
+            if not isinstance(source, PartitionedSource):
                 raise BadInputError(
-                    f"{table.label}: --engine dask reads parquet files in a folder or by a "
+                    f"{source.label}: --engine dask reads parquet files in a folder or by a "
                     "pattern, each file as a partition"
                 )
             with connect(self.scheduler) as client:
                 chosen = choose()
-                yield dataset(cluster_rows(client, table.parts, chosen), chosen, table)
+                yield dataset(cluster_rows(client, source.parts, chosen), chosen, source)
             return
-        streams = self._streams(table)
+        streams = self._streams(source)
         chosen = choose()
+        if unit is not None:
+            source = cut_to_units(source, unit, chosen)
 
         def rows_of(part: Source) -> Rows:
             from dualquery.rows.streamed import stream_rows
 
             return stream_rows(part, chosen, misfits) if streams else read(part, chosen, misfits)
 
-        if isinstance(source, WeightedTable):
-            weighted = WeightedRows(tuple(rows_of(part) for part in source.digits))
-            yield dataset(weighted, chosen, table)
+        if weight is None:
+            yield dataset(rows_of(source), chosen, source)
         else:
-            yield dataset(rows_of(source), chosen, table)
+            weighted = weigh(source, weight, chosen)
+            copies = WeightedRows(tuple(rows_of(part) for part in weighted.digits))
+            yield dataset(copies, chosen, weighted.whole)
 
     def _streams(self, source: Source) -> bool:
         """Return whether rows are left in their source."""

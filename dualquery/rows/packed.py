@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dualquery.data.encoded import BitRows, CodedRows, Encoded
 from dualquery.rows import packed_kernels as kernels
 from dualquery.rows.protocol import BLOCK_ROWS, BLOCK_WORDS, Block, RowSum
 from dualquery.runtime.errors import BadInputError
@@ -167,6 +168,29 @@ class Records:
         return out
 
 
+_MOST_DENSE = 1 << 17
+"""Bits of records that are packed while they are collected: 64 MiB; wider ones are listed."""
+
+
+def _set_flags(
+    words: NDArray[np.uint64], bits: NDArray[np.int32], flags: NDArray[np.uint8], first_row: int
+) -> None:
+    """Set bits of consecutive rows in packed words: flags are 0 or 1, shape ``(bits, rows)``."""
+    if len(flags) > 1 and flags.T.flags.c_contiguous:
+        found = np.zeros((len(bits), BLOCK_WORDS), np.uint64)
+        kernels.pack_rows(flags.T, first_row, found)
+        words[bits] |= found
+        return
+    first, before = divmod(first_row, 64)
+    stop = -(-(first_row + flags.shape[1]) // 64)
+    if before:
+        flags = np.pad(flags, ((0, 0), (before, 0)))
+    found = np.zeros((len(bits), (stop - first) * 8), np.uint8)
+    packed = np.packbits(flags, axis=1, bitorder="little")
+    found[:, : packed.shape[1]] = packed
+    words[bits, first:stop] |= found.view("<u8")
+
+
 class RecordsBuilder:
     """Collects rows in any pieces and stores each full block in its smaller form.
 
@@ -231,6 +255,23 @@ class RecordsBuilder:
             self._indices.append(
                 numbers[pointers[start] : pointers[end]].astype(np.int32, copy=True)
             )
+
+    def append_encoded(self, rows: Encoded) -> None:
+        """Append rows as they were encoded."""
+        if isinstance(rows, CodedRows) and self._bits > _MOST_DENSE:
+            rows = rows.listed()
+        if isinstance(rows, BitRows):
+            self.append_ones(rows.indptr, rows.bits)
+            return
+        for start, end in self._pieces(len(rows)):
+            if self._words is None:
+                self._words = np.zeros((self._bits, BLOCK_WORDS), np.uint64)
+            for bits, flags in rows.flags:
+                _set_flags(self._words, bits, flags[:, start:end], self._filled)
+            for starts, codes in rows.codes:
+                part = np.ascontiguousarray(codes[:, start:end])
+                kernels.set_codes(starts, part, self._filled, self._words)
+            self._lengths.append(np.zeros(end - start, np.int64))
 
     def append_dense(self, rows: NDArray[np.uint8]) -> None:
         """Append rows of 0s and 1s, uint8, shape ``(rows, bits)``.

@@ -40,6 +40,16 @@ def pack_rows(rows: Array, first_row: int, words: Array) -> None:
         start = stop
 
 
+@kernel(void(read_only(int32), read_only(int32, 2), int64, _WORDS))
+def set_codes(starts: Array, codes: Array, first_row: int, words: Array) -> None:
+    """Set the bits ``starts[c] + codes[c, r]`` of consecutive rows in the words of one block."""
+    for column in range(len(starts)):
+        for i in range(codes.shape[1]):
+            row = first_row + i
+            mask = np.uint64(1) << np.uint64(row & 63)
+            words[starts[column] + codes[column, i], row >> 6] |= mask
+
+
 @kernel(void(read_only(uint64, 2), int64, uint8[:, ::1]))
 def unpack_rows(words: Array, first_row: int, out: Array) -> None:
     """Write rows ``first_row ...`` of a packed block into ``out`` as 0/1."""

@@ -60,7 +60,7 @@ class StreamedRows:
         builder = RecordsBuilder(self.bits)
         watch = None if self.misfits is None else self.misfits.see
         for rows in encoded_blocks(self.source, self.schema, self.threads, watch):
-            builder.append_ones(rows.indptr, rows.bits)
+            builder.append_encoded(rows)
             if builder.rows > self.n:
                 break
             yield from builder.take_full()
@@ -91,10 +91,10 @@ def count_rows(source: Source, schema: TableSchema | ItemSchema) -> int:
 
     That is a pass unless the source states it. Raises `BadInputError` if the source is damaged.
     """
-    if isinstance(source, CutTable) and not drops_rows(schema):
+    if isinstance(source, CutTable):  # incomplete rows are cut already
         return int(source.kept.sum())
     if drops_rows(schema):
-        return sum(len(rows.indptr) - 1 for rows in encoded_blocks(source, schema))
+        return sum(len(rows) for rows in encoded_blocks(source, schema))
     if isinstance(source, SizedSource):
         return source.row_count()
     if isinstance(source, ItemSource):

@@ -106,6 +106,31 @@ def test_a_csv_file_of_records_is_written_like_the_table(dualquery, here) -> Non
     assert "says how a CSV file is written; this is none" in done.last
 
 
+def test_missing_values_are_written_as_the_table_has_them(dualquery, here) -> None:
+    """Of several texts for a missing value, an empty cell if it is one of them."""
+    number = {"kind": "numeric", "edges": [0, 5, 10], "missing": "category", "integer": True}
+    columns = [
+        {**number, "name": "a", "missing_values": ["N"]},
+        {**number, "name": "b"},
+        {**number, "name": "c", "missing_values": ["98", "99"]},
+    ]
+    for places, everywhere in ((["N", "", ""], [""]), (["N", "-1", "-1"], ["-1", "-2"])):
+        schema = {"declared": True, "missing_values": everywhere, "columns": columns}
+        (here / "s.json").write_text(json.dumps(schema), encoding="utf-8")
+        lines = ["a,b,c", *["3,3,3", ",".join(places)] * 100]
+        (here / "t.csv").write_text("\n".join(lines), encoding="utf-8")
+        folder = f"r{len(everywhere)}"
+        made = ("--schema", "s.json", "--mechanism", "independent", "--way", 1, "--out", folder)
+        assert dualquery("release", "t.csv", *made).code == 0
+        out = f"rows{places[1]}.csv"
+        assert dualquery("sample", folder, "--records", 90, "--out", out).code == 0
+        cells = [line.split(",") for line in (here / out).read_text(encoding="utf-8").split()[1:]]
+        for place, text in enumerate(places):
+            others = {line[place] for line in cells} - {str(digit) for digit in range(11)}
+            assert others == {text}
+        assert dualquery("evaluate", folder, out, "--json").code == 0
+
+
 def test_a_csv_file_of_records_has_the_separator_that_the_header_told(dualquery, here) -> None:
     kinds = {"name": "size", "kind": "categorical", "values": ["1", "2"]}
     town = {"name": "town", "kind": "categorical", "values": ["Bern", "Ulm"]}

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from tests.cli.conftest import names
 
 
@@ -61,18 +59,6 @@ def test_a_place_that_cannot_be_is_refused_before_the_table_is_read(
         assert done.last.endswith(f"there is no folder {here / 'no'}; make it first")
         done = dualquery("schema", *words, "--out", "x.toml")
         assert done.last.endswith("schemas are written as JSON; name a file that ends in .json")
-
-
-@pytest.mark.parametrize(("last", "told"), [(6, True), (7, False), (9, False)])
-def test_grades_of_which_the_last_two_share_a_bucket_are_pointed_out(
-    last, told, dualquery, tmp_path
-) -> None:
-    edges = [1, 2, 3, 4, 5, last]
-    grade = {"name": "grade", "kind": "numeric", "edges": edges, "integer": True}
-    (tmp_path / "grades.json").write_text(json.dumps({"columns": [grade]}))
-    out = " ".join(dualquery("schema", "check", tmp_path / "grades.json").out.split())
-    remark = "its last bucket, 5-6, holds two numbers, all others one; with 7 as the last edge 6"
-    assert (remark in out) == told
 
 
 def test_schema_check_says_what_a_schema_means(dualquery, files, here, tmp_path) -> None:

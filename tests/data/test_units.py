@@ -12,8 +12,7 @@ from dualquery.data.readers.batches import BatchTable
 from dualquery.data.readers.formats import source_of
 from dualquery.data.schema.columns import Binary, Categorical
 from dualquery.data.schema.table import TableSchema
-from dualquery.data.units import Unit, cut_to_units
-from dualquery.data.weights import Weight
+from dualquery.data.units import Unit, Weight, cut_to_units
 from dualquery.queries.generate.marginals import all_marginals
 from dualquery.rows.counts_file import digest
 from dualquery.rows.dataset import load
@@ -132,8 +131,15 @@ def test_rows_that_are_incomplete_go_by_themselves() -> None:
 
     holes = FRAME.with_columns(x=pl.Series([None, 0, 0, 1, 1, 1, 0]))
     data = load(holes, replace(SCHEMA, drop_incomplete=True), unit=TWO)
-    assert (data.n, data.units) == (4, 3)  # what is left of the first two rows of each
+    assert (data.n, data.units) == (5, 3)  # the first two complete rows of each
+    assert data.records.ones().tolist() == [3, 2, 3]
     assert not any("defined after it" in note for note in data.notes)
+    schema = replace(SCHEMA, drop_incomplete=True)
+    with Engine(name="stream").open(holes, schema, unit=TWO, weight=None) as streamed:
+        assert streamed.n == 5
+    heavy = holes.with_columns(w=pl.Series([1.0, 1, 2, 1, 1, 1, 5]))
+    with Engine(name="memory").open(heavy, schema, unit=TWO, weight=Weight("w", 7.0)) as data:
+        assert data.n * 7 == (2 + 1 + 1 + 1 + 1) * Weight("w", 7.0).copies
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,7 @@ import pytest
 from dualquery.data.readers.formats import source_of
 from dualquery.data.schema.columns import Binary, Categorical
 from dualquery.data.schema.table import TableSchema
-from dualquery.data.units import Unit
-from dualquery.data.weights import MOST_COPIES, Weight, weigh
+from dualquery.data.units import MOST_COPIES, Unit, Weight, weigh
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.counting.planner import ConjunctionCounts
 from dualquery.rows.counts_file import digest

@@ -10,10 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import dualquery
 from dualquery.data.schema.columns import Binary, Categorical, Numeric
 from dualquery.data.schema.files import load_schema, schema_from_dict
 from dualquery.data.schema.reading import column_from_dict
 from dualquery.data.schema.table import TableSchema
+from dualquery.releases.answering import answer_queries
 from dualquery.releases.slopes import with_slopes
 from dualquery.releases.tilts import Tilt
 from dualquery.rows.dataset import load
@@ -283,3 +285,37 @@ def test_drawn_numbers_are_short_and_lie_in_their_buckets(edges: tuple, within: 
         steps = values[inside] / step
         np.testing.assert_allclose(steps, np.rint(steps), rtol=1e-9)
         assert len(np.unique(steps)) > 10 or within == "log-uniform"
+
+
+@pytest.mark.parametrize("last", [(6, 7), (12, 13)], ids=["all-one-wide", "last-one-wide"])
+def test_a_last_bucket_one_wide_holds_one_whole_number(last) -> None:
+    """Grades 1 to 6, each in a bucket of its own, have edges 1 to 7, as the page says."""
+    grades = {"name": "g", "kind": "numeric", "edges": [1, 2, 3, 4, 5, *last], "integer": True}
+    schema = schema_from_dict({"declared": True, "columns": [grades]})
+    values = [1, 2, 3, 4, 5 if last == (6, 7) else 9, last[0]]
+    table = pl.DataFrame({"g": values * 200})
+    made = dualquery.release(
+        table, schema=schema, queries="all", way=1, mechanism="independent", epsilon=1e4, seed=1
+    )
+    assert max(made.synthetic["g"]) == last[0]
+    asked = answer_queries(made, [f"g>={last[1]}", "mean(g)", "quantile(g, 0.95)", f"g={last[0]}"])
+    beyond, mean, quantile, share = (each["answer"] for each in asked)
+    assert beyond == 0
+    expected = 3.5 if last == (6, 7) else (1 + 2 + 3 + 4 + 8 + 12) / 6
+    assert mean == pytest.approx(expected, abs=0.01)
+    assert quantile == last[0]
+    assert share == pytest.approx(1 / 6, abs=0.01)
+    with pytest.raises(
+        BadInputError, match=rf"row 1, column 'g': {last[1]} is outside .*to {last[0]}"
+    ):
+        load(pl.DataFrame({"g": [last[1]]}), schema)
+    named = dict(grades, within=["uniform"] * 5 + [[last[0], last[1]]])  # as releases may have it
+    assert load(pl.DataFrame({"g": [last[1]]}), {"columns": [named]}).n == 1
+
+
+def test_whole_numbers_of_a_dictionary_have_a_bucket_for_the_largest(tmp_path) -> None:
+    limits = {"minimum": 0, "maximum": 16, "required": True}
+    schema = {"fields": [{"name": "x", "type": "integer", "constraints": limits}]}
+    (tmp_path / "d.json").write_text(json.dumps(schema), encoding="utf-8")
+    data = load(pl.DataFrame({"x": range(17)}), tmp_path / "d.json")
+    assert data.schema.columns[0].labels[-1] == "16"

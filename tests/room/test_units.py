@@ -12,8 +12,7 @@ from dualquery.audit.games import audit_game
 from dualquery.audit.sensitivities import CASES, Case, carrying
 from dualquery.audit.tables import UNITS, legal_records, name_of, records_of
 from dualquery.data.domain import Domain
-from dualquery.data.units import Unit
-from dualquery.data.weights import Weight
+from dualquery.data.units import Unit, Weight
 from dualquery.mechanisms.protocol import Budget, Task
 from dualquery.mechanisms.registry import configure
 from dualquery.privacy.accountants.closed_forms import PaperAccountant

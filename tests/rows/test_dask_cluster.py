@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 import threading
 import time
@@ -26,6 +27,7 @@ from dualquery.rows.dask_cluster import cluster_rows, connect
 from dualquery.rows.engines import Engine
 from dualquery.rows.histogram import Histogram
 from dualquery.rows.protocol import BlockRows
+from dualquery.rows.streamed import stream_rows
 from dualquery.runtime.errors import BadInputError
 
 distributed = pytest.importorskip("distributed", reason="the extra 'distributed' is not installed")
@@ -137,6 +139,16 @@ def test_item_lists_in_partitions(cluster: Any, tmp_path: Path) -> None:
             workload = random_conjunctions(Domain.binary(30), 300, 2, True, 0, None)
             counts.append(workload.counts(data.records, threads=1))
     np.testing.assert_array_equal(*counts)
+
+
+def test_parts_are_read_from_any_folder(folder: Path, tmp_path: Path, monkeypatch) -> None:
+    """Workers of a cluster may have been started elsewhere than the program."""
+    monkeypatch.chdir(folder.parent)
+    source = parse_source(folder.name)
+    assert isinstance(source, PartitionedSource)
+    parts = pickle.dumps(source.parts)
+    monkeypatch.chdir(tmp_path)
+    assert sum(stream_rows(part, SCHEMA).n for part in pickle.loads(parts)) >= PARTS * ROWS  # noqa: S301
 
 
 def test_an_unreachable_scheduler(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:

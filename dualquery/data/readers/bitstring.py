@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dualquery.data.opening import CHUNK_BYTES, FilePath, line_chunks
 from dualquery.data.readers.integers import LINE_FEED, parse_integers
-from dualquery.data.readers.source import ItemRows
+from dualquery.data.readers.source import DenseItems
 from dualquery.runtime.errors import BadInputError
 
 MOST_ROWS = 10**9
@@ -48,7 +48,7 @@ class BitstringSource:
             raise self._fault(1)
         return len(bits)
 
-    def item_rows(self) -> Iterator[ItemRows]:
+    def item_rows(self) -> Iterator[DenseItems]:
         """Yield the rows, each cell repeated as its count says."""
         most = min(MOST_ROWS, MOST_BITS // self._width)
         left = most
@@ -65,7 +65,7 @@ class BitstringSource:
             step = max(1, min(self.block_rows, _BLOCK_CELLS // self._width))
             for start in range(0, total, step):
                 rows = np.arange(start, min(start + step, total))
-                yield ItemRows.of_dense(cells[np.searchsorted(ends, rows, side="right")])
+                yield DenseItems(cells[np.searchsorted(ends, rows, side="right")])
 
     def _parse(
         self, text: NDArray[np.uint8], first_line: int

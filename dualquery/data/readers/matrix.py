@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dualquery.data.opening import CHUNK_BYTES, FilePath, line_chunks, show_byte
 from dualquery.data.readers.integers import LINE_FEED, line_of
-from dualquery.data.readers.source import ItemRows
+from dualquery.data.readers.source import DenseItems
 from dualquery.runtime.errors import BadInputError
 
 _COMMA = ord(",")
@@ -39,11 +39,11 @@ class MatrixSource:
                     return len(values)
         raise BadInputError(f"{self.label}: the file has no rows")
 
-    def item_rows(self) -> Iterator[ItemRows]:
+    def item_rows(self) -> Iterator[DenseItems]:
         """Yield the rows of one chunk of the file after another."""
         for first_line, chunk in line_chunks(self.path, self.label, self.chunk_bytes):
             text = np.frombuffer(chunk, np.uint8)
-            yield ItemRows.of_dense(self._parse(text, first_line))
+            yield DenseItems(self._parse(text, first_line))
 
     def _parse(self, text: NDArray[np.uint8], first_line: int) -> NDArray[np.uint8]:
         """Return the values of a chunk of lines, uint8, shape ``(rows, width)``."""

@@ -206,7 +206,8 @@ def open_partitions(paths: Sequence[Path], label: str) -> PartitionedTable | Par
     first: dict[str, str] = {}
     parts: list[ParquetSource | LongParquetSource] = []
     for path in paths:
-        part, types = _open_typed(path, str(path))
+        # The workers of a cluster may run in other folders.
+        part, types = _open_typed(path.absolute(), str(path))
         parts.append(part)
         first = first or types
         if types != first:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.readers.arrow_blocks import plain
-from dualquery.data.readers.source import ItemRows
+from dualquery.data.readers.source import DenseItems, ItemRows
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -46,19 +46,19 @@ class DenseSource:
         """Return the number of columns."""
         return int(self.matrix.shape[1])
 
-    def item_rows(self) -> Iterator[ItemRows]:
+    def item_rows(self) -> Iterator[DenseItems]:
         """Yield the rows block by block."""
         step = max(1, self.block_cells // max(1, self.matrix.shape[1]))
         for start in range(0, len(self.matrix), step):
             block = self.matrix[start : start + step]
-            wrong = (block != 0) & (block != 1)
-            if np.any(wrong):
-                row, column = np.argwhere(wrong)[0]
+            ones = block == 1
+            if not np.array_equal(ones, block):
+                row, column = np.argwhere(ones != block)[0]
                 raise BadInputError(
                     f"{self.label}: row {start + row + 1}, column {column}: "
                     f"{block[row, column]} found where only 0 and 1 are expected"
                 )
-            yield ItemRows.of_dense(block != 0)
+            yield DenseItems(ones.view(np.uint8))
 
 
 @dataclass(frozen=True, eq=False)

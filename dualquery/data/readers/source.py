@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
@@ -34,12 +35,69 @@ class ItemRows:
     def __len__(self) -> int:
         return len(self.indptr) - 1
 
-    @staticmethod
-    def of_dense(rows: NDArray[np.uint8]) -> ItemRows:
-        """Return rows given as 0/1, shape ``(rows, items)``."""
-        row, item = np.nonzero(rows)
-        counts = np.bincount(row, minlength=len(rows))
-        return ItemRows(np.concatenate(([0], np.cumsum(counts))).astype(np.int64), item)
+
+@dataclass(frozen=True, eq=False)
+class DenseItems:
+    """A block of rows as 0 and 1, one item a column: `ItemRows`, if asked for."""
+
+    cells: NDArray[np.uint8]
+    """Shape ``(rows, items)``."""
+
+    def __len__(self) -> int:
+        return len(self.cells)
+
+    @cached_property
+    def indptr(self) -> NDArray[np.int64]:
+        """As of `ItemRows`."""
+        counts = np.count_nonzero(self.cells, axis=1)
+        return np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
+
+    @cached_property
+    def items(self) -> NDArray[np.int64]:
+        """As of `ItemRows`."""
+        return np.nonzero(self.cells)[1]
+
+
+BIT_TEXTS = ("0", "1")
+
+
+@dataclass(frozen=True, eq=False)
+class TextBits:
+    """Rows of a table of texts of which each is ``0`` or ``1``.
+
+    Parameters
+    ----------
+    names
+        Of the columns.
+    cells
+        uint8 0 or 1, shape ``(columns, rows)``.
+    """
+
+    names: tuple[str, ...]
+    cells: NDArray[np.uint8]
+
+    @property
+    def height(self) -> int:
+        """Number of rows."""
+        return int(self.cells.shape[1])
+
+    def of(self, names: Sequence[str]) -> NDArray[np.uint8]:
+        """Return the cells of some columns."""
+        if tuple(names) == self.names:
+            return self.cells
+        places = {name: place for place, name in enumerate(self.names)}
+        return self.cells[[places[name] for name in names]]
+
+    def get_column(self, name: str) -> pl.Series:
+        """Return a column as texts."""
+        import polars as pl
+
+        return pl.Series(name, BIT_TEXTS).gather(self.of([name])[0])
+
+    def iter_slices(self, rows: int) -> Iterator[TextBits]:
+        """Yield pieces of at most so many rows."""
+        for start in range(0, self.height, rows):
+            yield TextBits(self.names, self.cells[:, start : start + rows])
 
 
 @runtime_checkable
@@ -78,7 +136,7 @@ class ItemSource(Protocol):
         """Return the number of items where the format fixes them as 0 .. width - 1, else None."""
         ...
 
-    def item_rows(self) -> Iterator[ItemRows]:
+    def item_rows(self) -> Iterator[ItemRows | DenseItems]:
         """Yield the rows block by block."""
         ...
 
@@ -112,3 +170,9 @@ class PartitionedSource(Protocol):
 
 
 Source: TypeAlias = TableSource | ItemSource
+
+
+def blocks_of(source: TableSource, columns: Sequence[str]) -> Iterator[pl.DataFrame | TextBits]:
+    """Yield the frames of a table, those of texts ``0`` and ``1`` alone as such if it can."""
+    blocks: Iterator[pl.DataFrame | TextBits] = getattr(source, "blocks", source.frames)(columns)
+    return blocks

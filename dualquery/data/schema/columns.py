@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -183,7 +183,8 @@ class Categorical:
 class Numeric:
     """A column of numbers in buckets, one bit each; exactly one of the bits is 1.
 
-    Bucket ``i`` holds ``edges[i] <= v < edges[i + 1]``; the last one also holds its upper edge.
+    Bucket ``i`` holds ``edges[i] <= v < edges[i + 1]``; the last one also holds its upper edge,
+    unless it is one wide in a column of whole numbers: then it holds one number, as others do.
     The bits are the buckets and then "(missing)" if declared.
 
     Parameters
@@ -301,8 +302,19 @@ class Numeric:
     @cached_property
     def _whole_ranges(self) -> tuple[tuple[int, int], ...]:
         """First and last whole number of each bucket."""
-        ends = [math.ceil(edge) - 1 for edge in self.edges[1:-1]] + [math.floor(self.edges[-1])]
-        return tuple(zip(map(math.ceil, self.edges[:-1]), ends, strict=True))
+        firsts = [math.ceil(edge) for edge in self.edges]
+        last = firsts[-1] - 1 if self._holds_one else math.floor(self.edges[-1])
+        ends = [first - 1 for first in firsts[1:-1]] + [last]
+        return tuple(zip(firsts[:-1], ends, strict=True))
+
+    @property
+    def _holds_one(self) -> bool:
+        """Whether the last of several buckets is one wide, and no rule of it names its end."""
+        low, top = self.edges[-2:]
+        within: Any = self.within
+        rules = within[-1] if isinstance(within, list | tuple) and within else ()
+        named = rules if isinstance(rules, list | tuple) else (rules,)
+        return self.buckets > 1 and top - low == 1 and low.is_integer() and top not in named
 
     @cached_property
     def edge_texts(self) -> tuple[str, ...]:

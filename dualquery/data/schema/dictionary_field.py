@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dualquery.data.buckets import BUCKETS, tidy_edges
+from dualquery.data.buckets import BUCKETS, covering, tidy_edges
 from dualquery.data.schema.columns import Binary, Categorical, Column, Numeric
 from dualquery.data.schema.dates import Dates, fitting_period
 from dualquery.runtime.errors import BadInputError
@@ -89,7 +89,7 @@ class Field:
             raise BadInputError(f"column {self.name!r}: its range is {self.low} to {self.high}")
         return Numeric(
             self.name,
-            tidy_edges(low, high, BUCKETS, whole=whole),
+            covering(tidy_edges(low, high, BUCKETS, whole=whole), high, whole=whole),
             integer=whole,
             missing=missing,
             outside="clip" if self.clip else "error",

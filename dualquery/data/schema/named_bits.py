@@ -80,7 +80,7 @@ def _bucket(column: Numeric, value: str) -> int | None:
     number = finite_number(value)
     if in_another_style(value, whole=column.integer):
         return None
-    if number is None or not column.edges[0] <= number <= column.edges[-1]:
+    if number is None or not column.edges[0] <= number <= column.bounds[-1][1]:
         return None
     if column.integer and not number.is_integer():
         return None

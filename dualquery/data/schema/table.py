@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -120,6 +120,16 @@ class TableSchema:
         sizes = [column.bits for column in self.columns]
         offsets = np.array([0, *itertools.accumulate(sizes)], np.int64)
         return Domain(offsets, self.max_ones_per_row)
+
+    @cached_property
+    def alike(self) -> tuple[int, ...]:
+        """For each column, the number of the first one that differs from it in its name at most."""
+        first: dict[object, int] = {}
+        said = (
+            (type(column), *(getattr(column, key.name) for key in fields(column)[1:]))
+            for column in self.columns
+        )
+        return tuple(first.setdefault(each, number) for number, each in enumerate(said))
 
     @cached_property
     def orders(self) -> Orders:
@@ -306,6 +316,23 @@ class TableSchema:
                 f"{self.columns[number].name!r} set; exactly one is expected"
             )
         return codes
+
+    def with_missing_texts(self, table: pl.DataFrame) -> pl.DataFrame:
+        """Return decoded records with a text for each missing value, as a text file has them.
+
+        That is the column's own if it has one, else an empty cell if that is missing, else the
+        first of those listed for all columns.
+        """
+        import polars as pl
+
+        filled = []
+        for column, values in zip(self.columns, table.get_columns(), strict=True):
+            known = self.missing_in(column)
+            text = column.missing_values[0] if len(column.missing_values) == 1 else ""
+            text = text if text in known else next(iter(known), "")
+            empty = not text or not values.null_count()
+            filled.append(values if empty else values.cast(pl.String).fill_null(text))
+        return pl.DataFrame(filled)
 
     def _repr_html_(self) -> str:
         rows = "".join(
