@@ -84,7 +84,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in (*FOLDERS, "tests"):
         shutil.copytree(ROOT / name, root / name, copy_function=link, ignore=passing)
     for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "LICENSE", "pyproject.toml",
-                 "requirements.lock"):  # fmt: skip
+                 "requirements.lock", "requirements-test.lock"):  # fmt: skip
         shutil.copy2(ROOT / name, root / name)
     for example in examples():
         for path, text in example.new.items():

@@ -76,28 +76,36 @@ def test_the_version_is_stated_once_for_users_and_once_for_installers() -> None:
     assert PROJECT["project"]["version"] == dualquery.__version__
 
 
-def test_the_lock_has_versions_and_hashes_and_no_address() -> None:
-    lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
-    entries = re.findall(r"^([a-z0-9][a-z0-9._-]*)==", lock, re.MULTILINE)
-    locked = {name.replace("_", "-") for name in entries}
-    wanted = (
-        PROJECT["project"]["dependencies"] + PROJECT["project"]["optional-dependencies"]["test"]
-    )
-    for requirement in wanted:
-        name = re.match(r"[A-Za-z0-9._-]+", requirement)
-        assert name is not None
-        assert name.group().lower() in locked, requirement
-    assert lock.count("--hash=sha256:") >= len(entries)
-    assert "://" not in lock
+def test_the_locks_have_versions_and_hashes_and_no_address() -> None:
+    """One is for a release and holds no tool of tests; the other begins with it and adds these."""
+    needed = PROJECT["project"]["dependencies"]
+    tools = PROJECT["project"]["optional-dependencies"]["test"]
+    locked: list[set[str]] = []
+    for name in ("requirements.lock", "requirements-test.lock"):
+        lock = (ROOT / name).read_text(encoding="utf-8")
+        entries = re.findall(r"^([A-Za-z0-9][A-Za-z0-9._-]*)==", lock, re.MULTILINE)
+        locked.append({entry.lower().replace("_", "-") for entry in entries})
+        assert lock.count("--hash=sha256:") >= len(entries)
+        assert "://" not in lock
+    assert lock.startswith("-r requirements.lock\n")
+    assert set(map(name_of, needed)) <= locked[0]
+    assert set(map(name_of, tools)) - locked[0] <= locked[1]
+    assert not locked[0] & {"pytest", "mypy", "ruff", "matplotlib", "hypothesis", *locked[1]}
+
+
+def name_of(requirement: str) -> str:
+    found = re.match(r"[A-Za-z0-9._-]+", requirement)
+    assert found is not None
+    return found.group().lower().replace("_", "-")
 
 
 def test_the_readme_commands_are_single_lines_that_set_everything_up() -> None:
     fenced = re.findall(r"^```\w*\n(.*?)^```", (ROOT / "README.md").read_text("utf-8"), re.S | re.M)
     lines = [line for block in fenced for line in block.splitlines()]
-    for what in ("dualquery release", "pytest"):
+    for what, lock in (("dualquery release", "requirements"), ("pytest", "requirements-test")):
         command = next(line for line in lines if what in line)
         assert command.startswith("python3 -m venv .venv && ")
-        assert "requirements.lock" in command
+        assert f"-r {lock}.lock" in command
 
 
 def test_top_level_holds_what_the_readme_names() -> None:
