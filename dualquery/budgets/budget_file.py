@@ -139,7 +139,7 @@ class BudgetFile:
         Raises
         ------
         BadInputError
-            If it is no budget file, was written by a newer version, is damaged or cannot be read.
+            If it is no budget file, of a newer version, damaged or cannot be read.
         """
         place = self._place()
         with connected(place, _WHAT) as connection:
@@ -167,8 +167,7 @@ class BudgetFile:
         Raises
         ------
         BadInputError
-            As `read`; if the file cannot be written, or the user's counter says that this is an
-            older copy.
+            As `read`; if the file cannot be written, or is an older copy by the user's counter.
         """
         place = self._place()
         with Seen.opened() as seen:
@@ -201,21 +200,8 @@ class BudgetFile:
     def count_draw(self, claim: Claim) -> bool:
         """Count a draw that is about to be made; it is on the disk when this returns.
 
-        Reads nothing but the claim, so that a game may count thousands.
-
-        Parameters
-        ----------
-        claim
-            With the nonce of the attempt that draws, and the number of draws with this one.
-
-        Returns
-        -------
-        Whether the file has this nonce, and one draw less: else it is as it was.
-
-        Raises
-        ------
-        BadInputError
-            If the file cannot be written.
+        Reads nothing but the claim, so that a game may count thousands. Returns whether the file
+        has the claim's nonce, and one draw less than it: else it is as it was.
         """
         with connected(self._place(), _WHAT) as connection, transaction(connection):
             (name,) = connection.execute("SELECT id FROM terms").fetchone()

@@ -1,18 +1,11 @@
 """What this user's programs have seen of each budget file: how far it was, and a secret key.
 
 A budget file that is restored from a backup, or copied and used twice, forgets what was spent. So
-the state folder of the user (`dualquery.runtime.state_folder`) keeps, for each file's id, the
-number of its entries and the digest of the last one. A file that has fewer entries, or others, is
-refused.
-
-**Why no answer comes out twice.** The counter is locked first; the file is locked, charged and
-committed within; then the counter is raised and committed; only then something is drawn. A process
-that is killed before the counter is raised has drawn nothing. So whenever an answer is out, the
-counter of the user who drew it holds its charge, and an older copy is refused; of two copies that
-are charged at the same time the second waits for the counter of the first.
-
-This cannot be complete: another user, another machine, or one whose state folder was removed or
-restored has another counter, or none.
+the user's state folder keeps, for each file's id, the number of its entries and the digest of the
+last one; a file with fewer entries, or others, is refused. The counter is locked first; the file is
+locked, charged and committed within; then the counter is raised; only then something is drawn. So
+whenever an answer is out, the counter of the user who drew it holds its charge. Another user,
+another machine, or a state folder that was removed or restored has another counter.
 """
 
 from __future__ import annotations
@@ -44,13 +37,7 @@ class Seen:
     @staticmethod
     @contextmanager
     def opened() -> Iterator[Seen]:
-        """Lock the counters for a block; what the block records is kept if it does not fail.
-
-        Raises
-        ------
-        BadInputError
-            If the state folder cannot be made, or the counters cannot be read or written.
-        """
+        """Lock the counters for a block; what the block records is kept if it does not fail."""
         path = state_folder() / _FILE
         _make(path)
         with connected(path, _WHAT) as connection, transaction(connection):

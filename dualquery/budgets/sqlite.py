@@ -1,10 +1,9 @@
 """SQLite files that survive a kill at any instant: how they are opened, locked and written.
 
-A change is one transaction with a rollback journal. SQLite syncs the journal, then the file, and
-with ``synchronous=EXTRA`` (``FULL``, and the folder after the journal is gone) also the folder,
-before a commit returns: what was committed is on the disk. A process that is killed leaves a
-journal from which the next one restores what was there before. Nothing here opens these files other
-than by SQLite: closing any other handle would drop the locks of this process (POSIX).
+A change is one transaction with a rollback journal. With ``synchronous=EXTRA`` SQLite syncs the
+journal, the file and the folder before a commit returns. A process that is killed leaves a journal
+from which the next one restores what was there before. These files are opened by SQLite only:
+closing any other handle would drop the locks of this process (POSIX).
 """
 
 from __future__ import annotations
@@ -25,17 +24,20 @@ _LARGEST_FILE = 1 << 26
 _LARGEST_VALUE = 1 << 20
 """Bytes of one text or line."""
 
+_HELD = f"another process has held it for {WAIT_SECONDS:g} seconds; try again"
+_REASONS = {
+    "locked": _HELD,
+    "busy": _HELD,
+    "readonly": "it or its folder cannot be written; change their permissions",
+    "full": "the disk is full",
+    "unable to open": "it or its folder cannot be opened; check their permissions",
+}
+"""What parts of SQLite's own messages mean, and what to do."""
+
 
 @contextmanager
 def connected(path: Path, what: str) -> Iterator[sqlite3.Connection]:
-    """Open an existing file.
-
-    Parameters
-    ----------
-    path
-        The file.
-    what
-        What messages call it.
+    """Open an existing file, which messages call ``what``.
 
     Raises
     ------
@@ -82,10 +84,13 @@ def _faults(path: Path, what: str) -> Iterator[None]:
     """Turn SQLite's and the system's faults into `BadInputError`."""
     try:
         yield
+    except sqlite3.OperationalError as fault:
+        text = str(fault)
+        reasons = [reason for part, reason in _REASONS.items() if part in text]
+        reason = reasons[0] if reasons else f"{text}; check the disk and the folder"
+        raise BadInputError(f"{what} {path}: {reason}") from fault
     except sqlite3.NotSupportedError as fault:
         raise BadInputError(f"{what} {path}: {fault}") from fault
-    except sqlite3.OperationalError as fault:
-        raise BadInputError(f"{what} {path}: {_reason(fault)}") from fault
     except (sqlite3.Error, UnicodeDecodeError, OverflowError) as fault:
         raise BadInputError(
             f"{what} {path} is damaged, or not one at all ({fault}); beware of restoring an older "
@@ -93,17 +98,3 @@ def _faults(path: Path, what: str) -> Iterator[None]:
         ) from fault
     except OSError as fault:
         raise BadInputError(f"{what} {path}: {fault.strerror or fault}") from fault
-
-
-def _reason(fault: sqlite3.OperationalError) -> str:
-    """Return what an operational error means, and what to do."""
-    text = str(fault)
-    if "locked" in text or "busy" in text:
-        return f"another process has held it for {WAIT_SECONDS:g} seconds; try again"
-    if "readonly" in text:
-        return "it or its folder cannot be written; change their permissions"
-    if "full" in text:
-        return "the disk is full"
-    if "unable to open" in text:
-        return "it or its folder cannot be opened; check their permissions"
-    return f"{text}; check the disk and the folder"

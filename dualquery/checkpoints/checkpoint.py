@@ -11,15 +11,14 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.budgets.account import new_token
-from dualquery.checkpoints.events import event_of, event_to_dict, ground_of
 from dualquery.checkpoints.lines import Entry, Lines
-from dualquery.privacy.events import Event
+from dualquery.privacy.events import Event, RandomizedReport
 from dualquery.room.ground import Ground
 from dualquery.room.journal import Public, Recorded
 from dualquery.runtime.errors import BadInputError
@@ -27,6 +26,9 @@ from dualquery.runtime.errors import BadInputError
 FORMAT = 2
 """2: claims instead of numbered attempts."""
 
+_KINDS: dict[str, type[Event]] = {
+    each.__name__: each for each in (*get_args(Event), RandomizedReport)
+}
 _MOST_EVENTS = 1 << 24
 """Events of all draws in a file."""
 
@@ -57,6 +59,23 @@ class Checkpoint:
     placed
         Whether the release is written beside it: it is given out then, and not before.
 
+    Attributes
+    ----------
+    claims
+        Nonces of all attempts on a budget file (`dualquery.budgets.charge`).
+    out
+        The folder that was about to get its name when an earlier attempt ended.
+    complete
+        Whether all was drawn: an attempt that goes on draws nothing.
+    fresh
+        Number of draws that began in this attempt.
+    advanced
+        Whether this attempt charged a budget file or drew.
+    count
+        Called with the number of a draw before it is made; what it raises prevents the draw.
+    before_name, after_name
+        Called before the release's folder gets its name, and when it has it.
+
     Raises
     ------
     BadInputError
@@ -72,36 +91,22 @@ class Checkpoint:
         no_other_copy: bool = False,
         placed: bool = False,
     ) -> None:
-        self._path = path
-        self.no_other_copy = no_other_copy
-        self._hold = hold
-        self.placed = placed
-        self.before_name: Callable[[Path], None] = _nothing
-        """Called with the release's folder before it gets this name; what it raises prevents it."""
-        self.after_name: Callable[[], None] = _nothing
-        """Called when it has its name."""
-        self.count: Callable[[int], None] = _nothing
-        """Called with the number of a draw before it is made; what it raises prevents the draw."""
+        self._path, self._hold = path, hold
+        self.no_other_copy, self.placed = no_other_copy, placed
+        self.count: Callable[[int], None] = lambda _: None
+        self.before_name: Callable[[Path], None] = lambda _: None
+        self.after_name: Callable[[], None] = lambda: None
         self.claims: tuple[str, ...] = ()
-        """Nonces of all attempts on a budget file (`dualquery.budgets.charge`)."""
         self.out: Path | None = None
-        """The folder that was about to get its name when an earlier attempt ended."""
-        self._started = self._settled = False
-        self._lines = Lines(path, on_full)
+        self.complete = self.advanced = self._started = self._settled = False
+        self.fresh = self._events = self._taken = 0
         self._facts: dict[str, Public] = {}
         self._draws: list[Recorded] = []
-        self._events = 0
-        self._taken = 0
         self._needed: list[bool] = []
         self._in_needed_draw = False
-        self.advanced = False
-        """Whether this attempt charged a budget file or drew."""
-        self.fresh = 0
-        """Number of draws that began in this attempt."""
         self._public: dict[str, Public] = {}
         self._deaths: Counter[str] = Counter()
-        self.complete = False
-        """Whether all was drawn: an attempt that goes on draws nothing."""
+        self._lines = Lines(path, on_full)
         if not self._lines.entries:
             self._lines.append({"checkpoint": FORMAT}, sync=True)
         try:
@@ -125,6 +130,11 @@ class Checkpoint:
         return sum(each.result is None for each in self._draws)
 
     @property
+    def open_draw(self) -> bool:
+        """Whether the last draw of earlier attempts has no result."""
+        return bool(self._draws) and self._draws[-1].result is None
+
+    @property
     def stuck(self) -> bool:
         """Whether a draw was begun and lost that the run cannot do without: none can go on.
 
@@ -134,11 +144,6 @@ class Checkpoint:
         if self.claims and not self._settled:
             lost[-1:] = [False] * bool(lost)
         return self._in_needed_draw or any(map(all, zip(lost, self._needed, strict=True)))
-
-    @property
-    def open_draw(self) -> bool:
-        """Whether the last draw of earlier attempts has no result."""
-        return bool(self._draws) and self._draws[-1].result is None
 
     def stays(self) -> str:
         """Return, as a clause, how many draws were begun, and that they stay charged."""
@@ -159,14 +164,7 @@ class Checkpoint:
         return self._facts
 
     def start(self) -> None:
-        """Begin the run.
-
-        Raises
-        ------
-        BadInputError
-            If a run began with this object already: it would make the draws of that one again. If
-            no run can go on from here.
-        """
+        """Begin the run; refuse if one began with this object before, or none can go on."""
         self._require_draws()
         if self._started:
             raise BadInputError(
@@ -183,9 +181,7 @@ class Checkpoint:
         nonce = new_token() if nonce is None else nonce
         named = {} if out is None else {"out": str(out.absolute())}
         self._lines.append({"claim": nonce, **named}, sync=True)
-        self.out = out
-        self.claims = (*self.claims, nonce)
-        self.advanced = True
+        self.claims, self.out, self.advanced = (*self.claims, nonce), out, True
         return nonce
 
     def unclaim(self) -> None:
@@ -194,18 +190,10 @@ class Checkpoint:
         self.claims = ()
 
     def settle(self, counted: int | None = None) -> None:
-        """Decide whether an open draw was made.
+        """Decide whether an open draw was made; refuse if the run cannot do without it.
 
-        Parameters
-        ----------
-        counted
-            Number of draws that the budget file counted. One less than there are here means that
-            the last one was not made. None: nothing tells, so it may have been.
-
-        Raises
-        ------
-        BadInputError
-            If a draw is lost that the run cannot do without.
+        ``counted`` is the number of draws in the budget file: one less than there are here means
+        that the last one was not made. None: nothing tells, so it may have been.
         """
         if counted is not None and counted < self.draws:
             self._lines.append({"void": self.draws}, sync=True)
@@ -218,13 +206,7 @@ class Checkpoint:
         self._lines.close()
 
     def make_room(self, size: int) -> None:
-        """Hold so many bytes of the disk, for the release.
-
-        Raises
-        ------
-        BadInputError
-            If the disk refuses them.
-        """
+        """Hold so many bytes of the disk for the release; refuse if the disk has not."""
         try:
             self._hold(size)
         except OSError as error:
@@ -251,12 +233,12 @@ class Checkpoint:
         """Keep that a draw is about to be made, and count it; on the disk when this returns."""
         if self.complete:
             raise BadInputError(f"the checkpoint {self._path} is complete: nothing may be drawn")
-        described = {"begin": event_to_dict(events[0]), "times": len(events)}
-        self._lines.append({**described, "ground": asdict(ground), "spare": spare}, sync=True)
+        event = {"kind": type(events[0]).__name__, **asdict(events[0])}
+        described = {"begin": event, "times": len(events), "ground": asdict(ground), "spare": spare}
+        self._lines.append(described, sync=True)
         self.count(self.draws + 1)
         self.fresh += 1
-        self.advanced = True
-        self._in_needed_draw = not spare
+        self.advanced, self._in_needed_draw = True, not spare
 
     def end(self, result: NDArray[Any]) -> None:
         """Keep what came of the draw that began last; on the disk when this returns."""
@@ -321,12 +303,12 @@ class Checkpoint:
             if not isinstance(version, int) or version > FORMAT:
                 raise ValueError(f"format {version!r} is newer than {FORMAT}: upgrade dualquery")
         elif "begin" in entry:
-            times = entry["times"]
+            times, fields = entry["times"], dict(entry["begin"])
             if type(times) is not int or not 1 <= times <= _MOST_EVENTS - self._events:
                 raise ValueError(f"a draw of {times!r} events")
             self._events += times
-            events = (event_of(entry["begin"]),) * times
-            self._draws.append(Recorded(events, ground_of(entry["ground"]), None))
+            events = (_KINDS[fields.pop("kind")](**fields),) * times
+            self._draws.append(Recorded(events, Ground(**entry["ground"]), None))
             self._needed.append(entry.get("spare") is not True)
         elif "end" in entry:
             begun = self._draws[-1]
@@ -353,7 +335,3 @@ class Checkpoint:
             self._void()
         else:
             raise ValueError("an entry of an unknown kind")
-
-
-def _nothing(*_: object) -> None:
-    """Do nothing: there is no budget file."""

@@ -29,17 +29,7 @@ _TRIES = 5
 
 
 class Unfinished:
-    """The folder, held by this process.
-
-    Parameters
-    ----------
-    path
-        The folder.
-    lock
-        Its lock file, locked.
-    no_other_copy
-        The operator's word that the checkpoint is resumed here and nowhere else.
-    """
+    """The folder at a path, held by this process by its locked lock file."""
 
     def __init__(self, path: Path, lock: IO[bytes], *, no_other_copy: bool = False) -> None:
         self.path = path
@@ -50,13 +40,7 @@ class Unfinished:
 
     @property
     def checkpoint(self) -> Checkpoint:
-        """The checkpoint, made or read when it is first asked for.
-
-        Raises
-        ------
-        BadInputError
-            If it is damaged, or cannot be made.
-        """
+        """The checkpoint, made or read when it is first asked for."""
         if self._checkpoint is None:
             self._checkpoint = Checkpoint(
                 self.path / JOURNAL,
@@ -91,13 +75,7 @@ class Unfinished:
         return self.path / RELEASE
 
     def hold_space(self, size: int) -> None:
-        """Take so many bytes of the disk, until the release is written.
-
-        Raises
-        ------
-        OSError
-            If the disk refuses them.
-        """
+        """Take so many bytes of the disk, until the release is written, or raise `OSError`."""
         piece = os.urandom(_PIECE)  # what a file system cannot compress
         try:
             with (self.path / SPACE).open("ab", buffering=0) as file:
@@ -139,17 +117,16 @@ class Unfinished:
 
 @contextmanager
 def begin(path: Path) -> Iterator[Unfinished]:
-    """Make the folder of a new release, for a block.
+    """Make the folder of a new release, for a block, and remove it at the end.
 
-    At the end of the block it is removed; where the block fails it stays if something was drawn,
-    and the failure says how to go on.
+    If the block fails after a charge or a draw it stays, and the failure says how to go on.
 
     Raises
     ------
     BadInputError
         If another process has it, or it holds what an interrupted release has drawn.
     InterruptedRun
-        If the block was interrupted after something was drawn.
+        If the block was interrupted after a charge or a draw.
     """
     _sweep(path.parent)
     with _block(Unfinished(path, _made(path))) as unfinished:
@@ -165,8 +142,7 @@ def take_over(path: Path, *, no_other_copy: bool) -> Iterator[Unfinished]:
     path
         The folder.
     no_other_copy
-        The operator's word that no copy of it was or will be resumed. Needed where no budget file
-        tells.
+        The operator's word that no copy of it was or will be resumed, where no budget file tells.
 
     Raises
     ------

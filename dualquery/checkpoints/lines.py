@@ -14,7 +14,6 @@ import math
 import os
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,24 +33,9 @@ Entry = dict[str, Any]
 
 
 class Lines:
-    """The open file.
+    """The open file; ``entries`` is what it held when it was opened.
 
-    Parameters
-    ----------
-    path
-        A new file, or one that this class wrote.
-    on_full
-        Called when the disk is full; returns whether it made room.
-
-    Attributes
-    ----------
-    entries
-        What the file held when it was opened, in order.
-
-    Raises
-    ------
-    BadInputError
-        If the file is damaged, or cannot be read or made.
+    ``on_full`` is called when the disk is full, and returns whether it made room.
     """
 
     def __init__(self, path: Path, on_full: Callable[[], bool] = lambda: False) -> None:
@@ -72,13 +56,7 @@ class Lines:
             raise
 
     def append(self, entry: Entry, *, sync: bool) -> None:
-        """Write an entry; with ``sync`` it, and all before it, are on the disk when this returns.
-
-        Raises
-        ------
-        BadInputError
-            If the disk refuses it: it is full, for example.
-        """
+        """Write an entry; with ``sync`` it and all before it are on the disk when this returns."""
         text = json.dumps(_written(entry), separators=(",", ":"))
         digest = _next(self._digest, text)
         line = memoryview(f"{digest} {text}\n".encode("ascii"))
@@ -101,8 +79,7 @@ class Lines:
         self._file.close()
 
     def _read(self) -> None:
-        whole = 0
-        reading = _Reading()
+        whole, left = 0, [LARGEST_ARRAYS]
         for number, line in enumerate(self._file.readlines(), 1):
             if not line.endswith(b"\n"):
                 break
@@ -110,7 +87,7 @@ class Lines:
                 digest, _, text = line.decode("ascii").rstrip("\n").partition(" ")
                 if digest != _next(self._digest, text):
                     raise ValueError("its digest is of another content")
-                self.entries.append(reading.value(json.loads(text)))
+                self.entries.append(_value(json.loads(text), left))
             except (ValueError, RecursionError, MemoryError) as error:
                 raise BadInputError(
                     f"the checkpoint {self._path} is damaged: line {number}: {error}"
@@ -134,54 +111,34 @@ def _written(value: Any) -> Any:
         return {key: _written(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
         return [_written(each) for each in value]
-    if isinstance(value, np.generic):
-        return value.item()
-    return value
+    return value.item() if isinstance(value, np.generic) else value
 
 
-@dataclass
-class _Reading:
-    """Turns entries as they are written back into values.
+def _value(written: Any, left: list[int]) -> Any:
+    """Return a value with its texts as arrays, which take the bytes that are ``left``."""
+    if isinstance(written, list):
+        return [_value(each, left) for each in written]
+    if not isinstance(written, dict):
+        return written
+    if written.keys() == {"array", "shape", "data"}:
+        return _array(written["array"], written["shape"], written["data"], left)
+    return {key: _value(each, left) for key, each in written.items()}
 
-    Parameters
-    ----------
-    left
-        Bytes that further arrays may have.
-    """
 
-    left: int = LARGEST_ARRAYS
-
-    def value(self, written: Any) -> Any:
-        """Return a value with its texts as arrays.
-
-        Raises
-        ------
-        ValueError
-            If an array is not as `_written` writes them, or one too many.
-        """
-        if isinstance(written, list):
-            return [self.value(each) for each in written]
-        if not isinstance(written, dict):
-            return written
-        if written.keys() == {"array", "shape", "data"}:
-            return self._array(written["array"], written["shape"], written["data"])
-        return {key: self.value(each) for key, each in written.items()}
-
-    def _array(self, dtype: object, shape: object, data: object) -> NDArray[Any]:
-        lengths = shape if isinstance(shape, list) else [-1]
-        if dtype not in _DTYPES or not isinstance(data, str):
-            raise ValueError(f"an array of {dtype!r}")
-        if not all(type(length) is int and 0 <= length <= self.left for length in lengths):
-            raise ValueError(f"an array of shape {shape!r}")
-        expected = math.prod(lengths) * np.dtype(str(dtype)).itemsize
-        if expected > self.left:
-            raise ValueError(f"an array of {expected:,} bytes, and {self.left:,} may be left")
-        self.left -= expected
-        unpacking = zlib.decompressobj()
-        try:
-            content = unpacking.decompress(base64.b85decode(data), expected + 1)
-        except zlib.error as error:
-            raise ValueError(str(error)) from error
-        if len(content) != expected:
-            raise ValueError(f"an array of {len(content):,} bytes where {expected:,} are expected")
-        return np.frombuffer(content, str(dtype)).reshape(lengths).copy()
+def _array(dtype: object, shape: object, data: object, left: list[int]) -> NDArray[Any]:
+    lengths = shape if isinstance(shape, list) else [-1]
+    if dtype not in _DTYPES or not isinstance(data, str):
+        raise ValueError(f"an array of {dtype!r}")
+    if not all(type(length) is int and 0 <= length <= left[0] for length in lengths):
+        raise ValueError(f"an array of shape {shape!r}")
+    expected = math.prod(lengths) * np.dtype(str(dtype)).itemsize
+    if expected > left[0]:
+        raise ValueError(f"an array of {expected:,} bytes, and {left[0]:,} may be left")
+    left[0] -= expected
+    try:
+        content = zlib.decompressobj().decompress(base64.b85decode(data), expected + 1)
+    except zlib.error as error:
+        raise ValueError(str(error)) from error
+    if len(content) != expected:
+        raise ValueError(f"an array of {len(content):,} bytes where {expected:,} are expected")
+    return np.frombuffer(content, str(dtype)).reshape(lengths).copy()
