@@ -45,5 +45,13 @@ class ProblemTooLargeError(SolverError):
     """The solver refuses a problem of this size."""
 
 
+def revived(kind: str, message: str) -> SolverError:
+    """Return an error of this package by the name of its class: it came from another process."""
+    kinds = [each for each in SolverError.__subclasses__() if each.__name__ == kind]
+    error: SolverError = (*kinds, SolverError)[0]()
+    error.args = (message,)
+    return error
+
+
 class MalformedFileError(SolverError):
     """A file of a problem cannot be read as its format; the message names file and line."""

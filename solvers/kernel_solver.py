@@ -23,11 +23,11 @@ from solvers.errors import (
     UnknownSolverError,
 )
 from solvers.feasibility import feasible_record, listed
+from solvers.judging import judge
 from solvers.limits import SearchLimits
 from solvers.local_search import first_record, greedy_record, improve, repaired
 from solvers.problem import BestResponse
 from solvers.protocol import Capability, Solver
-from solvers.relaxation import unit
 from solvers.solution import Solution, Status
 
 _GRACE_SECONDS = 0.25
@@ -43,9 +43,6 @@ COMPILED = (
     "solvers.repair_kernels",
 )
 """Modules of compiled loops, one or the other of which every back-end or its fallback needs."""
-
-_PROOF_TOLERANCE = 1e-6
-"""Largest gap at which a proof is believed, as a share of the sum of absolute weights."""
 
 
 class Ending(Enum):
@@ -110,12 +107,10 @@ class KernelSolver(ABC):
     """A solver that sees kernels only.
 
     :meth:`solve` compacts the problem, finds a feasible start where there are linear constraints,
-    lets the back-end search the kernel, and judges what comes back by the problem's own evaluation:
-    a record that is not feasible is never returned. A back-end that returns nothing usable, or that
-    cannot get anywhere within the limit, is replaced by the local search
-    (:attr:`Status.FALLBACK`). A solution is called optimal when the back-end proved it and its
-    bound exceeds the objective by at most 1e-6 of the sum of absolute weights (the solvers
-    calculate in floating point), or when it reaches the sum of the positive weights.
+    lets the back-end search the kernel, and judges what comes back
+    (:func:`solvers.judging.judge`): a record that is not feasible is never returned. A back-end
+    that returns nothing usable, or that cannot get anywhere within the limit, is replaced by the
+    local search (:attr:`Status.FALLBACK`).
     """
 
     name: ClassVar[str]
@@ -184,9 +179,7 @@ class KernelSolver(ABC):
         """
         load(self)
         began = time.perf_counter()
-        check_options(problem, time_limit, threads, seed, hint, default)
-        hint = None if hint is None else hint.astype(np.uint8)
-        default = None if default is None else default.astype(np.uint8)
+        hint, default = check_options(problem, time_limit, threads, seed, hint, default)
         limits = SearchLimits(began, began + time_limit, threads, seed)
         preprocessed = self.preprocess(problem, limits)
         kernel = preprocessed.problem
@@ -204,21 +197,17 @@ class KernelSolver(ABC):
 
         record, found, own = _usable(kernel, result, limits, start)
         full = preprocessed.expand(record, default)
-        objective = problem.value(full)
-        bound = _credible_bound(kernel, result, objective)
-        status = Status.FEASIBLE if own else Status.FALLBACK
-        if own and _is_proven(kernel, objective, bound):
-            status, bound = Status.OPTIMAL, objective
-        return Solution(
+        solution = Solution(
             record=full,
-            objective=objective,
-            bound=max(bound, objective),
-            status=status,
+            objective=problem.value(full),
+            bound=math.inf if result.ending is Ending.FAILED else result.bound,
+            status=Status.FEASIBLE if own else Status.FALLBACK,
             incumbent_seconds=found,
             seconds=limits.elapsed(),
             solver=self.name,
             steps=(*preprocessed.steps, *result.steps),
         )
+        return judge(problem, solution, kernel)
 
     def _start(
         self,
@@ -266,13 +255,13 @@ def load(solver: Solver) -> None:
 
 def check_options(
     problem: BestResponse,
-    time_limit: float,
-    threads: int,
-    seed: int,
-    hint: NDArray[np.uint8] | None,
-    default: NDArray[np.uint8] | None,
-) -> None:
-    """Check the options of :meth:`solvers.protocol.Solver.solve`.
+    time_limit: float = 20.0,
+    threads: int = 1,
+    seed: int = 0,
+    hint: NDArray[np.uint8] | None = None,
+    default: NDArray[np.uint8] | None = None,
+) -> tuple[NDArray[np.uint8] | None, NDArray[np.uint8] | None]:
+    """Check the options of :meth:`solvers.protocol.Solver.solve`; return hint and default.
 
     Raises
     ------
@@ -293,6 +282,10 @@ def check_options(
         raise InvalidProblemError(
             f"the default record is not legal: {problem.violations(default)[0]}"
         )
+    return (
+        None if hint is None else hint.astype(np.uint8),
+        None if default is None else default.astype(np.uint8),
+    )
 
 
 def _infeasible(kernel: BestResponse) -> SolverError:
@@ -321,22 +314,3 @@ def _usable(
     if start is not None and kernel.value(start) > kernel.value(record):
         record, found = start, 0.0
     return record, limits.elapsed() if found is None else found, own
-
-
-def _credible_bound(kernel: BestResponse, result: SearchResult, objective: float) -> float:
-    """Return the back-end's bound, or ``inf`` if it failed or a feasible record refutes it."""
-    if result.ending is Ending.FAILED or result.bound < objective - _tolerance(kernel):
-        return math.inf
-    return result.bound
-
-
-def _is_proven(kernel: BestResponse, objective: float, bound: float) -> bool:
-    if objective >= kernel.constant + float(kernel.weights[kernel.weights > 0].sum()):
-        return True
-    # Less than to the next value, where values have a distance.
-    nearest = 0.5 * unit(kernel) or math.inf
-    return bound <= objective + min(_tolerance(kernel), nearest)
-
-
-def _tolerance(kernel: BestResponse) -> float:
-    return _PROOF_TOLERANCE * float(np.abs(kernel.weights).sum())

@@ -10,7 +10,7 @@ long as that is cheap; ``local-search`` answers in milliseconds and proves next 
 from __future__ import annotations
 
 from enum import Enum
-from typing import Protocol
+from typing import Protocol, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,3 +94,50 @@ class Solver(Protocol):
             kinds that the solver names.
         """
         ...
+
+
+class Options(TypedDict, total=False):
+    """The options of :meth:`Solver.solve`, all of which have a default."""
+
+    time_limit: float
+    threads: int
+    seed: int
+    hint: NDArray[np.uint8] | None
+    default: NDArray[np.uint8] | None
+
+
+class Wrapper:
+    """A solver that lets another one solve.
+
+    Parameters
+    ----------
+    inner
+        The other one.
+    """
+
+    def __init__(self, inner: Solver) -> None:
+        self.inner = inner
+
+    @property
+    def name(self) -> str:
+        """The inner solver's name."""
+        return str(self.inner.name)
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:
+        """What the inner solver supports."""
+        return self.inner.capabilities
+
+    @property
+    def imports(self) -> tuple[str, ...]:
+        """What the inner solver imports."""
+        found: tuple[str, ...] = getattr(self.inner, "imports", ())
+        return found
+
+    def close(self) -> None:
+        """End the inner solver's process, if it has one of its own."""
+        getattr(self.inner, "close", lambda: None)()
+
+    def solve(self, problem: BestResponse, **options: Unpack[Options]) -> Solution:
+        """Solve by the inner solver: see :meth:`Solver.solve`."""
+        return self.inner.solve(problem, **options)

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Unpack
 
 from solvers.errors import InfeasibleProblemError
+from solvers.feasibility import feasible_record
+from solvers.judging import judge
 from solvers.kernel_solver import check_options, load
 from solvers.limits import SearchLimits
 from solvers.problem import BestResponse
-from solvers.protocol import Capability, Solver
+from solvers.protocol import Options, Wrapper
 from solvers.reduction import reduce
-from solvers.solution import Solution, Status
+from solvers.solution import Solution
 
 
-class Reducing:
+class Reducing(Wrapper):
     """Reduces a problem, lets another solver solve the rest, and maps the solution back.
 
     ``auto`` reduces by itself; the other built-in solvers see the problem as it is.
@@ -28,69 +28,32 @@ class Reducing:
         The other solver.
     """
 
-    def __init__(self, inner: Solver) -> None:
-        self.inner = inner
-
-    @property
-    def name(self) -> str:
-        """The inner solver's name."""
-        return self.inner.name
-
-    @property
-    def imports(self) -> tuple[str, ...]:
-        """What the inner solver imports."""
-        found: tuple[str, ...] = getattr(self.inner, "imports", ())
-        return found
-
-    @property
-    def capabilities(self) -> frozenset[Capability]:
-        """The inner solver's."""
-        return self.inner.capabilities
-
-    def solve(
-        self,
-        problem: BestResponse,
-        *,
-        time_limit: float = 20.0,
-        threads: int = 1,
-        seed: int = 0,
-        hint: NDArray[np.uint8] | None = None,
-        default: NDArray[np.uint8] | None = None,
-    ) -> Solution:
+    def solve(self, problem: BestResponse, **options: Unpack[Options]) -> Solution:
         """Return a feasible record of high value: see :meth:`solvers.protocol.Solver.solve`."""
         load(self)
         began = time.perf_counter()
-        check_options(problem, time_limit, threads, seed, hint, default)
-        hint = None if hint is None else hint.astype(np.uint8)
-        default = None if default is None else default.astype(np.uint8)
-        limits = SearchLimits(began, began + time_limit, threads, seed)
+        time_limit = options.get("time_limit", 20.0)
+        hint, default = check_options(problem, **options)
+        limits = SearchLimits(began, began + time_limit, 1, 0)
         reduction = reduce(problem, limits.reductions)
-        reducing = time.perf_counter() - began
-        usable = hint is not None and problem.feasible(hint)
+        reducing = limits.elapsed()
+        if hint is not None:
+            hint = reduction.restrict(hint) if problem.feasible(hint) else None
+        left = max(time_limit - reducing, 1e-6)
+        asked: Options = {**options, "time_limit": left, "hint": hint, "default": None}
         try:
-            solution = self.inner.solve(
-                reduction.problem,
-                time_limit=max(time_limit - reducing, 1e-6),
-                threads=threads,
-                seed=seed,
-                hint=reduction.restrict(hint) if hint is not None and usable else None,
-            )
+            solution = self.inner.solve(reduction.problem, **asked)
         except InfeasibleProblemError:
-            from solvers.feasibility import feasible_record
-
             # Named by the numbers that the caller knows.
-            feasible_record(problem, began + time_limit)
+            feasible_record(problem, limits.deadline)
             raise
         record = reduction.expand(solution.record, default)
-        objective = problem.value(record)
-        return replace(
+        mapped = replace(
             solution,
             record=record,
-            objective=objective,
-            bound=objective
-            if solution.status is Status.OPTIMAL
-            else max(solution.bound, objective),
+            objective=problem.value(record),
             incumbent_seconds=reducing + solution.incumbent_seconds,
-            seconds=time.perf_counter() - began,
+            seconds=limits.elapsed(),
             steps=(*reduction.steps, *solution.steps),
         )
+        return judge(problem, mapped, reduction.problem)

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from importlib import import_module, metadata
 from importlib.util import find_spec
 
-from solvers.errors import SolverUnavailableError, UnknownSolverError
+from solvers.errors import SolverError, SolverUnavailableError, UnknownSolverError
 from solvers.kernel_solver import KernelSolver
 from solvers.protocol import Capability, Solver
+from solvers.watched import PATIENCE_SECONDS, Isolated, Watched, watched
 
 ENTRY_POINTS = "dualquery.solvers"
 
@@ -33,6 +34,8 @@ _BUILT_IN = {
 }
 
 
+_NOBODY = metadata.EntryPoint("", "", ENTRY_POINTS)
+
 _ADDED: dict[str, Callable[[str], Solver]] = {}
 """Those of this process only."""
 
@@ -53,8 +56,9 @@ def get_solver(name: str) -> Solver:
 
     What the argument means is the solver's business: ``scip``, ``cpsat``, ``highs``,
     ``gurobi`` and ``cplex`` take a formulation, ``disaggregated`` (the default) or ``aggregated``;
-    ``maxsat`` takes a command that reads WCNF; ``auto`` takes ``brief``, ``fast``, ``prove`` or a
-    gap. A solver may learn from call to call: take a new one for each run.
+    ``maxsat`` takes a command that reads WCNF; ``auto`` takes ``brief``, ``fast`` or a gap. A
+    solver may learn from call to call: take a new one for each run. One of a third party runs in a
+    process of its own; what it answers is judged, and errors name it.
 
     Raises
     ------
@@ -65,40 +69,44 @@ def get_solver(name: str) -> Solver:
     """
     key, _, argument = name.partition(":")
     if key in _BUILT_IN:
-        factory = _built_in(key)
-        if find_spec(factory.module) is None:
-            raise SolverUnavailableError(
-                f"solver {key} needs the package {factory.distribution}, which is not installed: "
-                f"pip install {factory.distribution}"
-            )
-        make: Callable[[str], Solver] = factory
-        return make(argument)
+        return _installed(key)(argument)
     if key in _ADDED:
-        return _ADDED[key](argument)
-    for point in metadata.entry_points(group=ENTRY_POINTS, name=key):
-        try:
-            third_party: Callable[[str], Solver] = point.load()
-        except ImportError as error:
-            raise SolverUnavailableError(
-                f"solver {key} ({point.value}) cannot be imported: {error}"
-            ) from error
-        return third_party(argument)
-    known = sorted({*_BUILT_IN, *_ADDED, *_third_party_names()})
-    close = difflib.get_close_matches(key, known, n=1)
-    guess = f"; did you mean {close[0]!r}?" if close else ""
-    raise UnknownSolverError(f"unknown solver {key!r}{guess} (known: {', '.join(known)})")
+        return watched(_ADDED[key](argument), name)
+    return isolated(name)
 
 
-def entry_point_of(name: str) -> tuple[str | None, str]:
-    """Return where a third party's solver is, as ``module:attribute``, and its argument.
+def isolated(name: str, patience: float = PATIENCE_SECONDS) -> Watched:
+    """Return the solver called ``name`` in a process of its own, whoever made it.
 
-    None for a solver of this package or of this process, and for one that nobody knows.
+    Parameters
+    ----------
+    name
+        As for `get_solver`; not a solver of this process only.
+    patience
+        Seconds, beside half of a call's limit, that it may go past that before it is ended.
+
+    Raises
+    ------
+    UnknownSolverError, SolverUnavailableError
+        As `get_solver`.
     """
     key, _, argument = name.partition(":")
-    if key not in _BUILT_IN and key not in _ADDED:
-        for point in metadata.entry_points(group=ENTRY_POINTS, name=key):
-            return point.value, argument
-    return None, argument
+    value = _BUILT_IN.get(key)
+    if value is not None:
+        _installed(key)
+    else:
+        value = next(iter(metadata.entry_points(group=ENTRY_POINTS, name=key)), _NOBODY).value
+    if not value:
+        known = sorted({*_BUILT_IN, *_ADDED, *_third_party_names()})
+        close = difflib.get_close_matches(key, known, n=1)
+        guess = f"; did you mean {close[0]!r}?" if close else ""
+        raise UnknownSolverError(f"unknown solver {key!r}{guess} (known: {', '.join(known)})")
+    try:
+        return Watched(Isolated(value, argument, patience), name)
+    except UnknownSolverError:
+        raise
+    except SolverError as error:
+        raise SolverUnavailableError(f"solver {key} ({value}) cannot be loaded: {error}") from error
 
 
 def is_built_in(name: str) -> bool:
@@ -149,6 +157,8 @@ def _describe_third_party(name: str) -> SolverInfo:
     version = point.dist.version if point.dist is not None else None
     try:
         capabilities = get_solver(name).capabilities
+    except UnknownSolverError:  # it needs an argument
+        return SolverInfo(name, version, True, frozenset())
     except SolverUnavailableError:
         return SolverInfo(name, version, False, frozenset())
     return SolverInfo(name, version, True, capabilities)
@@ -161,6 +171,17 @@ def _third_party_names() -> list[str]:
 def _built_in(name: str) -> type[KernelSolver]:
     module, _, attribute = _BUILT_IN[name].partition(":")
     factory: type[KernelSolver] = getattr(import_module(module), attribute)
+    return factory
+
+
+def _installed(name: str) -> type[KernelSolver]:
+    """Return a solver of ours whose package is installed."""
+    factory = _built_in(name)
+    if find_spec(factory.module) is None:
+        raise SolverUnavailableError(
+            f"solver {name} needs the package {factory.distribution}, which is not installed: "
+            f"pip install {factory.distribution}"
+        )
     return factory
 
 

@@ -24,7 +24,7 @@ WITH_ANOTHER_WAY = {
     "dualquery/runtime/resources.py": "sysconf, resource; None or no limit where there is none",
     "experiments/benchmarks/__init__.py": "getloadavg, and None where there is none",
     "experiments/harness/processes.py": "resource, where sys.platform is not Windows",
-    "solvers/apart.py": "resource, and no limit of memory where there is none",
+    "solvers/child.py": "resource, and no limit of memory where there is none",
     "solvers/backends/external.py": "killpg, where sys.platform is not Windows, which has taskkill",
 }
 """Files that make such a call, and what they do elsewhere."""

@@ -1,20 +1,22 @@
-"""The portfolio: reductions, local search, the Lagrangian dual, then an exact back-end.
+"""The portfolio: reductions, local search, the Lagrangian dual, and an exact back-end, in stages.
 
 The first three take milliseconds: the dual's bound proves most rounds of a game, and its relaxed
-record leads the search where it had gone astray. The exact back-end is for the proofs that are
-left. How much of it pays is learnt from one call to the next, so a solver object belongs
-to one run. All limits of its own are counted work, not time: unless a call reaches its time limit
-(its local search, under linear constraints, a share of it), the answers are a function of the
-problems, hints and seeds so far.
+record leads the search where it had gone astray. Then local searches from other seeds take
+turns with the exact back-end, begun at the incumbent, in slices of doubling work: until a proof,
+the gap asked for, or the deadline. All limits of a stage are counted work, not time: unless a
+call reaches its time limit (its local search, under linear constraints, a share of it), the answer
+is a function of problem, hint and seed.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import sys
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from importlib import import_module
-from threading import Lock
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,43 +32,10 @@ from solvers.protocol import Capability
 if TYPE_CHECKING:
     from solvers.lagrangian import LagrangianDual
 
-
-@dataclass(frozen=True)
-class Policy:
-    """How much work goes into searches for proofs; in seconds of a typical machine, but counted.
-
-    Parameters
-    ----------
-    allowance
-        For all calls of a run together.
-    income
-        What each call adds to it.
-    search
-        For one call of the exact back-end.
-    gap
-        Share of the objective by which the bound may exceed it when the search stops.
-    bounds
-        Whether anything beyond a brief local search is done.
-    """
-
-    allowance: float
-    income: float
-    search: float
-    gap: float = 0.0
-    bounds: bool = True
-
-
-_POLICIES = {
-    "": Policy(allowance=20.0, income=0.1, search=1.0),
-    "fast": Policy(allowance=0.0, income=0.0, search=0.0),
-    "brief": Policy(allowance=0.0, income=0.0, search=0.0, bounds=False),
-    "prove": Policy(allowance=math.inf, income=0.0, search=math.inf),
-}
-
 _EXACT = "ortools.sat.python.cp_model"
 _LOADING_SECONDS = 1.0
 """What the first search for a proof in a process may take to load CP-SAT."""
-_GLANCE = 0.1
+_FIRST_PASS = 0.1
 """Share of the local search that comes before the dual: mostly it is enough."""
 _STRETCHES = (50, 100, 200)
 """Iterations of the dual between two looks at its relaxed record."""
@@ -78,18 +47,12 @@ _LEAST_PROGRESS = 0.1
 """Share of the gap that a stretch has to close for the next one to be worth its time."""
 _TOLERANCE = 1e-7
 """Gap that counts as none, as a share of the sum of absolute weights."""
-_FIRST_WORTHWHILE_GAP = 0.03
-"""Relative gap of the dual up to which a search for a proof is tried at first."""
-_WIDER, _NARROWER = 1.5, 0.8
-"""What a proof at some gap makes of the worthwhile gap, and a search without a proof."""
-_RECOVERY = 1.02
-"""Growth of the worthwhile gap a call after it has shrunk: later rounds are easier."""
-_FEW_TERMS = 300
-"""Up to this size a search for a proof takes milliseconds at any gap."""
-_ASTRAY = 0.2
-"""Under linear constraints, the relative gap from which the local search may be far off."""
 _LOCAL_SHARE = 0.3
 """Share of the limit that the local search has under linear constraints, which slow it down."""
+_FIRST_SLICE = 0.25
+"""Work of the exact back-end's first turn: about half a second."""
+_FIRST_TURN = 20.0
+"""Effort of the local search's first turn: about as long."""
 
 
 class Auto(KernelSolver):
@@ -98,22 +61,25 @@ class Auto(KernelSolver):
     Parameters
     ----------
     argument
-        Empty: proofs as long as they are cheap. ``fast``: those that take milliseconds.
-        ``brief``: none beyond the reductions', and a short local search. ``prove``: until the time
-        limit of each call. A number such as ``0.01``: as ``prove``, but a bound within this share
-        of the objective is enough.
+        Empty (or ``prove``): until a proof or the time limit. A number such as ``0.01``: a bound
+        within this share of the objective is enough. ``fast``: what takes milliseconds. ``brief``:
+        no bound beyond the reductions', and a short local search.
     """
 
     name = "auto"
-    capabilities = LocalSearch.capabilities | {Capability.BOUND}
+    capabilities = LocalSearch.capabilities | {Capability.BOUND, Capability.EXACT}
     module = "numba"
     distribution = "numba"
 
     def __init__(self, argument: str = "") -> None:
-        self._policy = _policy(argument)
-        self._thrift = _Thrift(self._policy.allowance)
-        if math.isinf(self._policy.search):
-            # Others load it when they come to need it, which is seldom.
+        self._gap = 0.0
+        self._stages: Callable[[], Iterator[Stage]] = _full
+        if argument in _SHORT:
+            self._stages = partial(iter, _SHORT[argument])
+            self.capabilities = LocalSearch.capabilities | {Capability.BOUND}
+        elif argument not in ("", "prove"):
+            self._gap = _gap(argument)
+        if self._stages is _full:
             self.imports = (_EXACT,)
 
     def preprocess(self, problem: BestResponse, limits: SearchLimits) -> Preprocessed:
@@ -126,46 +92,183 @@ class Auto(KernelSolver):
         self, kernel: BestResponse, limits: SearchLimits, start: NDArray[np.uint8] | None
     ) -> SearchResult:
         """Search what the reductions left."""
-        from solvers.local_search import improve
+        attempt = Attempt(kernel, limits, start, self._gap)
+        for stage in self._stages():
+            stage(attempt)
+            if attempt.ended or limits.remaining() == 0.0:
+                break
+        return attempt.result()
 
-        if start is None and kernel.constraints:
-            return SearchResult(Ending.STOPPED)
-        self._thrift.earn(self._policy.income)
-        attempt = _Attempt(kernel, limits, self._policy.gap)
-        early = limits.part(_LOCAL_SHARE) if len(kernel.rows) else limits
-        attempt.adopt(*improve(kernel, start, early, effort=_GLANCE), "local search")
-        if self._policy.bounds and not attempt.proven:
-            attempt.relax()
-            if not attempt.proven:
-                attempt.adopt(*improve(kernel, attempt.record, early), "longer local search")
-        if not attempt.proven and self._policy.search > 0.0:
-            self._search(attempt)
-        return SearchResult(
-            Ending.STOPPED, attempt.record, attempt.bound, attempt.found, tuple(attempt.steps)
-        )
 
-    def _search(self, attempt: _Attempt) -> None:
-        gap = attempt.relative_gap
-        loading = 0.0 if _EXACT in sys.modules else _LOADING_SECONDS
-        astray = len(attempt.kernel.rows) > 0 and gap > _ASTRAY
-        few = len(attempt.kernel.terms) <= _FEW_TERMS
-        if refusal := self._thrift.refusal_to_search(gap, at_any_gap=astray or few):
-            attempt.steps.append(f"no search for a proof: {refusal}")
+class Attempt:
+    """One call's incumbent and bound, which its stages improve.
+
+    Parameters
+    ----------
+    kernel, limits
+        What to solve, and until when.
+    start
+        uint8, shape ``(kernel.attributes,)``: a feasible record, if one is known.
+    gap
+        Share of the objective by which the bound may exceed it when the search stops.
+    """
+
+    def __init__(
+        self,
+        kernel: BestResponse,
+        limits: SearchLimits,
+        start: NDArray[np.uint8] | None,
+        gap: float,
+    ) -> None:
+        self.kernel = kernel
+        self.limits = limits
+        self.gap = gap
+        self.record: NDArray[np.uint8] | None = None
+        self.value = -math.inf
+        self.bound = kernel.constant + float(kernel.weights[kernel.weights > 0].sum())
+        self.found = 0.0
+        self.dual: LagrangianDual | None = None
+        self.infeasible = False
+        self.steps: list[str] = []
+        self.adopt(start, 0.0, "")
+
+    @property
+    def local_limits(self) -> SearchLimits:
+        """Those of local searches, which linear constraints slow down."""
+        return self.limits.part(_LOCAL_SHARE) if len(self.kernel.rows) else self.limits
+
+    @property
+    def goal(self) -> float:
+        """The largest bound that proves the incumbent as good as asked for."""
+        tolerance = _TOLERANCE * float(np.abs(self.kernel.weights).sum())
+        return self.value + max(self.gap * abs(self.value), tolerance)
+
+    @property
+    def ended(self) -> bool:
+        """Whether the gap is as small as asked for, or no record is feasible."""
+        return self.infeasible or (self.record is not None and self.bound <= self.goal)
+
+    def adopt(self, record: NDArray[np.uint8] | None, found: float, by: str) -> None:
+        """Take a record as incumbent if it is better."""
+        if record is None:
             return
-        if loading >= attempt.limits.remaining():
-            attempt.steps.append("no search for a proof: no time left to load CP-SAT")
+        value = self.kernel.value(record)
+        if value > self.value and self.kernel.feasible(record):
+            self.record, self.value, self.found = record, value, found
+            if by:
+                self.steps.append(f"{by} {value:g}")
+
+    def tighten(self, bound: float, by: str) -> None:
+        """Take a bound if it is better."""
+        if bound < self.bound:
+            self.bound = bound
+            self.steps.append(f"{by} bound {bound:g}")
+
+    def result(self) -> SearchResult:
+        """Return what was found."""
+        ending = Ending.INFEASIBLE if self.infeasible else Ending.STOPPED
+        return SearchResult(ending, self.record, self.bound, self.found, tuple(self.steps))
+
+
+Stage = Callable[[Attempt], None]
+
+
+def search_locally(attempt: Attempt, effort: float, by: str) -> None:
+    """Search from the greedy record, or from the start where that is not feasible."""
+    from solvers.local_search import improve
+
+    if attempt.record is None and len(attempt.kernel.rows):
+        return
+    found = improve(attempt.kernel, attempt.record, attempt.local_limits, effort=effort)
+    attempt.adopt(*found, by)
+
+
+def relax(attempt: Attempt) -> None:
+    """Bound by the dual as long as that gets on; search from its rounded records."""
+    from solvers.lagrangian import LagrangianDual
+    from solvers.local_search import greedy_record, search_from
+
+    kernel, limits = attempt.kernel, attempt.limits
+    begin = greedy_record(kernel) if attempt.record is None else attempt.record
+    dual = attempt.dual = LagrangianDual(kernel, begin)
+    rng = np.random.default_rng(limits.seed)
+    for stretch in _STRETCHES:
+        if stretch * dual.seconds_per_iteration > limits.remaining():
+            attempt.steps.append("no time left for the dual")
             return
-        exact = _exact_solver()
-        if exact.least_seconds(attempt.kernel) >= attempt.limits.remaining():
-            attempt.steps.append("no search for a proof: no time left")
-        else:
-            work = attempt.search(exact, min(self._policy.search, self._thrift.credit))
-            self._thrift.searched(work, gap, attempt.proven)
+        before = attempt.bound
+        dual.descend(stretch, attempt.goal)
+        attempt.tighten(dual.bound, f"dual of {dual.iterations} iterations")
+        if attempt.ended:
+            return
+        for start in (dual.rounded(), *(dual.rounded(rng) for _ in range(_ROUNDINGS))):
+            if kernel.feasible(start):
+                found = search_from(kernel, start, limits, effort=_BRIEF)
+                attempt.adopt(*found, "search from its record")
+        gap = attempt.bound - attempt.value
+        if attempt.ended or before - attempt.bound < _LEAST_PROGRESS * gap:
+            return
 
 
-def _policy(argument: str) -> Policy:
-    if argument in _POLICIES:
-        return _POLICIES[argument]
+def prove(attempt: Attempt, work: float) -> None:
+    """Search for a better record or a proof by the exact back-end."""
+    from solvers.reduction import reduce
+    from solvers.relaxation import attainable, restricted
+
+    kernel, limits = attempt.kernel, attempt.limits
+    loading = 0.0 if _EXACT in sys.modules else _LOADING_SECONDS
+    exact = _exact_solver() if loading < limits.remaining() else None
+    if exact is None or exact.least_seconds(kernel) >= limits.remaining():
+        return
+    better = kernel
+    if attempt.dual is not None:
+        better = restricted(kernel, attempt.dual.bounds(), attempt.value)
+    reduction = reduce(better, limits.deadline)
+    left = reduction.problem
+    if reduction.solved:
+        result = SearchResult(Ending.PROVEN, np.zeros(0, np.uint8), left.constant)
+    else:
+        known = attempt.record is not None and better.feasible(attempt.record)
+        start = reduction.restrict(attempt.record) if known else None
+        gap = attempt.gap * abs(attempt.value) if known else 0.0
+        result = exact.search(left, replace(limits, work=work, gap=gap), start)
+    value = attempt.value
+    if result.record is not None and left.feasible(result.record):
+        found = limits.elapsed() if result.found is None else result.found
+        attempt.adopt(reduction.expand(result.record), found, exact.name)
+    if result.ending is Ending.INFEASIBLE:
+        attempt.infeasible = attempt.record is None
+        attempt.tighten(value, exact.name)
+    elif result.ending is not Ending.FAILED:
+        proven = result.ending is Ending.PROVEN
+        bound = result.bound if proven else float(attainable(left, result.bound))
+        attempt.tighten(max(value, bound), exact.name)
+
+
+def search_again(attempt: Attempt, effort: float, turn: int) -> None:
+    """Search from the incumbent by another seed."""
+    from solvers.local_search import search_from
+
+    if attempt.record is not None:
+        limits = replace(attempt.limits, seed=attempt.limits.seed + turn)
+        found = search_from(attempt.kernel, attempt.record, limits, effort=effort)
+        attempt.adopt(*found, f"local search {turn}")
+
+
+_FIRST: Stage = partial(search_locally, effort=_FIRST_PASS, by="local search")
+_LONGER: Stage = partial(search_locally, effort=1.0, by="longer local search")
+_SHORT: dict[str, Sequence[Stage]] = {"brief": (_FIRST,), "fast": (_FIRST, relax, _LONGER)}
+
+
+def _full() -> Iterator[Stage]:
+    """Yield the stages of a call that goes on until a proof, the gap asked for, or the deadline."""
+    yield from _SHORT["fast"]
+    for turn in itertools.count():
+        yield partial(search_again, effort=_FIRST_TURN * 2**turn, turn=turn + 1)
+        yield partial(prove, work=_FIRST_SLICE * 2**turn)
+
+
+def _gap(argument: str) -> float:
     try:
         gap = float(argument)
     except ValueError:
@@ -175,136 +278,7 @@ def _policy(argument: str) -> Policy:
             f"unknown solver auto:{argument}; known: auto, auto:brief, auto:fast, auto:prove, "
             "and auto:GAP with a number such as 0.01"
         )
-    return replace(_POLICIES["prove"], gap=gap)
-
-
-class _Attempt:
-    """One call's incumbent and bound."""
-
-    def __init__(self, kernel: BestResponse, limits: SearchLimits, gap: float) -> None:
-        self.kernel = kernel
-        self.limits = limits
-        self.gap = gap
-        self.record: NDArray[np.uint8] = np.zeros(kernel.attributes, np.uint8)
-        self.value = -math.inf
-        self.bound = kernel.constant + float(kernel.weights[kernel.weights > 0].sum())
-        self.found = 0.0
-        self.dual: LagrangianDual | None = None
-        self.steps: list[str] = []
-
-    @property
-    def relative_gap(self) -> float:
-        """Bound less value, as a share of the value's size."""
-        return (self.bound - self.value) / max(abs(self.value), 1e-300)
-
-    @property
-    def goal(self) -> float:
-        """The largest bound that proves the incumbent as good as asked for."""
-        tolerance = _TOLERANCE * float(np.abs(self.kernel.weights).sum())
-        return self.value + max(self.gap * abs(self.value), tolerance)
-
-    @property
-    def proven(self) -> bool:
-        """Whether the gap is as small as asked for."""
-        return self.bound <= self.goal
-
-    def adopt(self, record: NDArray[np.uint8], found: float, by: str) -> None:
-        """Take a record as incumbent if it is better."""
-        value = self.kernel.value(record)
-        if value > self.value and self.kernel.feasible(record):
-            self.record, self.value, self.found = record, value, found
-            self.steps.append(f"{by} {value:g}")
-
-    def relax(self) -> None:
-        """Bound by the dual as long as that gets on; search from its rounded records."""
-        from solvers.lagrangian import LagrangianDual
-        from solvers.local_search import search_from
-
-        dual = self.dual = LagrangianDual(self.kernel, self.record)
-        rng = np.random.default_rng(self.limits.seed)
-        for stretch in _STRETCHES:
-            if stretch * dual.seconds_per_iteration > self.limits.remaining():
-                self.steps.append("no time left for the dual")
-                return
-            before = self.bound
-            dual.descend(stretch, self.goal)
-            self._tighten(dual.bound, f"dual of {dual.iterations} iterations")
-            if self.proven:
-                return
-            for start in (dual.rounded(), *(dual.rounded(rng) for _ in range(_ROUNDINGS))):
-                if self.kernel.feasible(start):
-                    found = search_from(self.kernel, start, self.limits, effort=_BRIEF)
-                    self.adopt(*found, "search from its record")
-            if self.proven or before - self.bound < _LEAST_PROGRESS * (self.bound - self.value):
-                return
-
-    def search(self, exact: KernelSolver, work: float) -> float:
-        """Search for a better record or a proof by an exact back-end; return the work."""
-        from solvers.reduction import reduce
-        from solvers.relaxation import attainable, restricted
-
-        better = self.kernel
-        if self.dual is not None:
-            better = restricted(self.kernel, self.dual.bounds(), self.value)
-        reduction = reduce(better)
-        left = reduction.problem
-        if reduction.solved:
-            result = SearchResult(Ending.PROVEN, np.zeros(0, np.uint8), left.constant)
-        else:
-            start = reduction.restrict(self.record) if better.feasible(self.record) else None
-            limits = replace(self.limits, work=work, gap=self.gap * abs(self.value))
-            result = exact.search(left, limits, start)
-        value = self.value
-        if result.record is not None and left.feasible(result.record):
-            found = self.limits.elapsed() if result.found is None else result.found
-            self.adopt(reduction.expand(result.record), found, exact.name)
-        if result.ending is Ending.INFEASIBLE:
-            self._tighten(value, exact.name)
-        elif result.ending is Ending.PROVEN:
-            self._tighten(max(value, self.value), exact.name)
-        elif result.ending is Ending.STOPPED:
-            bound = float(attainable(left, result.bound))
-            self._tighten(max(value, bound), exact.name)
-        return result.work
-
-    def _tighten(self, bound: float, by: str) -> None:
-        self.bound = min(self.bound, bound)
-        self.steps.append(f"{by} bound {bound:g}")
-
-
-class _Thrift:
-    """What the calls of a run so far teach about the proofs of the next ones."""
-
-    def __init__(self, allowance: float) -> None:
-        self.credit = allowance
-        """Work left for proofs."""
-        self._worthwhile_gap = _FIRST_WORTHWHILE_GAP
-        self._lock = Lock()
-
-    def earn(self, income: float) -> None:
-        """Begin a call: gaps too wide before become worth another try, little by little."""
-        with self._lock:
-            self.credit += income
-            if self._worthwhile_gap < _FIRST_WORTHWHILE_GAP:
-                self._worthwhile_gap *= _RECOVERY
-
-    def refusal_to_search(self, gap: float, *, at_any_gap: bool) -> str:
-        """Return why a search for a proof is not worth its work, or nothing."""
-        with self._lock:
-            if self.credit <= 0.0:
-                return "no work left"
-            if math.isinf(self.credit) or at_any_gap or gap <= self._worthwhile_gap:
-                return ""
-            return f"gap {gap:.1%}, worthwhile to {self._worthwhile_gap:.1%}"
-
-    def searched(self, work: float, gap: float, proven: bool) -> None:
-        """Learn from a search: a proof widens the gap that is worthwhile, a failure narrows it."""
-        with self._lock:
-            self.credit -= work
-            if proven:
-                self._worthwhile_gap = max(self._worthwhile_gap, _WIDER * gap)
-            else:
-                self._worthwhile_gap = min(self._worthwhile_gap, _NARROWER * gap)
+    return gap
 
 
 def _exact_solver() -> KernelSolver:

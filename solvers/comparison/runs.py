@@ -1,8 +1,8 @@
-"""One solver on one problem, in a process of its own.
+"""Solvers on problems, each solver in a process of its own.
 
 Before the clock starts, the process solves a tiny problem and, for the shortest limit and a second
 at most, the problem itself, so that neither imports nor compilation count. A solver that crashes,
-or does not come back, takes only its own process with it.
+or does not come back, takes only its own process with it; for the next problem it is made anew.
 
 How good a record a solver has after some time is measured by asking it several times, with
 growing limits: this needs nothing of a solver, counts model building and all, and is what a round
@@ -12,35 +12,32 @@ of a game with that limit would get. No further limits are tried after a proof.
 from __future__ import annotations
 
 import math
-import multiprocessing
-import os
-import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from solvers.child import ChildError
 from solvers.errors import SolverError
-from solvers.kernel_solver import COMPILED
 from solvers.problem import BestResponse
-from solvers.protocol import Solver
-from solvers.registry import get_solver
+from solvers.protocol import Options
+from solvers.reducing import Reducing
+from solvers.registry import isolated
+from solvers.solution import Status
+from solvers.watched import Isolated, Watched
 
 LIMIT_SHARES = (1 / 64, 1 / 16, 1 / 4, 1.0)
 """The limits that are tried, as shares of the full one."""
 
-_LOADING_SECONDS = 120.0
 _WARM_UP_SECONDS = 1.0
-_PATIENCE_SECONDS = 30.0
-"""How far past its limit a solver may go before its process is ended."""
+_PATIENCE_SECONDS = 10.0
+"""How far past half as much again as its limit a solver may go before its process is ended."""
 
-_HIGHEST_MEMORY = Path("/proc/self/status")
-_RESET_HIGHEST_MEMORY = Path("/proc/self/clear_refs")
+_TINY = BestResponse(
+    4, np.array([[0, 2, 4], [1, 3, 7], [2, 5, 6]], np.int32), np.array([2.0, 1.0, -1.0])
+)
 
 
 @dataclass(frozen=True)
@@ -109,7 +106,7 @@ def compare(
     reduced: bool = False,
     listen: Callable[[Measurement], None] | None = None,
 ) -> list[Measurement]:
-    """Run solvers on problems, one after another.
+    """Run solvers on problems, one solver after another.
 
     Parameters
     ----------
@@ -129,136 +126,74 @@ def compare(
         Called with each measurement as it comes.
     """
     limits = [share * limit for share in shares]
+    options: Options = {"threads": threads, "seed": seed}
     found = []
-    for named in problems:
-        for solver in solvers:
-            for measurement in _measure(named, solver, limits, threads, seed, reduced):
-                found.append(measurement)
-                if listen is not None:
-                    listen(measurement)
+    for name in solvers:
+        for measurement in _run(name, problems, limits, options, reduced):
+            found.append(measurement)
+            if listen is not None:
+                listen(measurement)
     return found
 
 
+def _run(
+    name: str,
+    problems: Sequence[NamedProblem],
+    limits: Sequence[float],
+    options: Options,
+    reduced: bool,
+) -> Iterator[Measurement]:
+    """Yield the measurements of one solver."""
+    try:
+        solver = isolated(name, _PATIENCE_SECONDS)
+    except SolverError as fault:
+        yield from (_failed(named, name, limits[-1], fault) for named in problems)
+        return
+    with closing(solver):
+        for named in problems:
+            yield from _measure(named, name, solver, limits, options, reduced)
+
+
 def _measure(
-    named: NamedProblem, solver: str, limits: list[float], threads: int, seed: int, reduced: bool
+    named: NamedProblem,
+    name: str,
+    process: Watched,
+    limits: Sequence[float],
+    options: Options,
+    reduced: bool,
 ) -> Iterator[Measurement]:
     """Yield the measurements of one solver on one problem, limit by limit."""
-    context = _context()
-    ours, theirs = context.Pipe()
-    arguments = (theirs, solver, named.problem, named.hint, limits, threads, seed, reduced)
-    process = context.Process(target=_serve, args=arguments, daemon=True)
-    process.start()
-    theirs.close()
+    isolated_solver = process.inner
+    assert isinstance(isolated_solver, Isolated)
+    solver = Reducing(process) if reduced else process
     limit = limits[0]
     try:
-        fault = _receive(ours, _LOADING_SECONDS)
-        if fault:
-            yield Measurement(named.name, solver, limits[-1], "error", message=fault)
-            return
+        isolated_solver.renew()
+        # Let everything load.
+        process.solve(_TINY, time_limit=_WARM_UP_SECONDS)
+        solver.solve(named.problem, time_limit=min(limit, _WARM_UP_SECONDS))
         for limit in limits:
-            answer = _receive(ours, limit + _PATIENCE_SECONDS)
-            yield Measurement(named.name, solver, limit, **answer)
-            if answer["status"] in ("optimal", "error"):
-                return
-    except TimeoutError:
-        message = f"no answer {_PATIENCE_SECONDS:.0f} s after the limit"
-        seconds = limit + _PATIENCE_SECONDS
-        yield Measurement(named.name, solver, limit, "killed", seconds=seconds, message=message)
-    except (EOFError, ConnectionError):
-        process.join(5.0)
-        message = f"its process ended with {process.exitcode}"
-        yield Measurement(named.name, solver, limit, "crashed", message=message)
-    finally:
-        ours.close()
-        if process.is_alive():
-            process.kill()
-        process.join()
-
-
-def _context() -> Any:
-    """Return how processes start: where the system can, from one that has loaded what all need."""
-    if "forkserver" not in multiprocessing.get_all_start_methods():
-        return multiprocessing.get_context("spawn")
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([__name__, *COMPILED])
-    return context
-
-
-def _receive(connection: Connection, seconds: float) -> Any:
-    if not connection.poll(seconds):
-        raise TimeoutError
-    return connection.recv()
-
-
-def _serve(
-    connection: Connection,
-    name: str,
-    problem: BestResponse,
-    hint: NDArray[np.uint8] | None,
-    limits: list[float],
-    threads: int,
-    seed: int,
-    reduced: bool,
-) -> None:
-    """Answer from the process of a run: first an empty text or a fault, then one dict a limit."""
-    # What a solver prints must not mix with the standard output of the command.
-    sys.stdout.flush()
-    os.dup2(2, 1)
-    try:
-        solver: Solver = get_solver(name)
-        if reduced:
-            from solvers.reducing import Reducing
-
-            solver = Reducing(solver)
-        _warm_up(solver, problem, min(limits[0], _WARM_UP_SECONDS))
-    except SolverError as error:
-        connection.send(str(error))
-        return
-    connection.send("")
-    for limit in limits:
-        before = _memory_mib(reset=True)
-        began = time.perf_counter()
-        try:
-            solution = solver.solve(
-                problem, time_limit=limit, threads=threads, seed=seed, hint=hint
+            asked: Options = {**options, "hint": named.hint, "time_limit": limit}
+            solution = solver.solve(named.problem, **asked)
+            yield Measurement(
+                named.name,
+                name,
+                limit,
+                solution.status.value,
+                solution.objective,
+                solution.bound,
+                solution.incumbent_seconds,
+                solution.seconds,
+                isolated_solver.memory_mib,
             )
-        except SolverError as error:
-            seconds = time.perf_counter() - began
-            connection.send({"status": "error", "seconds": seconds, "message": str(error)})
-            return
-        after = _memory_mib(reset=False)
-        grown = None if before is None or after is None else max(after - before, 0.0)
-        connection.send(
-            {
-                "status": solution.status.value,
-                "objective": solution.objective,
-                "bound": solution.bound,
-                "incumbent_seconds": solution.incumbent_seconds,
-                "seconds": solution.seconds,
-                "memory_mib": grown,
-            }
-        )
-        if solution.status.value == "optimal":
-            return
+            if solution.status is Status.OPTIMAL:
+                return
+    except SolverError as fault:
+        yield _failed(named, name, limit, fault)
 
 
-def _warm_up(solver: Solver, problem: BestResponse, limit: float) -> None:
-    """Let everything load: the local search, which stands in for any solver, and the solver."""
-    tiny = BestResponse(
-        4, np.array([[0, 2, 4], [1, 3, 7], [2, 5, 6]], np.int32), np.array([2.0, 1.0, -1.0])
-    )
-    get_solver("local-search").solve(tiny, time_limit=10.0)
-    solver.solve(tiny, time_limit=10.0)
-    solver.solve(problem, time_limit=limit)
-
-
-def _memory_mib(*, reset: bool) -> float | None:
-    """Return the highest memory since the last reset, MiB, where the system tells (Linux)."""
-    try:
-        if reset:
-            _RESET_HIGHEST_MEMORY.write_text("5")
-        status = _HIGHEST_MEMORY.read_text()
-    except OSError:
-        return None
-    lines = dict(line.split(":", 1) for line in status.splitlines())
-    return int(lines["VmHWM"].split()[0]) / 1024
+def _failed(named: NamedProblem, name: str, limit: float, fault: SolverError) -> Measurement:
+    status = "error"
+    if isinstance(fault, ChildError):
+        status = "killed" if fault.late else "crashed"
+    return Measurement(named.name, name, limit, status, message=str(fault))

@@ -10,13 +10,13 @@ import json
 
 import numpy as np
 
-from solvers.apart import Apart
+from solvers.child import ChildReader
 from solvers.constraints import Rows
 from solvers.errors import MalformedFileError
 from solvers.formats.program import Program
 
 _ROWS = ("indptr", "attributes", "coefficients", "lower", "upper")
-_SCIP = Apart("solvers.formats.scip_process", "answer")
+_SCIP = ChildReader("solvers.formats.scip_process", "answer")
 
 
 def read_program_apart(text: str, suffix: str, name: str) -> Program:
@@ -27,7 +27,7 @@ def read_program_apart(text: str, suffix: str, name: str) -> Program:
     MalformedFileError
         As that function, and if SCIP crashes on the text or does not end.
     """
-    found = _SCIP.ask(json.dumps([text, suffix, name]).encode())
+    found = _SCIP.read(json.dumps([text, suffix, name]).encode())
     if found is None:
         raise MalformedFileError(f"{name} cannot be read: SCIP crashed on it, or did not end")
     fields, _, arrays = found.partition(b"\n")

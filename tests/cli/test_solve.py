@@ -13,6 +13,7 @@ from solvers import get_solver
 from solvers.comparison import check as checks
 from solvers.formats import read_clauses, read_instance, write_instance
 from tests.cli.conftest import Run
+from tests.solvers.faulty import Faulty
 from tests.solvers.instances import groups_of, problem, row, sampled_problem
 
 SCRIPT = Path(__file__).parents[1] / "solvers" / "wcnf_solver.py"
@@ -236,3 +237,25 @@ def test_solvers_json_is_a_list(dualquery) -> None:
 def test_solvers_tells_which_need_a_command(dualquery) -> None:
     (line,) = [x for x in dualquery("solvers").out.splitlines() if "maxsat " in x]
     assert "with a command" in line
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"), [("raise", "RuntimeError: broken"), ("none", "it returned NoneType")]
+)
+def test_faults_of_plug_ins_name_the_plug_in(
+    dualquery: Run, instance: Path, monkeypatch: pytest.MonkeyPatch, fault: str, message: str
+) -> None:
+    """These were "internal fault: RuntimeError: broken", and tracebacks in a comparison."""
+    monkeypatch.setattr(
+        "solvers.registry.metadata.entry_points", lambda **which: Faulty.points.select(**which)
+    )
+    done = dualquery("solve", instance, "--solver", f"faulty:{fault}")
+    assert done.code == 2
+    assert done.last == f"error: solver faulty:{fault}: {message}" + done.last.partition(message)[2]
+    done = dualquery("compare-solvers", instance, "--solvers", f"faulty:{fault}", "--out", "out",
+                     "--solver-timeout", 1, "--json")  # fmt: skip
+    assert done.code == 0
+    assert "Traceback" not in done.err
+    (call,) = done.json["measurements"]
+    assert call["status"] == "error"
+    assert f"solver faulty:{fault}: {message}" in call["message"]

@@ -7,12 +7,10 @@ import gzip
 import io
 import json
 import lzma
-import os
 import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -34,7 +32,7 @@ from dualquery.runtime.array_files import read_arrays
 from dualquery.runtime.documents import parse_json, parse_toml
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.resources import limited_space
-from solvers.apart import Apart
+from solvers.child import ChildError, ChildReader
 from solvers.errors import MalformedFileError, ProblemTooLargeError
 from solvers.formats import read_instance
 from tests.tables import SCHEMA, people, reseal
@@ -400,24 +398,23 @@ def test_the_process_of_scip_is_started_again_after_a_crash(tmp_path: Path) -> N
 
 
 def test_a_crash_counts_in_a_fresh_process_only(monkeypatch) -> None:
-    asked = []
+    asked: list[int] = []
 
-    class Process:
-        def __init__(self, served: int) -> None:
-            self.served, self.late, self.owner = served, False, os.getpid()
-            self.running = SimpleNamespace(poll=lambda: 0)
+    def ask(child: ChildReader, request: bytes, seconds: float) -> bytes:
+        asked.append(child.served)
+        if child.served or request == b"bad":
+            child.served = 0
+            raise ChildError("its process died")
+        return b"read"
 
-        def ask(self, request: bytes, seconds: float) -> bytes | None:
-            asked.append(self.served)
-            return None if self.served or request == b"bad" else b"read"
-
-    processes = iter([Process(3), Process(0), Process(3), Process(0), Process(0)])
-    monkeypatch.setattr(Apart, "_process", lambda self: next(processes))
-    apart = Apart("no", "where")
-    assert apart.ask(b"good") == b"read"
-    assert apart.ask(b"bad") is None
+    monkeypatch.setattr(ChildReader, "ask", ask)
+    reader = ChildReader("no", "where")
+    reader.served = 3
+    assert reader.read(b"good") == b"read"
+    reader.served = 3
+    assert reader.read(b"bad") is None
     assert asked == [3, 0, 3, 0]
-    assert apart.ask(b"bad") is None
+    assert reader.read(b"bad") is None
     assert asked == [3, 0, 3, 0, 0]
 
 

@@ -7,11 +7,12 @@ import os
 import signal
 import time
 from dataclasses import replace
+from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
 
 import numpy as np
 
-from solvers import BestResponse, Solution, get_solver
+from solvers import BestResponse, InfeasibleProblemError, Solution, Status, get_solver
 
 
 class Faulty:
@@ -19,6 +20,7 @@ class Faulty:
 
     name = "faulty"
     capabilities = frozenset()
+    points = EntryPoints([EntryPoint("faulty", "tests.solvers.faulty:Faulty", "dualquery.solvers")])
 
     def __init__(self, argument: str = "") -> None:
         self.fault, _, self.once = argument.partition("@")
@@ -30,6 +32,10 @@ class Faulty:
             if Path(self.once).exists():
                 self.fault = ""
             Path(self.once).touch()
+        if self.fault == "none":
+            return None
+        if self.fault == "unsatisfiable":
+            raise InfeasibleProblemError("no record satisfies the constraints 0 and 1")
         if self.fault == "segfault":
             os.kill(os.getpid(), signal.SIGSEGV)
         elif self.fault == "exit":
@@ -53,7 +59,7 @@ def lies(fault: str, honest: Solution, problem: BestResponse) -> dict[str, objec
         "nan bound": {"bound": math.nan},
         "nan objective": {"objective": math.nan},
         "text bound": {"bound": "large"},
-        "infeasible": {"record": ones},
+        "infeasible": {"record": ones, "status": Status.OPTIMAL},
         "short": {"record": ones[:-1]},
         "matrix": {"record": np.zeros((2, problem.attributes), np.uint8)},
         "halves": {"record": np.full(problem.attributes, 0.5)},

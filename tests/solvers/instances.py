@@ -271,3 +271,25 @@ def sampled_problem(
             np.arange(attributes, dtype=np.int32),
         )
     return BestResponse.from_sample(attributes, terms, signs, groups)
+
+
+def weighted_maxsat(seed: int, attributes: int | None = None) -> BestResponse:
+    """Return a random weighted partial MaxSAT: hard clauses are rows that a hidden record keeps."""
+    rng = np.random.default_rng(seed)
+    n = attributes or int(rng.integers(60, 151))
+    hidden = rng.integers(0, 2, n)
+    clauses = []
+    for hard in (False, True):
+        for _ in range(int(rng.uniform(0.5, 2.5) * n) if hard else int(rng.integers(3, 8)) * n):
+            width = int(rng.integers(2, 4) if hard else rng.integers(1, 4))
+            of = np.sort(rng.choice(n, width, replace=False)).astype(np.int32)
+            negated = rng.integers(0, 2, width)
+            if hard and (hidden[of] == negated).all():
+                negated[0] = 1 - hidden[of[0]]
+            clauses.append((hard, of, negated))
+    soft = [(tuple(np.where(neg, of, ~of).tolist()), -float(rng.integers(1, 51)))
+            for hard, of, neg in clauses if not hard]  # fmt: skip
+    rows = [LinearConstraint(of, 1.0 - 2.0 * neg, lower=1.0 - float(neg.sum()))
+            for hard, of, neg in clauses if hard]  # fmt: skip
+    terms = problem(n, soft)
+    return BestResponse.merging(n, terms.terms, terms.weights, constraints=tuple(rows))

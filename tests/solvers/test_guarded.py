@@ -4,25 +4,34 @@ from __future__ import annotations
 
 import math
 import sys
-from importlib.metadata import EntryPoint, EntryPoints
+import time
 
 import numpy as np
 import pytest
 
-from solvers import SolverUnavailableError, Status, get_solver, guarded, isolated
+from solvers import (
+    InfeasibleProblemError,
+    SolverError,
+    SolverUnavailableError,
+    Status,
+    get_solver,
+    guarded,
+)
 from solvers.guarded import MOST_FAULTS
-from tests.solvers.instances import groups_of, problem
+from solvers.registry import registered
+from tests.solvers.faulty import Faulty
+from tests.solvers.instances import groups_of, problem, row
 
-PROBLEM = problem(6, {(0, 2): 1.0, (4,): 2.0, (~3, 5): 3.0}, groups_of((0, 1), (2, 3)))
+PROBLEM = problem(
+    6, {(0, 2): 1.0, (4,): 2.0, (~3, 5): 3.0, (~4, ~5): 1.0}, groups_of((0, 1), (2, 3))
+)
 
 
 @pytest.fixture(autouse=True)
 def third_party(monkeypatch: pytest.MonkeyPatch) -> None:
-    points = EntryPoints([EntryPoint("faulty", "tests.solvers.faulty:Faulty", "dualquery.solvers")])
     monkeypatch.setattr(
-        "solvers.registry.metadata.entry_points", lambda **which: points.select(**which)
+        "solvers.registry.metadata.entry_points", lambda **which: Faulty.points.select(**which)
     )
-    monkeypatch.setattr(isolated, "PATIENCE_SECONDS", 60.0)
 
 
 def check(found) -> None:
@@ -34,14 +43,19 @@ def check(found) -> None:
 
 
 ILLEGAL = ["infeasible", "short", "matrix", "halves", "nothing", "texts"]
-DEAD = ["exit", "raise", "hang", *(["segfault"] if sys.platform != "win32" else [])]
+DEAD = [
+    "exit",
+    "raise",
+    "hang",
+    "none",
+    "unsatisfiable",
+    *(["segfault"] if sys.platform != "win32" else []),
+]
 LIES = ["objective", "low bound", "nan bound", "nan objective", "text bound", "seconds", "status"]
 
 
 @pytest.mark.parametrize("fault", [*ILLEGAL, *DEAD])
-def test_what_is_no_answer_is_replaced(fault, monkeypatch) -> None:
-    if fault == "hang":
-        monkeypatch.setattr(isolated, "PATIENCE_SECONDS", 0.5)
+def test_what_is_no_answer_is_replaced(fault) -> None:
     solver = guarded(f"faulty:{fault}")
     found = solver.solve(PROBLEM, time_limit=0.2)
     check(found)
@@ -91,3 +105,37 @@ def test_our_own_solvers_answer_as_they_do() -> None:
         assert (ours.objective, ours.bound, ours.status) == (
             watched.objective, watched.bound, watched.status,
         )  # fmt: skip
+
+
+CONSTRAINED = problem(3, {(0,): 1.0, (1,): 2.0}, None, (row([0, 1, 2], [1.0] * 3, 0.0, 1.0),))
+
+
+def test_a_record_that_violates_a_constraint_is_no_answer() -> None:
+    """It came back as optimal: only the groups were tested."""
+    solver = guarded("faulty:infeasible")
+    found = solver.solve(CONSTRAINED, time_limit=0.2)
+    solver.close()
+    assert CONSTRAINED.feasible(found.record)
+    assert found.status is Status.FALLBACK
+    with pytest.raises(SolverError, match="faulty:infeasible: its record is not feasible: constr"):
+        get_solver("faulty:infeasible").solve(CONSTRAINED)
+    with registered("mine", Faulty), pytest.raises(SolverError, match="solver mine:none: it retur"):
+        get_solver("mine:none").solve(CONSTRAINED)
+
+
+def test_infeasibility_keeps_its_type_through_a_process() -> None:
+    solver = get_solver("faulty:unsatisfiable")
+    with pytest.raises(InfeasibleProblemError, match="solver faulty:unsatisfiable: no record"):
+        solver.solve(CONSTRAINED)
+    # What cannot be so is not believed: groups alone always leave a record, and here is one.
+    for instance, hint in ((PROBLEM, None), (CONSTRAINED, np.zeros(3, np.uint8))):
+        with pytest.raises(SolverError, match="it says that no record is feasible") as caught:
+            solver.solve(instance, hint=hint)
+        assert not isinstance(caught.value, InfeasibleProblemError)
+
+
+def test_patience_is_in_proportion_to_the_limit() -> None:
+    began = time.perf_counter()
+    with pytest.raises(SolverError, match=r"solver faulty:hang: it did not answer within 2\.3 s"):
+        get_solver("faulty:hang").solve(PROBLEM, time_limit=0.2)
+    assert time.perf_counter() - began < 60.0  # it sleeps for an hour

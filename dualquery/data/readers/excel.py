@@ -25,7 +25,7 @@ from dualquery.data.readers.python_objects import (
 from dualquery.data.readers.source import Source
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.figures import some
-from solvers.apart import Apart
+from solvers.child import ChildReader
 
 if TYPE_CHECKING:
     import polars as pl
@@ -35,7 +35,7 @@ _log = logging.getLogger(__name__)
 LARGEST = 1 << 28
 """Bytes of a workbook, which is held whole; its sheets may be ten times as large."""
 
-_READER = Apart("dualquery.data.readers.excel", "answer", space_per_byte=40)
+_READER = ChildReader("dualquery.data.readers.excel", "answer", space_per_byte=40)
 _FAULT, _TABLE, _ABSENT = b"F", b"T", b"A"
 _MOST_SHOWN = 12
 _MIDNIGHT = r"^(\d{4}-\d\d-\d\d) 00:00:00$"
@@ -60,7 +60,7 @@ def open_excel(path: FilePath, label: str, sheet: str | None = None) -> Source:
         )
     with open_bytes(path, label) as stream:
         content = read_whole(stream, label, LARGEST)
-    found = _READER.ask(json.dumps(sheet).encode() + b"\n" + content)
+    found = _READER.read(json.dumps(sheet).encode() + b"\n" + content)
     if found is None:
         raise BadInputError(
             f"{label}: not readable as an Excel workbook (its reader crashed or did not end, or "

@@ -41,7 +41,7 @@ class GameOptions:
 
     solver: str = "auto"
     """Solver of best responses, for example ``scip`` or ``cpsat:aggregated``; ``auto`` means
-    ``auto:brief``, unless remembered_rounds is 1."""
+    ``auto:brief``, or ``auto:fast`` if remembered_rounds is 1."""
 
     solver_timeout: float = 20.0
     """Seconds a best response may take; after them the best record found so far is played."""

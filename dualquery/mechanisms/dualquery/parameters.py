@@ -83,9 +83,10 @@ def choose_parameters(options: GameOptions, task: Task, budget: Budget) -> Chose
         most = options.effort * MOST_LOOKED_AT
         longest = min(REMEMBERED_STEPS / schedule.step, most / draws)
         remembered = min(max(round(longest), 1), schedule.rounds)
-    # Weights of remembered draws are estimates: rounds are worth more than proofs.
-    brief = options.solver == "auto" and options.remembered_rounds != 1
-    solver = "auto:brief" if brief else options.solver
+    # `auto` goes on until a proof or its limit. Rounds are worth more than proofs, above all where
+    # weights of remembered draws are estimates.
+    brief = "auto:fast" if options.remembered_rounds == 1 else "auto:brief"
+    solver = brief if options.solver == "auto" else options.solver
     return Chosen(schedule, accountant, reason, remembered, solver)
 
 
