@@ -13,7 +13,8 @@ from solvers.relaxation import unit
 from solvers.solution import Solution, Status
 
 _TOLERANCE = 1e-6
-"""What solvers' tolerances may hide, as a share of the sum of absolute weights."""
+_ROUNDING = 1e-12
+"""What solvers' tolerances and sums may hide, as shares of the sum of absolute weights."""
 
 
 def judge(problem: BestResponse, found: Solution, kernel: BestResponse | None = None) -> Solution:
@@ -53,7 +54,8 @@ def judge(problem: BestResponse, found: Solution, kernel: BestResponse | None = 
     value = problem.value(record)
 
     part = problem if kernel is None else kernel
-    tolerance = _TOLERANCE * float(np.abs(part.weights).sum())
+    rounding = _ROUNDING * float(np.abs(problem.weights).sum() + abs(problem.constant))
+    tolerance = _TOLERANCE * float(np.abs(part.weights).sum()) + rounding
     bound = math.inf
     with suppress(TypeError, ValueError, OverflowError):
         stated = float(found.bound)
@@ -63,7 +65,7 @@ def judge(problem: BestResponse, found: Solution, kernel: BestResponse | None = 
     highest = part.constant + float(part.weights[part.weights > 0].sum())
     # Less than to the next value, where values have a distance.
     allowed = min(tolerance, 0.5 * unit(part) or math.inf)
-    if status is Status.FEASIBLE and (value >= highest or bound <= value + allowed):
+    if status is Status.FEASIBLE and min(highest - rounding, bound - allowed) <= value:
         status, bound = Status.OPTIMAL, value
     return Solution(
         record=record,
