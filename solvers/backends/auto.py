@@ -76,7 +76,8 @@ class Auto(KernelSolver):
         self._stages: Callable[[], Iterator[Stage]] = _full
         if argument in _SHORT:
             self._stages = partial(iter, _SHORT[argument])
-            self.capabilities = LocalSearch.capabilities | {Capability.BOUND}
+            own = LocalSearch.capabilities | {Capability.BOUND}
+            self.capabilities = own  # type: ignore[misc]  # of this variant
         elif argument not in ("", "prove"):
             self._gap = _gap(argument)
         if self._stages is _full:
@@ -228,9 +229,9 @@ def prove(attempt: Attempt, work: float) -> None:
     if reduction.solved:
         result = SearchResult(Ending.PROVEN, np.zeros(0, np.uint8), left.constant)
     else:
-        known = attempt.record is not None and better.feasible(attempt.record)
-        start = reduction.restrict(attempt.record) if known else None
-        gap = attempt.gap * abs(attempt.value) if known else 0.0
+        start, gap = None, 0.0
+        if attempt.record is not None and better.feasible(attempt.record):
+            start, gap = reduction.restrict(attempt.record), attempt.gap * abs(attempt.value)
         result = exact.search(left, replace(limits, work=work, gap=gap), start)
     value = attempt.value
     if result.record is not None and left.feasible(result.record):
