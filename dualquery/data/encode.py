@@ -226,13 +226,17 @@ def _cells(
     None if the columns may have many different values.
     """
     kind = series[0].dtype
-    if not (kind in _LISTABLE or kind.is_float() or isinstance(kind, pl.Enum)):
+    listed = isinstance(kind, pl.Enum) and len(kind.categories) > 0
+    if not (kind in _LISTABLE or kind.is_float() or listed):
         return None
-    frame = pl.DataFrame([values.to_physical() for values in series])
+    frame = pl.DataFrame(series)
     null = None
     if any(values.null_count() for values in series):
         null = frame.select(pl.all().is_null()).to_numpy().T
-        frame = frame.fill_null(value=False if kind == pl.Boolean else 0)
+        empty = kind.categories[0] if isinstance(kind, pl.Enum) else False
+        frame = frame.fill_null(value=empty if kind in (pl.Boolean, pl.Enum) else 0)
+    if isinstance(kind, pl.Enum):
+        frame = frame.select(pl.all().to_physical())
     cells = frame.to_numpy().T
     if kind == pl.Boolean:
         return cells.view(np.uint8), 0, pl.Series([False, True]), null

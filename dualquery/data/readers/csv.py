@@ -15,6 +15,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, cast
 
+import numpy as np
+
 from dualquery.data.opening import (
     LONGEST_START,
     FilePath,
@@ -25,12 +27,18 @@ from dualquery.data.opening import (
 )
 from dualquery.data.readers.dialect import SEPARATORS, STANDARD, Dialect
 from dualquery.data.readers.python_objects import check_names, check_title, check_width
+from dualquery.data.readers.source import TextBits
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
     import polars as pl
 
 BLOCK_BYTES = 1 << 22
+
+_BIT_BYTES = 1 << 25
+"""Text of 0s and 1s that is held at a time."""
+
+_LINE_FEED = 10
 
 _WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _SEPARATOR_NOTE = re.compile(r"(?i)sep=.")
@@ -46,6 +54,10 @@ _LONGEST_WAIT = 1_000
 """Milliseconds to wait for Arrow's threads, at most; it takes a few."""
 
 _log = logging.getLogger(__name__)
+
+
+class _OtherCellsError(Exception):
+    """A file has other cells than ``0`` and ``1``."""
 
 
 class Translate(Protocol):
@@ -190,6 +202,47 @@ class CsvSource:
                 raise self._not_utf8() from None
             except csv.Error as fault:
                 raise BadInputError(f"{self.label}: unreadable header ({fault})") from None
+
+    def blocks(self, columns: Sequence[str]) -> Iterator[pl.DataFrame | TextBits]:
+        """Yield the `frames`; while all cells are ``0`` or ``1``, as such, in a tenth of the time.
+
+        Which it is changes the time alone.
+        """
+        done = 0
+        try:
+            for bits in self._bits():
+                yield bits
+                done += bits.height
+        except _OtherCellsError:
+            for frame in self.frames(columns):
+                if done < frame.height:
+                    yield frame[done:]
+                done = max(done - frame.height, 0)
+
+    def _bits(self) -> Iterator[TextBits]:
+        """Yield rows of ``0`` and ``1``; raise `_OtherCellsError` at any other text."""
+        names, dialect = self._header
+        width = 2 * len(names)
+        standard = dialect.is_utf8 and self.translate is None and self.header is None
+        if not standard or len(names) < 2:
+            raise _OtherCellsError
+        delimiter = ord(dialect.delimiter or ",")
+        try:
+            for line, chunk in line_chunks(self.path, self.label, max(_BIT_BYTES, width)):
+                start = chunk.index(b"\n") + 1 if line == 1 else 0
+                if b'"' in chunk[:start] or (len(chunk) - start) % width:
+                    raise _OtherCellsError
+                text = np.frombuffer(chunk, np.uint8, offset=start).reshape(-1, width)
+                cells, between = text[:, ::2], text[:, 1::2]
+                ends = between[:, -1] == _LINE_FEED
+                if not (ends.all() and (between[:, :-1] == delimiter).all()):
+                    raise _OtherCellsError
+                if not ((cells | 1) == ord("1")).all():
+                    raise _OtherCellsError
+                if len(cells):
+                    yield TextBits(self._names, (cells & 1).T)
+        except BadInputError:  # which `frames` says in its own words
+            raise _OtherCellsError from None
 
     def frames(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """Yield the rows of some columns block by block, all String."""

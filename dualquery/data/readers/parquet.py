@@ -35,6 +35,9 @@ _MOST_ENTRIES = 1 << 20
 """Bytes of a text, and entries of a list, in what a file says of itself (PyArrow's own limits are
 ten times as large): column names, row groups, statistics."""
 
+_BATCH_CELLS = 1 << 25
+"""Cells of a block of rows: of the widest numbers 256 MiB."""
+
 _COLUMN_BYTES = 1 << 16
 """So much of a column is read ahead; without this, all of it within a row group."""
 
@@ -56,8 +59,10 @@ class _ParquetFile:
         """Yield the rows of some columns block by block, with their types."""
         names = None if columns is None else list(columns)
         with self.open() as file:
-            batches = file.iter_batches(self.block_rows, columns=names, use_threads=False)
-            cells = self.block_rows * file.metadata.num_columns
+            width = file.metadata.num_columns if names is None else max(len(names), 1)
+            rows = min(self.block_rows, max(_BATCH_CELLS // width // 64 * 64, 64))
+            batches = file.iter_batches(rows, columns=names, use_threads=False)
+            cells = rows * file.metadata.num_columns
             yield from frames_of_batches(batches, self.label, cells=cells)
 
     @contextlib.contextmanager
