@@ -13,7 +13,7 @@ import json
 import re
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from functools import cached_property
 
 from dualquery.privacy.composition import Cost, PrivacyFilter
@@ -83,7 +83,7 @@ class Entry:
         _require(self.kind in KINDS, "the kind of an entry", self.kind)
         _require(_TOKEN.fullmatch(self.release), "the id of a release", self.release)
         _require(0 <= self.attempt < 1 << 31, "the number of an attempt", self.attempt)
-        parts = (self.cost.rho, self.cost.epsilon, self.cost.delta)
+        parts = astuple(self.cost)
         _require(all(0.0 <= part < 1e300 for part in parts), "a cost", parts)
         for name in (self.mechanism, self.mark, self.written):
             _require_name("a text", name, shortest=0)
@@ -93,7 +93,7 @@ class Entry:
         return _digest(
             before, self.kind, self.release, self.attempt, float(self.cost.rho),
             float(self.cost.epsilon), float(self.cost.delta), self.mechanism, self.mark,
-            self.written,
+            self.written, *([float(self.cost.threshold)] if self.cost.threshold else []),
         )  # fmt: skip
 
 

@@ -24,7 +24,7 @@ from dualquery.privacy.neighbours import Neighbours
 from dualquery.runtime.errors import BadInputError
 
 VERSION = 2
-"""2: with claims. Files of version 1 are read, and get a table of claims when they are charged."""
+"""2: with claims and thresholds. Files of version 1 are read, and get both when they are charged."""
 
 _APPLICATION = 0x44514246
 """Tells budget files from all other SQLite files: the letters DQBF."""
@@ -43,7 +43,11 @@ _CLAIMS = (
     "CREATE TABLE claims (release TEXT PRIMARY KEY, nonce TEXT NOT NULL, begun INTEGER NOT NULL, "
     "digest TEXT NOT NULL)"
 )
-_TABLES = {1: [(_TERMS,), (_ENTRIES,)], 2: [(_TERMS,), (_ENTRIES,), (_CLAIMS,)]}
+_THRESHOLD = "threshold REAL NOT NULL DEFAULT 0"
+_TABLES = {
+    1: [(_TERMS,), (_ENTRIES,)],
+    2: [(_TERMS,), (f"{_ENTRIES[:-1]}, {_THRESHOLD})",), (_CLAIMS,)],
+}
 _WHAT = "the budget file"
 
 
@@ -119,7 +123,7 @@ class BudgetFile:
             with connected(place, _WHAT) as connection, transaction(connection):
                 connection.execute(f"PRAGMA application_id={_APPLICATION}")
                 connection.execute(f"PRAGMA user_version={VERSION}")
-                for table in (_TERMS, _ENTRIES, _CLAIMS):
+                for (table,) in _TABLES[VERSION]:
                     connection.execute(table)
                 connection.execute(
                     "INSERT INTO terms VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -176,11 +180,13 @@ class BudgetFile:
                 problem = seen.problem(account, self.path)
                 if problem is not None:
                     raise BadInputError(problem)
-                for what in decide(account):
+                written = decide(account)
+                if written and _pragma(connection, "user_version") == 1:
+                    connection.execute(f"ALTER TABLE entries ADD COLUMN {_THRESHOLD}")
+                    connection.execute(_CLAIMS)
+                    connection.execute(f"PRAGMA user_version={VERSION}")
+                for what in written:
                     if isinstance(what, Claim):
-                        if _pragma(connection, "user_version") == 1:
-                            connection.execute(_CLAIMS)
-                            connection.execute(f"PRAGMA user_version={VERSION}")
                         connection.execute(
                             "INSERT OR REPLACE INTO claims VALUES (?, ?, ?, ?)",
                             (what.release, what.nonce, what.begun, what.digest(account.terms.id)),
@@ -190,10 +196,10 @@ class BudgetFile:
                     _ = account.releases  # raises if the entry does not follow the others
                     cost = what.cost
                     connection.execute(
-                        "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                        "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                         (len(account.entries), what.kind, what.release, what.attempt, cost.rho,
                          cost.epsilon, cost.delta, what.mechanism, what.mark, what.written,
-                         account.digests[-1]),
+                         account.digests[-1], cost.threshold),
                     )  # fmt: skip
             seen.record(account)
 
@@ -264,12 +270,11 @@ def _checked(connection: sqlite3.Connection, *, claims: bool) -> Account:
     entries: list[Entry] = []
     digests: list[str] = []
     for line in connection.execute("SELECT * FROM entries ORDER BY number"):
-        number, kind, release, attempt, rho, epsilon, delta, mechanism, mark, written, digest = line
+        number, kind, release, attempt, *parts = line
+        cost, (mechanism, mark, written, digest) = (*parts[:3], *parts[7:]), parts[3:7]
         if number != len(entries) + 1:
             raise ValueError(f"entry {len(entries) + 1} is missing")
-        entries.append(
-            Entry(kind, release, attempt, Cost(rho, epsilon, delta), mechanism, mark, written)
-        )
+        entries.append(Entry(kind, release, attempt, Cost(*cost), mechanism, mark, written))
         digests.append(digest)
     held = {}
     for *stored, digest in connection.execute("SELECT * FROM claims") if claims else ():

@@ -20,7 +20,8 @@ their chance on one neighbour over that on the other. For each order a,
 ``exp((a - 1) (L_k - a (rho_1 + ... + rho_k)))`` is a supermartingale under the first law, so
 stopping before the sum passes rho leaves all of them rho-zCDP (Feldman and Zrnic 2021, Theorem 3.1,
 which is for one order; the rule here is the same for all orders. Whitehouse, Ramdas, Rogers and Wu
-2023 prove it for approximate zCDP, of which this is the case without a delta.)
+2023 prove it for approximate zCDP: a release may have a delta of its own, of thresholds; the sum of
+these is taken off delta before rho is converted.)
 
 **either**: a release may begin if one of the two rules lets it, each with epsilon and delta / 2.
 *Proof.* Let A be the set of whole histories whose costs keep the first rule. Until a history
@@ -43,13 +44,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from enum import Enum
 from fractions import Fraction
 
 from dualquery.privacy.accountants.zcdp import epsilon_from_rho, rho_for, rho_of
 from dualquery.privacy.budget import check_ranges
-from dualquery.privacy.events import Event
+from dualquery.privacy.events import Event, threshold_delta
 from dualquery.runtime.errors import BadInputError, did_you_mean
 
 _LARGEST_RHO = 1e100
@@ -94,20 +95,25 @@ class Cost:
         Zero-concentrated differential privacy of its events, >= 0.
     epsilon, delta
         Its guarantee.
+    threshold
+        Delta of its thresholds (`dualquery.privacy.events.threshold_delta`): its cost is
+        ``threshold``-approximately rho-zCDP.
     """
 
     rho: float
     epsilon: float
     delta: float
+    threshold: float = 0.0
 
     @staticmethod
     def of(events: tuple[Event, ...], epsilon: float, delta: float) -> Cost:
         """Return the cost of a release with these events and this guarantee."""
-        return Cost(rho_of(events), epsilon, delta)
+        return Cost(rho_of(events), epsilon, delta, threshold_delta(events))
 
     def covers(self, other: Cost) -> bool:
         """Return whether no part of ``other`` is larger."""
-        return other.rho <= self.rho and other.epsilon <= self.epsilon and other.delta <= self.delta
+        pairs = zip(astuple(other), astuple(self), strict=True)
+        return all(own <= most for own, most in pairs)
 
 
 @dataclass(frozen=True)
@@ -115,6 +121,7 @@ class _Total:
     rho: float
     epsilon: Fraction
     delta: Fraction
+    threshold: Fraction
 
 
 @dataclass(frozen=True)
@@ -165,7 +172,7 @@ class PrivacyFilter:
             return 0.0, 0.0
         if self.composition is Composition.SUM:
             return summed
-        converted = epsilon_from_rho(total.rho, self._share)
+        converted = epsilon_from_rho(total.rho, self._left(total))
         if self.composition is Composition.EITHER and total.delta <= _exact(self._share):
             converted = min(converted, summed[0])
         return converted, self.delta
@@ -179,12 +186,12 @@ class PrivacyFilter:
             delta = _down(_exact(self._share) - total.delta)
             ways.append(f"epsilon {epsilon:.6g} and delta {delta:.6g}, summed")
         if self.composition is not Composition.SUM:
-            most = rho_for(self.epsilon, self._share)
+            share = self._left(total)
+            most = rho_for(self.epsilon, share) if share > 0.0 else 0.0
             rho = max(0.0, most - total.rho)
-            alone = epsilon_from_rho(rho, self._share)
+            alone = epsilon_from_rho(rho, share)
             ways.append(
-                f"rho {rho:.6g} of {most:.6g} (by itself epsilon {alone:.6g} at delta "
-                f"{self._share:g})"
+                f"rho {rho:.6g} of {most:.6g} (by itself epsilon {alone:.6g} at delta {share:g})"
             )
         return ", or ".join(ways)
 
@@ -201,7 +208,13 @@ class PrivacyFilter:
     def _zcdp_allows(self, total: _Total) -> bool:
         if self.composition is Composition.SUM or not math.isfinite(total.rho):
             return False
-        return epsilon_from_rho(total.rho, self._share) <= self.epsilon
+        if total.threshold > _exact(self._share):
+            return False
+        return epsilon_from_rho(total.rho, self._left(total)) <= self.epsilon
+
+    def _left(self, total: _Total) -> float:
+        """Return the delta that thresholds leave to the conversion of rho, rounded down."""
+        return _down(_exact(self._share) - total.threshold)
 
 
 def _total(costs: Iterable[Cost]) -> _Total:
@@ -211,6 +224,7 @@ def _total(costs: Iterable[Cost]) -> _Total:
         math.inf if max(rhos, default=0.0) > _LARGEST_RHO else math.fsum(rhos),
         sum((_exact(each.epsilon) for each in listed), Fraction(0)),
         sum((_exact(each.delta) for each in listed), Fraction(0)),
+        sum((_exact(each.threshold) for each in listed), Fraction(0)),
     )
 
 

@@ -196,6 +196,7 @@ def test_a_file_of_version_1_gets_claims_when_it_is_charged(make: Make) -> None:
     old = charged(file)
     with closing(sqlite3.connect(file.path)) as connection, connection:
         connection.execute("DROP TABLE claims")
+        connection.execute("ALTER TABLE entries DROP COLUMN threshold")
         connection.execute("PRAGMA user_version=1")
     assert len(file.read().releases) == 1
     with pytest.raises(BadInputError, match="by an older version"):

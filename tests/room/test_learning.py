@@ -10,10 +10,13 @@ import polars as pl
 import pytest
 from scipy.stats import binomtest, norm
 
+from dualquery.budgets.budget_file import BudgetFile
 from dualquery.data.readers.formats import source_of
 from dualquery.data.shapes import Months, Numbers, Values, count_shapes
 from dualquery.data.units import Unit, cut_to_units
 from dualquery.privacy.accountants.choice import best
+from dualquery.privacy.accountants.zcdp import rho_for
+from dualquery.privacy.composition import Composition, Cost, PrivacyFilter
 from dualquery.privacy.events import GaussianNoise, LaplaceNoise, ThresholdedCounts
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.releases.learning import SchemaPrice, schema_of_table
@@ -154,3 +157,27 @@ def test_the_price_of_a_schema_is_its_budget() -> None:
     part = SchemaPrice.part(1.0, 1e-6, 0.1, 12, RO)
     assert part.delta == pytest.approx(1e-7)
     assert part.fewest > price.fewest
+
+
+def test_a_budget_file_takes_the_thresholds_delta_off(tmp_path) -> None:
+    frame = pl.DataFrame({"a": ["x", "y"] * 2_500, "b": [1, 2] * 2_500})
+    for composition, epsilon in (("zcdp", 1.1), ("sum", 1.0), ("sum", 2.0)):
+        path, left = tmp_path / f"{composition}{epsilon}.budget", epsilon == 2.0
+        delta = 1e-5 * (1 + left)
+        BudgetFile.create(path, epsilon=epsilon, delta=delta, composition=composition)
+        schema_of_table(frame, 1.0, 1e-5, budget=path)
+        (charged,) = BudgetFile(path).read().releases.values()
+        assert charged.cost.threshold == pytest.approx(5e-6)
+        if left:
+            schema_of_table(frame, 1.0, 1e-5, budget=path)
+            continue
+        with pytest.raises(BadInputError, match="no room"):
+            schema_of_table(frame, 0.1, 1e-5, budget=path)
+
+
+def test_two_thresholds_leave_less_delta_to_rho() -> None:
+    allowed = PrivacyFilter(1.0, 1e-6, Composition.ZCDP)
+    rho = rho_for(1.0, 4e-7) / 2
+    assert allowed.allows([Cost(rho, 1.0, 1e-6, 3e-7)] * 2)
+    assert not allowed.allows([Cost(rho, 1.0, 1e-6, 3.1e-7)] * 2)
+    assert not allowed.allows([Cost(0.0, 1.0, 1e-6, 6e-7)] * 2)
