@@ -23,9 +23,10 @@ from dualquery.data.table import Table
 from dualquery.mechanisms.protocol import Task
 from dualquery.mechanisms.registry import configure, with_records
 from dualquery.privacy.budget import weak_epsilon
+from dualquery.privacy.events import pure_epsilon
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.releases.identity import keep_questions, keep_request
-from dualquery.releases.making import Terms, make_release
+from dualquery.releases.making import Terms, make_release, rehearse
 from dualquery.releases.payment import Payment
 from dualquery.releases.polish import check_polish
 from dualquery.releases.pricing import declarations
@@ -50,6 +51,8 @@ if TYPE_CHECKING:
 
 REPLACE_ONE = Neighbours.REPLACE_ONE.value
 AS_USUAL = Run()
+_TRIAL_ROWS = 1_000_000
+"""Number of rows to plan for before one is bought: what is refused then is refused for any."""
 
 
 @told_in_python
@@ -174,8 +177,19 @@ def release(
 
         if own_queries is None:
             request.require_marginals(settled)
+        frequent = request.frequent(settled, configured)
 
         def pay_first(event: Event) -> None:
+            trial = RowCount(_TRIAL_ROWS, wanted.relation, pure_epsilon(event), data.units)
+            rehearse(
+                data.schema,
+                request.trial(data.schema)
+                if own_queries is None
+                else _own_workload(own_queries, data.schema),
+                configured,
+                wanted.resolve(configured, trial)[0],
+                trial.n,
+            )
             in_all = wanted.delta_of(configured, data.units or 0)  # which is public, if it is used
             payment.pay_first(event, epsilon, in_all)
 
@@ -193,7 +207,6 @@ def release(
                     privacy_log.warning(warning)
             notes = (*notes, *remarks)
             progress.phase("making the workload")
-            frequent = request.frequent(data.schema, configured)
             if own_queries is not None:
                 workload = _own_workload(own_queries, data.schema)
             elif frequent is not None:

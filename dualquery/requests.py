@@ -180,6 +180,13 @@ class WorkloadRequest:
                 "--marginals all"
             )
 
+    def trial(self, schema: Schema) -> Workload:
+        """Make a few queries to try a plan on; all, if they are listed, so that each is read."""
+        if self.queries is None or isinstance(self.queries, int) or self.queries == "all":
+            few: int | str = "all" if schema.domain.bits < 1000 else 20
+            return WorkloadRequest(queries=few, way=1, columns=self.columns).build(schema, 2)
+        return self.build(schema, 2)
+
     def build(self, schema: Schema, n: int) -> Workload:
         """Make the queries.
 

@@ -22,7 +22,7 @@ from dualquery.releases.means import MeansPlan, with_means, without_means
 from dualquery.releases.needs import bytes_on_disk, memory_needed
 from dualquery.releases.payment import NO_PAYMENT, Payment
 from dualquery.releases.polish import check_polish, polished
-from dualquery.releases.pricing import price, statement
+from dualquery.releases.pricing import declarations, price, statement
 from dualquery.releases.proof import Price, proof_record
 from dualquery.releases.ruled import legal_records, with_forced_answers
 from dualquery.releases.sampling import finished_records
@@ -37,6 +37,8 @@ from dualquery.runtime.progress import NO_PROGRESS, Progress
 from dualquery.runtime.versions import versions
 
 if TYPE_CHECKING:
+    from dualquery.data.schema.protocol import Schema
+    from dualquery.queries.family import Queries
     from dualquery.rows.dataset import Dataset
     from dualquery.rows.protocol import Rows
 
@@ -231,6 +233,29 @@ def _prepare(
         progress.note(expected.text())
     progress.note(memory_needed(task, mechanism, own).text())
     return Prepared(plan, means, priced, privacy)
+
+
+def rehearse(
+    schema: Schema, queries: Queries, mechanism: Mechanism[Any], budget: Budget, n: int
+) -> None:
+    """Plan for a made-up number of rows, so that what public facts refuse is refused unpaid.
+
+    Parameters
+    ----------
+    schema, queries, mechanism, budget
+        Those of the release, or a few of its queries.
+    n
+        A number of rows.
+
+    Raises
+    ------
+    BadInputError
+        If the release cannot be planned.
+    """
+    declarations(queries, mechanism.statistics(queries))
+    task = Task(queries, n, budget.neighbours.copies)
+    own = mechanism.plan(task, without_means(budget, schema.grids))
+    price(with_means(own, schema.grids, queries, budget)[0], budget)
 
 
 def _pay(prepared: Prepared, task: Task, terms: Terms) -> None:

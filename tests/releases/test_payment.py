@@ -14,6 +14,7 @@ from dualquery.privacy.statement import PrivacyStatement
 from dualquery.releases import making
 from dualquery.releases.payment import ADD_UP
 from dualquery.room import row_count
+from dualquery.room.randomness import SystemRandomness
 from tests.tables import SCHEMA, people
 
 
@@ -84,6 +85,40 @@ def test_a_bought_number_of_rows_is_charged_first(file: BudgetFile, monkeypatch)
         release(budget=file, neighbours="add-remove", epsilon=0.3)
     assert len(seen) == refused  # not even the number of rows was drawn
     assert len(file.read().releases) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"mechanism": "randomized-response", "delta": 0.0}, "protects replaced records only"),
+        ({"mechanism": "gaussian", "queries": ["age>=25", "colour=red"]}, "no column 'colour'"),
+        ({"mechanism": "mwem", "query_items": "top:2", "queries": None}, "cannot find frequent items"),
+    ],
+)
+def test_what_public_facts_refuse_is_refused_before_rows_are_bought(
+    tmp_path: Path, monkeypatch, options, said
+) -> None:
+    watched(monkeypatch, lambda: pytest.fail("it drew"))
+    file = BudgetFile.create(tmp_path / "b", epsilon=1.0, delta=1e-6, neighbours="add-remove")
+    with pytest.raises(BadInputError, match=said) as told:
+        release(budget=file, neighbours="add-remove", **options)
+    assert "has been drawn by now" not in str(told.value)
+    assert not file.read().entries
+
+
+def test_what_draws_is_loaded_and_tried_before_it_is_paid_for(
+    file: BudgetFile, monkeypatch
+) -> None:
+    """A process that dies while OpenDP is imported has paid for nothing."""
+    steps: list[str] = []
+    noise, write = SystemRandomness.discrete_gaussian, BudgetFile.write
+    monkeypatch.setattr(
+        SystemRandomness, "discrete_gaussian",
+        lambda *given: [steps.append("noise"), noise(*given)][1],
+    )  # fmt: skip
+    monkeypatch.setattr(BudgetFile, "write", lambda *given: [steps.append("pay"), write(*given)][1])
+    release(budget=file)
+    assert steps == ["noise", "pay", "noise", "pay"]
 
 
 def test_a_number_of_rows_too_small_to_go_by_is_spent(tmp_path: Path, monkeypatch) -> None:
