@@ -31,24 +31,18 @@ def ended(self, result):
     global drawn
     end(self, result)
     drawn += 1
-    if drawn == int(sys.argv[1]):
+    if drawn == 3:
         _SPACE.enter(1 << 20)
         np.ones(1 << 25)
 
 Checkpoint.end = ended
-sys.exit(main(sys.argv[2:]))
+sys.exit(main(sys.argv[1:]))
 """
-
-HOW = {
-    "game": (3, ["--mechanism", "dualquery", "-o", "rounds=8", "-o", "samples=4"]),
-    "one draw": (1, ["--mechanism", "gaussian"]),
-}
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="no other system limits address space")
-@pytest.mark.parametrize("how", HOW)
-def test_a_release_that_runs_out_of_memory_goes_on(tmp_path: Path, how: str) -> None:
-    draw, options = HOW[how]
+def test_a_release_that_runs_out_of_memory_goes_on(tmp_path: Path) -> None:
+    options = ["--mechanism", "dualquery", "-o", "rounds=8", "-o", "samples=4"]
     table, schema = write_people(tmp_path, rows=200)
     budget, out = tmp_path / "b.budget", tmp_path / "out"
     file = BudgetFile.create(budget, epsilon=1.0, delta=1e-6)
@@ -58,7 +52,7 @@ def test_a_release_that_runs_out_of_memory_goes_on(tmp_path: Path, how: str) -> 
         "--threads", "1",
     ]  # fmt: skip
     done = subprocess.run(
-        [sys.executable, "-c", STARVED, str(draw), *asked],
+        [sys.executable, "-c", STARVED, *asked],
         cwd=ROOT, env=dict(os.environ), capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 2, done.stderr

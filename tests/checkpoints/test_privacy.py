@@ -18,7 +18,7 @@ from dualquery.room.randomness import SeededRandomness
 from dualquery.room.weights import QueryWeights
 from tests.room.test_curator import CLASSES, ROWS, WORKLOAD, best_response, records_of, true_delta
 
-SCHEDULE = GameSchedule(rounds=4, samples=1, step=1.0, n=3)
+SCHEDULE = GameSchedule(rounds=3, samples=1, step=1.0, n=3)
 DRAWS = SCHEDULE.rounds - 1
 
 
