@@ -80,14 +80,14 @@ def mwem_cube(
     at most n cells are candidates: in larger ones the noise is more than there is to learn.
     """
     from mwem.options import MwemOptions
-    from mwem.questions import WholeMarginals
+    from mwem.questions import Questions
     from mwem.spending import spend
     from mwem.start import Uniform
 
     domain = data.schema.domain
     candidates, workload = asked_cuboids(domain, data.n)
-    asked = WholeMarginals(workload, len(workload), Neighbours.REPLACE_ONE)
     options = MwemOptions(iterations=ITERATIONS, repetitions=MOST_PASSES, cuboids=True)
+    asked = Questions(workload, len(workload), options, Neighbours.REPLACE_ONE)
     nothing = Uniform(workload).moves(Neighbours.REPLACE_ONE)
     spending = spend(options, Budget(epsilon, 0.0), asked.moves, nothing)
     curator = Curator(data.records, workload, spending.schedule(), randomness(seed))

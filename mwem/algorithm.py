@@ -66,7 +66,7 @@ def multiply_weights(
         if curator.cut_short(_DRAWS):
             break
         curator.log_errors(answers, f"before iteration {number}")
-        candidates = ~measured_already & asked.admitted(fitting(distribution, queries, options))
+        candidates = ~measured_already & asked.admitted(fitting(distribution, asked, options))
         require_candidates(candidates, number, options)
 
         question = asked.select(curator, spending, answers, candidates)
@@ -102,18 +102,22 @@ def multiply(
     passes: int,
 ) -> None:
     """Update a distribution by new measurements, then by all so far in the passes that are left."""
-    for query, answer in zip(measured.tolist(), noisy.tolist(), strict=True):
-        distribution.update(query, clip_to_range(answer, queries, query))
+    pairs = zip(measured.tolist(), noisy.tolist(), strict=True)
+    targets = [clip_to_range(answer, queries, query) for query, answer in pairs]
+    distribution.update(measured, np.array(targets))
     distribution.repeat(passes - 1)
 
 
 def fitting(
-    distribution: Representation, queries: Products, options: MwemOptions
+    distribution: Representation, asked: Questions, options: MwemOptions
 ) -> NDArray[np.bool_]:
-    """Return which queries may be selected, by a rule that looks at public facts only."""
+    """Return which queries may be selected, by a rule that looks at public facts only.
+
+    A question is looked at as a whole, before it is paid for.
+    """
     if options.too_large == "exclude":
-        return distribution.admits()
-    return np.ones(len(queries), dtype=np.bool_)
+        return distribution.admits(asked.together)
+    return np.ones(len(asked.together), dtype=np.bool_)
 
 
 def require_candidates(candidates: NDArray[np.bool_], number: int, options: MwemOptions) -> None:

@@ -10,7 +10,7 @@ measurements, and reports a far smaller relative entropy.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -66,6 +66,8 @@ class BarakDetails(Details):
         Number of synthetic records.
     noise
         Of every coefficient's count.
+    deviation
+        Standard deviation of a coefficient's noise, times the rows.
     """
 
     sets: Subqueries = field(compare=False)
@@ -74,6 +76,7 @@ class BarakDetails(Details):
     moving_parities: int
     records: int
     noise: Noise
+    deviation: float
 
     def parameters(self) -> Mapping[str, Any]:
         """Return the decisions; the sets by their number."""
@@ -124,6 +127,10 @@ class Barak(Mechanism[BarakDetails]):
         sets = asked_sets(task.workload)
         moves = Parities().moves(sets.workload, budget.neighbours)
         priced = price_noise(moves, budget)
+        noise = priced.noise
+        doubled = 2.0 * noise.deviation
+        if not budget.neighbours.rows_public:  # twice the count is measured, with noise of its own
+            doubled = replace(noise, scale=2.0 * noise.scale).deviation
         return Plan(
             priced.schedule,
             priced.accountant,
@@ -133,7 +140,8 @@ class Barak(Mechanism[BarakDetails]):
                 repetitions=self.repetitions,
                 moving_parities=moves.entries,
                 records=self.records or task.default_records,
-                noise=priced.noise,
+                noise=noise,
+                deviation=doubled,
             ),
         )
 
@@ -146,7 +154,7 @@ class Barak(Mechanism[BarakDetails]):
         kept = Measurements.of_signs(
             _bits_of(sets.workload),
             noisy,
-            2.0 * chosen.noise.deviation / task.n,
+            chosen.deviation / task.n,
             chosen.noise.kind,
         )
         measured = np.clip(noisy, -1.0, 1.0)

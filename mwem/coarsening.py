@@ -54,13 +54,16 @@ class Coarsening:
         ]
         self.queries = self._coarse(np.ones(len(queries.sizes), dtype=np.int64))
 
-    def sizes_after(self, scopes: NDArray[np.int32]) -> NDArray[np.int64]:
-        """Return upper bounds on the classes of a scope's columns once its query is measured.
+    def sizes_after(
+        self, scopes: NDArray[np.int32], measured: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """Return upper bounds on the classes of scopes' columns once queries of each are measured.
 
         A factor with two different values splits each class in two at most.
         """
-        bound = np.minimum(self._queries.sizes, self.queries.sizes * self._most_levels)
-        return np.where(scopes >= 0, bound[scopes], 1)
+        split = float(self._most_levels) ** np.minimum(measured, 64)
+        bound = np.minimum(self._queries.sizes[scopes], self.queries.sizes[scopes] * split[:, None])
+        return np.where(scopes >= 0, bound, 1).astype(np.int64)
 
     def refined(self, query: int) -> Coarsening:
         """Return the classes split by the values that a query has on them: self if none splits."""

@@ -34,7 +34,7 @@ from mwem.algorithm import multiply_weights
 from mwem.intervals import kept_measurements, measured_intervals
 from mwem.options import MwemOptions
 from mwem.output import Output
-from mwem.questions import Questions, questions_of
+from mwem.questions import Questions
 from mwem.representations import Name, Representation, choose, dense_bytes, make
 from mwem.spending import Spending, spend
 from mwem.start import Start, start_of
@@ -101,7 +101,7 @@ class Mwem(MwemOptions, Mechanism[MwemDetails]):
     def plan(self, task: Task, budget: Budget) -> Plan[MwemDetails]:
         """Fix the representation and the noise of every draw from public facts."""
         start = start_of(task.queries, self)
-        questions = questions_of(start.held, len(task.queries), self, budget.neighbours)
+        questions = Questions(start.held, len(task.queries), self, budget.neighbours)
         queries = products_of(start.held)
         spending = spend(self, budget, questions.moves, start.moves(budget.neighbours))
         accountant, cost = best(spending.schedule(), budget.delta, budget.accountant)

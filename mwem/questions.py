@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,24 +13,73 @@ from dualquery.queries.family import Queries
 from dualquery.queries.forms.cuboids import Cuboids
 from dualquery.room.curator import Curator
 from dualquery.room.scores import WorstCuboid, WorstQuery
-from dualquery.room.sensitivity.moves import Moves
 from dualquery.room.statistics import OneCuboid, OneQuery
 from dualquery.runtime.errors import BadInputError
 from mwem.options import MwemOptions
 from mwem.spending import Spending
 
 
-class Questions(Protocol):
-    """Ways to learn about queries, each selected and measured as one."""
+class Questions:
+    """Sets of queries, each selected and measured as one.
 
-    moves: Moves
-    """How far the counts of one question move, in steps."""
+    Either every query is a question (the algorithm of Figure 1), or every set of cells about the
+    same columns. The score of such a marginal is the sum of its cells' absolute errors less the
+    number of its cells, which is what the noise would add; its table is measured at the price of
+    one histogram.
 
-    def __len__(self) -> int: ...
+    Parameters
+    ----------
+    queries
+        The room's queries.
+    asked
+        How many of them, from the first on, are the workload's: questions have one of these.
+    options
+        The user's: whether whole marginals are asked, and how often.
+    neighbours
+        The relation.
+
+    Attributes
+    ----------
+    moves
+        How far the counts of one question move, in steps.
+    together
+        int64, shape ``(m,)``: how many queries are measured with each, itself included.
+
+    Raises
+    ------
+    BadInputError
+        If there are fewer questions than iterations, or cuboids are asked for of other queries.
+    """
+
+    def __init__(
+        self, queries: Queries, asked: int, options: MwemOptions, neighbours: Neighbours
+    ) -> None:
+        self._queries = queries
+        self._cuboids = Cuboids.of(queries) if options.cuboids else None
+        self.together = np.ones(len(queries), np.int64)
+        self._first = np.arange(len(queries))
+        if self._cuboids is None:
+            self.moves = OneQuery(0).moves(queries, neighbours)
+        else:
+            cells, members = np.diff(self._cuboids.indptr), self._cuboids.members
+            self.together[members] = np.repeat(cells, cells)
+            self._first = members[self._cuboids.indptr[:-1]]  # members are in increasing order
+            self.moves = OneCuboid(0).moves(queries, neighbours)
+        self._own = self._first < asked
+        found = np.count_nonzero(self._own)
+        if options.iterations > found:
+            kind = "marginals" if options.cuboids else "queries"
+            raise BadInputError(
+                f"iterations is {options.iterations}, but the workload has only {found} {kind}, "
+                f"and none is measured twice: take at most {found} iterations"
+            )
+
+    def __len__(self) -> int:
+        return len(self._first)
 
     def admitted(self, queries: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Return which questions have only admitted queries."""
-        ...
+        """Return which questions have admitted queries: those of one question have one scope."""
+        return queries[self._first] & self._own
 
     def select(
         self,
@@ -40,110 +89,20 @@ class Questions(Protocol):
         allowed: NDArray[np.bool_],
     ) -> int:
         """Select a question that the answers serve badly; charged."""
-        ...
+        scores = WorstQuery(answers) if self._cuboids is None else WorstCuboid(answers)
+        return curator.select(scores, spending.choice, allowed)
 
     def measure(
         self, curator: Curator, spending: Spending, question: int, n: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Measure a question; charged. Return its queries and their noisy answers."""
-        ...
+        """Measure a question; charged. Return its queries and their noisy answers.
 
-    def describe(
-        self, queries: NDArray[np.int64], before: NDArray[np.float64], noisy: NDArray[np.float64]
-    ) -> dict[str, Any]:
-        """Return a line of the trace: what was asked, the model's answers, and the noisy ones."""
-        ...
-
-
-class SingleQueries:
-    """Every query is a question: the algorithm of Figure 1.
-
-    Parameters
-    ----------
-    queries
-        The room's queries.
-    asked
-        How many of them, from the first on, are the workload's: only these are admitted.
-    neighbours
-        The relation.
-    """
-
-    def __init__(self, queries: Queries, asked: int, neighbours: Neighbours) -> None:
-        self._queries = queries
-        self._own = np.arange(len(queries)) < asked
-        self.moves = OneQuery(0).moves(queries, neighbours)
-
-    def __len__(self) -> int:
-        return len(self._queries)
-
-    def admitted(self, queries: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Return the admitted queries themselves."""
-        return queries & self._own
-
-    def select(
-        self,
-        curator: Curator,
-        spending: Spending,
-        answers: NDArray[np.float64],
-        allowed: NDArray[np.bool_],
-    ) -> int:
-        """Select a query by its error."""
-        return curator.select(WorstQuery(answers), spending.choice, allowed)
-
-    def measure(
-        self, curator: Curator, spending: Spending, question: int, n: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Measure one query."""
-        count = spending.noise(spending.measure_scale).measure(curator, OneQuery(question))
-        return np.array([question]), count * self._queries.step / n
-
-    def describe(
-        self, queries: NDArray[np.int64], before: NDArray[np.float64], noisy: NDArray[np.float64]
-    ) -> dict[str, Any]:
-        """Return the query, its answer before the update, and the measurement."""
-        return {
-            "query": int(queries[0]),
-            "answer_before": float(before[0]),
-            "measured": float(noisy[0]),
-        }
-
-
-class WholeMarginals:
-    """Every set of cells about the same columns is a question.
-
-    The score of a marginal is the sum of its cells' absolute errors less the number of its cells,
-    which is what the noise would add; its table is measured at the price of one histogram.
-    Parameters are those of `SingleQueries`; marginals with a cell of the workload are admitted.
-    """
-
-    def __init__(self, queries: Queries, asked: int, neighbours: Neighbours) -> None:
-        self._cuboids = Cuboids.of(queries)
-        # Members are in increasing order.
-        self._own = self._cuboids.members[self._cuboids.indptr[:-1]] < asked
-        self.moves = OneCuboid(0).moves(queries, neighbours)
-
-    def __len__(self) -> int:
-        return len(self._cuboids)
-
-    def admitted(self, queries: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Return the marginals whose columns fit: their cells have one scope."""
-        return queries[self._cuboids.members[self._cuboids.indptr[:-1]]] & self._own
-
-    def select(
-        self,
-        curator: Curator,
-        spending: Spending,
-        answers: NDArray[np.float64],
-        allowed: NDArray[np.bool_],
-    ) -> int:
-        """Select a marginal by its score."""
-        return curator.select(WorstCuboid(answers), spending.choice, allowed)
-
-    def measure(
-        self, curator: Curator, spending: Spending, question: int, n: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Measure a table. The cells of a whole marginal add up to the public n."""
+        The cells of a whole marginal add up to the public n.
+        """
         noise = spending.noise(spending.measure_scale)
+        if self._cuboids is None:
+            count = noise.measure(curator, OneQuery(question))
+            return np.array([question]), count * self._queries.step / n
         noisy = noise.measure(curator, OneCuboid(question)) / n
         if self._cuboids.whole[question]:
             noisy -= (math.fsum(noisy) - 1.0) / len(noisy)
@@ -152,31 +111,15 @@ class WholeMarginals:
     def describe(
         self, queries: NDArray[np.int64], before: NDArray[np.float64], noisy: NDArray[np.float64]
     ) -> dict[str, Any]:
-        """Return the queries, their answers before the update, and the measurements."""
+        """Return a line of the trace: what was asked, the model's answers, and the noisy ones."""
+        if self._cuboids is None:
+            return {
+                "query": int(queries[0]),
+                "answer_before": float(before[0]),
+                "measured": float(noisy[0]),
+            }
         return {
             "queries": queries.tolist(),
             "answers_before": before.tolist(),
             "measured": noisy.tolist(),
         }
-
-
-def questions_of(
-    queries: Queries, asked: int, options: MwemOptions, neighbours: Neighbours
-) -> Questions:
-    """Return the questions that the user's options ask for; parameters as of `SingleQueries`.
-
-    Raises
-    ------
-    BadInputError
-        If there are fewer questions than iterations, or cuboids are asked for of other queries.
-    """
-    kinds = WholeMarginals if options.cuboids else SingleQueries
-    questions: Questions = kinds(queries, asked, neighbours)
-    found = np.count_nonzero(questions.admitted(np.ones(len(queries), np.bool_)))
-    if options.iterations > found:
-        kind = "marginals" if options.cuboids else "queries"
-        raise BadInputError(
-            f"iterations is {options.iterations}, but the workload has only {found} {kind}, and "
-            f"none is measured twice: take at most {found} iterations"
-        )
-    return questions

@@ -39,6 +39,9 @@ Float64 = NDArray[np.float64]
 _CONTRASTS = -(2**30)
 """Code of the contrast of bit 0; those of the others lie below it."""
 
+_LARGEST = 1e30
+"""No number beyond it can be a share of rows, or noise that the room draws: squares stay finite."""
+
 CHOSEN = "a first noisy look decided what else was measured, which the chance does not allow for"
 """The note of measurements that were chosen so: their noise is new, but whether they are there
 depends on noise that came before."""
@@ -60,7 +63,7 @@ class Measurements:
         float64, shape ``(m,)``: the noisy numbers, as shares of the public number of rows, not cut
         to any range.
     deviations
-        float64, shape ``(m,)``, at least 0: standard deviations of their noise, likewise.
+        float64, shape ``(m,)``, above 0: standard deviations of their noise, likewise.
     absent
         float64, shape ``(m,)``: what a row that is not there contributes; NaN where not known.
     noise
@@ -88,8 +91,17 @@ class Measurements:
             and len(self.queries) == len(self.deviations) == len(self.absent) == count
         ):
             raise ValueError("the arrays of measurements do not fit together")
-        if not (np.isfinite(self.values).all() and (self.deviations >= 0).all()):
-            raise ValueError("measured numbers are finite, and deviations at least 0")
+        for name, numbers, least in (
+            ("value", self.values, -_LARGEST),
+            ("deviation", self.deviations, 1 / _LARGEST),
+            ("absent", np.nan_to_num(self.absent, nan=0.0), -_LARGEST),
+        ):
+            wrong = np.flatnonzero(~((numbers >= least) & (numbers <= _LARGEST)))
+            if len(wrong):
+                raise ValueError(
+                    f"measurement {wrong[0]} (from 0): its {name} is {numbers[wrong[0]]:g}; a "
+                    f"number from {least:g} to {_LARGEST:g} is needed"
+                )
         if ((self.queries >= 0) == (np.diff(self.starts) > 0)).any():
             raise ValueError("a measured number has factors, or is a query of the workload")
 
@@ -204,12 +216,15 @@ class Measurements:
                 raise TypeError(f"the column {name} holds {kind}, not numbers of 32 bits")
         factors = table["factors"].cast(pl.List(pl.Int32))  # of no rows the type is unknown
         lengths = factors.list.len().to_numpy().astype(np.int64)
+        deviations = table["deviation"].to_numpy()
+        # Older releases said 0 where noise was as small as that.
+        tiny = (deviations >= 0) & (deviations < 1 / _LARGEST)
         return Measurements(
             np.concatenate(([0], np.cumsum(lengths))),
             factors.explode().drop_nulls().to_numpy().astype(np.int32),
             table["query"].fill_null(-1).to_numpy().astype(np.int32),
             table["value"].to_numpy(),
-            table["deviation"].to_numpy(),
+            np.where(tiny, 1 / _LARGEST, deviations),
             table["absent"].fill_null(math.nan).to_numpy(),
             noise=described["noise"],  # type: ignore[arg-type]  # one of two texts
             note=str(described["note"]),
@@ -240,11 +255,6 @@ def factors_of(codes: NDArray[Any], domain: Domain) -> Factors:
     values = np.where(contrast, axis_sizes(domain)[domain.column_of_bit[bits]], 2)
     negated = codes & 1
     return Factors(bits, np.where(literal, negated, 1), np.where(literal, 1 - negated, 1 - values))
-
-
-def laplace_deviation(scale: float) -> float:
-    """Return the standard deviation of discrete Laplace noise of a scale, in steps; scale > 0."""
-    return -math.sqrt(2.0) * math.exp(-0.5 / scale) / math.expm1(-1.0 / scale)
 
 
 def _of_codes(

@@ -7,7 +7,8 @@ from numbers import Real
 
 from dualquery.runtime.errors import BadInputError
 
-LARGEST_EPSILON = 1e4
+SMALLEST_EPSILON, LARGEST_EPSILON = 1e-6, 1e4
+"""Below the first noise is a million times a count; above the second nobody is protected."""
 
 LARGE_EPSILON = 10.0
 """Above it a guarantee says little about one row, and a user is told."""
@@ -25,12 +26,18 @@ def check_ranges(epsilon: float, delta: float) -> None:
     Raises
     ------
     BadInputError
-        If epsilon is not in (0, `LARGEST_EPSILON`] or delta not in [0, 1), or one is no number.
+        If epsilon is not in [`SMALLEST_EPSILON`, `LARGEST_EPSILON`] or delta not in [0, 1), or one
+        is no number.
     """
     _require_number("epsilon", epsilon)
     _require_number("delta", delta)
     if not (math.isfinite(epsilon) and epsilon > 0):
         raise BadInputError(f"--epsilon is {epsilon}; a finite number above 0 is needed.")
+    if epsilon < SMALLEST_EPSILON:
+        raise BadInputError(
+            f"--epsilon is {epsilon:g}; nothing below {SMALLEST_EPSILON:g} is taken: of such a "
+            "release only noise would be left."
+        )
     if epsilon > LARGEST_EPSILON:
         raise BadInputError(
             f"--epsilon is {epsilon:g}; nothing above {LARGEST_EPSILON:g} is taken: such a "
@@ -54,7 +61,7 @@ def check_budget(epsilon: float, delta: float, n: int) -> tuple[str, ...]:
     Parameters
     ----------
     epsilon
-        In (0, `LARGEST_EPSILON`].
+        In [`SMALLEST_EPSILON`, `LARGEST_EPSILON`].
     delta
         In [0, 1).
     n

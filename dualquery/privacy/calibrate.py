@@ -15,7 +15,6 @@ from typing import Generic, TypeVar
 
 from dualquery.privacy.accountants.choice import AUTO, Accountant, choices
 from dualquery.privacy.accountants.zcdp import rho_for, rho_of
-from dualquery.privacy.budget import check_budget
 from dualquery.privacy.events import (
     RANGE_SLACK,
     GameSchedule,
@@ -99,7 +98,7 @@ def calibrate(
     family
         The schedules.
     epsilon, delta
-        The budget (see `dualquery.privacy.budget.check_budget`).
+        The budget of a release.
     accountant
         Name of an accountant, or ``"auto"`` for the one that allows the largest value.
 
@@ -165,7 +164,7 @@ def calibrate_game(
     ValueError
         If not exactly one of the three is open.
     """
-    check_budget(epsilon, delta, n)
+    require_positive("epsilon", epsilon)
     if [rounds, samples, step].count(None) != 1:
         raise ValueError("exactly one of rounds, samples and step is left open")
     if rounds == 1:

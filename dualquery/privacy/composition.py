@@ -131,7 +131,7 @@ class PrivacyFilter:
     Parameters
     ----------
     epsilon
-        In (0, `dualquery.privacy.budget.LARGEST_EPSILON`].
+        From `dualquery.privacy.budget.SMALLEST_EPSILON` to ``LARGEST_EPSILON``.
     delta
         In [0, 1); above 0 unless epsilons and deltas are summed.
     composition

@@ -19,10 +19,10 @@ from dualquery.estimates.guessed import Guesses, guessed_interval
 from dualquery.estimates.independence import guesses_of
 from dualquery.estimates.intervals import LEVEL, ROWS_MISS, Intervals, laplace_half_width
 from dualquery.estimates.least_squares import Estimates, LeastSquares, fieller
-from dualquery.estimates.measurements import laplace_deviation
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.literals import LiteralRows
 from dualquery.questions.forms import Bounds, LinearForm
+from dualquery.room.noise.laplace import laplace_deviation
 from dualquery.room.row_count import RowCount, bought_epsilon
 from dualquery.rules.forbidden import Forbidden
 from dualquery.rules.reading import rules_of

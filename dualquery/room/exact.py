@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dualquery.room.ground import Ground
 from dualquery.room.sensitivity.moves import Moves
 
 Numbers = NDArray[np.int64] | NDArray[np.float64]
@@ -27,6 +28,30 @@ class Exact:
     """How far ``numbers / scales`` moves between neighbours."""
     scales: float | NDArray[np.float64] = 1.0
     """What the scale of the noise is multiplied by: a number for all, or one a number."""
+    unit: float = 1.0
+    """What one of ``numbers`` is worth, in answers times rows."""
+
+    def ground(
+        self, lemma: str, sensitivity: float, scale: float, deviation: Callable[[float], float]
+    ) -> Ground:
+        """Return why noise of ``scale`` covers the numbers, with what noise each then has.
+
+        ``deviation`` returns the standard deviation of noise of a scale. Public.
+        """
+        own, counts = np.unique(self.scales, return_counts=True)
+        if isinstance(self.scales, float):
+            counts = np.array([self.numbers.size])
+        variances = [(self.unit * deviation(scale * each)) ** 2 for each in own.tolist()]
+        return Ground(
+            lemma,
+            self.statistic,
+            sensitivity,
+            scale,
+            self.moves.proof,
+            self.numbers.size,
+            math.fsum(counts * variances),
+            math.fsum(counts / variances),
+        )
 
     def noise_scales(self, scale: float) -> list[float]:
         """Return the different scales that noise of ``scale * scales`` is drawn with."""

@@ -21,6 +21,11 @@ class Ground:
         Of the noise, in the same unit; None for a draw without noise on numbers.
     proof
         The argument that proves the sensitivity.
+    numbers
+        How many noisy numbers the draw gives; 0 if it gives none, or was lost.
+    variances, precisions
+        Sums of the variances of their noise and of 1 / variance, in the unit of an answer times
+        the public number of rows: so ``measurements.parquet`` can be compared.
     """
 
     lemma: str
@@ -28,3 +33,6 @@ class Ground:
     sensitivity: float
     scale: float | None = None
     proof: str = ""
+    numbers: int = 0
+    variances: float = 0.0
+    precisions: float = 0.0

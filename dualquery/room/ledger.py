@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -137,7 +138,8 @@ class Ledger:
     def _pass_lost(self) -> None:
         """Charge the lost draws that come next in the journal, if they are of this schedule."""
         while self.left and (recorded := self._journal.recorded()) and recorded.result is None:
-            self._enter(recorded.events, recorded.ground)
+            lost = replace(recorded.ground, numbers=0, variances=0.0, precisions=0.0)
+            self._enter(recorded.events, lost)
             self._lost += len(recorded.events)
             self._journal.take()
 

@@ -21,6 +21,9 @@ FAULTS = (OSError, ValueError, LookupError, TypeError, AttributeError, Arithmeti
 _COPIES = 1023
 """A row counts as so many copies of itself, by its weight, at most."""
 
+NOT_KEPT = ("ColumnSums", "EveryCell")
+"""What is measured and not in ``measurements.parquet``: means, and a start of every cell."""
+
 LEMMAS = {
     "gaussian": ("noise.gaussian",),
     "pure": ("noise.laplace", "draws.noisy_max"),
@@ -37,6 +40,7 @@ def contradictions(folder: str | Path) -> tuple[str, ...]:
     try:
         stored = json.loads((folder / "release.json").read_text(encoding="utf-8"))
         found = [*_statements(stored), *_tables(stored, folder), *_means(stored)]
+        found += _measurements(stored, folder)
         for run in stored["proof"]["schedule"]:
             for event in run["events"]:
                 found += [*_uncovered(event), *_game(event, stored)]
@@ -191,6 +195,29 @@ def _is_of_sum(mean: dict[str, Any], event: dict[str, Any], rows: int) -> bool:
     # Sums are of twice the steps from the middle, so a mean is half a width for each scale.
     scale = event["ground"]["scale"] * (mean["high"] - mean["low"]) / (2 * rows)
     return mean["noise"] == kind and math.isclose(mean["scale"], scale, rel_tol=1e-9)
+
+
+def _measurements(stored: dict[str, Any], folder: Path) -> Iterator[str]:
+    """Compare the noise of the measured numbers, event by event, with what was drawn."""
+    import pyarrow.parquet as parquet
+
+    drawn = [e["ground"] for r in stored["proof"]["schedule"] for e in r["events"] * r["times"]]
+    drawn = [each for each in drawn if each and each["statistic"] not in NOT_KEPT]
+    if stored["measurements"] is None or any("numbers" not in each for each in drawn):
+        return  # kept by no mechanism that needs none, and noted in no release before 0.2
+    table = parquet.read_table(folder / "measurements.parquet")
+    deviations = table["deviation"].to_numpy() * stored["rows"]
+    numbers = sum(each["numbers"] for each in drawn)
+    if not len(deviations) == numbers == stored["measurements"]["numbers"]:
+        yield f"{len(deviations):,} measured numbers are kept, and {numbers:,} were drawn"
+        return
+    for each in drawn:
+        own, deviations = deviations[: each["numbers"]], deviations[each["numbers"] :]
+        squares = own * own
+        for sums, said in ((squares, each["variances"]), (1 / squares, each["precisions"])):
+            if not math.isclose(math.fsum(sums), said, rel_tol=1e-9):
+                yield f"measured numbers have other noise than {each['statistic']} was drawn with"
+                return
 
 
 def _tables(stored: dict[str, Any], folder: Path) -> Iterator[str]:

@@ -55,7 +55,7 @@ def chain(attributes: int) -> dict[str, Any]:
     order, targets = generator.permutation(len(first)), generator.uniform(0, 0.4, len(first))
     began = time.perf_counter()
     for query, target in zip(order.tolist(), targets.tolist(), strict=True):
-        tree.update(query, target)
+        tree.update(np.array([query]), np.array([target]))
     answers = tree.answers()
     seconds = time.perf_counter() - began
     return {"attributes": attributes, "seconds": seconds, "mean_answer": float(answers.mean())}
@@ -125,7 +125,7 @@ def _with_histogram(
     answers: NDArray[np.float64] = distribution.answers()
     for more, off in zip(gumbel, noise, strict=True):
         query = int(np.argmax(np.abs(truth - answers) + more))
-        distribution.update(query, truth[query] + off)
+        distribution.update(np.array([query]), truth[[query]] + off)
         distribution.repeat(REPETITIONS - 1)
         answers = distribution.answers()
     return answers

@@ -17,6 +17,7 @@ from mwem.history import History
 from mwem.representations import forest_kernels as kernels
 from mwem.representations.forest_kernels import Beliefs, Forest, Supports
 from mwem.representations.inference import Marginals
+from mwem.representations.product import most_of_scope
 from mwem.representations.triangulation import Elimination, eliminate, forest, grown_cells
 
 CELL_BYTES = 64
@@ -91,18 +92,18 @@ class JunctionTree:
 
         return answer(queries, component, columns, tables, self._threads)
 
-    def admits(self) -> NDArray[np.bool_]:
+    def admits(self, together: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return which queries could be measured within the memory limit; bool, ``(m,)``."""
         queries = self._coarsening.queries
-        scopes, sizes = queries.scopes, self._coarsening.sizes_after(queries.scopes)
+        scopes, more = queries.scopes, most_of_scope(queries, together)
+        sizes = self._coarsening.sizes_after(scopes, more)
         cells = sizes.astype(np.float64).prod(axis=1)
         values = int(queries.sizes[np.unique(self._scopes[self._scopes >= 0])].sum())
-        most = self._memory / tree_cell_bytes(
-            values + int(sizes.sum(axis=1).max()), len(self._scopes) + 1
-        )
+        values += int(sizes.sum(axis=1).max())
+        most = self._memory / tree_cell_bytes(values, len(self._scopes) + more)
         fits = grown_cells(self._elimination, cells) <= most
         for scope in np.flatnonzero(~fits):
-            wanted = np.vstack((self._scopes, scopes[scope]))
+            wanted = np.vstack((self._scopes, np.tile(scopes[scope], (int(more[scope]), 1))))
             after = queries.sizes.copy()
             used = scopes[scope] >= 0
             after[scopes[scope][used]] = sizes[scope][used]
@@ -111,18 +112,19 @@ class JunctionTree:
         result: NDArray[np.bool_] = fits[queries.scope_of]
         return result
 
-    def update(self, query: int, target: float) -> None:
-        """Enter a measurement and multiply by ``exp(q (target - q(A)) / 2)``.
+    def update(self, queries: NDArray[np.int64], targets: NDArray[np.float64]) -> None:
+        """Enter measurements of one scope and multiply by ``exp(q (target - q(A)) / 2)``.
 
         Raises
         ------
         BadInputError
             If the cliques would not fit the memory limit.
         """
-        queries = self._coarsening.queries
-        scope = queries.scopes[queries.scope_of[query]]
-        scopes = np.vstack((self._scopes, scope))
-        refined = self._coarsening.refined(query)
+        scope = self._coarsening.queries.columns[queries[0]]
+        scopes = np.vstack((self._scopes, np.tile(scope, (len(queries), 1))))
+        refined = self._coarsening
+        for query in queries.tolist():
+            refined = refined.refined(query)
         if refined is not self._coarsening or not self._holds(scope):
             sizes = refined.queries.sizes
             elimination = eliminate(scopes, sizes, self._elimination)
@@ -138,10 +140,12 @@ class JunctionTree:
             self._forest = forest(elimination)
         self._coarsening = refined
         self._scopes = scopes
-        self._history.add(query, target)
+        first = len(self._history)
+        for query, target in zip(queries.tolist(), targets.tolist(), strict=True):
+            self._history.add(query, target)
         self._place()
         self._calibrate()
-        self._pass(len(self._history) - 1, 1)
+        self._pass(first, 1)
 
     def repeat(self, passes: int) -> None:
         """Run passes of multiplicative weights over all measurements, oldest first."""
@@ -264,14 +268,15 @@ class JunctionTree:
         self._calibrate()
 
 
-def tree_cell_bytes(values: int, measurements: int) -> float:
+def tree_cell_bytes(values: int, measurements: NDArray[np.int64] | int) -> Any:
     """Return the memory of a clique's cell, by its values of columns and measured queries."""
     return CELL_BYTES + SUPPORT_BYTES * measurements + KNOWN_BYTES * values
 
 
 def tree_bytes(elimination: Elimination, scopes: NDArray[np.int32]) -> float:
     """Return an upper bound on the memory of a junction tree of measured scopes."""
-    return elimination.cells * tree_cell_bytes(int(elimination.sizes.sum()), len(scopes))
+    cell: float = tree_cell_bytes(int(elimination.sizes.sum()), len(scopes))
+    return elimination.cells * cell
 
 
 def _no_tables(parts: NDArray[np.int32]) -> TablePool:

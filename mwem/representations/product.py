@@ -76,7 +76,7 @@ class Factored:
 
         return answer(self._queries, self._component, columns, tables, self._threads)
 
-    def admits(self) -> NDArray[np.bool_]:
+    def admits(self, together: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return which queries could be measured within the memory limit; bool, ``(m,)``."""
         log_size = np.log2(self._queries.sizes)
         log_cells = np.zeros(len(log_size))
@@ -89,9 +89,10 @@ class Factored:
         components.sort(axis=1)
         fresh = components >= 0
         fresh[:, 1:] &= components[:, 1:] != components[:, :-1]
-        together = np.where(fresh, log_cells[components], 0.0).sum(axis=1)
-        count = 1 + np.where(fresh, measured[components], 0).sum(axis=1)
-        different, of_scope = np.unique(np.stack((together, count)), axis=1, return_inverse=True)
+        merged = np.where(fresh, log_cells[components], 0.0).sum(axis=1)
+        count = np.where(fresh, measured[components], 0).sum(axis=1)
+        count += most_of_scope(self._queries, together)
+        different, of_scope = np.unique(np.stack((merged, count)), axis=1, return_inverse=True)
         fits = [
             dense_bytes(round(2.0 ** min(log, 100.0)), int(entries)) <= self._memory
             for log, entries in different.T
@@ -99,18 +100,19 @@ class Factored:
         result: NDArray[np.bool_] = np.array(fits)[of_scope.ravel()][self._queries.scope_of]
         return result
 
-    def update(self, query: int, target: float) -> None:
-        """Enter a measurement and multiply by ``exp(q (target - q(A)) / 2)``.
+    def update(self, queries: NDArray[np.int64], targets: NDArray[np.float64]) -> None:
+        """Enter measurements of one scope and multiply by ``exp(q (target - q(A)) / 2)``.
 
         Raises
         ------
         BadInputError
             If the merged component would not fit the memory limit.
         """
-        dense = self._merge(self._queries.scope(query))
-        dense.add(query, target)
-        dense.repeat(len(dense.history) - 1, 1)
-        self._places.append((dense, len(dense.history) - 1))
+        dense = self._merge(self._queries.scope(int(queries[0])), len(queries))
+        for query, target in zip(queries.tolist(), targets.tolist(), strict=True):
+            dense.add(query, target)
+            dense.repeat(len(dense.history) - 1, 1)
+            self._places.append((dense, len(dense.history) - 1))
 
     def repeat(self, passes: int) -> None:
         """Run passes of multiplicative weights over all measurements, oldest first."""
@@ -131,12 +133,12 @@ class Factored:
         sizes = [self._queries.cells(dense.columns) for dense in self._dense.values()]
         return {"components": len(sizes), "cells": sum(sizes), "largest": max(sizes, default=0)}
 
-    def _merge(self, scope: tuple[int, ...]) -> Dense:
-        """Return the component that holds a scope, merging those that it spans."""
+    def _merge(self, scope: tuple[int, ...], more: int) -> Dense:
+        """Return the component for ``more`` queries of a scope, merging those that it spans."""
         numbers = sorted({int(self._component[column]) for column in scope})
         columns = tuple(np.flatnonzero(np.isin(self._component, numbers)).tolist())
         held = [self._dense[number] for number in numbers if number in self._dense]
-        measured = sum(len(dense.history) for dense in held) + 1
+        measured = sum(len(dense.history) for dense in held) + more
         require_memory(self._queries, columns, measured, self._memory)
         if len(numbers) == 1 and numbers[0] in self._dense:
             return self._dense[numbers[0]]
@@ -190,6 +192,13 @@ class Histogram(Factored):
     def shares(self) -> NDArray[np.float64]:
         """Return the share of every cell: one axis a column."""
         return self._dense[0].shares().reshape(tuple(self._queries.sizes.tolist()))
+
+
+def most_of_scope(queries: Products, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the largest of some counts, one a query, for every scope."""
+    most = np.zeros(len(queries.scopes), np.int64)
+    np.maximum.at(most, queries.scope_of, counts)
+    return most
 
 
 def dense_bytes(cells: int, measurements: int) -> int:

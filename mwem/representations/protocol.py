@@ -21,19 +21,23 @@ class Representation(Protocol):
         """Return the answer of every query: float64, shape ``(m,)``, shares of the rows."""
         ...
 
-    def admits(self) -> NDArray[np.bool_]:
-        """Return which queries could be measured next within the memory limit: bool, ``(m,)``."""
+    def admits(self, together: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return which queries could be measured next within the memory limit: bool, ``(m,)``.
+
+        ``together``, int64 of shape ``(m,)``, says how many queries about the same columns are
+        measured as one question with each of them, itself included.
+        """
         ...
 
-    def update(self, query: int, target: float) -> None:
-        """Enter a measurement and multiply once by ``exp(q(x) (target - q(A)) / 2)``.
+    def update(self, queries: NDArray[np.int64], targets: NDArray[np.float64]) -> None:
+        """Enter measurements and multiply by each once: ``exp(q(x) (target - q(A)) / 2)``.
 
         Parameters
         ----------
-        query
-            Position in the workload.
-        target
-            The noisy answer as a share of the rows (m / n in the paper).
+        queries
+            Positions in the workload, of one scope.
+        targets
+            The noisy answers as shares of the rows (m / n in the paper).
 
         Raises
         ------

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dualquery.estimates.measurements import Measurements, laplace_deviation
+from dualquery.estimates.measurements import Measurements
 from dualquery.queries.parities import Parities
 from dualquery.room.features import Features
+from dualquery.room.noise.laplace import laplace_deviation
 from tests.cases import all_records, domain_of
 from tests.measured import functionals
 

@@ -95,6 +95,23 @@ def test_it_learns_the_data(options, budget) -> None:
     assert best(plan.schedule, budget.delta, plan.accountant)[1] <= budget.epsilon
 
 
+@pytest.mark.parametrize("representation", ["histogram", "factored", "junction-tree"])
+def test_a_marginal_that_does_not_fit_as_a_whole_is_not_asked(representation) -> None:
+    """One cell of the pair of wide columns would fit the limit, its 1,600 do not."""
+    domain = domain_of(1, 1, 40, 40)
+    generator = np.random.default_rng(0)
+    rows = np.zeros((2000, 82), np.uint8)
+    rows[:, :2] = generator.random((2000, 2)) < 0.5
+    wide = generator.integers(40, size=2000)
+    rows[np.arange(2000), 2 + wide] = rows[np.arange(2000), 42 + wide] = 1
+    mechanism = Mwem(
+        iterations=2, cuboids=True, representation=representation, memory_gib=(12 << 20) / 2**30
+    )
+    _, outcome = run(mechanism, Budget(50.0, 0.0), workload=all_marginals(domain, 2), rows=rows)
+    assert [len(line["queries"]) for line in outcome.trace] != []
+    assert max(len(line["queries"]) for line in outcome.trace) < 1600
+
+
 def test_the_schedule_lists_the_run_in_order() -> None:
     pure = Mwem(iterations=2, noisy_init=True).plan(Task(WORKLOAD, 100), Budget(1.0, 0.0))
     kinds = [type(event) for event in pure.schedule]
@@ -172,7 +189,8 @@ def test_the_average_is_over_the_distributions_before_each_update() -> None:
     queries = Products.of_conjunctions(WORKLOAD)
     model = Histogram(queries, 1 << 20)
     for line in events[:-1]:
-        model.update(line["query"], clip_to_range(line["measured"], queries, line["query"]))
+        target = clip_to_range(line["measured"], queries, line["query"])
+        model.update(np.array([line["query"]]), np.array([target]))
         lasts.append(model.answers())
     np.testing.assert_allclose(averaged, np.mean(lasts, axis=0), atol=1e-12)
 

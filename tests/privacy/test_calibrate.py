@@ -140,7 +140,7 @@ def test_delta_0_uses_basic_composition() -> None:
         (lambda: calibrate_game(1.0, 1e-6, 100, rounds=1, samples=5), "every step fits"),
         (lambda: calibrate_game(1.0, 1e-6, 100, rounds=1, step=5.0), "any samples fit"),
         (lambda: calibrate_game(1.0, 1e-6, 100, rounds=0, samples=5), "rounds is 0"),
-        (lambda: calibrate_game(-1.0, 1e-6, 100, rounds=5, samples=5), "--epsilon is -1.0"),
+        (lambda: calibrate_game(-1.0, 1e-6, 100, rounds=5, samples=5), "Epsilon is -1.0"),
         (lambda: laplace_scale(math.inf, 1.0), "Epsilon is inf"),
     ],
 )
@@ -171,6 +171,7 @@ def test_default_delta() -> None:
     [
         (0.0, 0.1, 10, "--epsilon is 0.0"),
         (-1.0, 0.1, 10, "--epsilon is -1.0"),
+        (1e-300, 0.1, 10, "--epsilon is 1e-300; nothing below 1e-06 is taken"),
         (math.inf, 0.1, 10, "--epsilon is inf"),
         (math.nan, 0.1, 10, "--epsilon is nan"),
         (1.0, -0.1, 10, "--delta is -0.1"),

@@ -23,7 +23,7 @@ from dualquery.privacy.events import GameSchedule
 from dualquery.releases.folder import Release
 from dualquery.releases.seal import sealed
 from dualquery.verification import verify
-from dualquery.verification.check import TOLERANCE, _events, bound
+from dualquery.verification.check import _events, bound
 from tests.mechanisms.test_mechanisms import CASES, Case
 from tests.room.test_declared import AnyOf, release
 from tests.tables import SCHEMA, people
@@ -59,7 +59,7 @@ def own_family() -> Release:
 
 def test_the_check_imports_nothing_of_the_program() -> None:
     """But for its own two parts: neither at the top nor within a function."""
-    allowed = {"numpy", "scipy", "pyarrow", "dp_accounting", "cryptography", "__future__"}
+    allowed = {"numpy", "scipy", "pyarrow", "cryptography", "__future__"}
     for path in Path(verification.__file__).parent.glob("*.py"):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         for node in ast.walk(tree):
@@ -76,9 +76,9 @@ def test_the_check_imports_nothing_of_the_program() -> None:
                 assert own or first in allowed | sys.stdlib_module_names, (path.name, name)
 
 
-def test_the_part_that_recomputes_is_at_most_300_lines() -> None:
+def test_the_part_that_recomputes_is_at_most_360_lines() -> None:
     path = Path(verification.__file__).with_name("check.py")
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= 300
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 360
 
 
 # --- what is confirmed ----------------------------------------------------------------------------
@@ -97,7 +97,7 @@ def test_a_release_of_every_mechanism_is_confirmed(case: Case, relation, tmp_pat
     report = verify(folder)
     assert report.faults == ()
     assert report.recomputed is not None
-    assert report.recomputed <= 2.0 * 1.0075
+    assert report.recomputed <= 2.0
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_what_a_table_may_have_besides_is_confirmed(besides, mechanism, tmp_path
     report = verify(released.save(tmp_path / "out"))
     assert report.faults == ()
     assert report.recomputed is not None
-    assert report.recomputed <= 9.0 * 1.0075
+    assert report.recomputed <= 9.0
 
 
 @pytest.mark.parametrize("mechanism", ["gaussian", "laplace"])
@@ -180,20 +180,19 @@ def game_of(rounds: int, samples: int, rho: float) -> tuple[GameSchedule, list[S
         pytest.param(4_999, 10, 1.0, 1e-5, marks=pytest.mark.slow),
     ],
 )
-def test_the_two_bounds_of_long_games_are_close(rounds, samples, rho, delta) -> None:
-    """Both are upper bounds that round differently; 0.75% is allowed, see `check.TOLERANCE`."""
+def test_the_bound_of_a_long_game_is_close_below_the_program_s(rounds, samples, rho, delta) -> None:
+    """Both are upper bounds; this one has to be the smaller, for nothing above it is confirmed."""
     game, stored = game_of(rounds, samples, rho)
-    (accountant,) = choices("exact")
-    ratio = bound(list(_events(stored)), stored, "exact", delta) / accountant.epsilon(game, delta)
-    assert 0.99 < ratio < 1.006
+    own = choices("exact")[0].epsilon(game, delta)
+    assert 0.985 < bound(list(_events(stored)), stored, "exact", delta, own) / own <= 1.0
 
 
 @pytest.mark.parametrize("name", ["zcdp", "advanced"])
 def test_the_longest_games_are_confirmed_by_closed_forms(name) -> None:
     game, stored = game_of(20_000, 3, 0.05)
     assert choices("exact")[0].supports(game, 1e-9) is not None
-    own = bound(list(_events(stored)), stored, name, 1e-9)
-    assert own == pytest.approx(choices(name)[0].epsilon(game, 1e-9), rel=TOLERANCE[name])
+    own = choices(name)[0].epsilon(game, 1e-9)
+    assert 1.0 - 1e-5 < bound(list(_events(stored)), stored, name, 1e-9, own) / own <= 1.0
 
 
 def test_a_family_of_the_user_s_own_is_confirmed_under_its_condition(tmp_path) -> None:
@@ -462,11 +461,55 @@ def test_intervals_of_another_width_contradict_the_noise(released, tmp_path) -> 
     assert verify(folder).refuted == ("the intervals have another width than the noise gives them",)
 
 
+def thinner(table: pl.DataFrame) -> pl.DataFrame:
+    return table.with_columns(pl.col("deviation") * 0.9)
+
+
+MEASURED: dict[str, Callable[[pl.DataFrame], pl.DataFrame]] = {
+    "all with less noise": thinner,
+    "one with less noise": lambda t: pl.concat([thinner(t[:1]), t[1:]]),
+    "one with less noise, one with more": lambda t: t.with_columns(
+        deviation=pl.Series([t["deviation"][0] / 1.1, t["deviation"][1] * 1.1, *t["deviation"][2:]])
+    ),
+    "one less": lambda t: t[1:],
+    "one twice": lambda t: pl.concat([t[:1], t]),
+}
+
+
+@pytest.mark.parametrize(
+    "mechanism", ["gaussian", "laplace", "staged", "probed", "mwem", "mwem-sampled", "barak"]
+)
+def test_other_noise_than_was_drawn_is_refused(mechanism, tmp_path) -> None:
+    """`measurements.parquet` holds what the record says was drawn, event by event."""
+    options = {"mwem": {"iterations": 4}, "mwem-sampled": {"rounds": 4, "population": 500}}
+    folder = made(
+        tmp_path / "out", mechanism=mechanism, options=options.get(mechanism, {}), delta=1e-5,
+        signed=mechanism != "barak",
+    )  # fmt: skip
+    assert verify(folder).faults == ()
+    path = folder / "measurements.parquet"
+    table = pl.read_parquet(path)
+    changes = dict(MEASURED)
+    if mechanism in ("staged", "probed", "mwem-sampled"):
+        changes["one event's noise in another's place"] = lambda t: t.with_columns(
+            deviation=t["deviation"].reverse()
+        )
+    for change in changes.values():
+        changed = change(table)
+        changed.write_parquet(path)
+
+        def count(stored: Stored, numbers: int = len(changed)) -> None:
+            stored["measurements"]["numbers"] = numbers
+
+        edit(folder, count, seal=True)
+        assert verify(folder).refuted
+
+
 # --- the arithmetic -------------------------------------------------------------------------------
 
 
 def test_the_recursion_is_above_the_truth_and_close_to_the_program() -> None:
-    """Random schedules: within 0.75% of the program's bound, and never below the best known one."""
+    """Random schedules: at most the program's bound, and at least 97% of it."""
     from dualquery.privacy.accountants.exact import ExactAccountant
     from dualquery.privacy.events import GaussianNoise, LaplaceNoise, SampledQueries
     from dualquery.verification.check import bound
@@ -495,7 +538,7 @@ def test_the_recursion_is_above_the_truth_and_close_to_the_program() -> None:
         ]
         delta = float(10.0 ** rng.uniform(-9, -3))
         program = ExactAccountant().epsilon(tuple(events), delta)
-        assert 0.97 * program <= bound(plain, [], "exact", delta) <= 1.0075 * program
+        assert 0.97 * program <= bound(plain, [], "exact", delta, program) <= program
 
 
 def test_one_draw_is_priced_no_lower_than_its_own_curve() -> None:
@@ -504,7 +547,7 @@ def test_one_draw_is_priced_no_lower_than_its_own_curve() -> None:
 
     for width in (0.1, 1.0, 3.0):
         for delta in (1e-2, 1e-5):
-            found = bound([("draws", width, 1)], [], "exact", delta)
+            found = bound([("draws", width, 1)], [], "exact", delta, math.inf)
             t = np.linspace(1e-6, width - 1e-6, 10_001)
             chance = np.expm1(t - width) / np.expm1(-width)
             truth = (chance * np.maximum(0.0, -np.expm1(found - t))).max()

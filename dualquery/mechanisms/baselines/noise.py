@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.estimates.intervals import Intervals, laplace_half_width
-from dualquery.estimates.measurements import NoiseKind, laplace_deviation
+from dualquery.estimates.measurements import NoiseKind
 from dualquery.mechanisms.protocol import Budget, Details, Plan
 from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.calibrate import laplace_scale
@@ -21,7 +21,7 @@ from dualquery.queries.family import Statistic
 from dualquery.room.curator import Curator
 from dualquery.room.exact import Numbers
 from dualquery.room.noise.gaussian import Gaussian
-from dualquery.room.noise.laplace import Laplace
+from dualquery.room.noise.laplace import Laplace, laplace_deviation
 from dualquery.room.sensitivity.moves import Moves
 from dualquery.room.statistics import AllQueries, PrivateStatistic
 

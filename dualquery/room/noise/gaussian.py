@@ -55,7 +55,6 @@ from numpy.typing import NDArray
 
 from dualquery.privacy.events import GaussianNoise
 from dualquery.room.exact import Exact, Numbers, positive
-from dualquery.room.ground import Ground
 from dualquery.room.ledger import Ledger
 from dualquery.room.randomness import Randomness
 from dualquery.runtime.errors import BadInputError
@@ -83,7 +82,6 @@ class Gaussian:
     def measure(self, exact: Exact, ledger: Ledger, source: Randomness) -> Numbers:
         """Charge for the noise, draw it, and return the noisy numbers: float64."""
         moves = exact.moves
-        ground = Ground(__name__, exact.statistic, moves.l2, self.scale, moves.proof)
 
         def noisy() -> Numbers:
             return exact.noisy(self.scale, lambda given, scale: add_gaussian(given, scale, source))
@@ -92,6 +90,7 @@ class Gaussian:
         for scale in exact.noise_scales(self.scale):
             check_gaussian(scale, exact.numbers.size)
         event = GaussianNoise(moves.l2, self.scale)
+        ground = exact.ground(__name__, moves.l2, self.scale, float)
         return ledger.draw(event, ground, noisy, exact.numbers.shape)
 
 

@@ -9,6 +9,7 @@ inequality. Both noise and numbers are integers, and the draw is exact
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import partial
 
@@ -17,9 +18,11 @@ from numpy.typing import NDArray
 
 from dualquery.privacy.events import LaplaceNoise
 from dualquery.room.exact import Exact, Numbers, positive
-from dualquery.room.ground import Ground
 from dualquery.room.ledger import Ledger
 from dualquery.room.randomness import Randomness, check_scale
+
+
+_LEAST_DEVIATION = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +38,6 @@ class Laplace:
     def measure(self, exact: Exact, ledger: Ledger, source: Randomness) -> Numbers:
         """Charge for the noise, draw it, and return the noisy numbers: int64."""
         moves = exact.moves
-        ground = Ground(__name__, exact.statistic, moves.l1, self.scale, moves.proof)
 
         def add(numbers: NDArray[np.int64], scale: float) -> NDArray[np.int64]:
             return numbers + source.discrete_laplace(scale, numbers.size).reshape(numbers.shape)
@@ -44,5 +46,15 @@ class Laplace:
         for scale in exact.noise_scales(self.scale):
             check_scale(scale)
         event = LaplaceNoise(moves.l1 / self.scale)
+        ground = exact.ground(__name__, moves.l1, self.scale, laplace_deviation)
         noisy = partial(exact.noisy, self.scale, add)
         return ledger.draw(event, ground, noisy, exact.numbers.shape)
+
+
+def laplace_deviation(scale: float) -> float:
+    """Return the standard deviation of discrete Laplace noise of a scale > 0, in steps.
+
+    At least `_LEAST_DEVIATION`: noise that is all but certainly 0 can still be squared, divided by.
+    """
+    exact = -math.sqrt(2.0) * math.exp(-0.5 / scale) / math.expm1(-1.0 / scale)
+    return max(exact, _LEAST_DEVIATION)

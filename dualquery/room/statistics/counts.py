@@ -35,7 +35,8 @@ class AllQueries:
     def exact(self, data: PrivateData) -> Exact:
         """Return the counts, of complements where these hold on fewer records."""
         moves = self.moves(data.queries, data.neighbours)
-        return Exact(type(self).__name__, _contributed(data, data.queries, data.counts), moves)
+        counts = _contributed(data, data.queries, data.counts)
+        return Exact(type(self).__name__, counts, moves, unit=data.queries.step)
 
     def published(self, noisy: Numbers, data: PrivateData) -> Numbers:
         """Return the counts that noisy ones stand for; by public facts."""
@@ -88,7 +89,8 @@ class OneQuery:
     def exact(self, data: PrivateData) -> Exact:
         """Return the count."""
         count = data.counts[[operator.index(self.position)]]
-        return Exact(type(self).__name__, count, self.moves(data.queries, data.neighbours))
+        moves = self.moves(data.queries, data.neighbours)
+        return Exact(type(self).__name__, count, moves, unit=data.queries.step)
 
     def published(self, noisy: Numbers, data: PrivateData) -> Numbers:  # noqa: ARG002
         """Return the noisy count as it is."""

@@ -34,7 +34,7 @@ class Parities:
         odd = odd_counts(data.conjunctions, data.counts)
         moves = self.moves(data.queries, data.neighbours)
         return (
-            Exact(type(self).__name__, odd, moves)
+            Exact(type(self).__name__, odd, moves, unit=2.0)
             if data.rows_public
             else Exact(type(self).__name__, 2 * odd + data.excess, moves, 2.0)
         )
