@@ -21,7 +21,6 @@ from dualquery.room.exact import Exact, Numbers, positive
 from dualquery.room.ledger import Ledger
 from dualquery.room.randomness import Randomness, check_scale
 
-
 _LEAST_DEVIATION = 1e-9
 
 
