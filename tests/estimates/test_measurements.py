@@ -80,9 +80,9 @@ def test_queries_without_literals_are_named_by_their_place() -> None:
 
 def test_measurements_that_cannot_be_are_refused() -> None:
     literals, nothing = np.array([[0]], np.int32), np.array([[-1]], np.int32)
-    with pytest.raises(ValueError, match="finite"):
+    with pytest.raises(ValueError, match="value is nan"):
         Measurements.of_literals(literals, np.array([np.nan]), 1.0)
-    with pytest.raises(ValueError, match="at least 0"):
+    with pytest.raises(ValueError, match="deviation is -1"):
         Measurements.of_literals(literals, np.zeros(1), -1.0)
     with pytest.raises(ValueError, match="has factors"):
         Measurements.of_literals(nothing, np.zeros(1), 1.0)
@@ -95,4 +95,5 @@ def test_the_deviation_of_laplace_noise_is_that_of_its_distribution(scale: float
     values = np.arange(-4000, 4001)
     chance = np.exp(-np.abs(values) / scale)
     chance /= chance.sum()
-    assert laplace_deviation(scale) == pytest.approx(np.sqrt(chance @ values.astype(float) ** 2))
+    exact = np.sqrt(chance @ values.astype(float) ** 2)
+    assert laplace_deviation(scale) == pytest.approx(max(exact, 1e-9))  # never 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -98,6 +99,21 @@ def test_measurements_of_another_number_are_refused(saved) -> None:
     path.write_text(json.dumps(stored))
     reseal(saved)
     with pytest.raises(BadInputError, match="measurements found"):
+        load_release(saved)
+
+
+@pytest.mark.parametrize(
+    ("column", "number"),
+    [("value", 1e300), ("deviation", 1e300), ("deviation", math.inf), ("deviation", math.nan)],
+)
+def test_a_measurement_that_cannot_be_is_refused_by_its_row(saved, column, number) -> None:
+    """With the digests of a careful forger."""
+    table = pl.read_parquet(saved / MEASUREMENTS)
+    numbers = [*table[column]]
+    numbers[3] = number
+    table.with_columns(pl.Series(column, numbers)).write_parquet(saved / MEASUREMENTS)
+    reseal(saved)
+    with pytest.raises(BadInputError, match=rf"measurement 3 .*its {column} is"):
         load_release(saved)
 
 
