@@ -23,7 +23,6 @@ from dualquery.runtime.versions import __version__
 
 if TYPE_CHECKING:
     from dualquery.api import expected_error, release
-    from dualquery.arguments import Guarantee, Run, SyntheticRecords
     from dualquery.budgets.budget_file import BudgetFile
     from dualquery.data.table import Table
     from dualquery.data.units import Unit, Weight
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     from dualquery.releases.answers import Answers
     from dualquery.releases.evaluation import compare, evaluate
     from dualquery.releases.folder import Release, load_release
-    from dualquery.requests import WorkloadRequest
+    from dualquery.requests import Guarantee, Run, SyntheticRecords, WorkloadRequest
     from dualquery.rows.engines import Engine
     from dualquery.runtime.errors import BadInputError
     from dualquery.synthesizer import Synthesizer
@@ -78,14 +77,14 @@ _HOME = {
     "BudgetFile": "dualquery.budgets.budget_file",
     "Engine": "dualquery.rows.engines",
     "FactorParities": "dualquery.queries.parities",
-    "Guarantee": "dualquery.arguments",
+    "Guarantee": "dualquery.requests",
     "HistogramQueries": "dualquery.queries.tabulated",
     "Parities": "dualquery.queries.parities",
     "RangeQueries": "dualquery.queries.ranges",
     "Release": "dualquery.releases.folder",
-    "Run": "dualquery.arguments",
+    "Run": "dualquery.requests",
     "SeriesRangeQueries": "dualquery.queries.ranges",
-    "SyntheticRecords": "dualquery.arguments",
+    "SyntheticRecords": "dualquery.requests",
     "Synthesizer": "dualquery.synthesizer",
     "Table": "dualquery.data.table",
     "Unit": "dualquery.data.units",

@@ -3,42 +3,33 @@
 from __future__ import annotations
 
 import datetime
-import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from dualquery.arguments import (
+from dualquery.arguments import spec_of, told_in_python
+from dualquery.mechanisms.protocol import Task
+from dualquery.mechanisms.registry import configure
+from dualquery.privacy.budget import weak_epsilon
+from dualquery.privacy.neighbours import Neighbours
+from dualquery.queries.family import Queries
+from dualquery.releases.identity import keep_questions, keep_request
+from dualquery.releases.making import make_release, plan_release, require_possible
+from dualquery.releases.payment import Payment
+from dualquery.requests import (
+    BudgetRequest,
     Guarantee,
+    ReleaseSpec,
     Run,
     SyntheticRecords,
-    require_known,
-    told_in_python,
-    whole,
+    WorkloadRequest,
 )
-from dualquery.data.table import Table
-from dualquery.mechanisms.protocol import Task
-from dualquery.mechanisms.registry import configure, with_records
-from dualquery.privacy.budget import weak_epsilon
-from dualquery.privacy.events import pure_epsilon
-from dualquery.privacy.neighbours import Neighbours
-from dualquery.releases.identity import keep_questions, keep_request
-from dualquery.releases.making import Terms, make_release, rehearse
-from dualquery.releases.payment import Payment
-from dualquery.releases.polish import check_polish
-from dualquery.releases.pricing import declarations
-from dualquery.requests import BudgetRequest, WorkloadRequest
 from dualquery.room.journal import NO_JOURNAL, Journal
-from dualquery.room.randomness import check_seed
 from dualquery.room.row_count import COUNT_SHARE, RowCount
-from dualquery.rules.reading import rules_of, without_absent
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.figures import some
 from dualquery.runtime.progress import listener
-from dualquery.runtime.resources import check_memory, thread_count
 from dualquery.runtime.warned import privacy_log
 
 if TYPE_CHECKING:
@@ -46,13 +37,10 @@ if TYPE_CHECKING:
     from dualquery.data.schema.protocol import Schema
     from dualquery.estimates.expected import ExpectedError
     from dualquery.privacy.events import Event
-    from dualquery.queries.family import Queries
     from dualquery.releases.folder import Release
 
 REPLACE_ONE = Neighbours.REPLACE_ONE.value
 AS_USUAL = Run()
-_TRIAL_ROWS = 1_000_000
-"""Number of rows to plan for before one is bought: what is refused then is refused for any."""
 
 
 @told_in_python
@@ -130,114 +118,66 @@ def release(
     >>> released = dualquery.release("adult", queries=1000, epsilon=1.0)  # doctest: +SKIP
     >>> released.save("my-release")  # doctest: +SKIP
     """
-    from dualquery.queries.family import Queries
+    given = {
+        "table": table, "schema": schema, "queries": queries, "mechanism": mechanism,
+        "options": options, "records": records, "epsilon": epsilon, "delta": delta,
+        "guarantee": guarantee, "budget": budget, "seed": seed, "run": run,
+    }  # fmt: skip
+    return release_of(spec_of(given, keywords))
 
-    # What is wrong whatever the table must fail before it is read.
-    read = whole(Table, table, keywords)
-    own_queries = queries if isinstance(queries, Queries) else None
-    request = whole(WorkloadRequest, queries if own_queries is None else 1, keywords)
-    made = whole(SyntheticRecords, records, keywords)
-    guarantee = whole(Guarantee, guarantee, keywords)
-    run = whole(Run, run, keywords)
-    require_known(keywords, [*inspect.signature(release).parameters])
-    wanted = BudgetRequest(epsilon=epsilon, delta=delta, **vars(guarantee))
-    configured = with_records(configure(mechanism, options or {}), made.number, polish=made.polish)
-    wanted.require_delta(configured)
-    told = weak_epsilon(epsilon)
-    for warning in told:
+
+def release_of(spec: ReleaseSpec) -> Release:
+    """Make the release that is asked for.
+
+    Raises
+    ------
+    BadInputError
+        As `release`.
+    """
+    configured = spec.configured
+    weak = weak_epsilon(spec.budget.epsilon)
+    for warning in weak:
         privacy_log.warning(warning)
-    progress = listener(run.progress)
-    if mechanism is None and configured.name != "auto":
+    progress = listener(spec.run.progress)
+    if spec.mechanism.name is None and configured.name != "auto":
         progress.note(f"mechanism {configured.name}, because it has the options that were given")
     # The clock is read before the table is: how long a pass over private rows took stays unsaid.
     created = datetime.datetime.now(datetime.UTC)
-    check_seed(seed)
-    cores = thread_count(run.threads)
-    source, engine = read.named, run.reading
-    checkpoint = run.checkpoint if seed is None else None
+    source, engine, budget = spec.table.named, spec.run.reading, spec.budget
     journal: Journal = NO_JOURNAL
-    if checkpoint is not None:
-        checkpoint.start()
+    if spec.checkpoint is not None:
+        spec.checkpoint.start()
         others = {
-            "records": made.number,
-            "polish": made.polish,
-            "show_private_errors": run.show_private_errors,
+            "records": spec.records.number,
+            "polish": spec.records.polish,
+            "show_private_errors": spec.run.show_private_errors,
         }
-        keep_request(checkpoint, configured, wanted, request, source, others)
-        journal = checkpoint
-    payment = Payment.begin(budget, source, wanted.relation, configured.name, seed, checkpoint)
+        keep_request(spec.checkpoint, configured, budget, spec.workload.described, source, others)
+        journal = spec.checkpoint
+    payment = Payment.begin(
+        spec.budget_file, source, budget.relation, configured.name, spec.seed, spec.checkpoint
+    )
     progress.phase("reading the table")
-    cuts = (read.max_ones_per_row, guarantee.unit, guarantee.weight)
-    with engine.open(source, schema, read.columns, *cuts, sums=request.means) as data:
+    read = (spec.schema, spec.table.columns, spec.table.max_ones_per_row, budget.unit)
+    with engine.open(source, *read, budget.weight, sums=spec.workload.means) as data:
         if data.left_out:
             progress.note(f"left out, as the schema does not describe them: {some(data.left_out)}")
         payment.require_declared(data.schema.declared)
-        settled, remarks = without_absent(data.schema)
-        data, rules = replace(data, schema=settled), rules_of(settled)
-
-        if own_queries is None:
-            request.require_marginals(settled)
-        frequent = request.frequent(settled, configured)
 
         def pay_first(event: Event) -> None:
-            trial = RowCount(_TRIAL_ROWS, wanted.relation, pure_epsilon(event), data.units)
-            rehearse(
-                data.schema,
-                request.trial(data.schema)
-                if own_queries is None
-                else _own_workload(own_queries, data.schema),
-                configured,
-                wanted.resolve(configured, trial)[0],
-                trial.n,
-            )
-            in_all = wanted.delta_of(configured, data.units or 0)  # which is public, if it is used
-            payment.pay_first(event, epsilon, in_all)
+            in_all = budget.delta_of(configured, data.units or 0)  # which is public, if it is used
+            payment.pay_first(event, budget.epsilon, in_all)
 
-        count = wanted.count_rows(data.records, seed, pay_first, journal, data.units)
-        if made.number is not None:
-            check_memory(
-                2 * made.number * data.schema.domain.bits,
-                f"{made.number:,} records of {data.schema.domain.bits:,} bits",
-                "release fewer; dualquery sample draws any number from the release afterwards",
-            )
+        require_possible(spec, data.schema, data.units)
+        count = budget.count_rows(data.records, spec.seed, pay_first, journal, data.units)
         with count.cost_told():
-            share, notes = wanted.resolve(configured, count)
-            for warning in notes:
-                if warning not in told:
-                    privacy_log.warning(warning)
-            notes = (*notes, *remarks)
-            progress.phase("making the workload")
-            if own_queries is not None:
-                workload = _own_workload(own_queries, data.schema)
-            elif frequent is not None:
-                workload = frequent.stand_in
-            else:
-                workload = request.build(data.schema, max(1, count.n // wanted.relation.copies))
-            if made.polish is not None:
-                check_polish(workload, made.polish)
-            statistics = configured.statistics(workload)
-            declared = declarations(workload, statistics)
-            keep_questions(journal, data.schema, workload)
-        task = Task(workload, count.n, wanted.relation.copies, rules, frequent)
-        terms = Terms(
-            share, count, statistics, declared, asked_epsilon=epsilon, stated_rows=guarantee.rows,
-            seed=seed, records=made.number, polish=made.polish, csv=read.csv,
-            show_private_errors=run.show_private_errors, payment=payment, journal=journal,
-        )  # fmt: skip
-        return make_release(data, task, configured, terms, notes, cores, progress, created)
-
-
-def _own_workload(workload: Queries, schema: Schema) -> Queries:
-    """Check that a user's queries are about the columns of the schema."""
-    from dualquery.queries.family import over_domain
-
-    if not np.array_equal(workload.domain.offsets, schema.domain.offsets):
-        raise BadInputError(
-            f"the workload is about {workload.domain.columns} columns of {workload.domain.bits} "
-            f"bits, but schema {schema.name!r} has {schema.domain.columns} of "
-            f"{schema.domain.bits}: make it for the schema's own domain"
-        )
-    return over_domain(workload, schema.domain)
+            planned = plan_release(spec, data.schema, count, progress)
+        for warning in planned.warnings:
+            if warning not in weak:
+                privacy_log.warning(warning)
+        keep_questions(journal, planned.schema, planned.task.queries)
+        data = replace(data, schema=planned.schema)
+        return make_release(planned, data, payment, progress, created)
 
 
 def expected_error(
@@ -271,12 +211,16 @@ def expected_error(
     BadInputError
         If an option or the budget cannot be.
     """
+    if not isinstance(queries, Queries):
+        raise BadInputError(
+            f"queries is {queries!r}; a workload is needed, such as random_conjunctions(domain, m, "
+            "k) makes one, since no table says which columns there are"
+        )
     configured = configure(mechanism, options or {})
     wanted = BudgetRequest(
         epsilon=epsilon, delta=delta, accountant=accountant, neighbours=neighbours
     )
-    relation = Neighbours.parse(neighbours)
-    bought = 0.0 if relation.rows_public else COUNT_SHARE * epsilon
-    budget, _ = wanted.resolve(configured, RowCount(n, relation, bought))
+    bought = 0.0 if wanted.relation.rows_public else COUNT_SHARE * epsilon
+    budget, _ = wanted.resolve(configured, RowCount(n, wanted.relation, bought))
     task = Task(queries, n)
     return configured.expected_error(task, configured.plan(task, budget))

@@ -1,32 +1,89 @@
-"""What a user asks for: a workload and a budget, checked as far as possible without a table."""
+"""What a user asks for: one `ReleaseSpec`, checked as far as possible without a table.
+
+It is made of what was typed (`dualquery.runtime.option_fields.built`), of Python's arguments
+(`dualquery.arguments`) or of a checkpoint. All options of a release are declared here, or on the
+objects that its fields hold.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import cached_property
 from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dualquery.data.opening import is_file
+from dualquery.data.table import Table
 from dualquery.data.units import Unit, Weight
 from dualquery.mechanisms.protocol import Budget, Mechanism
+from dualquery.mechanisms.registry import BUILT_IN, check_mechanism, configure, with_records
 from dualquery.privacy.accountants.choice import choices
 from dualquery.privacy.budget import check_budget, check_ranges, default_delta
 from dualquery.privacy.events import Event
 from dualquery.privacy.neighbours import Neighbours
+from dualquery.queries.family import Queries
 from dualquery.queries.generate.frequent import Frequent, FrequentItems
 from dualquery.room.journal import NO_JOURNAL, Journal
+from dualquery.room.randomness import check_seed
 from dualquery.room.row_count import RowCount, bought_epsilon, buy_row_count
+from dualquery.rows.engine_choice import EngineChoice
 from dualquery.rows.protocol import Rows
 from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.option_fields import (
+    BUDGET,
+    DATA,
+    MECHANISM,
+    RUN,
+    WORKLOAD,
+    option,
+    part,
+)
+from dualquery.runtime.progress import NO_PROGRESS, Progress
+from dualquery.runtime.resources import thread_count
 
 if TYPE_CHECKING:
+    from dualquery.budgets.budget_file import BudgetFile
+    from dualquery.checkpoints.checkpoint import Checkpoint
     from dualquery.data.schema.protocol import Schema
     from dualquery.queries.conjunctions import Workload
+    from dualquery.rows.engines import Engine
 
 DEFAULT_QUERIES = 100_000
+DEFAULT_WAY = 3
 LARGEST_ROWS = 10**12
+
+
+def whole_number(text: str) -> int | None:
+    """Return the whole number that a text is, such as ``100_000`` or ``1e5``; else None."""
+    match = re.fullmatch(r"([+-]?\d+)(?:[eE]\+?(\d\d?))?", text.replace("_", ""), re.ASCII)
+    return None if match is None else int(match[1]) * 10 ** int(match[2] or 0)
+
+
+def _read_queries(text: str) -> int | str:
+    """Read ``--queries``: a number, ``all`` or a file."""
+    number = whole_number(text)
+    if number is None and text != "all" and not is_file(Path(text)):
+        raise BadInputError(
+            f"--queries is {text!r}, and there is no such file; give a number, 'all', or the path "
+            "of a file of queries"
+        )
+    return text if number is None else number
+
+
+def _read_marginals(text: str) -> int | str:
+    number = whole_number(text)
+    return text if number is None else number
+
+
+def _read_solver(name: str) -> str:
+    from solvers import get_solver
+
+    get_solver(name)
+    return name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,10 +94,11 @@ class WorkloadRequest:
     ----------
     queries
         A number of random conjunctions, ``"all"`` for every cell of every marginal, the path of a
-        file with a query a line, or a list of queries as texts; None for 100,000 random ones, or
-        for all that differ where these are fewer, unless ``marginals`` is given.
+        file with a query a line, a list of queries as texts, or a family of queries; None for
+        100,000 random ones, or for all that differ where these are fewer, unless ``marginals`` is
+        given.
     way
-        Literals a query (k).
+        Literals a query (k). 3, the default, stands for the number of columns if that is smaller.
     signed
         Whether literals may be negated.
     seed
@@ -63,20 +121,52 @@ class WorkloadRequest:
         positions or ranges (see `dualquery.releases.means`); None for none.
     """
 
-    queries: int | str | Path | Sequence[str] | None = None
-    way: int = 3
-    signed: bool = True
-    seed: int = 0
-    columns: Sequence[str | int] | str | None = None
-    marginals: int | str | None = None
-    max_cells: int | None = None
-    target: str | int | None = None
-    items: str | None = None
-    means: Sequence[str | int] | str | None = None
+    queries: int | str | Path | Sequence[str] | Queries | None = option(
+        None,
+        "Number of random conjunctions (default: 100000, or all that differ), 'all', or a file "
+        "with one query a line.",
+        WORKLOAD,
+        read=_read_queries,
+    )
+    way: int = option(DEFAULT_WAY, "Literals of a query.", WORKLOAD)
+    signed: bool = option(
+        True, "Whether literals may be negated.", WORKLOAD, flags=("--signed/--positive",)
+    )
+    seed: int = option(0, "Seed of the random queries. Public.", WORKLOAD, name="workload_seed")
+    columns: Sequence[str | int] | str | None = option(
+        None, "Columns that queries may use; default: all.", WORKLOAD, name="query_columns"
+    )
+    marginals: int | str | None = option(
+        None,
+        "Number of random whole marginals to ask about, or 'all', instead of --queries.",
+        WORKLOAD,
+        read=_read_marginals,
+    )
+    max_cells: int | None = option(
+        None, "Most cells of a marginal; default: n.", WORKLOAD, kind=int
+    )
+    target: str | int | None = option(
+        None,
+        "Column that models will predict, instead of --queries: all its marginals with two other "
+        "columns.",
+        WORKLOAD,
+    )
+    items: str | None = option(
+        None,
+        "Ask about items found to be frequent, instead of --queries: top:100 or share>=0.01. All "
+        "positive conjunctions of --way of them.",
+        WORKLOAD,
+        name="query_items",
+    )
+    means: Sequence[str | int] | str | None = option(
+        None, "Numeric columns whose means are bought besides, for a tenth of epsilon.", WORKLOAD
+    )
 
     def __post_init__(self) -> None:
         if self.way < 1:
             raise BadInputError(f"--way is {self.way}; a query needs at least 1 literal")
+        if isinstance(self.queries, Queries):
+            return
         texts = isinstance(self.queries, list | tuple)
         if isinstance(self.queries, bool) or not (
             texts or isinstance(self.queries, Integral | str | Path | None)
@@ -117,11 +207,16 @@ class WorkloadRequest:
         if self.max_cells is not None and (self.marginals in (None, "all") or self.max_cells < 1):
             raise BadInputError("--max-cells goes with a number of --marginals and is at least 1")
 
+    @property
+    def described(self) -> WorkloadRequest:
+        """The request without a family of queries of the user's own, whose digest is kept."""
+        return replace(self, queries=1) if isinstance(self.queries, Queries) else self
+
     def _check_target(self) -> None:
-        for option, given in (("queries", self.queries), ("marginals", self.marginals)):
+        for other, given in (("queries", self.queries), ("marginals", self.marginals)):
             if given is not None:
                 raise BadInputError(
-                    f"--target and --{option} are two ways to say what is asked; leave one of the "
+                    f"--target and --{other} are two ways to say what is asked; leave one of the "
                     "two out"
                 )
         if self.way != 3 or not self.signed:
@@ -132,10 +227,10 @@ class WorkloadRequest:
 
     def _check_items(self, rule: str) -> None:
         others = {"queries": self.queries, "marginals": self.marginals, "target": self.target}
-        for option, given in others.items():
+        for other, given in others.items():
             if given is not None:
                 raise BadInputError(
-                    f"--query-items and --{option} are two ways to say what is asked; leave one of "
+                    f"--query-items and --{other} are two ways to say what is asked; leave one of "
                     "the two out"
                 )
         Frequent.parse(rule)
@@ -155,40 +250,48 @@ class WorkloadRequest:
                 f"mechanism {mechanism.name!r} cannot find frequent items; with --query-items use "
                 "auto or staged"
             )
-        columns = None if self.columns is None else schema.select(self.columns)
-        return FrequentItems.of(self.items, schema.domain, self.way, columns)
+        return FrequentItems.of(self.items, schema.domain, self.way, self._chosen(schema))
 
-    def require_marginals(self, schema: Schema) -> None:
-        """Refuse more random marginals than the columns have, however many rows there are.
+    def _chosen(self, schema: Schema) -> Any:
+        return None if self.columns is None else schema.select(self.columns)
 
-        Before anything private is bought: what no number of rows allows must cost nothing.
+    def way_of(self, schema: Schema) -> int:
+        """Return the number of literals: fewer than the default if there are fewer columns."""
+        chosen = self._chosen(schema)
+        columns = schema.domain.columns if chosen is None else len(chosen)
+        listed = self.target is not None or self.items is not None
+        return min(self.way, columns) if self.way == DEFAULT_WAY and not listed else self.way
+
+    def remarks(self, schema: Schema) -> tuple[str, ...]:
+        """Return what a reader of the release must know of the queries."""
+        way = self.way_of(schema)
+        if way == self.way or (self.marginals is None and self.queries not in (None, "all")):
+            return ()
+        return (f"Queries have {way} literals, as there are only {way} columns to ask about.",)
+
+    def over(self, schema: Schema, n: int) -> Queries:
+        """Return a family of the user's own, if it is about the schema's columns; else `build`.
 
         Raises
         ------
         BadInputError
-            If the columns have fewer sets of `way` than marginals are asked for.
+            As `build`, or if the family is about another domain.
         """
-        if not isinstance(self.marginals, int):
-            return
-        chosen = None if self.columns is None else schema.select(self.columns)
-        columns = schema.domain.columns if chosen is None else len(chosen)
-        possible = math.comb(columns, self.way)
-        if self.marginals > possible:
-            raise BadInputError(
-                f"{self.marginals:,} random {self.way}-way marginals asked, but {columns:,} "
-                f"columns have only {possible:,}; ask for fewer, or for all of them with "
-                "--marginals all"
-            )
+        from dualquery.queries.family import over_domain
 
-    def trial(self, schema: Schema) -> Workload:
-        """Make a few queries to try a plan on; all, if they are listed, so that each is read."""
-        if self.queries is None or isinstance(self.queries, int) or self.queries == "all":
-            few: int | str = "all" if schema.domain.bits < 1000 else 20
-            return WorkloadRequest(queries=few, way=1, columns=self.columns).build(schema, 2)
-        return self.build(schema, 2)
+        if not isinstance(self.queries, Queries):
+            return self.build(schema, n)
+        own = self.queries.domain
+        if own.offsets.tolist() != schema.domain.offsets.tolist():
+            raise BadInputError(
+                f"the workload is about {own.columns} columns of {own.bits} bits, but schema "
+                f"{schema.name!r} has {schema.domain.columns} of {schema.domain.bits}: make it for "
+                "the schema's own domain"
+            )
+        return over_domain(self.queries, schema.domain)
 
     def build(self, schema: Schema, n: int) -> Workload:
-        """Make the queries.
+        """Make the queries; ``n`` is the number of rows, which limits the size of marginals.
 
         Raises
         ------
@@ -206,18 +309,24 @@ class WorkloadRequest:
         )
         from dualquery.queries.generate.random import count_distinct, random_conjunctions
 
-        domain = schema.domain
-        columns = None if self.columns is None else schema.select(self.columns)
+        domain, columns, way = schema.domain, self._chosen(schema), self.way_of(schema)
         if self.target is not None:
             chosen = schema.select([self.target]).tolist()
             if len(chosen) != 1:
                 raise BadInputError(f"--target is {self.target!r}; name one column")
             return target_marginals(domain, chosen[0], columns)
         if isinstance(self.marginals, int):
+            width = domain.columns if columns is None else len(columns)
+            if self.marginals > (possible := math.comb(width, way)):
+                raise BadInputError(
+                    f"{self.marginals:,} random {way}-way marginals asked, but {width:,} columns "
+                    f"have only {possible:,}; ask for fewer, or for all of them with --marginals "
+                    "all"
+                )
             cells = n if self.max_cells is None else self.max_cells
-            return random_marginals(domain, self.marginals, self.way, cells, self.seed, columns)
+            return random_marginals(domain, self.marginals, way, cells, self.seed, columns)
         if self.queries == "all" or self.marginals == "all":
-            return all_marginals(domain, self.way, self.signed, columns)
+            return all_marginals(domain, way, self.signed, columns)
         if isinstance(self.queries, str | Path):
             return read_queries(self.queries, schema)
         if isinstance(self.queries, Sequence):
@@ -227,15 +336,73 @@ class WorkloadRequest:
                 )
             return workload_of_texts(self.queries, schema, "a list", "query {}".format)
         if self.queries is None:
-            m = min(DEFAULT_QUERIES, count_distinct(domain, self.way, self.signed, columns))
+            m = min(DEFAULT_QUERIES, count_distinct(domain, way, self.signed, columns))
         else:
-            m = int(self.queries)
-        return random_conjunctions(domain, m, self.way, self.signed, self.seed, columns)
+            m = int(self.queries)  # type: ignore[arg-type]  # a family is not built
+        return random_conjunctions(domain, m, way, self.signed, self.seed, columns)
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """What epsilon and delta are about.
+
+    Parameters
+    ----------
+    neighbours
+        ``replace-one``: one row is replaced by another, and the number of rows is public.
+        ``add-remove``: one row is added or removed, and the number of rows is private.
+    rows
+        With ``add-remove`` or ``unit``, where the number of rows is private: a public number to use
+        instead. None buys a noisy one with a twenty-fifth of epsilon; under ``add-remove`` that
+        needs ``delta``.
+    accountant
+        Who proves the guarantee: ``auto``, ``paper``, ``advanced``, ``zcdp`` or ``exact``.
+    unit
+        Rows that belong together, such as ``Unit("household", max_rows=5)``: what is replaced,
+        added or removed is then a household with all its rows (see `dualquery.data.units`), and the
+        number of households takes the place of the number of rows. None for one row.
+    weight
+        How much a row counts, such as ``Weight("w", max=100)`` (see `dualquery.data.units`):
+        shares are then of the total weight, which is private, and ``rows`` states that. None for
+        rows that count once.
+
+    Raises
+    ------
+    BadInputError
+        If ``unit`` or ``weight`` is something else, such as a column's name.
+    """
+
+    neighbours: str = option(
+        "replace-one", "replace-one (n is public) or add-remove (n is private).", BUDGET
+    )
+    _: KW_ONLY
+    rows: int | None = option(
+        None,
+        "With add-remove or --unit: a public number of rows (with --weight their total weight); "
+        "default: a noisy one. With --dry-run: how many rows to plan for.",
+        BUDGET,
+        kind=int,
+    )
+    accountant: str = option(
+        "auto",
+        "auto (the smallest valid bound), or one that 'dualquery budget plan' lists.",
+        BUDGET,
+    )
+    unit: Unit | None = part(Unit, None, "unit=dualquery.Unit(...)")
+    weight: Weight | None = part(Weight, None, "weight=dualquery.Weight(...)")
+
+    def __post_init__(self) -> None:
+        for name, kind, rest in (("unit", Unit, "max_rows"), ("weight", Weight, "max")):
+            given = getattr(self, name)
+            if given is not None and not isinstance(given, kind):
+                raise BadInputError(
+                    f"{name} is {given!r}; a dualquery.{kind.__name__}(column, {rest}) is needed"
+                )
 
 
 @dataclass(frozen=True, kw_only=True)
-class BudgetRequest:
-    """The budget as asked for; `resolve` completes it once the number of rows is known.
+class BudgetRequest(Guarantee):
+    """The budget as asked for, and its guarantee; `resolve` completes it for a number of rows.
 
     Raises
     ------
@@ -243,15 +410,13 @@ class BudgetRequest:
         If epsilon, delta, the accountant or the neighbours cannot be, whatever the table.
     """
 
-    epsilon: float = 1.0
-    delta: float | None = None
-    accountant: str = "auto"
-    neighbours: str = "replace-one"
-    rows: int | None = None
-    unit: Unit | None = None
-    weight: Weight | None = None
+    epsilon: float = option(1.0, "Largest privacy loss.", BUDGET)
+    delta: float | None = option(
+        None, "Default: 1/n^2 of n rows or units, or 0 for a pure mechanism.", BUDGET, kind=float
+    )
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_ranges(self.epsilon, 0.0 if self.delta is None else self.delta)
         choices(self.accountant)
         relation = self.relation
@@ -268,10 +433,15 @@ class BudgetRequest:
                 f"--rows is {self.rows}; a whole number from 2 to {LARGEST_ROWS:,} is needed"
             )
 
-    @property
+    @cached_property
     def relation(self) -> Neighbours:
         """What neighbouring tables differ in."""
         return Neighbours.parse(self.neighbours, self.unit, self.weight)
+
+    @property
+    def buys_rows(self) -> bool:
+        """Whether epsilon is spent on the number of rows."""
+        return bought_epsilon(self.relation, self.rows, self.epsilon) > 0
 
     def require_delta(self, mechanism: Mechanism[Any]) -> None:
         """Refuse to go without a delta where no public number can stand behind 1/n^2.
@@ -341,3 +511,248 @@ class BudgetRequest:
         notes = check_budget(self.epsilon, delta, rows.protected)
         budget = Budget(rows.rest(self.epsilon), delta, self.accountant, rows.neighbours)
         return budget, notes
+
+
+@dataclass(frozen=True)
+class SyntheticRecords:
+    """The synthetic records of a release.
+
+    Parameters
+    ----------
+    number
+        How many; None for one a row, up to limits that the release states. A mechanism that fits no
+        distribution repeats its own records.
+    polish
+        Seconds for which the records are brought nearer to the released answers, of conjunctions of
+        at most 3 literals (`dualquery.releases.polish`); None for not at all. How far it gets
+        depends on the machine, so a seed does not repeat the records then.
+    """
+
+    number: int | None = option(
+        None,
+        "Synthetic records; default: one a row, 1,000,000 at most.",
+        MECHANISM,
+        name="records",
+        kind=int,
+        least=1,
+    )
+    _: KW_ONLY
+    polish: float | None = option(
+        None, "Seconds in which records are brought nearer to the answers.", MECHANISM, kind=float
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class MechanismRequest:
+    """A mechanism by name, and values for the fields of its configuration.
+
+    Parameters
+    ----------
+    name
+        None for the one that the options imply (`dualquery.mechanisms.registry`).
+    given
+        Options by name; as texts also a list of ``key=value``.
+    rounds, samples, eta, repetitions, solver, solver_timeout
+        Options that many mechanisms have, by their own names.
+
+    Raises
+    ------
+    BadInputError
+        If there is no such mechanism or solver, or an option is given twice.
+    """
+
+    name: str | None = option(
+        None,
+        f"One of {', '.join(BUILT_IN)}. Default: auto, which passes the options below on to what "
+        "it chooses; those of a game imply dualquery.",
+        MECHANISM,
+        name="mechanism",
+        complete="mechanisms",
+    )
+    given: Mapping[str, Any] | Sequence[str] | None = option(
+        None,
+        "An option of the mechanism; -o help lists them.",
+        MECHANISM,
+        name="option",
+        flags=("--option", "-o"),
+        kind=list[str],
+        metavar="KEY=VALUE",
+    )
+    rounds: int | None = option(
+        None, "Rounds of the game (T).", MECHANISM, flags=("--rounds", "--iterations"), kind=int
+    )
+    samples: int | None = option(None, "Queries drawn in each round (s).", MECHANISM, kind=int)
+    eta: float | None = option(None, "Learning rate of the game.", MECHANISM, kind=float)
+    repetitions: int | None = option(
+        None, "Updates in each iteration of mwem.", MECHANISM, kind=int
+    )
+    solver: str | None = option(
+        None,
+        "Solver of best responses, one that 'dualquery solvers' lists; default: auto.",
+        MECHANISM,
+        complete="solvers",
+        read=_read_solver,
+    )
+    solver_timeout: float | None = option(
+        None, "Most seconds for one best response; default: 20.", MECHANISM, kind=float
+    )
+
+    def __post_init__(self) -> None:
+        if self.name is not None:
+            check_mechanism(self.name)
+        _ = self.options
+
+    @cached_property
+    def options(self) -> Mapping[str, Any]:
+        """All options that were given, by name."""
+        given = self.given or {}
+        found = dict(given) if isinstance(given, Mapping) else _pairs(given)
+        for name in SHORTHANDS:
+            if (value := getattr(self, name)) is not None:
+                if name in found:
+                    raise BadInputError(f"{name} is given twice, as -o {name} and as an option")
+                found[name] = value
+        return found
+
+
+SHORTHANDS = ("rounds", "samples", "eta", "repetitions", "solver", "solver_timeout")
+"""Options of mechanisms that the command line has, too."""
+
+
+def _pairs(texts: Sequence[str]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not equals or not key:
+            raise BadInputError(f"-o {text!r}: write it as key=value")
+        if key in found:
+            raise BadInputError(f"-o {key} is given twice")
+        found[key] = value
+    return found
+
+
+@dataclass(frozen=True)
+class Run:
+    """How a release is run. Nothing of it changes an answer or a record.
+
+    Parameters
+    ----------
+    engine
+        How private rows are read, or the name of an engine: ``auto`` takes ``stream`` for files
+        that do not fit into memory.
+    threads
+        Threads for all parts; None for one a core.
+    checkpoint
+        Keeps what is drawn, or has it from an interrupted run that this one goes on with (see
+        `dualquery.releases.reservation`). A run with a seed needs none: it can be made again.
+    show_private_errors
+        True to log the true errors of the answers, for yourself only. What you choose after seeing
+        them is not covered by the guarantee, and the release says that they were shown.
+    progress
+        Listens to phases and rounds. True for lines on stderr: what is done, how long it still
+        takes, and the error to expect.
+    """
+
+    engine: EngineChoice | str = part(EngineChoice, "auto", "engine=dualquery.Engine(...)")
+    _: KW_ONLY
+    threads: int | None = option(
+        None, "Most threads; default: one for each core.", RUN, kind=int, least=1, attempt=True
+    )
+    checkpoint: Checkpoint | None = None
+    show_private_errors: bool = option(
+        False,
+        "Show the TRUE errors of the answers on stderr: for you only, NOT PRIVATE.",
+        RUN,
+        flags=("--show-private-errors",),
+    )
+    progress: Progress | bool | None = NO_PROGRESS
+
+    @property
+    def reading(self) -> Engine:
+        """The engine.
+
+        Raises
+        ------
+        BadInputError
+            If there is none of that name.
+        """
+        from dualquery.rows.engines import Engine
+
+        if isinstance(self.engine, Engine):
+            return self.engine
+        if isinstance(self.engine, EngineChoice):
+            return Engine(**vars(self.engine))
+        return Engine(name=self.engine)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReleaseSpec:
+    """All that a release is asked to be: what `release`, the dry run and a resumed run take.
+
+    Parameters
+    ----------
+    table
+        The private table, and what of it is read.
+    schema
+        The declared columns; None for a draft, and a release that is not private.
+    workload, mechanism, records, budget, run
+        The parts.
+    budget_file
+        What is charged; None for nothing.
+    seed
+        Of an experiment that is not private; None for a release.
+
+    Raises
+    ------
+    BadInputError
+        If anything cannot be, whatever the table.
+    """
+
+    table: Table = part(Table)
+    schema: Schema | Mapping[str, object] | str | Path | None = option(
+        None,
+        "Schema: a file or a built-in name. A draft is made without it: NOT private.",
+        DATA,
+        complete="schemas",
+    )
+    workload: WorkloadRequest = part(WorkloadRequest)
+    mechanism: MechanismRequest = part(MechanismRequest)
+    records: SyntheticRecords = part(SyntheticRecords)
+    budget: BudgetRequest = part(BudgetRequest)
+    budget_file: str | Path | BudgetFile | None = option(
+        None,
+        "A budget file to charge (dualquery budget init makes one).",
+        BUDGET,
+        name="budget",
+        kind=Path,
+    )
+    seed: int | None = option(
+        None, "Makes the run reproducible, and the release NOT private.", RUN, kind=int
+    )
+    run: Run = part(Run)
+
+    def __post_init__(self) -> None:
+        check_seed(self.seed)
+        thread_count(self.run.threads)
+
+    @cached_property
+    def configured(self) -> Mechanism[Any]:
+        """The mechanism with its options.
+
+        Raises
+        ------
+        BadInputError
+            If it lacks an option, makes no records where some are asked for, or needs a delta.
+        """
+        made = with_records(
+            configure(self.mechanism.name, self.mechanism.options),
+            self.records.number,
+            self.records.polish,
+        )
+        self.budget.require_delta(made)
+        return made
+
+    @property
+    def checkpoint(self) -> Checkpoint | None:
+        """What keeps the draws; None for a run with a seed."""
+        return self.run.checkpoint if self.seed is None else None

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dualquery.api import release
+from dualquery.arguments import KEYWORDS
 from dualquery.data.frames import FrameKind, as_table
 from dualquery.mechanisms.registry import check_mechanism, has_options, mechanism_names
 from dualquery.privacy.neighbours import Neighbours
@@ -18,14 +19,7 @@ from dualquery.runtime.errors import BadInputError, did_you_mean
 from dualquery.runtime.escaping import html_text
 
 if TYPE_CHECKING:
-    from dualquery.budgets.budget_file import BudgetFile
-    from dualquery.checkpoints.checkpoint import Checkpoint
-    from dualquery.data.schema.protocol import Schema
-    from dualquery.data.units import Unit, Weight
-    from dualquery.queries.family import Queries
     from dualquery.releases.folder import Release
-    from dualquery.rows.engines import Engine
-    from dualquery.runtime.progress import Progress
 
 ELSEWHERE = ("aim", "dpctgan", "dpgan", "mst", "pacsynth", "patectgan", "pategan")
 """Synthesizers that smartnoise-synth knows and this package does not have."""
@@ -62,74 +56,13 @@ class Synthesizer:
     >>> rows = Synthesizer(epsilon=1.0, schema="adult").fit_sample(table)  # doctest: +SKIP
     """
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float | None = None,
-        *,
-        schema: Schema | Mapping[str, object] | str | Path | None = None,
-        columns: Sequence[str | int] | str | None = None,
-        max_ones_per_row: int | None = None,
-        csv: str | None = None,
-        queries: int | str | Path | Sequence[str] | Queries | None = None,
-        way: int = 3,
-        signed: bool = True,
-        workload_seed: int = 0,
-        query_columns: Sequence[str | int] | str | None = None,
-        marginals: int | str | None = None,
-        max_cells: int | None = None,
-        target: str | int | None = None,
-        query_items: str | None = None,
-        means: Sequence[str | int] | str | None = None,
-        mechanism: str | None = None,
-        options: Mapping[str, Any] | None = None,
-        records: int | None = None,
-        polish: float | None = None,
-        neighbours: str = "replace-one",
-        unit: Unit | None = None,
-        weight: Weight | None = None,
-        rows: int | None = None,
-        accountant: str = "auto",
-        budget: str | Path | BudgetFile | None = None,
-        checkpoint: Checkpoint | None = None,
-        seed: int | None = None,
-        engine: Engine | str = "auto",
-        threads: int | None = None,
-        show_private_errors: bool = False,
-        progress: Progress | bool | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.schema = schema
-        self.columns = columns
-        self.max_ones_per_row = max_ones_per_row
-        self.csv = csv
-        self.queries = queries
-        self.way = way
-        self.signed = signed
-        self.workload_seed = workload_seed
-        self.query_columns = query_columns
-        self.marginals = marginals
-        self.max_cells = max_cells
-        self.target = target
-        self.query_items = query_items
-        self.means = means
-        self.mechanism = mechanism
-        self.options = options
-        self.records = records
-        self.polish = polish
-        self.neighbours = neighbours
-        self.unit = unit
-        self.weight = weight
-        self.rows = rows
-        self.accountant = accountant
-        self.budget = budget
-        self.checkpoint = checkpoint
-        self.seed = seed
-        self.engine = engine
-        self.threads = threads
-        self.show_private_errors = show_private_errors
-        self.progress = progress
+    schema: Any
+
+    def __init__(self, *values: Any, **named: Any) -> None:
+        given = SIGNATURE.bind(*values, **named)
+        given.apply_defaults()
+        for name, value in given.arguments.items():
+            setattr(self, name, value)
 
     @classmethod
     def create(cls, synth: str = "auto", epsilon: float = 1.0, **options: Any) -> Synthesizer:
@@ -310,13 +243,40 @@ class Synthesizer:
 
     def _given(self) -> dict[str, Any]:
         """Return the parameters that are not as the constructor has them by default."""
-        default = inspect.signature(type(self).__init__).parameters
         return {
             name: value
             for name, value in self.get_params().items()
-            if value is not default[name].default
+            if value is not PARAMETERS[name].default
         }
 
     @classmethod
     def _names(cls) -> list[str]:
-        return [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
+        return [*PARAMETERS]
+
+
+def _parameters() -> dict[str, inspect.Parameter]:
+    """Return the constructor's parameters: those of `release`, objects by their fields."""
+    own = inspect.signature(release).parameters
+    defaults = {
+        name: each.default
+        for name, each in own.items()
+        if name not in ("table", "guarantee", "run", "keywords")
+    }
+    for kind, names in KEYWORDS.items():
+        of_fields = {each.name: each.default for each in fields(kind)}
+        defaults |= {name: of_fields[field] for name, field in names.items()}
+    defaults["progress"] = None  # a copy must not copy an object
+    first = ("epsilon", "delta")
+    return {
+        name: inspect.Parameter(name, _EITHER if name in first else _NAMED, default=defaults[name])
+        for name in (*first, *(name for name in defaults if name not in first))
+    }
+
+
+_EITHER, _NAMED = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
+PARAMETERS = _parameters()
+SIGNATURE = inspect.Signature([*PARAMETERS.values()])
+# scikit-learn and editors read it; the options are declared in `dualquery.requests`.
+Synthesizer.__init__.__signature__ = SIGNATURE.replace(  # type: ignore[attr-defined]
+    parameters=[inspect.Parameter("self", _EITHER), *PARAMETERS.values()]
+)

@@ -399,6 +399,49 @@ def test_few_columns_are_asked_for_all_queries_there_are() -> None:
         WorkloadRequest(queries=100_000, way=1).build(SCHEMA, 100)
 
 
+def test_a_table_of_two_columns_is_asked_2_way_queries_by_default() -> None:
+    small = {"schema": SCHEMA, "columns": "age,sex", "mechanism": "independent"}
+    made = dualquery.release(people(), **small)
+    assert made.workload.way == 2
+    assert any("2 literals" in note for note in made.notes)
+    with pytest.raises(BadInputError, match="4-way queries need 4 different columns"):
+        dualquery.release(people(), **small, way=4)
+
+
+def test_expected_error_of_no_workload_is_bad_input() -> None:
+    with pytest.raises(BadInputError, match="queries is 100; a workload is needed"):
+        dualquery.expected_error(100, 1000)
+
+
+def test_a_column_of_means_that_is_not_there_is_told_of_means() -> None:
+    with pytest.raises(BadInputError, match=r"^--means: there is no column 'agee'; did you mean"):
+        dualquery.release(people(), **SMALL, means="agee")
+
+
+def test_saving_onto_a_folder_speaks_of_no_option(tmp_path) -> None:
+    made = dualquery.release(people(), **SMALL, mechanism="zero")
+    with pytest.raises(BadInputError, match=r"exists already; name another folder$"):
+        made.save(tmp_path)
+
+
+def test_what_is_known_before_costs_nothing(tmp_path) -> None:
+    """No epsilon is spent on the number of rows of a release that is refused for public reasons."""
+    file = dualquery.BudgetFile.create(
+        tmp_path / "b", epsilon=60.0, delta=1e-3, neighbours="add-remove"
+    )
+    private = {"schema": SCHEMA, "neighbours": "add-remove", "delta": 1e-6, "budget": file}
+    for refused in (
+        {"queries": 30, "way": 2, "mechanism": "mwem", "options": {"iterations": 999}},
+        {"queries": 10**6, "way": 2},
+        {"marginals": 99_999, "way": 2},
+        {"queries": 9, "way": 2, "records": 10**12, "mechanism": "independent"},
+    ):
+        with pytest.raises(BadInputError) as told:
+            dualquery.release(people(5000), **private, **refused)
+        assert "has been drawn" not in str(told.value)
+        assert file.read().spent[0] == 0
+
+
 def test_marginals_default_to_n_cells() -> None:
     workload = WorkloadRequest(marginals=1, way=2).build(SCHEMA, 4)
     assert len(workload) == 4

@@ -1,4 +1,4 @@
-"""Which files of ours a command touches: ``python -m tests.touched release adult --queries 3000``."""
+"""Which files of ours a command touches: ``python -m tests.touched release adult``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PACKAGES = ("dualquery", "solvers", "mwem")
 
 
 def traced(run: Callable[[], Any]) -> tuple[set[str], set[str]]:
-    """Run something; return the files of ours that were imported, and those with a function that ran.
+    """Run something; return our files that were imported, and those with a function that ran.
 
     The body of a class is part of an import.
     """

@@ -13,8 +13,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dualquery.cli.counted_rows import MaxRowsPerUnit, MaxWeight, UnitColumn, WeightColumn
-from dualquery.cli.options import SHORTHANDS, Json, Quiet, Verbose, mechanism_options
+from dualquery.cli.options import (
+    Json,
+    MaxRowsPerUnit,
+    MaxWeight,
+    Quiet,
+    UnitColumn,
+    Verbose,
+    WeightColumn,
+)
 from dualquery.cli.problem_files import read_problems, write_problems
 from dualquery.cli.terminal import Terminal, set_threads, start_logging
 from dualquery.runtime.errors import BadInputError
@@ -196,6 +203,7 @@ def _drawn_problems(
 ) -> tuple[list[NamedProblem], PrivacyStatement]:
     """Return the problems of a run on a table, and the guarantee of the run."""
     from dualquery.capture import captured_rounds
+    from dualquery.requests import MechanismRequest
     from solvers.comparison import NamedProblem
     from solvers.formats import is_instance_file
 
@@ -206,7 +214,7 @@ def _drawn_problems(
             "give such files only, or one table"
         )
     rounds = _round_numbers(at)
-    options = mechanism_options({"option": option, **dict.fromkeys(SHORTHANDS)})
+    options = dict(MechanismRequest(given=option).options)
     if "solver" in options:
         raise BadInputError("-o solver: the run itself always uses local-search")
     if not {"rounds", "alpha"} & options.keys():

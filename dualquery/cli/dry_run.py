@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from dualquery.cli.counted_rows import unit_of, weight_of
-from dualquery.cli.options import mechanism_options
+from dualquery.cli.given_table import is_stdin
 from dualquery.cli.terminal import Terminal
+from dualquery.requests import ReleaseSpec
 from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.option_fields import built
 from dualquery.runtime.warned import privacy_log
-
-if TYPE_CHECKING:
-    from dualquery.requests import WorkloadRequest
 
 _TRIED = (
     " on this machine as busy as now, by a trial on made-up rows; half or twice that is possible"
@@ -22,9 +20,7 @@ _SHORTER = ", a third of it if only single columns prove worth measuring"
 """Of `probed`: 0.20 to 0.42 of it on seven generated tables."""
 
 
-def show_outlook(
-    terminal: Terminal, given: Mapping[str, Any], workload: WorkloadRequest, rows: int | None
-) -> None:
+def show_outlook(terminal: Terminal, given: Mapping[str, Any]) -> None:
     """Print what to expect of the release that is asked for.
 
     Raises
@@ -32,41 +28,30 @@ def show_outlook(
     BadInputError
         If the release would be refused, or the standard input would have to be read.
     """
-    if given["data"].endswith("-"):
+    # Rows that are public need not be stated to a release, but to this.
+    public = given["neighbours"] == "replace-one" and not (given["unit"] or given["weight"])
+    spec = built(ReleaseSpec, {**given, "rows": None} if public else given)
+    if given["out"] is not None:
+        from dualquery.releases.reservation import require_free
+
+        require_free(given["out"])
+    if is_stdin(given["data"]):
         raise BadInputError("--dry-run reads no rows, so no standard input (-): name a file")
     with terminal.progress() as progress:
-        from dualquery.data.table import Table
-        from dualquery.mechanisms.registry import configure, with_records
         from dualquery.outlook import outlook
         from dualquery.privacy.statement import round_up
-        from dualquery.requests import BudgetRequest
 
         progress.phase("planning")
-        configured = with_records(
-            configure(given["mechanism"], mechanism_options(dict(given))),
-            given["records"],
-            given["polish"],
-        )
-        wanted = ("epsilon", "delta", "accountant", "neighbours", "rows")
-        table = Table(
-            given["data"],
-            columns=given["columns"],
-            max_ones_per_row=given["max_ones_per_row"],
-            csv=given["csv"],
-        )
-        budget = BudgetRequest(
-            unit=unit_of(given), weight=weight_of(given), **{name: given[name] for name in wanted}
-        )
-        found = outlook(
-            table, given["schema"], workload, configured, budget, rows, given["threads"]
-        )
+        found = outlook(spec, given["rows"])
     for warning in found.notes:
         privacy_log.warning(warning)
     terminal.emit(asdict(found))
     if terminal.machine:
         return
     remark = f" ({found.remark})" if found.remark else ""
-    counted = f"{found.rows:,} rows" if budget.weight is None else f"a weight of {found.rows:,}"
+    counted = (
+        f"{found.rows:,} rows" if spec.budget.weight is None else f"a weight of {found.rows:,}"
+    )
     errors = "errors: no model of them" if found.expected is None else found.expected.text()
     lines = [
         f"{found.mechanism} would answer {found.queries:,} queries on {counted} of "

@@ -8,15 +8,17 @@ from typing import Annotated
 
 import typer
 
-from dualquery.cli.given_table import Csv, TableName, given_table
+from dualquery.cli.given_table import given_table
 from dualquery.cli.options import (
     AnswersCache,
+    Csv,
     EngineName,
     Explain,
     Json,
     Quiet,
     ReleaseFolder,
     Scheduler,
+    TableName,
     Threads,
     Verbose,
 )

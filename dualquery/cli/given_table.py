@@ -5,32 +5,16 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Iterator
-from typing import Annotated, Any, TypeAlias
+from typing import Any
 
-import typer
-
-from dualquery.cli import completing
 from dualquery.runtime.errors import BadInputError
 
-TableName: TypeAlias = Annotated[
-    str,
-    typer.Argument(
-        help="The private table: NAME, PATH or FORMAT:PATH.",
-        metavar="TABLE",
-        autocompletion=completing.tables,
-    ),
-]
-Csv: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--csv",
-        help="How a CSV file is written, such as delimiter=;,encoding=latin-1,decimal=, in "
-        "quotation marks; spaces=trim leaves spaces around cells out.",
-        rich_help_panel="Data",
-    ),
-]
-
 STDIN = "-"
+
+
+def is_stdin(text: str) -> bool:
+    """Return whether a table is the standard input: ``-`` or ``FORMAT:-``."""
+    return text.rpartition(":")[2] == STDIN
 
 
 @contextlib.contextmanager
@@ -49,8 +33,8 @@ def given_table(text: str, csv: str | None) -> Iterator[Any]:
     BadInputError
         If the standard input is a terminal, or cannot be kept; if ``csv`` goes with no CSV file.
     """
-    form, _, rest = text.rpartition(":")
-    if rest != STDIN:
+    form = text.rpartition(":")[0]
+    if not is_stdin(text):
         if csv is None:
             yield text
             return

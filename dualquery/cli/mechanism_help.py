@@ -34,17 +34,18 @@ def option_helps(mechanism: type[Any]) -> list[OptionHelp]:
     ]
 
 
-def show_options(terminal: Terminal, mechanism: str) -> None:
-    """List a mechanism's options with their defaults."""
-    from dualquery.mechanisms.registry import mechanism_class
+def show_options(terminal: Terminal, mechanism: str | None) -> None:
+    """List a mechanism's options with their defaults; None for all that ``auto`` may take."""
+    from dualquery.mechanisms.registry import AUTOMATIC, mechanism_class
 
-    helps = option_helps(mechanism_class(mechanism))
-    terminal.console.print(f"options of the mechanism {mechanism}", markup=False)
-    for each in helps:
-        terminal.console.print(each.title, markup=False, style="bold")
-        terminal.console.print(f"    {each.text}", markup=False)
-    if not helps:
-        terminal.console.print(f"{mechanism} has no options")
+    for name in AUTOMATIC if mechanism is None else (mechanism,):
+        helps = option_helps(mechanism_class(name))
+        terminal.console.print(f"options of the mechanism {name}", markup=False)
+        for each in helps:
+            terminal.console.print(each.title, markup=False, style="bold")
+            terminal.console.print(f"    {each.text}", markup=False)
+        if not helps:
+            terminal.console.print(f"{name} has no options")
 
 
 def _field_texts(cls: type[Any]) -> dict[str, str]:

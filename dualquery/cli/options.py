@@ -1,24 +1,78 @@
-"""Options of several commands; options from ``--config``; a mechanism's from ``-o``.
-
-Values stay texts here: the command line reads its own, and `dualquery.mechanisms.options` those of
-a mechanism, by the types that they declare.
-"""
+"""Options of commands, as the request's fields declare them; options from ``--config``."""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
 import typer
 
+from dualquery.cli import completing
+from dualquery.data.table import Table
+from dualquery.data.units import Unit, Weight
+from dualquery.requests import Run
+from dualquery.rows.engine_choice import EngineChoice
 from dualquery.runtime.documents import parse_toml, read_text
 from dualquery.runtime.errors import BadInputError, did_you_mean
+from dualquery.runtime.option_fields import RUN, Option, options_of
 
-RUN = "Run and output"
-"""Panel of the help for the options of every run."""
+
+def declared(kind: type[Any], name: str) -> Any:
+    """Return how Typer knows an option that a request's class declares."""
+    return _for_typer(options_of(kind)[name])
+
+
+def _for_typer(each: Option) -> Any:
+    more: dict[str, Any] = {"help": each.help}
+    if each.complete:
+        more["autocompletion"] = getattr(completing, each.complete)
+    if each.metavar:
+        more["metavar"] = each.metavar
+    if not each.flags:
+        return typer.Argument(**more)
+    return typer.Option(*each.flags, min=each.least, rich_help_panel=each.panel, **more)
+
+
+def with_options_of(kind: type[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return a decorator: a command takes all options of a request's class, beside its own.
+
+    The command reads them from its context.
+    """
+
+    def taking(command: Callable[..., None]) -> Callable[..., None]:
+        first, *own = inspect.signature(command, eval_str=True).parameters.values()
+        inherited = [
+            inspect.Parameter(
+                name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=each.default,
+                annotation=Annotated[
+                    each.kind if each.default is not None else each.kind | None, _for_typer(each)
+                ],
+            )
+            for name, each in options_of(kind).items()
+        ]
+        own = [each for each in own if each.kind is not inspect.Parameter.VAR_KEYWORD]
+        signature = inspect.Signature([first, *inherited, *own])
+        command.__signature__ = signature  # type: ignore[attr-defined]  # Typer reads it
+        command.__annotations__ = {}
+        return command
+
+    return taking
+
 
 ReleaseFolder: TypeAlias = Annotated[
     Path, typer.Argument(help="Folder of a release.", metavar="RELEASE")
+]
+TableName: TypeAlias = Annotated[
+    str,
+    typer.Argument(
+        help="The private table: NAME, PATH or FORMAT:PATH.",
+        metavar="TABLE",
+        autocompletion=completing.tables,
+    ),
 ]
 Json: TypeAlias = Annotated[
     bool, typer.Option("--json", help="Print one JSON object on stdout.", rich_help_panel=RUN)
@@ -29,20 +83,6 @@ Quiet: TypeAlias = Annotated[
 Verbose: TypeAlias = Annotated[
     bool, typer.Option("--verbose", "-v", help="Print more.", rich_help_panel=RUN)
 ]
-Threads: TypeAlias = Annotated[
-    int | None,
-    typer.Option(help="Most threads; default: one for each core.", min=1, rich_help_panel=RUN),
-]
-EngineName: TypeAlias = Annotated[
-    str, typer.Option(help="How rows are read: auto, memory, stream or dask.", rich_help_panel=RUN)
-]
-Scheduler: TypeAlias = Annotated[
-    str | None, typer.Option(help="Address of a Dask scheduler.", rich_help_panel=RUN)
-]
-AnswersCache: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(help="A file of yours that keeps EXACT, PRIVATE answers.", rich_help_panel=RUN),
-]
 Explain: TypeAlias = Annotated[
     bool,
     typer.Option(
@@ -51,9 +91,15 @@ Explain: TypeAlias = Annotated[
         rich_help_panel=RUN,
     ),
 ]
-
-SHORTHANDS = ("rounds", "samples", "eta", "repetitions", "solver", "solver_timeout")
-"""Options of mechanisms that the command has, too."""
+Csv: TypeAlias = Annotated[str | None, declared(Table, "csv")]
+Threads: TypeAlias = Annotated[int | None, declared(Run, "threads")]
+EngineName: TypeAlias = Annotated[str, declared(EngineChoice, "engine")]
+Scheduler: TypeAlias = Annotated[str | None, declared(EngineChoice, "scheduler")]
+AnswersCache: TypeAlias = Annotated[Path | None, declared(EngineChoice, "answers_cache")]
+UnitColumn: TypeAlias = Annotated[str | None, declared(Unit, "unit")]
+MaxRowsPerUnit: TypeAlias = Annotated[int | None, declared(Unit, "max_rows_per_unit")]
+WeightColumn: TypeAlias = Annotated[str | None, declared(Weight, "weight")]
+MaxWeight: TypeAlias = Annotated[float | None, declared(Weight, "max_weight")]
 
 
 def apply_config(context: typer.Context, path: Path | None) -> dict[str, Any]:
@@ -110,27 +156,3 @@ def _as_typed(value: Any, several: bool) -> str | list[str]:
     if isinstance(value, list | dict):
         raise BadInputError("one value is expected; write several as one text with commas")
     return str(value)
-
-
-def mechanism_options(given: dict[str, Any]) -> dict[str, Any]:
-    """Return the mechanism's options: each ``-o key=value``, and the shorthands that were given.
-
-    Raises
-    ------
-    BadInputError
-        If one is not ``key=value``, or is given twice.
-    """
-    options: dict[str, Any] = {}
-    for pair in given["option"] or []:
-        key, equals, value = pair.partition("=")
-        if not equals or not key:
-            raise BadInputError(f"-o {pair!r}: write it as key=value")
-        if key in options:
-            raise BadInputError(f"-o {key} is given twice")
-        options[key] = value
-    for name in SHORTHANDS:
-        if given[name] is not None:
-            if name in options:
-                raise BadInputError(f"{name} is given twice, as -o {name} and as an option")
-            options[name] = given[name]
-    return options

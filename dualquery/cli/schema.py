@@ -11,8 +11,8 @@ import typer
 from dualquery.cli import completing
 from dualquery.cli.counted_rows import MaxRowsPerUnit, UnitColumn
 from dualquery.cli.default_command import with_default
-from dualquery.cli.given_table import Csv, TableName, given_table
-from dualquery.cli.options import Quiet
+from dualquery.cli.given_table import given_table
+from dualquery.cli.options import Csv, Quiet, TableName
 from dualquery.cli.terminal import Terminal, start_logging
 from dualquery.data.schema.columns import Binary
 from dualquery.data.schema.numbers import finite_number

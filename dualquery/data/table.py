@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, MISSING, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.option_fields import DATA, option
 
 
 @dataclass(frozen=True)
@@ -29,11 +30,32 @@ class Table:
         standard. A CSV file that is open already was opened so. A release keeps these words.
     """
 
-    data: Any
+    data: Any = option(
+        MISSING,
+        "A built-in table, PATH or FORMAT:PATH; - for CSV from the standard input.",
+        DATA,
+        flags=(),
+        typed="adult",
+        metavar="TABLE",
+        complete="tables",
+    )
     _: KW_ONLY
-    columns: Sequence[str | int] | str | None = None
-    max_ones_per_row: int | None = None
-    csv: str | None = None
+    csv: str | None = option(
+        None,
+        "How a CSV file is written, such as delimiter=;,encoding=latin-1,decimal=, in quotation "
+        "marks; spaces=trim removes spaces around cells.",
+        DATA,
+    )
+    columns: Sequence[str | int] | str | None = option(
+        None, "Columns to read: names, positions, ranges; !name leaves one out.", DATA
+    )
+    max_ones_per_row: int | None = option(
+        None,
+        "Cut rows of 0/1 columns to this many 1s, so that they need less noise. Public.",
+        DATA,
+        kind=int,
+        least=1,
+    )
 
     @property
     def named(self) -> Any:

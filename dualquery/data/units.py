@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import MISSING, dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -34,6 +34,7 @@ from numpy.typing import NDArray
 
 from dualquery.data.cuts import CutTable, column_of, in_one_order
 from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.option_fields import DATA, option
 
 if TYPE_CHECKING:
     import polars as pl
@@ -68,8 +69,20 @@ class Unit:
         If one of them cannot be.
     """
 
-    column: str
-    max_rows: int
+    column: str = option(
+        MISSING,
+        "Column whose value says whose row it is: all rows of one person, household or account "
+        "are protected together.",
+        DATA,
+        name="unit",
+    )
+    max_rows: int = option(
+        MISSING,
+        "With --unit: how many rows of one unit count, the first in the table.",
+        DATA,
+        name="max_rows_per_unit",
+        kind=int,
+    )
 
     def __post_init__(self) -> None:
         _require_column_name(self.column, "--unit")
@@ -123,8 +136,13 @@ class Weight:
         If one of them cannot be.
     """
 
-    column: str
-    max: float
+    column: str = option(
+        MISSING, "Column that says how much each row counts: weighted answers.", DATA, name="weight"
+    )
+    max: float = option(
+        MISSING, "With --weight: the largest weight that counts.", DATA, name="max_weight",
+        kind=float,
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         _require_column_name(self.column, "--weight")

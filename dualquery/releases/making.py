@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import hashlib
 import secrets
@@ -19,8 +20,8 @@ from dualquery.queries.family import Statistic
 from dualquery.releases.agreeing import agreeing_records
 from dualquery.releases.folder import Release
 from dualquery.releases.means import MeansPlan, with_means, without_means
-from dualquery.releases.needs import bytes_on_disk, memory_needed
-from dualquery.releases.payment import NO_PAYMENT, Payment
+from dualquery.releases.needs import Memory, bytes_on_disk, memory_needed
+from dualquery.releases.payment import Payment
 from dualquery.releases.polish import check_polish, polished
 from dualquery.releases.pricing import declarations, price, statement
 from dualquery.releases.proof import Price, proof_record
@@ -32,13 +33,18 @@ from dualquery.room.declared import Declaration
 from dualquery.room.journal import NO_JOURNAL, Journal
 from dualquery.room.private_errors import SEEN
 from dualquery.room.randomness import randomness
-from dualquery.room.row_count import RowCount
+from dualquery.room.row_count import COUNT_SHARE, RowCount
+from dualquery.rules.reading import rules_of, without_absent
+from dualquery.runtime.errors import LackOfMemoryError
 from dualquery.runtime.progress import NO_PROGRESS, Progress
+from dualquery.runtime.resources import check_memory, thread_count
 from dualquery.runtime.versions import versions
 
 if TYPE_CHECKING:
-    from dualquery.data.schema.protocol import Schema
-    from dualquery.queries.family import Queries
+    from dualquery.data.schema.items import ItemSchema
+    from dualquery.data.schema.table import TableSchema
+    from dualquery.estimates.expected import ExpectedError
+    from dualquery.requests import ReleaseSpec
     from dualquery.rows.dataset import Dataset
     from dualquery.rows.protocol import Rows
 
@@ -52,132 +58,201 @@ FOUND = (
     "part of what was released, within the same guarantee"
 )
 
-
-@dataclass(frozen=True)
-class Terms:
-    """What a release is made under.
-
-    Parameters
-    ----------
-    budget
-        What the mechanism may spend.
-    count
-        The public number of rows, and what it cost.
-    statistics
-        What the mechanism asks the room to hold: asked once, tried and held.
-    declarations
-        What families of queries declare that the room has not proven (see `declarations`).
-    asked_epsilon
-        The user's epsilon: the budget's, and what the number of rows cost.
-    stated_rows
-        The number of rows that the user stated, if any.
-    seed
-        Of an experiment that is not private; None for a release.
-    records
-        Number of synthetic records that the user asked for; None for the mechanism's.
-    polish
-        Seconds for which records are improved (`dualquery.releases.polish`); None for not at all.
-    csv
-        How the user said that the table is written, for who reads it again.
-    show_private_errors
-        The operator's explicit word to log true errors (`dualquery.room.private_errors`).
-    payment
-        What the release pays with, before it draws.
-    journal
-        Keeps what is drawn, so that an interrupted run can go on.
-    """
-
-    budget: Budget
-    count: RowCount
-    statistics: Statistic
-    declarations: tuple[Declaration, ...]
-    asked_epsilon: float
-    stated_rows: int | None = None
-    seed: int | None = None
-    records: int | None = None
-    polish: float | None = None
-    csv: str | None = None
-    show_private_errors: bool = False
-    payment: Payment = NO_PAYMENT
-    journal: Journal = NO_JOURNAL
+_STAND_IN = 1_000_000
+"""Rows to plan for before their number is bought: what fails for so many fails for fewer."""
 
 
-@dataclass(frozen=True)
-class Prepared:
+@dataclass(frozen=True, eq=False)
+class Planned:
     """All that is decided before anything private is looked at.
 
     Parameters
     ----------
-    plan
-        The mechanism's, and before it the means'.
+    spec
+        What was asked for.
+    schema
+        The columns, without rules about absent ones.
+    count
+        The public number of rows, and what it cost.
+    budget
+        What the mechanism and the means may spend together.
+    task
+        The public facts for the mechanism.
+    statistics
+        What the mechanism asks the room to hold: asked once, tried and held.
+    declarations
+        What families of queries declare that the room has not proven.
+    own, plan
+        The mechanism's plan, and the same after the means'.
     means
         How means are bought; None if they are not.
     priced
         What the schedule costs.
-    privacy
-        The guarantee.
+    warnings, notes
+        Of a budget that protects little; these and further remarks for readers.
     """
 
+    spec: ReleaseSpec
+    schema: TableSchema | ItemSchema
+    count: RowCount
+    budget: Budget
+    task: Task
+    statistics: Statistic
+    declarations: tuple[Declaration, ...]
+    own: Plan[Any]
     plan: Plan[Any]
     means: MeansPlan | None
     priced: Price
-    privacy: PrivacyStatement
+    warnings: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def mechanism(self) -> Mechanism[Any]:
+        """The mechanism that was asked for, with its options."""
+        return self.spec.configured
+
+    @property
+    def expected(self) -> ExpectedError | None:
+        """The errors to expect; None of a mechanism without a model of them."""
+        return self.mechanism.expected_error(self.task, self.own)
+
+    @property
+    def memory(self) -> Memory:
+        """About how many bytes of memory the release takes."""
+        return memory_needed(self.task, self.mechanism, self.own)
+
+
+def plan_release(
+    spec: ReleaseSpec,
+    schema: TableSchema | ItemSchema,
+    count: RowCount,
+    progress: Progress = NO_PROGRESS,
+) -> Planned:
+    """Make the workload, plan the mechanism and price the plan, from public facts only.
+
+    Whatever is known before the first draw is decided here, for releases and dry runs alike.
+
+    Parameters
+    ----------
+    spec
+        What is asked for.
+    schema
+        The columns; it carries the numbers whose means are bought.
+    count
+        The number of rows to go by.
+    progress
+        Told about the phases.
+
+    Raises
+    ------
+    BadInputError
+        If the release cannot be.
+    """
+    mechanism = spec.configured
+    schema, remarks = without_absent(schema)
+    rules = rules_of(schema)
+    budget, warnings = spec.budget.resolve(mechanism, count)
+    progress.phase("making the workload")
+    frequent = spec.workload.frequent(schema, mechanism)
+    if frequent is None:
+        queries = spec.workload.over(schema, max(1, count.n // budget.neighbours.copies))
+        remarks = (*remarks, *spec.workload.remarks(schema))
+    else:
+        queries = frequent.stand_in
+    if spec.records.polish is not None:
+        check_polish(queries, spec.records.polish)
+    _check_records(spec, schema)
+    statistics = mechanism.statistics(queries)
+    declared = declarations(queries, statistics)
+    task = Task(queries, count.n, budget.neighbours.copies, rules, frequent)
+    progress.phase(
+        f"planning {mechanism.name}: how {len(queries):,} queries are best asked at epsilon "
+        f"{budget.epsilon:g}, delta {budget.delta:.3g}"
+    )
+    own = mechanism.plan(task, without_means(budget, schema.grids))
+    plan, means = with_means(own, schema.grids, queries, budget)
+    return Planned(
+        spec, schema, count, budget, task, statistics, declared, own, plan, means,
+        price(plan, budget), warnings, (*warnings, *remarks),
+    )  # fmt: skip
+
+
+def require_possible(
+    spec: ReleaseSpec, schema: TableSchema | ItemSchema, units: int | None
+) -> None:
+    """Refuse what no number of rows allows before one is bought: that must cost nothing.
+
+    ``units`` is the number of units, where it is public.
+
+    Raises
+    ------
+    BadInputError
+        As `plan_release`, for very many rows.
+    """
+    if not spec.budget.buys_rows:
+        return
+    _check_records(spec, schema)
+    count = RowCount(_STAND_IN, spec.budget.relation, COUNT_SHARE * spec.budget.epsilon, units)
+    # How much memory is needed depends on the number of rows.
+    with contextlib.suppress(LackOfMemoryError):
+        plan_release(spec, schema, count)
+
+
+def _check_records(spec: ReleaseSpec, schema: TableSchema | ItemSchema) -> None:
+    """Refuse more records than the memory holds."""
+    if spec.records.number is not None:
+        check_memory(
+            2 * spec.records.number * schema.domain.bits,
+            f"{spec.records.number:,} records of {schema.domain.bits:,} bits",
+            "release fewer; dualquery sample draws any number from the release afterwards",
+        )
 
 
 def make_release(
+    planned: Planned,
     data: Dataset[Rows],
-    task: Task,
-    mechanism: Mechanism[Any],
-    terms: Terms,
-    notes: tuple[str, ...],
-    threads: int,
+    payment: Payment,
     progress: Progress,
     created: datetime.datetime,
 ) -> Release:
-    """Plan on public facts, pay, run on the curator, and put the result together."""
-    prepared = _prepare(data, task, mechanism, terms, progress)
-    _pay(prepared, task, terms)
+    """Pay for what is planned, run it on the curator, and put the result together."""
+    spec, task, mechanism = planned.spec, planned.task, planned.mechanism
+    journal: Journal = spec.checkpoint or NO_JOURNAL
+    privacy = _stated(planned, data, payment, progress)
+    _pay(planned, privacy, payment, journal)
     outcome = run(
-        data,
-        task,
-        mechanism,
-        prepared.plan,
-        terms.seed,
-        threads,
-        progress,
-        terms.budget.neighbours,
-        terms.statistics,
-        terms.journal,
-        means=prepared.means,
-        show_private_errors=terms.show_private_errors,
-    )
-    terms.journal.finish()
-    terms.payment.finish()
+        data, task, mechanism, planned.plan, spec.seed, thread_count(spec.run.threads), progress,
+        planned.budget.neighbours, planned.statistics, journal, means=planned.means,
+        show_private_errors=spec.run.show_private_errors,
+    )  # fmt: skip
+    journal.finish()
+    payment.finish()
+    notes = planned.notes
     if outcome.workload is not None:
         task, notes = replace(task, queries=outcome.workload), (*notes, FOUND)
     outcome, forced = with_forced_answers(
-        _with_intervals(outcome, data, task, terms), task.queries, task.rules
+        _with_intervals(outcome, data, planned), task.queries, task.rules
     )
-    records, drawn = _records(outcome, task, terms, progress)
+    records, drawn = _records(outcome, task, spec, progress)
     release = Release(
         mechanism=mechanism.name,
-        parameters=prepared.plan.parameters,
+        parameters=planned.plan.parameters,
         options={
-            "epsilon": terms.asked_epsilon,
-            "delta": terms.budget.delta,
-            "accountant": terms.budget.accountant,
-            **terms.budget.neighbours.described(),
-            "rows": terms.stated_rows,
-            "seed": terms.seed,
-            "records": terms.records,
-            "polish": terms.polish,
-            "csv": terms.csv,
-            "budget_file": terms.payment.record(),
+            "epsilon": spec.budget.epsilon,
+            "delta": planned.budget.delta,
+            "accountant": planned.budget.accountant,
+            **planned.budget.neighbours.described(),
+            "rows": spec.budget.rows,
+            "seed": spec.seed,
+            "records": spec.records.number,
+            "polish": spec.records.polish,
+            "csv": spec.table.csv,
+            "budget_file": payment.record(),
             "mechanism": asdict(mechanism),  # type: ignore[call-overload]  # a frozen dataclass
         },
-        privacy=prepared.privacy,
+        privacy=privacy,
         schema=data.schema,
-        n=terms.count.n,
+        n=planned.count.n,
         workload=task.queries,
         answers=outcome.answers,
         records=records,
@@ -187,121 +262,84 @@ def make_release(
         measurements=outcome.measurements,
         model=outcome.model,
         means=outcome.means,
-        notes=(*data.notes, *notes, *_remarks(terms), *outcome.remarks, *drawn, *forced),
+        notes=(
+            *data.notes, *notes, *_remarks(planned, journal), *outcome.remarks, *drawn, *forced
+        ),
         versions=versions(),
         created=created.isoformat(timespec="seconds"),
         written_as=data.written_as,
         proof=proof_record(
-            prepared.plan.schedule,
-            outcome.grounds,
-            prepared.priced,
-            terms.count,
-            data.schema,
-            prepared.privacy,
+            planned.plan.schedule, outcome.grounds, planned.priced, planned.count, data.schema,
+            privacy,
         ),
-    )
+    )  # fmt: skip
     if note := unasked_note(release):
         release = replace(release, notes=(*release.notes, note))
-    generator = np.random.default_rng(terms.seed)
-    return replace(release, records=agreeing_records(release, generator))
+    return replace(release, records=agreeing_records(release, np.random.default_rng(spec.seed)))
 
 
-def _prepare(
-    data: Dataset[Rows],
-    task: Task,
-    mechanism: Mechanism[Any],
-    terms: Terms,
-    progress: Progress,
-) -> Prepared:
-    """Plan, price the plan, and state the guarantee; tell what errors to expect."""
-    budget, grids = terms.budget, data.schema.grids
-    progress.phase(
-        f"planning {mechanism.name}: how {len(task.queries):,} queries are best asked at epsilon "
-        f"{budget.epsilon:g}, delta {budget.delta:.3g}"
-    )
-    with terms.count.cost_told():
-        own = mechanism.plan(task, without_means(budget, grids))
-        plan, means = with_means(own, grids, task.queries, budget)
-    priced = price(plan, budget)
-    privacy = statement(plan, budget, priced, data, terms.count, terms.seed, terms.declarations)
+def _stated(
+    planned: Planned, data: Dataset[Rows], payment: Payment, progress: Progress
+) -> PrivacyStatement:
+    """Return the guarantee; tell what errors to expect."""
+    privacy = statement(
+        planned.plan, planned.budget, planned.priced, data, planned.count, planned.spec.seed,
+        planned.declarations,
+    )  # fmt: skip
     if privacy.private:
-        privacy = replace(privacy, together=terms.payment.together())
-    if plan.remark:
-        progress.note(plan.remark)
-    expected = mechanism.expected_error(task, own)
-    if expected is not None:
-        progress.note(expected.text())
-    progress.note(memory_needed(task, mechanism, own).text())
-    return Prepared(plan, means, priced, privacy)
+        privacy = replace(privacy, together=payment.together())
+    if planned.plan.remark:
+        progress.note(planned.plan.remark)
+    if planned.expected is not None:
+        progress.note(planned.expected.text())
+    progress.note(planned.memory.text())
+    return privacy
 
 
-def rehearse(
-    schema: Schema, queries: Queries, mechanism: Mechanism[Any], budget: Budget, n: int
-) -> None:
-    """Plan for a made-up number of rows, so that what public facts refuse is refused unpaid.
-
-    Parameters
-    ----------
-    schema, queries, mechanism, budget
-        Those of the release, or a few of its queries.
-    n
-        A number of rows.
-
-    Raises
-    ------
-    BadInputError
-        If the release cannot be planned.
-    """
-    declarations(queries, mechanism.statistics(queries))
-    task = Task(queries, n, budget.neighbours.copies)
-    own = mechanism.plan(task, without_means(budget, schema.grids))
-    price(with_means(own, schema.grids, queries, budget)[0], budget)
-
-
-def _pay(prepared: Prepared, task: Task, terms: Terms) -> None:
+def _pay(planned: Planned, privacy: PrivacyStatement, payment: Payment, journal: Journal) -> None:
     """Charge what the plan costs; a run that goes on has to have the same plan."""
-    events = events_of(prepared.plan.schedule)
-    terms.journal.same("plan", {"n": terms.count.n, "schedule": _digest(events)})
-    with terms.count.cost_told():
-        terms.journal.make_room(bytes_on_disk(task))
-        terms.payment.pay((*terms.count.events, *events), prepared.privacy)
+    events, count = events_of(planned.plan.schedule), planned.count
+    journal.same("plan", {"n": count.n, "schedule": _digest(events)})
+    with count.cost_told():
+        journal.make_room(bytes_on_disk(planned.task))
+        payment.pay((*count.events, *events), privacy)
 
 
-def _with_intervals(outcome: Outcome, data: Dataset[Rows], task: Task, terms: Terms) -> Outcome:
+def _with_intervals(outcome: Outcome, data: Dataset[Rows], planned: Planned) -> Outcome:
     """Return an outcome whose intervals are of the true answers, whatever rows were left out."""
     if outcome.intervals is None:
         return outcome
-    intervals = outcome.intervals.for_rows(terms.count, task.queries.low, task.queries.high)
-    intervals = intervals.for_cut(data.schema.max_ones_per_row, terms.budget.neighbours.unit)
-    return replace(outcome, intervals=intervals)
+    queries = planned.task.queries
+    intervals = outcome.intervals.for_rows(planned.count, queries.low, queries.high)
+    unit = planned.budget.neighbours.unit
+    return replace(outcome, intervals=intervals.for_cut(data.schema.max_ones_per_row, unit))
 
 
 def _records(
-    outcome: Outcome, task: Task, terms: Terms, progress: Progress
+    outcome: Outcome, task: Task, spec: ReleaseSpec, progress: Progress
 ) -> tuple[NDArray[np.uint8] | None, tuple[str, ...]]:
     """Return the records, legal and polished as asked, and remarks on how they were drawn."""
-    records, remarks = finished_records(outcome, terms.records, task.rows, terms.seed)
+    records, remarks = finished_records(outcome, spec.records.number, task.rows, spec.seed)
     if records is None:
         return None, remarks
-    generator = np.random.default_rng(terms.seed)
+    generator = np.random.default_rng(spec.seed)
     records = legal_records(records, task.rules, generator)
-    if terms.polish is not None:
+    seconds = spec.records.polish
+    if seconds is not None:
         progress.phase("polishing the records")
-        workload = check_polish(task.queries, terms.polish)
-        records = polished(
-            records, workload, outcome.answers, terms.polish, generator, progress.step
-        )
+        workload = check_polish(task.queries, seconds)
+        records = polished(records, workload, outcome.answers, seconds, generator, progress.step)
         records = legal_records(records, task.rules, generator)
     return records, remarks
 
 
-def _remarks(terms: Terms) -> tuple[str, ...]:
-    """Return what the release says of the terms, once the run is over."""
-    remarks = [each.remark for each in terms.declarations]
-    if terms.show_private_errors:
+def _remarks(planned: Planned, journal: Journal) -> tuple[str, ...]:
+    """Return what the release says of its terms, once the run is over."""
+    remarks = [each.remark for each in planned.declarations]
+    if planned.spec.run.show_private_errors:
         remarks.append(SEEN)
-    if terms.journal.lost:
-        remarks.append(_LOST.format(terms.journal.lost))
+    if journal.lost:
+        remarks.append(_LOST.format(journal.lost))
     return tuple(remarks)
 
 

@@ -125,7 +125,7 @@ def unfinished_path(target: Path) -> Path:
 def require_free(target: Path) -> None:
     """Raise `BadInputError` if there is something at a release's place already."""
     if target.exists() or target.is_symlink():
-        raise BadInputError(f"{target} exists already; name another folder with --out")
+        raise BadInputError(f"{target} exists already; name another folder")
 
 
 def _remove_if_empty(folder: Path) -> None:

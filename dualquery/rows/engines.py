@@ -24,14 +24,13 @@ from dualquery.data.schema.protocol import Schema
 from dualquery.data.schema.table import TableSchema
 from dualquery.data.units import Unit, Weight, cut_to_units, weigh, without_counting
 from dualquery.rows.dataset import Dataset, RecordsSource, dataset, read
+from dualquery.rows.engine_choice import EngineChoice
 from dualquery.rows.packed import Records
 from dualquery.rows.protocol import Rows
 from dualquery.rows.weighted import WeightedRows
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.explaining import explain_log
 from dualquery.runtime.resources import available_memory, mebibytes
-
-ENGINES = ("auto", "memory", "stream", "dask")
 
 _COMPRESSED = (".gz", ".parquet", ".npz")
 _EXPANSION = 8
@@ -42,7 +41,7 @@ _SHARE = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
-class Engine:
+class Engine(EngineChoice):
     """How private rows are read.
 
     Parameters
@@ -61,20 +60,6 @@ class Engine:
     BadInputError
         If the options contradict each other.
     """
-
-    name: str = "auto"
-    scheduler: str | None = None
-    answers_cache: str | Path | None = None
-
-    def __post_init__(self) -> None:
-        if self.name not in ENGINES:
-            raise BadInputError(f"--engine is {self.name!r}; give one of {', '.join(ENGINES)}")
-        if self.name == "dask" and self.scheduler is None:
-            raise BadInputError("--engine dask needs the address of a scheduler: --scheduler")
-        if self.name != "dask" and self.scheduler is not None:
-            raise BadInputError(f"--scheduler goes with --engine dask, not {self.name}")
-        if self.answers_cache is not None and not Path(self.answers_cache).parent.is_dir():
-            raise BadInputError(f"--answers-cache {self.answers_cache}: there is no such folder")
 
     @contextmanager
     def open(

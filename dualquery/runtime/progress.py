@@ -63,6 +63,7 @@ class Lines:
         self._phase = ""
         self._begun = self._due = 0.0
         self._before: int | None = None
+        self._recent = 0.0, 0
         self._told = False
 
     def phase(self, name: str) -> None:
@@ -78,12 +79,17 @@ class Lines:
         now = time.monotonic()
         if self._before is None:  # what came before the first step is not repeated
             self._begun, self._before = now, done
+            self._recent = now, done
             self._due, self._told = now + WATCHED, False
-        if now < self._due or not self._before < done < total:
+        since, already = self._recent
+        if now < self._due or not already < done < total:
             return
-        left = (now - self._begun) * (total - done) / (done - self._before)
+        # Steps may become slower: the last ones tell, too, how long the others take.
+        spent = max((now - self._begun) / (done - self._before), (now - since) / (done - already))
+        left = spent * (total - done)
         if not self._told and left < WORTH_TELLING:
             return
+        self._recent = now, done
         self._due, self._told = now + LATER_LINES, True
         self.note(f"{self._phase}: {done:,} of {total:,}, about {duration(left)} left")
 

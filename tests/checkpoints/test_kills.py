@@ -42,7 +42,7 @@ _processes = multiprocessing.get_context("forkserver")
 # Imports take seconds, and no thread may run before the fork: import, call nothing.
 _processes.set_forkserver_preload(
     [
-        "dualquery.api", "dualquery.cli.main", "dualquery.cli.console",
+        "dualquery.api", "dualquery.cli.main", "dualquery.cli.release",
         "dualquery.mechanisms.baselines.noisy_answers", "dualquery.models.stored",
         "dualquery.queries.generate.marginals", "dualquery.room.sensitivity.spectral",
         "dualquery.room.sensitivity.pairwise_kernels", "dualquery.releases.folder",

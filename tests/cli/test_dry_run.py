@@ -61,7 +61,7 @@ def test_it_says_that_the_folder_exists_and_rounds_the_cost_up(table: Path, caps
     asked = ["release", "p.parquet", "--schema", "s.json", "--queries", "50", "--dry-run"]
     (table.parent / "r").mkdir()
     assert main([*asked, "--out", "r"]) == 2
-    assert "r exists already; name another folder with --out" in capsys.readouterr().err
+    assert "r exists already; name another folder" in capsys.readouterr().err
     assert main([*asked, "--epsilon", ".001", "--mechanism", "gaussian"]) == 0
     assert "cost: epsilon 0.001, delta 1.12e-05, by" in capsys.readouterr().out
 

@@ -52,6 +52,18 @@ def test_a_log_hears_how_far_a_long_phase_is(monkeypatch, capsys) -> None:
     assert capsys.readouterr().err == "polishing the records\n"  # over before one reads more
 
 
+def test_a_phase_that_slows_down_is_not_promised_an_early_end(monkeypatch, capsys) -> None:
+    now = [0.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    lines = Lines()
+    lines.phase("running")
+    for done in range(1, 1000):
+        now[0] += 0.1 if done < 900 else 60.0
+        lines.step(done, 1000)
+    (slow,) = [each for each in capsys.readouterr().err.splitlines() if " 902 of" in each]
+    assert "98 min left" in slow
+
+
 @pytest.mark.parametrize(
     ("seconds", "text"), [(0.4, "0 s"), (99, "99 s"), (150, "2 min"), (9000, "2.5 h")]
 )

@@ -227,15 +227,16 @@ def _release_command() -> Any:
 
 
 def _read_config(data: bytes, folder: Path) -> None:
-    from dualquery.cli.checking import check_options
     from dualquery.cli.options import apply_config
+    from dualquery.requests import ReleaseSpec
+    from dualquery.runtime.option_fields import built
 
     path = folder / "config.toml"
     path.write_bytes(data)
     context = _release_command().make_context("release", [])
     given = apply_config(context, path)
     assert given.keys() == context.params.keys()
-    check_options(given)
+    built(ReleaseSpec, given)
 
 
 SETTINGS: dict[str, Parser] = {

@@ -248,6 +248,6 @@ def test_a_mechanism_is_asked_once_what_the_room_holds() -> None:
             return queries
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("dualquery.api.configure", lambda name, options: Changing())
+        patch.setattr("dualquery.requests.configure", lambda name, options: Changing())
         release(AnyOf(4), "laplace")
     assert Changing.asked == 1

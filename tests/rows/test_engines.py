@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ import pytest
 
 import dualquery
 from dualquery.data.domain import Domain
+from dualquery.data.readers.formats import parse_source
 from dualquery.data.schema.columns import Numeric
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.table import TableSchema
@@ -27,6 +30,7 @@ from dualquery.rows.histogram import Histogram
 from dualquery.rows.protocol import Rows, RowSum
 from dualquery.rows.streamed import StreamedRows
 from dualquery.runtime.errors import BadInputError
+from tests.tables import SCHEMA, people
 
 OPTIONS: dict[str, Any] = {"queries": 300, "seed": 4, "options": {"rounds": "5"}}
 
@@ -251,3 +255,29 @@ class TestAnswersCache:
             Engine(answers_cache=tmp_path / "a").open(table),
         ):
             pass
+
+
+def test_workers_started_in_another_folder_are_told_absolute_paths(tmp_path, monkeypatch) -> None:
+    class Client:
+        """Runs what it is given in another folder."""
+
+        def submit(self, function, *values, **_):
+            return function(*values)
+
+        def map(self, function, parts, shared, **_):
+            with monkeypatch.context() as elsewhere:
+                elsewhere.chdir("/")
+                return [function(part, shared=shared) for part in parts]
+
+        def gather(self, found):
+            return found
+
+    from dualquery.rows.dask_cluster import cluster_rows
+
+    faults = SimpleNamespace(KilledWorker=OSError, CancelledError=OSError)
+    monkeypatch.setitem(sys.modules, "distributed", faults)
+    for part in range(2):
+        (tmp_path / "parts").mkdir(exist_ok=True)
+        people(10).write_parquet(tmp_path / f"parts/{part}.parquet")
+    monkeypatch.chdir(tmp_path)
+    assert cluster_rows(Client(), parse_source("parts").parts, SCHEMA).n == 20

@@ -217,7 +217,8 @@ class TableSchema:
 
     def with_sums(self, choice: ColumnChoice) -> TableSchema:
         """Return the schema whose rows carry the numbers of the selected columns."""
-        chosen = replace(self, summed=self.restrict(choice).column_names)
+        columns = select_columns(choice, self.column_names, "--means")
+        chosen = replace(self, summed=tuple(self.columns[each].name for each in columns))
         _ = chosen.grids  # checks them
         return chosen
 

@@ -9,22 +9,21 @@ import polars as pl
 import pytest
 
 import dualquery
-from dualquery.arguments import Table
 from dualquery.data.domain import Domain
 from dualquery.data.schema.items import ItemSchema
+from dualquery.data.table import Table
 from dualquery.mechanisms.matrix import staged
 from dualquery.mechanisms.matrix.looks import alike
 from dualquery.mechanisms.matrix.second_look import SecondLook
 from dualquery.mechanisms.matrix.staged import Staged
 from dualquery.mechanisms.protocol import Budget, Session, Task
-from dualquery.mechanisms.registry import configure
 from dualquery.outlook import outlook
 from dualquery.privacy.neighbours import RELATIONS, Neighbours
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.generate.frequent import FrequentItems
 from dualquery.releases.comparison import GIVEN_QUERIES
 from dualquery.releases.evaluation import evaluate
-from dualquery.requests import BudgetRequest, WorkloadRequest
+from dualquery.requests import BudgetRequest, ReleaseSpec, WorkloadRequest
 from dualquery.room.curator import Curator
 from dualquery.room.randomness import SeededRandomness
 from dualquery.runtime.errors import BadInputError
@@ -175,14 +174,13 @@ def test_a_release_of_undeclared_items_is_not_private() -> None:
 def test_what_is_said_beforehand_goes_by_the_most_items(tmp_path) -> None:
     """No row is read: the file holds none."""
     (tmp_path / "baskets.dat").write_text("no row", encoding="utf-8")
-    found = outlook(
-        Table(f"fimi:{tmp_path}/baskets.dat"),
-        SCHEMA,
-        WorkloadRequest(items="share>=0.1,top:8", way=2),
-        configure(None, {}),
-        BudgetRequest(delta=1e-6),
-        3_000,
+    spec = ReleaseSpec(
+        table=Table(f"fimi:{tmp_path}/baskets.dat"),
+        schema=SCHEMA,
+        workload=WorkloadRequest(items="share>=0.1,top:8", way=2),
+        budget=BudgetRequest(delta=1e-6),
     )
+    found = outlook(spec, 3_000)
     assert found.queries == 28
     assert found.mechanism == "staged"
     assert found.expected is not None

@@ -1,0 +1,151 @@
+"""An option is declared once: as a field of one of the request's dataclasses.
+
+The command line, keywords in Python, configuration files, checkpoints and the pages' tables of
+options are derived from these fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from typing import Any, TypeVar
+
+DATA, WORKLOAD, MECHANISM, BUDGET = "Data", "Workload", "Mechanism", "Budget"
+RUN = "Run and output"
+PANELS = (DATA, WORKLOAD, MECHANISM, BUDGET, RUN)
+"""Headings of the help."""
+
+_OPTION, _PART = "option", "part"
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Option:
+    """What readers of an option need.
+
+    Parameters
+    ----------
+    help
+        One or two sentences for people.
+    panel
+        Its heading in the help.
+    name
+        Its name in Python, in configuration files and checkpoints.
+    flags
+        How it is written on the command line; none for the argument that needs no flag.
+    default
+        What it is if nobody says.
+    kind
+        The type of what is typed.
+    read
+        Makes the field's value of what was typed; None for the value itself.
+    least
+        Smallest number; None for any.
+    metavar, complete
+        What stands for the value in the help, and which names a shell may complete (a function of
+        `dualquery.cli.completing`); empty for the usual.
+    attempt
+        Whether each attempt at a release may have its own: it changes no result.
+    """
+
+    help: str
+    panel: str
+    name: str = ""
+    flags: tuple[str, ...] | None = None
+    default: Any = None
+    kind: Any = str
+    read: Callable[[Any], Any] | None = None
+    least: int | None = None
+    metavar: str = ""
+    complete: str = ""
+    attempt: bool = False
+
+
+def option(
+    default: Any,
+    help: str,  # as Typer's
+    panel: str,
+    *,
+    typed: Any = None,
+    **more: Any,
+) -> Any:
+    """Return a dataclass's field that is an option.
+
+    ``typed`` stands for a field without a default where nothing is typed; ``more`` are further
+    fields of `Option`.
+    """
+    usual = typed if default is MISSING else default
+    more = {"kind": str if usual is None else type(usual), "default": usual, **more}
+    return field(default=default, metadata={_OPTION: Option(help, panel, **more)})
+
+
+def part(kind: type[Any], default: Any = MISSING, in_python: str = "") -> Any:
+    """Return a dataclass's field that holds an object with options of its own.
+
+    Parameters
+    ----------
+    kind
+        The object's class.
+    default
+        The field's; by default an object made of its own defaults.
+    in_python
+        How callers in Python write the object, where its options are no keywords.
+    """
+    metadata = {_PART: kind, "in_python": in_python}
+    if default is MISSING:
+        return field(default_factory=kind, metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
+def options_of(kind: type[Any]) -> dict[str, Option]:
+    """Return all options of a request's class and its parts by name, its own before inherited."""
+    found: dict[str, Option] = {}
+    for each in sorted(fields(kind), key=lambda each: each.name not in kind.__annotations__):
+        if _PART in each.metadata:
+            found |= options_of(each.metadata[_PART])
+        elif _OPTION in each.metadata:
+            declared: Option = each.metadata[_OPTION]
+            name = declared.name or each.name
+            usual = (f"--{name.replace('_', '-')}",)
+            flags = usual if declared.flags is None else declared.flags
+            found[name] = Option(**{**vars(declared), "name": name, "flags": flags})
+    return found
+
+
+def keywords_of(kind: type[Any]) -> dict[str, str]:
+    """Return the keywords in Python that stand for the fields of a class, each with its field."""
+    return {
+        getattr(each.metadata.get(_OPTION), "name", "") or each.name: each.name
+        for each in fields(kind)
+        if each.init
+    }
+
+
+def only_in_objects(kind: type[Any]) -> dict[str, str]:
+    """Return the options that are no keywords in Python, each with what is written instead."""
+    found: dict[str, str] = {}
+    for each in fields(kind):
+        if _PART in each.metadata:
+            inside = each.metadata[_PART]
+            written = each.metadata["in_python"]
+            found |= dict.fromkeys(options_of(inside), written) if written else {}
+            found |= only_in_objects(inside)
+    return found
+
+
+def built(kind: type[T], typed: Mapping[str, Any]) -> T:
+    """Return a request made of what was typed, by the options' names.
+
+    A class with a method ``of_options`` is made by that, of its fields' values.
+    """
+    values = {}
+    for each in fields(kind):  # type: ignore[arg-type]  # a dataclass
+        if _PART in each.metadata:
+            values[each.name] = built(each.metadata[_PART], typed)
+        elif _OPTION in each.metadata:
+            declared: Option = each.metadata[_OPTION]
+            value = typed[declared.name or each.name]
+            read = declared.read if value is not None else None
+            values[each.name] = value if read is None else read(value)
+    of_options: Callable[..., T] | None = getattr(kind, "of_options", None)
+    return kind(**values) if of_options is None else of_options(*values.values())
