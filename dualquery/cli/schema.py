@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dualquery.cli import completing
-from dualquery.cli.counted_rows import MaxRowsPerUnit, UnitColumn
 from dualquery.cli.default_command import with_default
 from dualquery.cli.given_table import given_table
-from dualquery.cli.options import Csv, Quiet, TableName
+from dualquery.cli.options import Csv, MaxRowsPerUnit, Quiet, TableName, UnitColumn
 from dualquery.cli.terminal import Terminal, start_logging
 from dualquery.data.schema.columns import Binary
 from dualquery.data.schema.numbers import finite_number
