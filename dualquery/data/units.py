@@ -216,10 +216,10 @@ def without_counting(source: Source, unit: Unit | None, weight: Weight | None) -
     BadInputError
         If it has no such column.
     """
-    for option, each in (("--unit", unit), ("--weight", weight)):
+    for name, each in (("--unit", unit), ("--weight", weight)):
         if each is not None:
             hidden = (*(source.hidden if isinstance(source, CutTable) else ()), each.column)
-            table = column_of(source, each.column, option)
+            table = column_of(source, each.column, name)
             source = CutTable(table, hidden, np.zeros(0, np.bool_), 0)
     return source
 
