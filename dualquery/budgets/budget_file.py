@@ -24,7 +24,7 @@ from dualquery.privacy.neighbours import Neighbours
 from dualquery.runtime.errors import BadInputError
 
 VERSION = 2
-"""2: with claims and thresholds. Files of version 1 are read, and get both when they are charged."""
+"""2: with claims and thresholds. Files of version 1 are read, and get both when charged."""
 
 _APPLICATION = 0x44514246
 """Tells budget files from all other SQLite files: the letters DQBF."""

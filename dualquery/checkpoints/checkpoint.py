@@ -63,8 +63,8 @@ class Checkpoint:
     ----------
     claims
         Nonces of all attempts on a budget file (`dualquery.budgets.charge`).
-    out
-        The folder that was about to get its name when an earlier attempt ended.
+    named
+        Where the release was made, and the name it was about to get, when an earlier attempt ended.
     complete
         Whether all was drawn: an attempt that goes on draws nothing.
     fresh
@@ -97,7 +97,7 @@ class Checkpoint:
         self.before_name: Callable[[Path], None] = lambda _: None
         self.after_name: Callable[[], None] = lambda: None
         self.claims: tuple[str, ...] = ()
-        self.out: Path | None = None
+        self.named: tuple[Path, ...] = ()
         self.complete = self.advanced = self._started = self._settled = False
         self.fresh = self._events = self._taken = 0
         self._facts: dict[str, Public] = {}
@@ -179,10 +179,15 @@ class Checkpoint:
         ``out`` is the release's folder, if it is about to get its name.
         """
         nonce = new_token() if nonce is None else nonce
-        named = {} if out is None else {"out": str(out.absolute())}
-        self._lines.append({"claim": nonce, **named}, sync=True)
-        self.claims, self.out, self.advanced = (*self.claims, nonce), out, True
+        names = [] if out is None else [str(each.absolute()) for each in (self._path.parent, out)]
+        self._lines.append({"claim": nonce, "named": names}, sync=True)
+        self.claims, self.advanced = (*self.claims, nonce), True
         return nonce
+
+    def elsewhere(self) -> Path | None:
+        """Return the folder, other than its own, that has or will have the release as it is."""
+        own = self._path.parent.absolute()
+        return next((each for each in self.named if each != own and each.exists()), None)
 
     def unclaim(self) -> None:
         """Keep that the budget file refused the release: nothing was charged."""
@@ -330,7 +335,7 @@ class Checkpoint:
             if not isinstance(nonce, str | None):
                 raise ValueError(f"a claim of {nonce!r}")
             self.claims = () if nonce is None else (*self.claims, nonce)
-            self.out = Path(entry["out"]) if "out" in entry else None
+            self.named = tuple(map(Path, entry.get("named", ())))
         elif "void" in entry:
             self._void()
         else:

@@ -266,10 +266,11 @@ def claimed(new: Charge, checkpoint: Checkpoint) -> Charge:
     known = checkpoint.facts["charge"]["release"]
     charge = replace(new, release=known, earlier=checkpoint.claims)
     counted = None
-    if checkpoint.out is not None and checkpoint.out.exists():
+    elsewhere = checkpoint.elsewhere()
+    if elsewhere is not None:
         raise BadInputError(
-            f"the release was written to {checkpoint.out}, and is charged once: if that is another "
-            "folder, move it away"
+            f"this is a copy of a checkpoint whose release is in {elsewhere}, or was about to get "
+            "its name: one charge is for one release. If that folder is another one, move it away"
         )
     if checkpoint.claims or checkpoint.draws:
         charge.nonce = checkpoint.claim()

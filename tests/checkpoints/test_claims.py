@@ -33,8 +33,10 @@ class Stopped:
     """Whether it was within a draw."""
 
 
-def killed_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str) -> list[Stopped]:
+def killed_everywhere(tmp_path: Path, how: str) -> list[Stopped]:
     """Make one release; return what is on the disk at each of its steps."""
+    tmp_path.mkdir(exist_ok=True)
+    monkeypatch = pytest.MonkeyPatch()
     world, steps = World.make(tmp_path / "live", how, monkeypatch), Steps(monkeypatch)
     found: list[Stopped] = []
 
@@ -52,9 +54,9 @@ def killed_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str)
 
 
 @pytest.mark.parametrize("how", [*FEW, *ALL])
-def test_a_kill_at_any_step_loses_no_charge_but_in_a_draw(tmp_path, monkeypatch, how) -> None:
+def test_a_kill_at_any_step_loses_no_charge_but_in_a_draw(tmp_path, how) -> None:
     told: Counter[str] = Counter()
-    stopped = killed_everywhere(tmp_path, monkeypatch, how)
+    stopped = killed_everywhere(tmp_path, how)
     for each in stopped:
         with pytest.MonkeyPatch.context() as patched:
             steps = Steps(patched)
@@ -83,9 +85,11 @@ def test_a_kill_at_any_step_loses_no_charge_but_in_a_draw(tmp_path, monkeypatch,
 def test_of_two_copies_one_goes_on(tmp_path, how, request) -> None:
     """A copy is made at a step, and resumed at this or a later one of the run that goes on."""
     chance, runs = random.Random(how), 0
-    lengths = 60 if how == "game" else 40
-    pairs = [(i, j) for i in range(lengths) for j in range(i, lengths)]
-    for copied_at, resumed_at in chance.sample(pairs, 200 if "slow" in request.keywords else 12):
+    length = len(killed_everywhere(tmp_path / "all", how))
+    pairs = [(i, j) for i in range(length) for j in range(i, length)]
+    last = [pair for pair in pairs if pair[0] > length - 9]  # where the release gets its name
+    taken = chance.sample(pairs, 60) + last if "slow" in request.keywords else last[::7]
+    for copied_at, resumed_at in taken:
         place = tmp_path / f"{copied_at}-{resumed_at}"
         place.mkdir()
         with pytest.MonkeyPatch.context() as patched:
@@ -113,15 +117,13 @@ def test_of_two_copies_one_goes_on(tmp_path, how, request) -> None:
 
 
 @pytest.mark.parametrize("how", [*FEW, *ALL])
-def test_a_restored_or_shortened_checkpoint_draws_nothing_twice(
-    tmp_path, monkeypatch, how, request
-) -> None:
+def test_a_restored_or_shortened_checkpoint_draws_nothing_twice(tmp_path, how, request) -> None:
     """The folder is one of a backup, or the last lines of its journal are gone."""
-    stopped = killed_everywhere(tmp_path, monkeypatch, how)
+    stopped = killed_everywhere(tmp_path, how)
     chance = random.Random(how)
     pairs = [(i, k) for k in range(len(stopped)) for i in range(k)]
-    for earlier, later in chance.sample(pairs, 200 if "slow" in request.keywords else 12):
-        for cut in (0, 1, 2):
+    for earlier, later in chance.sample(pairs, 60 if "slow" in request.keywords else 8):
+        for cut in (0, chance.choice((1, 2, 3))):
             place = tmp_path / "restored"
             world = stopped[later].world.copied(place)
             source = stopped[earlier].world.place / "out.unfinished"

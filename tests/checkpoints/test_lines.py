@@ -110,7 +110,7 @@ def test_any_changed_byte_before_the_last_line_is_found(tmp_path) -> None:
         {"public": []},
         {"fact": {}, "value": 1},
         {"claim": 1},
-        {"claim": "a", "out": 1},
+        {"claim": "a", "named": 1},
         {"void": 1},
         {"attempt": 1},
         {"surprise": 1},
