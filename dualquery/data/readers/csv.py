@@ -240,7 +240,7 @@ class CsvSource:
                 if not ((cells | 1) == ord("1")).all():
                     raise _OtherCellsError
                 if len(cells):
-                    yield TextBits(self._names, (cells & 1).T)
+                    yield TextBits(self._names, (cells & np.uint8(1)).T)
         except BadInputError:  # which `frames` says in its own words
             raise _OtherCellsError from None
 
