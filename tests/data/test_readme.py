@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
+import json
 import re
+from dataclasses import MISSING, fields
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +15,7 @@ import pytest
 from dualquery.data.builtin import DATASETS, SCHEMAS
 from dualquery.data.readers.formats import FORMATS, GENERATORS
 from dualquery.data.schema.columns import Binary, Categorical, Numeric
+from dualquery.data.schema.dates import Dates
 from dualquery.data.schema.files import load_schema
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.rules import rule_text
@@ -20,6 +24,7 @@ from dualquery.rows.dataset import load
 
 TEXT = (Path(__file__).resolve().parents[2] / "dualquery/data/README.md").read_text("utf-8")
 EXAMPLES = re.findall(r"^```(json|toml)\n(.*?)^```", TEXT, re.DOTALL | re.MULTILINE)
+KINDS = {"binary": Binary, "categorical": Categorical, "numeric": Numeric, "date": Dates}
 SURVEY = TableSchema(
     (
         Binary("member", "no", "yes"),
@@ -41,7 +46,7 @@ def test_the_examples_load(tmp_path: Path) -> None:
         loaded.append(load_schema(path))
     items = ItemSchema(np.array([*range(1000), 2000]), name="s.json", outside="drop", declared=True)
     *plain, own, ruled = loaded
-    assert plain == [SURVEY, SURVEY, items]
+    assert plain == [SURVEY, items]
     assert isinstance(own, TableSchema)
     assert [own.missing_in(column) for column in own.columns] == [
         ("", "n/a"),
@@ -64,6 +69,33 @@ def test_lines_of_orders_become_baskets(tmp_path: Path, monkeypatch: pytest.Monk
     schema = ItemSchema(np.arange(3), declared=True)
     rows = load("baskets.parquet", schema).records.dense_rows(0, 2)
     assert sorted(rows.tolist()) == [[0, 1, 0], [1, 0, 1]]
+
+
+def keys() -> str:
+    """Return the table of a column's keys: those of files, with the words of the classes."""
+    rows = ["| kind | key | meaning | default |", "|---|---|---|---|"]
+    for name, kind in KINDS.items():
+        page = inspect.getdoc(kind) or ""
+        said = page.partition("Parameters\n----------\n")[2].partition("\n\nRaises")[0]
+        words = re.findall(r"^(\w[\w, ]*)\n((?:    .*\n?)+)", said, re.MULTILINE)
+        meanings = {
+            key: " ".join(text.split()) for group, text in words for key in group.split(", ")
+        }
+        for field in fields(kind)[1:]:
+            first = re.match(r".*?[.;](?= |$)", meanings[field.name])
+            assert first is not None
+            words_of = first[0].rstrip(".;").replace("``", "`").replace("|", "or")
+            given = (field.default, "must be there", "none")
+            default = given[1] if given[0] is MISSING else given[2]
+            if isinstance(field.default, str | bool):
+                default = f"`{json.dumps(field.default)}`"
+            rows.append(f"| `{name}` | `{field.name}` | {words_of} | {default} |")
+    return "\n".join(rows)
+
+
+def test_the_table_of_keys_is_that_of_the_classes() -> None:
+    generated = TEXT.partition("test_readme -->\n")[2].partition("\n<!-- end")[0]
+    assert generated == keys()
 
 
 def test_the_example_reads_a_table() -> None:
@@ -113,3 +145,7 @@ def test_the_tables_are_complete() -> None:
         assert f"`{name}" in TEXT
     for key in {key for column in SURVEY.columns for key in column.to_dict()} | {*SURVEY.to_dict()}:
         assert f"`{key}`" in TEXT
+
+
+if __name__ == "__main__":
+    print(keys())
