@@ -210,7 +210,7 @@ class BudgetFile:
         has the claim's nonce, and one draw less than it: else it is as it was.
         """
         with connected(self._place(), _WHAT) as connection, transaction(connection):
-            (name,) = connection.execute("SELECT id FROM terms").fetchone()
+            (name,) = connection.execute("SELECT id FROM terms").fetchone() or ("",)
             done = connection.execute(
                 "UPDATE claims SET begun = ?, digest = ? "
                 "WHERE release = ? AND nonce = ? AND begun = ?",

@@ -109,7 +109,7 @@ class Charge:
 
         self.file.write(decide)
 
-    def go_on(self, draws: int, *, open_draw: bool) -> int | None:
+    def go_on(self, draws: int, *, open_draw: bool, needed: bool = False) -> int | None:
         """Take the release over from an earlier attempt.
 
         Parameters
@@ -118,6 +118,8 @@ class Charge:
             Number of draws that the checkpoint has, in all attempts.
         open_draw
             Whether the last of them has no result.
+        needed
+            Whether the run cannot do without that one: then nothing is taken over if it was made.
 
         Returns
         -------
@@ -148,6 +150,8 @@ class Charge:
                     "file is an older copy. Go on with the newest one"
                 )
             counted.append(claim.begun)
+            if open_draw and needed and claim.begun == draws:
+                return ()
             stage = FINISH if known.finished else RESUME
             entry = self._entry(stage, known.attempt + 1)
             return entry, replace(claim, nonce=self.nonce)

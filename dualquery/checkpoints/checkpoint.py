@@ -135,6 +135,11 @@ class Checkpoint:
         return bool(self._draws) and self._draws[-1].result is None
 
     @property
+    def needs_open_draw(self) -> bool:
+        """Whether that is a draw that the run cannot do without."""
+        return self.open_draw and self._needed[-1]
+
+    @property
     def stuck(self) -> bool:
         """Whether a draw was begun and lost that the run cannot do without: none can go on.
 

@@ -274,7 +274,9 @@ def claimed(new: Charge, checkpoint: Checkpoint) -> Charge:
         )
     if checkpoint.claims or checkpoint.draws:
         charge.nonce = checkpoint.claim()
-        counted = charge.go_on(checkpoint.draws, open_draw=checkpoint.open_draw)
+        counted = charge.go_on(
+            checkpoint.draws, open_draw=checkpoint.open_draw, needed=checkpoint.needs_open_draw
+        )
     checkpoint.settle(counted)
     checkpoint.count = charge.draw
     return charge

@@ -183,6 +183,9 @@ def test_draws_are_counted_and_none_is_begun_twice(make: Make) -> None:
         charge = resumed(charge, draws, open_draw=opened)
         assert charge.file.read().claims[charge.release].begun == found
     before = charge.file.read()
+    after = Charge(charge.file, charge.release, earlier=(charge.nonce,))
+    assert after.go_on(2, open_draw=True, needed=True) == 2  # it cannot go on, and takes nothing
+    assert charge.file.read() == before
     with pytest.raises(BadInputError, match="it is an older copy or was shortened"):
         resumed(charge, 1)
     for draws, opened in ((3, False), (4, True)):

@@ -23,6 +23,7 @@ from dualquery.budgets.budget_file import BudgetFile
 from dualquery.checkpoints.checkpoint import Checkpoint
 from dualquery.cli.main import main
 from dualquery.releases.folder import load_release
+from dualquery.releases.payment import Payment
 from tests.tables import write_people
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
@@ -38,6 +39,9 @@ WHY_NOT = {
     "not charged, and nothing is left": "has no room",
     "out already": "exists already",
 }
+STAGES = ("ready", "paying", "within", "out")
+"""Files of a worker: it has begun, is about to pay, is about to draw, has given a release out."""
+
 _processes = multiprocessing.get_context("forkserver")
 # Imports take seconds, and no thread may run before the fork: import, call nothing.
 _processes.set_forkserver_preload(
@@ -56,7 +60,12 @@ _processes.set_forkserver_preload(
 def work(folder: Path, asked: list[str], name: str, state: str) -> None:
     """Make releases until the budget is spent; note when a draw is made, and if it is unpaid."""
     os.environ["XDG_STATE_HOME"] = state  # the server of forks may be that of another test
-    begin, end, within = Checkpoint.begin, Checkpoint.end, folder / f"within-{name}"
+    pay, begin, end = Payment.pay, Checkpoint.begin, Checkpoint.end
+    within = folder / f"within-{name}"
+
+    def noted_pay(payment: Payment, *given: object) -> None:
+        (folder / f"paying-{name}").touch()
+        pay(payment, *given)  # type: ignore[arg-type]
 
     def noted_begin(kept: Checkpoint, *given: object, spare: bool) -> None:
         within.touch()
@@ -68,6 +77,7 @@ def work(folder: Path, asked: list[str], name: str, state: str) -> None:
         end(kept, result)  # type: ignore[arg-type]
         within.unlink()
 
+    Payment.pay = noted_pay  # type: ignore[method-assign]
     Checkpoint.begin, Checkpoint.end = noted_begin, noted_end  # type: ignore[method-assign]
     (folder / f"ready-{name}").touch()
     for number in range(1000):
@@ -77,6 +87,11 @@ def work(folder: Path, asked: list[str], name: str, state: str) -> None:
         if code:
             (folder / "refused").touch()
             os._exit(0 if "has no room" in said.getvalue() else 1)
+
+
+def reached(folder: Path, stage: str, name: str) -> bool:
+    """Return whether a worker has come so far."""
+    return any(path.suffix != ".unfinished" for path in folder.glob(f"{stage}-{name}*"))
 
 
 def go_on(folder: Path) -> Counter[str]:
@@ -119,9 +134,9 @@ def kill(tmp_path: Path, how: str, kills: int, longest: float) -> None:
     table, schema = write_people(tmp_path, rows=50)
     chance, done = random.Random(how), Counter[str]()
     killed = files = lost = 0
-    folder = tmp_path / "none"
+    folder, spent = tmp_path / "none", 0
     while killed < kills:
-        if not folder.exists() or (folder / "refused").exists():
+        if not folder.exists() or spent:
             folder, lost = tmp_path / f"file-{files}", 0
             folder.mkdir()
             relation = "add-remove" if "add-remove" in HOWS[how] else "replace-one"
@@ -140,9 +155,10 @@ def kill(tmp_path: Path, how: str, kills: int, longest: float) -> None:
         for each in workers:
             each.start()
         for name, each in zip(names, workers, strict=True):
-            while not (folder / f"ready-{name}").exists() and each.is_alive():
-                time.sleep(0.002)
-            time.sleep(longest * chance.random())
+            stage = chance.choice(STAGES)
+            while each.is_alive() and not reached(folder, stage, name):
+                time.sleep(0.001)
+            time.sleep(longest * chance.random() ** 3)  # most of them at once
             if each.is_alive() and each.pid is not None:
                 os.kill(each.pid, signal.SIGKILL)
             each.join()
@@ -154,6 +170,7 @@ def kill(tmp_path: Path, how: str, kills: int, longest: float) -> None:
         resumed = go_on(folder)
         done += resumed
         lost += resumed["lost in a draw"]
+        spent = (folder / "refused").exists() + resumed["not charged, and nothing is left"]
         check(folder, lost)
     assert done["lost in a draw"] <= done["within a draw"]
     print(how, killed, "kills,", files, "budget files:", dict(done))
@@ -161,11 +178,11 @@ def kill(tmp_path: Path, how: str, kills: int, longest: float) -> None:
 
 
 def test_a_few(tmp_path: Path) -> None:
-    kill(tmp_path, "gaussian", 3, longest=2.0)
+    kill(tmp_path, "gaussian", 3, longest=0.5)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("how", HOWS)
 def test_many(tmp_path: Path, how: str) -> None:
     """The bar of issue 35: 200 kills in all."""
-    kill(tmp_path, how, 70, longest=2.0)
+    kill(tmp_path, how, 70, longest=0.5)
