@@ -45,24 +45,16 @@ NOT_PRIVATE = (
 
 @dataclass(frozen=True)
 class Payment:
-    """What a release pays with.
-
-    Parameters
-    ----------
-    charge
-        The release's charge in a budget file; None for a release without one.
-    mechanism
-        The mechanism's name, for those who read the file.
-    mark
-        Keyed hash of the table, or "".
-    checkpoint
-        Keeps the nonces of its claim, if an interrupted run is to go on.
-    """
+    """What a release pays with."""
 
     charge: Charge | None = None
+    """The release's charge in a budget file; None for a release without one."""
     mechanism: str = ""
+    """The mechanism's name, for those who read the file."""
     mark: str = ""
+    """Keyed hash of the table, or ""."""
     checkpoint: Checkpoint | None = None
+    """Keeps the nonces of its claim, if an interrupted run is to go on."""
 
     @staticmethod
     def begin(
@@ -119,13 +111,7 @@ class Payment:
         return Payment(charge, mechanism, mark, checkpoint)
 
     def require_declared(self, declared: bool) -> None:
-        """Refuse an undeclared schema: a release with it has no guarantee to charge.
-
-        Raises
-        ------
-        BadInputError
-            If there is a budget file to charge.
-        """
+        """Refuse an undeclared schema with a budget file: there is no guarantee to charge."""
         if self.charge is not None and not declared:
             raise BadInputError(
                 NOT_PRIVATE.format(reason="its schema is not declared", remedy="declare a --schema")
@@ -145,13 +131,7 @@ class Payment:
         self._pay((event,), cost, Cost.of((event,), epsilon, delta))
 
     def pay_events(self, events: tuple[Event, ...], epsilon: float, delta: float) -> None:
-        """Pay for events of a known guarantee that are drawn before the rest, if any, is planned.
-
-        Raises
-        ------
-        BadInputError
-            If the file has no room for them.
-        """
+        """Pay for events of a known guarantee that are drawn before the rest is planned."""
         self._pay(events, Cost.of(events, epsilon, delta))
 
     def pay(self, events: tuple[Event, ...], privacy: PrivacyStatement) -> None:
@@ -226,13 +206,7 @@ class Payment:
 
 
 def protected_by(neighbours: Neighbours) -> str:
-    """Return what a budget file calls that which a relation protects: `ROW`, or a unit's column.
-
-    Raises
-    ------
-    BadInputError
-        If the column has the name that means a row.
-    """
+    """Return what a budget file calls the unit of a relation: `ROW`, or a column."""
     if neighbours.unit is None:
         return ROW
     if neighbours.unit.column == ROW:
@@ -249,18 +223,8 @@ NO_PAYMENT = Payment()
 def claimed(new: Charge, checkpoint: Checkpoint) -> Charge:
     """Return the charge that a checkpoint goes on with, claimed if it is charged already.
 
-    Parameters
-    ----------
-    new
-        The charge of a release that begins.
-    checkpoint
-        What this attempt starts from.
-
-    Raises
-    ------
-    BadInputError
-        If another attempt has claimed the release, the checkpoint has fewer draws than the file,
-        or a draw is lost that the run cannot do without.
+    ``new`` is the charge of a release that begins. Refused if another attempt has claimed the
+    release, the checkpoint has fewer draws than the file, or a draw is lost that is needed.
     """
     checkpoint.same("charge", checkpoint.facts.get("charge", {"release": new.release}))
     known = checkpoint.facts["charge"]["release"]

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import sys
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
+from types import SimpleNamespace
 
 import pytest
 
 from dualquery.budgets import places
 from dualquery.budgets.budget_file import BudgetFile
 from dualquery.budgets.places import require_local
+from dualquery.runtime.durable import try_lock
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.state_folder import state_folder
 
@@ -24,6 +27,13 @@ LINUX = r"""22 27 0:21 / /proc rw,relatime - proc proc rw
 36 27 0:45 / /mnt/share rw - cifs //server/share rw
 nonsense
 """
+
+
+def check_place(folder: Path, kind: str | None) -> None:
+    """Check that a folder is refused with the name of its file system, or not at all."""
+    told = pytest.raises(BadInputError, match=f"network file system \\({kind}\\)")
+    with told if kind else contextlib.nullcontext():
+        require_local(folder, "it")
 
 
 @pytest.mark.parametrize(
@@ -44,9 +54,44 @@ def test_a_network_file_system_is_told_by_its_mount(tmp_path, monkeypatch, folde
     (tmp_path / "mounts").write_text(LINUX)
     monkeypatch.setattr(places, "_MOUNTS", tmp_path / "mounts")
     monkeypatch.setattr(sys, "platform", "linux")
-    told = pytest.raises(BadInputError, match=f"network file system \\({kind}\\)")
-    with told if kind else contextlib.nullcontext():
-        require_local(Path(folder), "it")
+    check_place(Path(folder), kind)
+
+
+@pytest.fixture
+def windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stand-ins for the modules of Windows."""
+    kernel = SimpleNamespace(GetDriveTypeW={"C:\\": 3, "Z:\\": 4}.get)
+    monkeypatch.setattr(sys, "platform", "win32")
+    monkeypatch.setattr(ctypes, "windll", SimpleNamespace(kernel32=kernel), raising=False)
+
+
+@pytest.mark.usefixtures("windows")
+def test_network_folders_of_windows() -> None:
+    for folder, kind in (
+        (r"C:\Users\a", None),
+        (r"Z:\data", "a network drive"),
+        (r"\\server\share\data", "a share"),
+    ):
+        check_place(PureWindowsPath(folder), kind)  # type: ignore[arg-type]  # no Path of it here
+
+
+@pytest.mark.usefixtures("windows")
+def test_locks_of_windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A byte of the file is locked without waiting; a lock of another process is no fault."""
+    asked: list[tuple[int, int]] = []
+    held = False
+
+    def locking(descriptor: int, mode: int, size: int) -> None:
+        asked.append((mode, size))
+        if held:
+            raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setitem(sys.modules, "msvcrt", SimpleNamespace(LK_NBLCK=2, locking=locking))
+    with (tmp_path / "lock").open("wb") as file:
+        assert try_lock(file)
+        held = True
+        assert not try_lock(file)
+    assert asked == [(2, 1), (2, 1)]
 
 
 def test_budget_files_on_a_network_are_refused(tmp_path: Path, monkeypatch) -> None:
