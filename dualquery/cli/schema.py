@@ -90,7 +90,7 @@ def check(
     the schema after seeing it is outside the guarantee.
 
     Data dictionaries are read, too: domain files (column to size), Frictionless
-    Table Schema, CSV on the Web, domains of dpsynth, metadata of SmartNoise.
+    Table Schema, CSV on the Web.
     They declare nothing: write them as a schema with --out, check that, and set
     "declared": true.
 

@@ -118,10 +118,7 @@ def complete_rows(
 
 @dataclass(eq=False)
 class _Part:
-    """Columns that differ in nothing but their names: their numbers, and their codes by row.
-
-    ``codes`` are int32 or, of bits, uint8, shape ``(columns, rows)``; ``odd`` if some are no bits.
-    """
+    """Columns that differ in nothing but their names: their numbers, and their codes by row."""
 
     numbers: list[int]
     codes: NDArray[Any]
@@ -221,10 +218,7 @@ def _looked_up(
 def _cells(
     series: Sequence[pl.Series],
 ) -> tuple[NDArray[Any], int, pl.Series, NDArray[np.bool_] | None] | None:
-    """Return columns as whole numbers, the least of these, what each means, and which are null.
-
-    None if the columns may have many different values.
-    """
+    """Return columns as whole numbers, the least of these, what each means, and which are null."""
     kind = series[0].dtype
     listed = isinstance(kind, pl.Enum) and len(kind.categories) > 0
     if not (kind in _LISTABLE or kind.is_float() or listed):
@@ -433,10 +427,7 @@ def _date_codes(column: Dates, values: pl.Series) -> NDArray[np.int32]:
 
 
 def _named_codes(codes: Mapping[str, int], values: pl.Series) -> NDArray[np.int32]:
-    """Return the code of each value's text.
-
-    Numbers are compared as numbers ("1" is 1.0), truth values in any case ("True" is true).
-    """
+    """Return the code of each value's text."""
     if values.dtype.is_numeric():
         return _numbered_codes(codes, to_numbers(values))
     if values.dtype == pl.Boolean:

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -66,6 +67,51 @@ def see_columns(
     return seen
 
 
+@dataclass(frozen=True)
+class _Look:
+    """What the distinct values of a block show."""
+
+    missing: bool
+    texts: tuple[str, ...]
+    words: tuple[str, ...]
+    low: float
+    high: float
+    whole: bool
+
+
+def _looked(values: pl.Series, missing_values: tuple[str, ...]) -> tuple[int, _Look]:
+    """Return the number of distinct values of a block, and what they show."""
+    kind = values.dtype
+    if (kind == pl.Boolean or kind.is_integer()) and len(values) and not values.null_count():
+        low, high = values.min(), values.max()
+        if high - low <= 1:  # type: ignore[operator]  # numbers; most columns of wide tables
+            return 1 + (low != high), _of_bits(kind, low, high, missing_values)  # type: ignore[arg-type]
+    distinct = values.unique()
+    return distinct.drop_nulls().len(), _look(distinct, missing_values)
+
+
+@lru_cache
+def _of_bits(kind: pl.DataType, low: int, high: int, missing_values: tuple[str, ...]) -> _Look:
+    return _look(pl.Series([low, high], dtype=kind).unique(), missing_values)
+
+
+def _look(distinct: pl.Series, missing_values: tuple[str, ...]) -> _Look:
+    absent = missing_mask(distinct, missing_values)
+    distinct = distinct.filter(pl.Series(~absent))
+    numbers = to_numbers(distinct)
+    finite = np.isfinite(numbers)
+    found = numbers[finite]
+    texts = texts_of(distinct)
+    return _Look(
+        bool(absent.any()),
+        tuple(texts.head(MAX_CATEGORIES + 1)),
+        tuple(texts.filter(pl.Series(~finite)).head(MAX_CATEGORIES + 1)),
+        float(found.min(initial=math.inf)),
+        float(found.max(initial=-math.inf)),
+        bool(np.all(found == np.floor(found))),
+    )
+
+
 @dataclass
 class SeenValues:
     """What has been seen of one column: never more than a few of its distinct values."""
@@ -92,16 +138,12 @@ class SeenValues:
             self.refused = f"type {values.dtype}, which cannot become bits"
             return
         self.boolean &= values.dtype == pl.Boolean
-        distinct = values.unique()
-        self.rows += len(values) - values.null_count()
-        self.repeats |= distinct.drop_nulls().len() < len(values) - values.null_count()
-        absent = missing_mask(distinct, self.missing_values)
-        self.missing |= bool(absent.any())
-        distinct = distinct.filter(pl.Series(~absent))
-        numbers = to_numbers(distinct)
-        finite = np.isfinite(numbers)
-        texts = texts_of(distinct)
-        self.words.update(texts.filter(pl.Series(~finite)).head(MAX_CATEGORIES + 1))
+        filled = len(values) - values.null_count()
+        self.rows += filled
+        distinct, look = _looked(values, self.missing_values)
+        self.repeats |= distinct < filled
+        self.missing |= look.missing
+        self.words.update(look.words)
         if len(self.words) > MAX_CATEGORIES:
             what = "values that are not numbers"
             if values.dtype in (pl.Date, pl.Datetime) or starts_with_a_day(self.words):
@@ -109,13 +151,11 @@ class SeenValues:
             self.refused = f"more than {MAX_CATEGORIES} distinct {what}"
             return
         if not self.many:
-            self.texts.update(texts.head(MAX_CATEGORIES + 1))
+            self.texts.update(look.texts)
             self.many = len(self.texts) > MAX_CATEGORIES
-        if finite.any():
-            found = numbers[finite]
-            self.low = min(self.low, float(found.min()))
-            self.high = max(self.high, float(found.max()))
-            self.whole = self.whole and bool(np.all(found == np.floor(found)))
+        self.low = min(self.low, look.low)
+        self.high = max(self.high, look.high)
+        self.whole = self.whole and look.whole
 
     @property
     def integer(self) -> bool:

@@ -89,10 +89,7 @@ def _remove_if_abandoned(folder: Path) -> None:
 
 
 def _claimed(home: Path) -> tuple[Path, IO[bytes]]:
-    """Return a new folder, and the open file that holds its lock.
-
-    Another process may take a folder for abandoned before its lock is held; then take another.
-    """
+    """Return a new folder, and the open file that holds its lock."""
     for _ in range(_TRIES):
         folder = Path(tempfile.mkdtemp(dir=home))  # for the user only
         with contextlib.suppress(FileNotFoundError):

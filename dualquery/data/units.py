@@ -363,19 +363,7 @@ def _require_column_name(column: object, option: str) -> None:
 
 
 def _given_together(column: tuple[str, str | None, str], limit: tuple[str, object, str]) -> bool:
-    """Return whether an option that names a column and one that limits it are given.
-
-    Parameters
-    ----------
-    column, limit
-        Of each option: its name, its value (None if it is not given), and what it is, for the
-        message that asks for it.
-
-    Raises
-    ------
-    BadInputError
-        If only one of the two is given.
-    """
+    """Return whether an option that names a column and one that limits it are given."""
     (first, name, what), (second, number, how) = column, limit
     if name is None and number is not None:
         raise BadInputError(f"{second} needs {first}, {what}")

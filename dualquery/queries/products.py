@@ -201,17 +201,7 @@ def distinct_rows(
 
 @dataclass(frozen=True, eq=False)
 class _Indicators:
-    """Sets of values of columns: one for each literal code, then the combined ones.
-
-    Parameters
-    ----------
-    columns
-        int32: column of each set.
-    rows
-        Tells what the literals mean.
-    combined
-        Literal codes of each combined set, in the order of their numbers.
-    """
+    """Sets of values of columns: one for each literal code, then the combined ones."""
 
     columns: NDArray[np.int32]
     rows: LiteralRows

@@ -303,10 +303,7 @@ def _intervals(size: int, kind: str) -> NDArray[np.int64]:
 def _cells_of_boxes(
     domain: Domain, columns: Ints, first: Ints, last: NDArray[np.int64] | Ints
 ) -> tuple[Ints, NDArray[np.int64]]:
-    """Return all cells of all boxes as conjunctions, and the box of each.
-
-    The cells of a box follow each other in C order; boxes keep their order.
-    """
+    """Return all cells of all boxes as conjunctions, and the box of each."""
     used = columns >= 0
     widths = np.where(used, last - first + 1, 1).astype(np.int64)
     cells = widths.prod(axis=1)

@@ -121,11 +121,7 @@ class Engine(EngineChoice):
         choose: Callable[[], TableSchema | ItemSchema],
         misfits: Misfits,
     ) -> Iterator[Dataset[Rows]]:
-        """Yield the rows of a source, as the engine reads them, with the schema that is chosen.
-
-        The first part of a table with weights shows ``misfits`` all its cells. The workers of a
-        cluster show none.
-        """
+        """Yield the rows of a source, as the engine reads them, with the schema that is chosen."""
         if self.scheduler is not None:
             from dualquery.rows.dask_cluster import cluster_rows, connect
 

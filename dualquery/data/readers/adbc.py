@@ -61,16 +61,9 @@ def open_adbc(text: str, label: str) -> Source:
 
 
 def _require_one_type(address: str, query: str, label: str) -> None:
-    """Refuse columns of SQLite, whose cells have types of their own, with texts among numbers.
-
-    The driver would make all of such a column texts, its numbers cut to seven digits, and what a
-    row becomes may depend on that row alone (`dualquery.room`).
-
-    Raises
-    ------
-    BadInputError
-        If there is one, or the database refuses.
-    """
+    """Refuse columns of SQLite, whose cells have types of their own, with texts among numbers."""
+    # The driver would make all of such a column texts, its numbers cut to seven digits, and what a
+    # row becomes may depend on that row alone (`dualquery.room`).
     # The operator's own query, on a file that is opened for reading only.
     inner = f"FROM ({query.rstrip().rstrip(';')}\n)"
     with _batches("sqlite", address, f"SELECT * {inner} LIMIT 0", label) as none:

@@ -165,10 +165,7 @@ class CsvSource:
         return tuple(names), replace(self._encoded, delimiter=separator, spaces=spaces)
 
     def _separated(self) -> tuple[str, list[str]]:
-        """Return the separator that the header shows, and its cells.
-
-        The header is public, as the rows are not: nothing is guessed from them.
-        """
+        """Return the separator that the public header shows, and its cells."""
         split = {each: self._split_header(each) for each in SEPARATORS}
         separator = max(split, key=lambda each: len(split[each]))
         if separator != ",":
@@ -356,11 +353,8 @@ def _wait_until_gone(held: weakref.ref[_Checked]) -> None:
 class _Checked(io.BufferedIOBase):
     """A stream of UTF-8 that refuses NUL bytes and keeps faults of reading clear.
 
-    Raises `UnicodeDecodeError` where it is no UTF-8: PyArrow would not see that in a row that it
-    leaves out, or in a column that is not asked for.
-
-    With ``longest`` it refuses to give more than about that many bytes: of a header and the first
-    row, which are read as lines of any length.
+    PyArrow would not see what is no UTF-8 in a row or column that it leaves out. A header and the
+    first row, which are read as lines of any length, have at most ``longest`` bytes.
     """
 
     def __init__(self, stream: BinaryIO, label: str, longest: int | None = None) -> None:

@@ -112,10 +112,7 @@ class SparseSource:
 
 
 def _check_positions(matrix: Any) -> None:
-    """Raise `ValueError` if a sparse matrix names cells that it has not.
-
-    SciPy's loops trust the positions, and its own check skips matrices without 1s.
-    """
+    """Raise `ValueError` if a sparse matrix names cells that it has not."""
     height, width = matrix.shape
     if matrix.format == "coo":
         for places, size in zip(matrix.coords, matrix.shape, strict=True):

@@ -1,14 +1,12 @@
 """Data dictionaries of other tools as schemas.
 
-Domain files of private-pgm, Frictionless Table Schema, CSV on the Web, the domains of dpsynth and
-the metadata of SmartNoise. The last two are YAML as a rule; what the file is written in makes no
-difference here. A dictionary says which columns there are and what they may hold. Whether all of it
-is public only a person can say, so the schema is not declared.
+Domain files of private-pgm, Frictionless Table Schema, CSV on the Web. A dictionary says which
+columns there are and what they may hold. Whether all of it is public only a person can say, so the
+schema is not declared.
 """
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -16,12 +14,7 @@ from dualquery.data.schema.dictionary_field import Field
 from dualquery.data.schema.table import TableSchema
 from dualquery.runtime.errors import BadInputError
 
-_log = logging.getLogger(__name__)
-
 _MOST_CATEGORIES = 100_000
-
-_DPSYNTH = {"possible_values", "min_value", "max_tokens", "default_value"}
-"""What tells the attributes of dpsynth's domains where their type is not said."""
 
 _OWN_KEYS = {"columns", "declared", "format", "items", "kind", "version"}
 """Of schema files of this program: a file with one of them is no domain file."""
@@ -58,10 +51,6 @@ def _fields(document: Mapping[str, Any]) -> list[Field] | None:
     columns = _mappings(inner.get("columns"))
     if columns and any("datatype" in each or "titles" in each for each in columns):
         return list(_csvw(columns, inner.get("null", document.get("null"))))
-    if (attributes := _dpsynth_attributes(document)) is not None:
-        return list(_dpsynth(attributes))
-    if (table := _smartnoise_table(document)) is not None:
-        return list(_smartnoise(table))
     counts = (isinstance(size, int) and not isinstance(size, bool) for size in document.values())
     if document and not _OWN_KEYS & document.keys() and all(counts):
         return list(_domain(document))
@@ -76,10 +65,7 @@ def _mappings(found: object) -> list[Mapping[str, Any]] | None:
 
 
 def _frictionless(fields: Sequence[Mapping[str, Any]], missing: object) -> Iterator[Field]:
-    """Read Frictionless Table Schema: ``name``, ``type``, ``constraints``, ``missingValues``.
-
-    A field's own missing values take the place of those of all fields.
-    """
+    """Read Frictionless Table Schema: ``name``, ``type``, ``constraints``, ``missingValues``."""
     for field in fields:
         limits = field.get("constraints")
         limits = limits if isinstance(limits, Mapping) else {}
@@ -95,10 +81,7 @@ def _frictionless(fields: Sequence[Mapping[str, Any]], missing: object) -> Itera
 
 
 def _csvw(columns: Sequence[Mapping[str, Any]], null: object) -> Iterator[Field]:
-    """Read CSV on the Web: ``name`` or ``titles``, ``datatype``, ``required``, ``null``.
-
-    A column's own ``null`` takes the place of that of the table.
-    """
+    """Read CSV on the Web: ``name`` or ``titles``, ``datatype``, ``required``, ``null``."""
     for column in columns:
         kind = column.get("datatype", "string")
         limits = kind if isinstance(kind, Mapping) else {"base": kind}
@@ -115,95 +98,6 @@ def _csvw(columns: Sequence[Mapping[str, Any]], null: object) -> Iterator[Field]
             limits.get("maximum", limits.get("maxInclusive")),
             column.get("required") is True,
             missing=_missing(column.get("null", null)),
-        )
-
-
-def _dpsynth_attributes(document: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]] | None:
-    """Return the attributes of a domain of dpsynth (`to_yaml_file`), or None if it is none."""
-    found = document.get("attributes", document)
-    if not isinstance(found, Mapping) or not found:
-        return None
-    known = (
-        isinstance(each, Mapping)
-        and (str(each.get("type")).endswith("Attribute") or _DPSYNTH & each.keys())
-        for each in found.values()
-    )
-    return found if all(known) else None
-
-
-def _dpsynth(attributes: Mapping[str, Mapping[str, Any]]) -> Iterator[Field]:
-    """Read a domain of dpsynth: ``possible_values``, or ``min_value``, ``max_value``, ``dtype``.
-
-    A value outside ``possible_values`` is an error here: dpsynth takes it for another one of them.
-    """
-    for name, said in attributes.items():
-        listed = _texts(said.get("possible_values"))
-        if listed is None and "min_value" not in said:
-            kind = str(said.get("type", "an attribute without values"))
-            yield Field(name, kind, None, None, None, required=False)
-            continue
-        whole = said.get("dtype") == "int"
-        yield Field(
-            name,
-            "text" if listed else "integer" if whole else "number",
-            listed,
-            said.get("min_value"),
-            said.get("max_value"),
-            required=listed is not None,
-            clip=said.get("clip_to_range", True) is not False,
-        )
-
-
-def _smartnoise_table(document: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the table in metadata of SmartNoise: collection, schema, table, columns.
-
-    Raises
-    ------
-    BadInputError
-        If the metadata describe several tables.
-    """
-    tables = [
-        (name, table)
-        for key, collection in document.items()
-        if key != "engine"
-        for schema in _inner(collection)
-        for name, table in (schema.items() if isinstance(schema, Mapping) else ())
-        if any("type" in column for column in _inner(table) if isinstance(column, Mapping))
-    ]
-    if len(tables) > 1:
-        named = ", ".join(repr(name) for name, _ in tables)
-        raise BadInputError(f"the metadata describe the tables {named}; leave one of them")
-    return tables[0][1] if tables else None
-
-
-def _inner(found: object) -> list[Any]:
-    return list(found.values()) if isinstance(found, Mapping) else []
-
-
-def _smartnoise(table: Mapping[str, Any]) -> Iterator[Field]:
-    """Read SmartNoise's columns: ``type``, ``lower``, ``upper``, ``nullable``, ``private_id``.
-
-    SmartNoise does not say which texts a column may hold; ``categories`` or ``cardinality`` (the
-    number of codes from 0 on), which some add, do.
-    """
-    for name, said in table.items():
-        if not isinstance(said, Mapping) or "type" not in said:
-            continue  # an option of the table, such as max_ids
-        if said.get("private_id") is True or said["type"] == "unknown":
-            _log.warning("column %r is left out: it identifies people, or has no type", name)
-            continue
-        size = said.get("cardinality")
-        codes = None
-        if isinstance(size, int) and 2 <= size <= _MOST_CATEGORIES and said["type"] == "int":
-            codes = tuple(map(str, range(size)))
-        yield Field(
-            name,
-            str(said["type"]),
-            _texts(said.get("categories")) or codes,
-            said.get("lower", said.get("min")),
-            said.get("upper", said.get("max")),
-            required=said.get("nullable", True) is False or said.get("missing_value") is not None,
-            clip=table.get("clamp_columns", True) is not False,
         )
 
 

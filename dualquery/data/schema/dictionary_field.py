@@ -31,8 +31,6 @@ class Field:
         Its range, as the dictionary writes them.
     required
         Whether no value may be missing.
-    clip
-        Whether a number beyond the range counts as the nearest within, and a text as missing.
     missing
         All texts that stand for a missing value in it.
     """
@@ -43,7 +41,6 @@ class Field:
     low: Any
     high: Any
     required: bool
-    clip: bool = False
     missing: tuple[str, ...] = ("",)
 
     def column(self, everywhere: Sequence[str]) -> Column:
@@ -92,8 +89,6 @@ class Field:
             covering(tidy_edges(low, high, BUCKETS, whole=whole), high, whole=whole),
             integer=whole,
             missing=missing,
-            outside="clip" if self.clip else "error",
-            unparsable="missing" if self.clip and not self.required else "error",
         )
 
     def _dates(self, missing: Any) -> Dates:

@@ -350,10 +350,7 @@ def _numbers(column: Column, avoided: Sequence[float]) -> Numbers:
 def _intervals(
     column: Numeric | Dates, avoided: Sequence[float], *, whole: bool
 ) -> tuple[Float64, Float64]:
-    """Return the ends of buckets, NaN for the missing category.
-
-    One that is avoided gives way to the next number inside.
-    """
+    """Return the ends of buckets, NaN for the missing category."""
     bounds = np.array(column.bounds, np.float64)
     low, high = bounds if isinstance(column, Dates) else bounds.T
     for _ in avoided:

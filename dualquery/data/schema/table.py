@@ -285,10 +285,9 @@ class TableSchema:
 
         column, avoided = self.columns[place], self._avoided[place]
         if isinstance(column, Binary):
-            named = _named(column.name, [column.zero, column.one], avoided)
-            if (column.zero, column.one) == ("0", "1") and named.dtype == pl.Int64:
-                named = named.cast(pl.UInt8)
-            return named.gather(codes)
+            if (column.zero, column.one) == ("0", "1") and not {0, 1} & {*avoided}:
+                return pl.Series(column.name, codes.astype(np.uint8))
+            return _named(column.name, [column.zero, column.one], avoided).gather(codes)
         if isinstance(column, Numeric | Dates):
             missing = np.flatnonzero(codes == column.buckets)
             # What is missing is drawn like the first bucket, and then left out.
@@ -376,10 +375,7 @@ def _numbers_of(values: pl.Series) -> NDArray[np.float64]:
 
 
 def _named(name: str, texts: list[str], avoided: Sequence[float]) -> pl.Series:
-    """Return texts as a column: as whole numbers if all are these, written in the shortest way.
-
-    Not where a number would be ``avoided``: read again, it would count as missing.
-    """
+    """Return texts as a column: as whole numbers if all are these, written in the shortest way."""
     import polars as pl
 
     whole = all(_WHOLE.fullmatch(text) for text in texts)

@@ -258,10 +258,7 @@ def listed(rule: Rule) -> tuple[float, ...] | None:
 
 
 def _top(ends: tuple[float, float], integer: bool, decimals: int | None = None) -> float:
-    """Return where a bucket ends; of whole numbers, each of which is as long as 1.
-
-    So is a last number of so many decimals as long as those before it.
-    """
+    """Return where a bucket ends; of whole numbers, each of which is as long as 1."""
     whole = integer or (decimals is not None and round(ends[1], decimals) == ends[1])
     return ends[1] + _step(integer, decimals) if whole else ends[1]
 

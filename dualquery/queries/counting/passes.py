@@ -114,11 +114,7 @@ def count_conjunctions(
 
 
 def _cached_order(literals: NDArray[np.int32], codes: int) -> NDArray[np.int64]:
-    """Return an order of queries in which the words of their literals stay in the cache.
-
-    Queries with the same first literal follow each other; within them, those with the same second
-    attribute.
-    """
+    """Return an order of queries in which the words of their literals stay in the cache."""
     order = np.arange(len(literals))
     for place, shift in ((min(1, literals.shape[1] - 1), 1), (0, 0)):
         finer = np.empty_like(order)

@@ -107,11 +107,7 @@ def _draw(
     signed: bool,
     rng: np.random.Generator,
 ) -> NDArray[np.int32]:
-    """Draw conjunctions independently, literals in the order of their columns.
-
-    Columns are drawn one after another by the share of the bit sets that begin with them, which
-    takes the same time however rarely bits drawn blindly would lie on different columns.
-    """
+    """Draw conjunctions independently, literals in the order of their columns."""
     sizes = domain.sizes[chosen]
     starts = domain.offsets[chosen]
     # below[r][i] counts the sets of r bits on different ones of the last i columns. Sizes are
