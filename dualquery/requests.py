@@ -142,9 +142,7 @@ class WorkloadRequest:
         WORKLOAD,
         read=_read_marginals,
     )
-    max_cells: int | None = option(
-        None, "Most cells of a marginal; default: n.", WORKLOAD, kind=int
-    )
+    max_cells: int | None = option(None, "Most cells of a marginal; default: n.", WORKLOAD)
     target: str | int | None = option(
         None,
         "Column that models will predict, instead of --queries: all its marginals with two other "
@@ -182,11 +180,6 @@ class WorkloadRequest:
                 "--query-columns and --positive choose among generated queries, but "
                 f"{'the list of queries' if texts else self.queries} lists its own; leave them out"
             )
-        if self.marginals is not None and self.queries is not None:
-            raise BadInputError(
-                "--marginals and --queries are two ways to say what is asked; leave one of the two "
-                "out"
-            )
         if isinstance(self.marginals, str) and self.marginals != "all":
             raise BadInputError(f"--marginals is {self.marginals!r}; give a number, or 'all'")
         if isinstance(self.marginals, int) and self.marginals < 1:
@@ -196,10 +189,14 @@ class WorkloadRequest:
                 "--positive does not go with --marginals: a whole marginal has every cell, those "
                 "of the value 0 too; leave one of the two out"
             )
-        if self.target is not None:
-            self._check_target()
+        self._check_one_way_of_asking()
+        if self.target is not None and (self.way != DEFAULT_WAY or not self.signed):
+            raise BadInputError(
+                "--target asks for whole marginals of the target and two columns; leave --way and "
+                "--positive out"
+            )
         if self.items is not None:
-            self._check_items(self.items)
+            Frequent.parse(self.items)
         if self.seed < 0:
             raise BadInputError(
                 f"--workload-seed is {self.seed}; a whole number from 0 on is needed"
@@ -212,28 +209,15 @@ class WorkloadRequest:
         """The request without a family of queries of the user's own, whose digest is kept."""
         return replace(self, queries=1) if isinstance(self.queries, Queries) else self
 
-    def _check_target(self) -> None:
-        for other, given in (("queries", self.queries), ("marginals", self.marginals)):
-            if given is not None:
-                raise BadInputError(
-                    f"--target and --{other} are two ways to say what is asked; leave one of the "
-                    "two out"
-                )
-        if self.way != 3 or not self.signed:
+    def _check_one_way_of_asking(self) -> None:
+        ways = {"target": self.target, "query-items": self.items, "marginals": self.marginals}
+        asked = {**ways, "queries": self.queries}
+        given = [name for name, value in asked.items() if value is not None]
+        if len(given) > 1:
             raise BadInputError(
-                "--target asks for whole marginals of the target and two columns; leave --way and "
-                "--positive out"
+                f"--{given[0]} and --{given[1]} are two ways to say what is asked; leave one of "
+                "the two out"
             )
-
-    def _check_items(self, rule: str) -> None:
-        others = {"queries": self.queries, "marginals": self.marginals, "target": self.target}
-        for other, given in others.items():
-            if given is not None:
-                raise BadInputError(
-                    f"--query-items and --{other} are two ways to say what is asked; leave one of "
-                    "the two out"
-                )
-        Frequent.parse(rule)
 
     def frequent(self, schema: Schema, mechanism: Mechanism[Any]) -> FrequentItems | None:
         """Return the queries that the release makes itself; None if it makes none.
@@ -381,7 +365,6 @@ class Guarantee:
         "With add-remove or --unit: a public number of rows (with --weight their total weight); "
         "default: a noisy one. With --dry-run: how many rows to plan for.",
         BUDGET,
-        kind=int,
     )
     accountant: str = option(
         "auto",
@@ -412,7 +395,7 @@ class BudgetRequest(Guarantee):
 
     epsilon: float = option(1.0, "Largest privacy loss.", BUDGET)
     delta: float | None = option(
-        None, "Default: 1/n^2 of n rows or units, or 0 for a pure mechanism.", BUDGET, kind=float
+        None, "Default: 1/n^2 of n rows or units, or 0 for a pure mechanism.", BUDGET
     )
 
     def __post_init__(self) -> None:
@@ -533,12 +516,11 @@ class SyntheticRecords:
         "Synthetic records; default: one a row, 1,000,000 at most.",
         MECHANISM,
         name="records",
-        kind=int,
         least=1,
     )
     _: KW_ONLY
     polish: float | None = option(
-        None, "Seconds in which records are brought nearer to the answers.", MECHANISM, kind=float
+        None, "Seconds in which records are brought nearer to the answers.", MECHANISM
     )
 
 
@@ -579,13 +561,11 @@ class MechanismRequest:
         metavar="KEY=VALUE",
     )
     rounds: int | None = option(
-        None, "Rounds of the game (T).", MECHANISM, flags=("--rounds", "--iterations"), kind=int
+        None, "Rounds of the game (T).", MECHANISM, flags=("--rounds", "--iterations")
     )
-    samples: int | None = option(None, "Queries drawn in each round (s).", MECHANISM, kind=int)
-    eta: float | None = option(None, "Learning rate of the game.", MECHANISM, kind=float)
-    repetitions: int | None = option(
-        None, "Updates in each iteration of mwem.", MECHANISM, kind=int
-    )
+    samples: int | None = option(None, "Queries drawn in each round (s).", MECHANISM)
+    eta: float | None = option(None, "Learning rate of the game.", MECHANISM)
+    repetitions: int | None = option(None, "Updates in each iteration of mwem.", MECHANISM)
     solver: str | None = option(
         None,
         "Solver of best responses, one that 'dualquery solvers' lists; default: auto.",
@@ -594,7 +574,7 @@ class MechanismRequest:
         read=_read_solver,
     )
     solver_timeout: float | None = option(
-        None, "Most seconds for one best response; default: 20.", MECHANISM, kind=float
+        None, "Most seconds for one best response; default: 20.", MECHANISM
     )
 
     def __post_init__(self) -> None:
@@ -656,7 +636,7 @@ class Run:
     engine: EngineChoice | str = part(EngineChoice, "auto", "engine=dualquery.Engine(...)")
     _: KW_ONLY
     threads: int | None = option(
-        None, "Most threads; default: one for each core.", RUN, kind=int, least=1, attempt=True
+        None, "Most threads; default: one for each core.", RUN, least=1, attempt=True
     )
     checkpoint: Checkpoint | None = None
     show_private_errors: bool = option(
@@ -726,9 +706,7 @@ class ReleaseSpec:
         name="budget",
         kind=Path,
     )
-    seed: int | None = option(
-        None, "Makes the run reproducible, and the release NOT private.", RUN, kind=int
-    )
+    seed: int | None = option(None, "Makes the run reproducible, and the release NOT private.", RUN)
     run: Run = part(Run)
 
     def __post_init__(self) -> None:

@@ -53,7 +53,6 @@ class Table:
         None,
         "Cut rows of 0/1 columns to this many 1s, so that they need less noise. Public.",
         DATA,
-        kind=int,
         least=1,
     )
 

@@ -81,7 +81,6 @@ class Unit:
         "With --unit: how many rows of one unit count, the first in the table.",
         DATA,
         name="max_rows_per_unit",
-        kind=int,
     )
 
     def __post_init__(self) -> None:
@@ -140,8 +139,7 @@ class Weight:
         MISSING, "Column that says how much each row counts: weighted answers.", DATA, name="weight"
     )
     max: float = option(
-        MISSING, "With --weight: the largest weight that counts.", DATA, name="max_weight",
-        kind=float,
+        MISSING, "With --weight: the largest weight that counts.", DATA, name="max_weight"
     )  # fmt: skip
 
     def __post_init__(self) -> None:

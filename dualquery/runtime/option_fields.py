@@ -7,7 +7,7 @@ options are derived from these fields.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import Any, TypeVar
 
 DATA, WORKLOAD, MECHANISM, BUDGET = "Data", "Workload", "Mechanism", "Budget"
@@ -16,6 +16,7 @@ PANELS = (DATA, WORKLOAD, MECHANISM, BUDGET, RUN)
 """Headings of the help."""
 
 _OPTION, _PART = "option", "part"
+_NUMBERS: Mapping[str, type[Any]] = {"int": int, "float": float}
 T = TypeVar("T")
 
 
@@ -36,7 +37,7 @@ class Option:
     default
         What it is if nobody says.
     kind
-        The type of what is typed.
+        The type of what is typed; None for that of the default, or of the field, or a text.
     read
         Makes the field's value of what was typed; None for the value itself.
     least
@@ -53,7 +54,7 @@ class Option:
     name: str = ""
     flags: tuple[str, ...] | None = None
     default: Any = None
-    kind: Any = str
+    kind: Any = None
     read: Callable[[Any], Any] | None = None
     least: int | None = None
     metavar: str = ""
@@ -74,8 +75,7 @@ def option(
     ``typed`` stands for a field without a default where nothing is typed; ``more`` are further
     fields of `Option`.
     """
-    usual = typed if default is MISSING else default
-    more = {"kind": str if usual is None else type(usual), "default": usual, **more}
+    more = {"default": typed if default is MISSING else default, **more}
     return field(default=default, metadata={_OPTION: Option(help, panel, **more)})
 
 
@@ -108,7 +108,9 @@ def options_of(kind: type[Any]) -> dict[str, Option]:
             name = declared.name or each.name
             usual = (f"--{name.replace('_', '-')}",)
             flags = usual if declared.flags is None else declared.flags
-            found[name] = Option(**{**vars(declared), "name": name, "flags": flags})
+            own = str if declared.default is None else type(declared.default)
+            typed = declared.kind or _NUMBERS.get(str(each.type).removesuffix(" | None"), own)
+            found[name] = replace(declared, name=name, flags=flags, kind=typed)
     return found
 
 

@@ -52,19 +52,9 @@ def flags(request: pytest.FixtureRequest) -> list[str]:
     ("content", "message"),
     [
         (b"", "the file is empty"),
-        (b"age,job,flag,sex\n", "no rows"),
         (GOOD.encode() + b"3,nurse\n", "row 3 has 2 values"),
-        (GOOD.encode() + b"3,nurse,1,Male,a,b\n", "row 3 has 6 values"),
-        (GOOD.encode("utf-16-le"), "NUL byte"),
-        (GOOD.replace("Male", "M\xe4le").encode("latin-1"), "not UTF-8"),
         (GOOD.replace("60", "600").encode(), "'600' is outside the schema's range"),
-        (GOOD.replace("smith", "wizard").encode(), "'wizard' is not in the schema"),
-        (GOOD.replace("constant", "age").encode(), "two columns are named 'age'"),
-        (GOOD.replace("60", "NaN").encode(), "row 2, column 'age'"),
-        (GOOD.replace("60", "").encode(), "row 2, column 'age': the value is missing"),
-        (GOOD.replace("60", "6.5").encode(), "is not a whole number"),
         (GOOD.replace("job", "jab").encode(), "there is no column 'job'"),
-        (GOOD.rsplit("60", 1)[0].encode(), "at least 2"),
         (b'"age', "t.csv"),
     ],
 )
@@ -81,12 +71,8 @@ def test_bad_tables(dualquery, here, schema, tmp_path, flags, content, message) 
     [
         ("t.csv.gz", gzip.compress(GOOD.encode(), mtime=0)[:-12], "t.csv.gz"),
         ("t.parquet", GOOD.encode(), "t.parquet"),
-        ("t.npz", b"PK\x03\x04", "t.npz"),
         ("t.dat", b"1 2 x\n", "t.dat"),
-        ("t.dat", b"", "t.dat"),
-        ("matrix:t.txt", b"0 1 2\n", "t.txt"),
         ("matrix:t.txt", b"0 1\n0\n", "t.txt"),
-        ("bitstring:t.txt", b"01\tx\n", "t.txt"),
         ("t.txt", b"01\n", "the format cannot be told"),
         ("", b"", "name is empty"),
         ("nothing.csv", None, "no such file; the built-in data sets are adult"),
@@ -102,31 +88,7 @@ def test_bad_files_of_every_format(dualquery, here, tmp_path, name, content, mes
     assert_refused(dualquery("release", source, "--queries", "3"), here, message)
 
 
-@pytest.mark.parametrize(
-    ("columns", "message"),
-    [
-        ([], "no columns"),
-        ([{"name": "job", "kind": "categorical", "values": []}], "job"),
-        ([{"name": "job", "kind": "categorical", "values": ["nurse"]}], "job"),
-        ([{"name": "age", "kind": "numeric", "edges": [0]}], "age"),
-        ([{"name": "age", "kind": "numeric", "edges": [0, 0]}], "age"),
-        ([{"name": "age", "kind": "numeric", "edges": [0, "x"]}], "age"),
-        ([SCHEMA["columns"][2], SCHEMA["columns"][2]], "declared twice"),
-        ([{"name": "age", "kind": "magic"}], "magic"),
-        ([{"kind": "binary"}], "name"),
-    ],
-)
-def test_bad_schemas(dualquery, here, tmp_path, columns, message) -> None:
-    """A group with no bits, or with one declared value, is refused; the data are not looked at."""
-    (tmp_path / "t.csv").write_text(GOOD)
-    (tmp_path / "s.json").write_text(json.dumps({"columns": columns}))
-    done = dualquery(
-        "release", tmp_path / "t.csv", "--schema", tmp_path / "s.json", "--queries", "3"
-    )
-    assert_refused(done, here, message)
-
-
-@pytest.mark.parametrize("text", ["", "{", "[]", "\xff", '{"columns": 3}', '{"version": 99}'])
+@pytest.mark.parametrize("text", ["", "[]", "\xff", '{"columns": [{"kind": "binary"}]}'])
 def test_schema_files_that_are_none(dualquery, here, tmp_path, text) -> None:
     (tmp_path / "s.json").write_bytes(text.encode("latin-1"))
     done = dualquery("release", "adult", "--schema", tmp_path / "s.json")
@@ -137,54 +99,27 @@ def test_schema_files_that_are_none(dualquery, here, tmp_path, text) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--epsilon", "0"], "--epsilon is 0"),
-        (["--epsilon", "-1"], "--epsilon is -1"),
-        (["--epsilon", "inf"], "--epsilon is inf"),
-        (["--epsilon", "nan"], "--epsilon is nan"),
         (["--epsilon", "1e308"], "--epsilon is 1e+308; nothing above 10000"),
-        (["--delta", "1"], "--delta is 1"),
-        (["--delta", "2"], "--delta is 2"),
-        (["--delta", "-0.1"], "--delta is -0.1"),
-        (["--delta", "nan"], "--delta is nan"),
-        (["--neighbours", "add-remove"], "no public number of rows n to take the default delta"),
-        (["--neighbours", "twins"], "use 'replace-one' or 'add-remove'"),
         (["--rows", "100"], "--rows states a number of rows where the true one is private"),
         (["--neighbours", "add-remove", "--rows", "0"], "--rows is 0; a whole number from 2"),
-        (["--accountant", "best"], "'best' is unknown"),
         (["--accountant", "zcpd"], "did you mean 'zcdp'?"),
-        (["--mechanism", "magic"], "unknown mechanism 'magic'"),
         (["--mechanism", "gausian"], "did you mean 'gaussian'?"),
         (["--mechanism", "zero", "--samples", "3"], "'zero' has no option 'samples'"),
-        (["--mechanism", "gaussian", "--rounds", "3"], "'gaussian' has no option 'rounds'"),
-        (["--mechanism", "uniform", "--eta", "3"], "has no option 'eta'"),
         (["--mechanism", "laplace", "--solver", "scip"], "has no option 'solver'"),
         (["--repetitions", "3", "--eta", "1"], "'dualquery' has no option 'repetitions'"),
         (["--solver", "cplux"], "unknown solver 'cplux'; did you mean 'cplex'?"),
-        (["--solver", ""], "unknown solver ''"),
         (["--solver", "highs:upside-down"], "upside-down"),
         (["--solver-timeout", "0"], "solver_timeout is 0"),
-        (["--solver-timeout", "nan"], "solver_timeout is nan"),
         (["-o", "colour=red"], "no option 'colour'"),
         (["-o", "free"], "write it as key=value"),
         (["-o", "=3"], "write it as key=value"),
-        (["-o", "free=ones"], "free is 'ones'"),
         (["-o", "eta=much"], "eta='much' is not a valid float"),
         (["-o", "eta=1", "--eta", "2"], "eta is given twice"),
         (["-o", "eta=1", "-o", "eta=2"], "-o eta is given twice"),
-        (["--rounds", "1"], "rounds is 1"),
-        (["--samples", "0"], "samples is 0"),
-        (["--eta", "nan"], "eta is nan"),
-        (["-o", "alpha=0.1", "--eta", "1"], "alpha"),
         (["--queries", "0"], "--queries is 0"),
-        (["--queries", "-5"], "--queries is -5"),
         (["--queries", "many"], "--queries is 'many'"),
         (["--queries", "no-such-file.txt"], "there is no such file; give a number"),
-        (["--way", "0"], "--way is 0"),
-        (["--marginals", "0"], "--marginals is 0"),
-        (["--marginals", "2", "--positive"], "--positive does not go with --marginals"),
         (["--marginals", "2", "--queries", "100000"], "--marginals and --queries"),
-        (["--max-cells", "3"], "--max-cells goes with a number of --marginals"),
-        (["--workload-seed", "-1"], "--workload-seed is -1"),
         (["--seed", "-1"], "--seed is -1"),
     ],
 )
@@ -250,23 +185,16 @@ def test_an_existing_out_fails_before_any_data_are_read(dualquery, tmp_path, mon
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--way", "6"], "6-way queries need 6 different columns, but there are 5"),
         (["--queries", "1000000"], "the number of different signed 2-way queries"),
         (["--queries", "1000", "--positive"], "different positive 2-way queries"),
-        (["--query-columns", "age"], "2-way queries need 2 different columns"),
-        (["--query-columns", "colour,age"], "there is no column 'colour'"),
         (["--query-columns", "7"], "no column"),
-        (["--columns", "colour"], "there is no column 'colour'"),
         (["--columns", ""], "nothing is selected"),
         (["--columns", "3-1"], "ends before it starts"),
         (["--marginals", "999"], "asked, but"),
         (["--mechanism", "gaussian", "--delta", "0"], "with delta 0 use laplace"),
         (["--mechanism", "gaussian", "--accountant", "paper"], "paper"),
-        (["--mechanism", "laplace", "--epsilon", "1e-300"], "larger --epsilon"),
-        (["--accountant", "exact", "--delta", "0"], "exact"),
         (["--rounds", "99", "--samples", "99", "--eta", "9"], "above the budget"),
         (["-o", "alpha=0.1"], "Theorem 4.2"),
-        (["--epsilon", "1e-12", "--delta", "0"], "Nothing fits this budget"),
     ],
 )
 def test_what_only_the_table_can_tell(dualquery, here, files, options, message, flags) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
@@ -33,19 +32,6 @@ def test_the_table_of_options_is_up_to_date() -> None:
 def test_the_page_is_short() -> None:
     before, _, rest = PAGE.read_text("utf-8").partition(BEGIN)
     assert len(f"{before}{rest.partition(END)[2]}".split()) <= 2000
-
-
-def test_help_loads_nothing_heavy() -> None:
-    script = (
-        "import sys\n"
-        "from dualquery.cli.main import main\n"
-        "main(['--help'])\n"
-        "print([name for name in ('numba', 'polars', 'scipy', 'pyarrow') if name in sys.modules])\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=PAGE.parents[2], capture_output=True, text=True
-    )
-    assert done.stdout.splitlines()[-1] == "[]", done.stderr
 
 
 if __name__ == "__main__":
