@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from dualquery.cli.given_table import is_stdin
+from dualquery.cli.options import is_stdin
 from dualquery.cli.terminal import Terminal
 from dualquery.requests import ReleaseSpec
 from dualquery.runtime.errors import BadInputError

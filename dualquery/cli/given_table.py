@@ -7,14 +7,8 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+from dualquery.cli.options import is_stdin
 from dualquery.runtime.errors import BadInputError
-
-STDIN = "-"
-
-
-def is_stdin(text: str) -> bool:
-    """Return whether a table is the standard input: ``-`` or ``FORMAT:-``."""
-    return text.rpartition(":")[2] == STDIN
 
 
 @contextlib.contextmanager

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import signal
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib.metadata import EntryPoint, entry_points
+from types import FrameType
 from typing import Annotated, Any
 
 import typer
@@ -18,7 +22,6 @@ from dualquery.cli.release import release
 from dualquery.cli.report import report
 from dualquery.cli.sample import sample
 from dualquery.cli.schema import schema
-from dualquery.cli.signals import ending_signals_interrupt
 from dualquery.cli.solve import convert, solve
 from dualquery.cli.solvers import solvers
 from dualquery.cli.table import table
@@ -184,3 +187,38 @@ def _stop(message: str, code: int) -> int:
         line = f"{line[:_LONGEST_MESSAGE]} ... ({len(line):,} characters)"
     print(f"error: {terminal_line(line)}", file=sys.stderr)
     return code
+
+
+ENDING = ("SIGTERM", "SIGHUP", "SIGBREAK")
+"""Signals of service managers, of terminals that close, and of Windows; where a system has them."""
+
+
+@contextmanager
+def ending_signals_interrupt() -> Iterator[None]:
+    """Raise `KeyboardInterrupt` in the block at the first signal that asks to end.
+
+    Those that follow are ignored, so that they do not end the cleaning up. Signals that are
+    ignored already stay so (``nohup``). Outside the main thread, which gets all signals, nothing is
+    done.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    asked = False
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        nonlocal asked
+        if not asked:
+            asked = True
+            raise KeyboardInterrupt
+
+    before = {}
+    for name in ENDING:
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+            before[number] = signal.signal(number, interrupt)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

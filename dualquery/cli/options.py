@@ -156,3 +156,8 @@ def _as_typed(value: Any, several: bool) -> str | list[str]:
     if isinstance(value, list | dict):
         raise BadInputError("one value is expected; write several as one text with commas")
     return str(value)
+
+
+def is_stdin(text: str) -> bool:
+    """Return whether a table is the standard input: ``-`` or ``FORMAT:-``."""
+    return text.rpartition(":")[2] == "-"

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dualquery.cli.given_table import given_table, is_stdin
-from dualquery.cli.options import Explain, Json, Verbose, apply_config, with_options_of
+from dualquery.cli.options import Explain, Json, Verbose, apply_config, is_stdin, with_options_of
 from dualquery.cli.terminal import Terminal, set_threads, start_logging
 from dualquery.requests import ReleaseSpec
 from dualquery.runtime.errors import BadInputError
@@ -148,6 +147,8 @@ def _release(context: typer.Context, given: dict[str, Any], terminal: Terminal) 
         from dualquery.api import release_of
 
         if is_stdin(given["data"]):
+            from dualquery.cli.given_table import given_table
+
             table = held.enter_context(given_table(given["data"], spec.table.csv))
             spec = replace(spec, table=replace(spec.table, data=table))
         run = replace(spec.run, checkpoint=place.checkpoint, progress=progress)

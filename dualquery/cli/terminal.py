@@ -36,6 +36,19 @@ LOADING = "loading; kernels that are used for the first time are compiled, up to
 _log = logging.getLogger(__name__)
 
 
+def plain_console(**options: Any) -> Console:
+    """Return a console that escapes control characters in all that is printed as a text."""
+    from rich.console import Console
+    from rich.text import Text
+
+    class PlainConsole(Console):
+        def render_str(self, text: str, **options: Any) -> Text:
+            """Turn a text into what is shown: every text and cell of a table comes here."""
+            return super().render_str(terminal_text(text), **options)
+
+    return PlainConsole(**options)
+
+
 @dataclass
 class Terminal:
     """How a command talks. One for each invocation."""
@@ -46,9 +59,7 @@ class Terminal:
     @property
     def console(self) -> Console:
         """Where people read: stdout, or stderr when stdout belongs to a machine."""
-        from dualquery.cli.console import PlainConsole
-
-        return PlainConsole(stderr=self.machine, quiet=self.quiet, highlight=False)
+        return plain_console(stderr=self.machine, quiet=self.quiet, highlight=False)
 
     def emit(self, value: Any) -> None:
         """Print one JSON object on stdout when a machine asked for it."""
@@ -83,8 +94,6 @@ class Terminal:
         )
         from rich.progress import Progress as Bar
 
-        from dualquery.cli.console import PlainConsole
-
         if self.quiet or not sys.stderr.isatty():
             lines = Lines(quiet=self.quiet)
             lines.phase(LOADING)
@@ -96,7 +105,7 @@ class Terminal:
             BarColumn(bar_width=30),
             MofNCompleteColumn(),
             TimeRemainingColumn(),
-            console=PlainConsole(stderr=True),
+            console=plain_console(stderr=True),
             transient=True,
         )
         with bar:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from dualquery.cli.signals import ending_signals_interrupt
+from dualquery.cli.main import ending_signals_interrupt
 from dualquery.runtime.interrupts import finished_first
 
 
