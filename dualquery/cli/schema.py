@@ -195,10 +195,10 @@ def draft(
     no check: it says "declared": true, and what it cost. Column names, their
     number and order are taken as public.
 
-    Without it the draft takes categories and buckets from the data and says "declared":
-    false, so a release with it is not private. It says of every column what it
-    took from the data. Check that nothing in it is known from the private table
-    alone, then set "declared": true in the file and hand it to --schema.
+    Without it the draft takes categories and buckets from the data and says
+    "declared": false, so a release with it is not private. It says of every
+    column what it took from the data. Check that nothing in it is known from the
+    private table alone, then set "declared": true and hand it to --schema.
 
     Examples:
 
