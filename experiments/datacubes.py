@@ -82,14 +82,13 @@ def mwem_cube(
     from mwem.options import MwemOptions
     from mwem.questions import Questions
     from mwem.spending import spend
-    from mwem.start import Uniform
+    from mwem.start import NO_MOVES
 
     domain = data.schema.domain
     candidates, workload = asked_cuboids(domain, data.n)
     options = MwemOptions(iterations=ITERATIONS, repetitions=MOST_PASSES, cuboids=True)
     asked = Questions(workload, len(workload), options, Neighbours.REPLACE_ONE)
-    nothing = Uniform(workload).moves(Neighbours.REPLACE_ONE)
-    spending = spend(options, Budget(epsilon, 0.0), asked.moves, nothing)
+    spending = spend(options.shares, Budget(epsilon, 0.0), asked.moves, NO_MOVES)
     curator = Curator(data.records, workload, spending.schedule(), randomness(seed))
     model = Potentials(axis_sizes(domain))
     left = np.ones(len(candidates), dtype=np.bool_)

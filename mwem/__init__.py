@@ -2,17 +2,7 @@
 
 DualQuery keeps weights on queries and answers with records; MWEM (Hardt, Ligett and McSherry 2012)
 keeps weights on records and answers with queries. It stands on the shared modules of ``dualquery``
-(queries, curator, accountants):
-
-- `algorithm`: Figure 1; `mechanism`: as a mechanism of the shared protocol; `options`, `spending`,
-  `output`: its parameters, its budget, what it gives out; `bounds`: what theory promises.
-- `sampled`: MWEM on a population of records, for domains that no exact representation fits.
-- `barak`: all asked Fourier coefficients with noise, fitted by multiplicative weights.
-- `representations`: ways to hold the distribution, all exact, behind one protocol.
-- `answers`: answers of all queries, as products of functions of columns
-  (`dualquery.queries.products`), under a distribution.
-- `questions`: what an iteration asks, one query or a whole marginal (a cuboid).
-- `cell_records`, `measures`: back to records, and distances from the truth.
+(queries, curator, accountants); ``README.md`` says where what is.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ from mwem.output import Output
 from mwem.questions import Questions
 from mwem.representations import Name, Representation, choose, dense_bytes, make
 from mwem.spending import Spending, spend
-from mwem.start import Start, start_of
+from mwem.start import Start
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,14 +96,14 @@ class Mwem(MwemOptions, Mechanism[MwemDetails]):
 
     def statistics(self, queries: Queries) -> Queries:
         """Hold the queries' own answers, and what the start counts."""
-        return start_of(queries, self).held
+        return Start(queries, self).held
 
     def plan(self, task: Task, budget: Budget) -> Plan[MwemDetails]:
         """Fix the representation and the noise of every draw from public facts."""
-        start = start_of(task.queries, self)
+        start = Start(task.queries, self)
         questions = Questions(start.held, len(task.queries), self, budget.neighbours)
         queries = products_of(start.held)
-        spending = spend(self, budget, questions.moves, start.moves(budget.neighbours))
+        spending = spend(self.shares, budget, questions.moves, start.moves(budget.neighbours))
         accountant, cost = best(spending.schedule(), budget.delta, budget.accountant)
         if cost > budget.epsilon:
             raise BadInputError(
@@ -153,13 +153,13 @@ class Mwem(MwemOptions, Mechanism[MwemDetails]):
     ) -> tuple[Outcome, Representation]:
         """Do as `run`, and return the last distribution too, which is as public as its answers."""
         chosen, spending = plan.details, plan.details.spending
-        started = chosen.start.measure(curator, spending, task.n)
+        first, kept = chosen.start.measure(curator, spending, task.n)
         distribution = make(
             chosen.representation,
             chosen.queries,
             self.memory,
             session.threads,
-            started.distribution,
+            first,
         )
         output = Output(
             n=task.n,
@@ -187,7 +187,7 @@ class Mwem(MwemOptions, Mechanism[MwemDetails]):
             records=records_of_values(output.values, held.domain),
             trace=tuple(trace),
             intervals=measured_intervals(trace, held, asked, task.n, spending),
-            measurements=Measurements.joined([*started.kept, measured]),
+            measurements=Measurements.joined([*kept, measured]),
         )
         return outcome, distribution
 

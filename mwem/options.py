@@ -9,9 +9,9 @@ from typing import ClassVar, Literal
 from dualquery.mechanisms.options import check_choice, check_number, check_whole
 from dualquery.runtime.errors import BadInputError
 from mwem.representations import Name
+from mwem.spending import Selection, Shares
 
 TooLarge = Literal["exclude", "stop"]
-Selection = Literal["exponential", "noisy-max"]
 Start = Literal["uniform", "independent"]
 
 
@@ -84,6 +84,7 @@ class MwemOptions:
         return int(self.memory_gib * 2**30)
 
     @property
-    def start_share(self) -> float:
-        """Share of the budget for the start: 0 if nothing is measured."""
-        return self.init_budget if self.noisy_init or self.start == "independent" else 0.0
+    def shares(self) -> Shares:
+        """How the budget is shared out."""
+        start = self.init_budget if self.noisy_init or self.start == "independent" else 0.0
+        return Shares(self.iterations, self.noisy_max_budget, start, selection=self.select)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 from dualquery.mechanisms.baselines.noise import Noise
 from dualquery.mechanisms.protocol import Budget
@@ -23,7 +24,8 @@ from dualquery.room.exact import Numbers
 from dualquery.room.sensitivity.moves import Moves
 from dualquery.room.statistics import EveryCell, SomeQueries
 from dualquery.runtime.errors import BadInputError
-from mwem.options import MwemOptions, Selection
+
+Selection = Literal["exponential", "noisy-max"]
 
 CHOICES: dict[Selection, type[Exponential | NoisyMax]] = {
     "exponential": Exponential,
@@ -36,17 +38,42 @@ _MARGIN = 1e-9
 
 
 @dataclass(frozen=True)
+class Shares:
+    """How a budget is shared out.
+
+    Parameters
+    ----------
+    iterations
+        Number of selections, and of measurements.
+    select
+        Share of an iteration that selects; the rest measures.
+    start
+        Share of the whole for what the start counts; 0 if nothing is measured.
+    growth
+        Power of an iteration's number to which its part is proportional.
+    selection
+        How a question is selected.
+    """
+
+    iterations: int
+    select: float
+    start: float = 0.0
+    growth: float = 0.0
+    selection: Selection = "exponential"
+
+
+@dataclass(frozen=True)
 class Spending:
-    """Noise of every private draw of a run. All draws of a kind are alike.
+    """Noise of every private draw of a run.
 
     Parameters
     ----------
     gaussian
         Gaussian noise, or discrete Laplace noise.
     select
-        Parameter epsilon of a selection, by `selection`.
+        Parameter epsilon of the first selection, by `selection`.
     measure_scale
-        Scale of a measurement's noise, in steps of the queries (rows, for conjunctions).
+        Scale of the first measurement's noise, in steps of the queries (rows, for conjunctions).
     start_scale
         Scale of the noise on the counts of the start, in rows; None if nothing is measured.
     iterations
@@ -58,6 +85,8 @@ class Spending:
         The same of the counts of the start: of all cells, or of single bits.
     selection
         How a question is selected.
+    growth
+        Power of an iteration's number to which its cost in zCDP is proportional; 0 for equal ones.
     """
 
     gaussian: bool
@@ -70,11 +99,17 @@ class Spending:
     start_l1: float
     start_l2: float
     selection: Selection = "exponential"
+    growth: float = 0.0
 
     @property
     def choice(self) -> Exponential | NoisyMax:
-        """The selection of each iteration."""
+        """The selection of each iteration, where all are alike."""
         return CHOICES[self.selection](self.select)
+
+    def of_round(self, number: int) -> tuple[float, float]:
+        """Return a selection's parameter and the scale of a measurement's noise, from 1 on."""
+        ratio = number ** (0.5 * self.growth)
+        return self.select * ratio, self.measure_scale / ratio
 
     def noise(self, scale: float) -> Noise:
         """Return the run's kind of noise, of a scale in steps."""
@@ -82,14 +117,17 @@ class Spending:
 
     def schedule(self) -> tuple[Event, ...]:
         """Return the events of the run in their order."""
-        start: tuple[Event, ...] = ()
+        events: list[Event] = []
         if self.start_scale is not None:
-            start = (self._measured(self.start_l1, self.start_l2, self.start_scale),)
-        iteration = (
-            _selected(self.selection, self.select),
-            self._measured(self.l1, self.l2, self.measure_scale),
-        )
-        return start + iteration * self.iterations
+            events.append(self._measured(self.start_l1, self.start_l2, self.start_scale))
+        for number in range(1, self.iterations + 1):
+            select, scale = self.of_round(number)
+            exponential = self.selection == "exponential"
+            events.append(
+                SampledQueries(select + RANGE_SLACK, 1) if exponential else LaplaceNoise(select)
+            )
+            events.append(self._measured(self.l1, self.l2, scale))
+        return tuple(events)
 
     def _measured(self, l1: float, l2: float, scale: float) -> Event:
         return GaussianNoise(l2, scale) if self.gaussian else LaplaceNoise(l1 / scale)
@@ -100,22 +138,12 @@ class Spending:
         return self.noise(self.start_scale).measure(curator, counted)
 
 
-def _selected(selection: Selection, epsilon: float) -> Event:
-    """Return the event that a selection is charged as."""
-    if selection == "exponential":
-        return SampledQueries(epsilon + RANGE_SLACK, 1)
-    return LaplaceNoise(epsilon)
+def spend(shares: Shares, budget: Budget, moves: Moves, start: Moves) -> Spending:
+    """Split a budget: the start, then iterations, each in two parts.
 
-
-def spend(options: MwemOptions, budget: Budget, moves: Moves, start: Moves) -> Spending:
-    """Split a budget: the start, then equal iterations, each in two parts.
-
-    Numbers of an iteration move as ``moves`` says, those of the start as ``start`` does.
-
-    With delta 0 epsilons add up (Theorem 2.1). With delta above 0 the shares are those of rho, the
-    budget of zero-concentrated differential privacy: a draw of range r costs r^2 / 8, a report at
-    epsilon e costs e^2 / 2, Gaussian noise 1 / (2 scale^2) a unit of squared sensitivity; how large
-    a rho fits is for the accountant to say.
+    Numbers of an iteration move as ``moves`` says, those of the start as ``start`` does. With delta
+    0 epsilons add up (Theorem 2.1), and all iterations are alike. With delta above 0 the shares are
+    those of rho (`split_rho`); how large a rho fits is for the accountant to say.
 
     Raises
     ------
@@ -123,57 +151,67 @@ def spend(options: MwemOptions, budget: Budget, moves: Moves, start: Moves) -> S
         If so many iterations leave nothing for one of them.
     """
     if budget.delta > 0:
-
-        def of_rho(rho: float) -> Spending:
-            return _split_rho(options, budget, rho, moves, start)
-
         rho = calibrate_rho(
-            lambda rho: of_rho(rho).schedule(), budget.epsilon, budget.delta, budget.accountant
+            lambda rho: split_rho(shares, rho, moves, start).schedule(),
+            budget.epsilon,
+            budget.delta,
+            budget.accountant,
         )
-        return of_rho(rho)
-    init, share = options.start_share, options.noisy_max_budget
+        return split_rho(shares, rho, moves, start)
     epsilon = budget.epsilon * (1.0 - _MARGIN)
-    each = epsilon * (1.0 - init) / options.iterations
-    return Spending(
+    each = epsilon * (1.0 - shares.start) / shares.iterations
+    return _spending(
+        shares,
+        moves,
+        start,
         gaussian=False,
-        select=_selection(share * each, each, options, budget),
-        measure_scale=laplace_scale((1.0 - share) * each, moves.l1),
-        start_scale=laplace_scale(epsilon * init, start.l1) if init else None,
-        iterations=options.iterations,
-        l1=moves.l1,
-        l2=moves.l2,
-        start_l1=start.l1,
-        start_l2=start.l2,
-        selection=options.select,
+        select=_selection(shares.select * each, each, shares),
+        measure_scale=laplace_scale((1.0 - shares.select) * each, moves.l1),
+        start_scale=laplace_scale(epsilon * shares.start, start.l1) if shares.start else None,
     )
 
 
-def _split_rho(
-    options: MwemOptions, budget: Budget, rho: float, moves: Moves, start: Moves
-) -> Spending:
-    init, share = options.start_share, options.noisy_max_budget
-    each = rho * (1.0 - init) / options.iterations
-    cost = 8.0 if options.select == "exponential" else 2.0
-    return Spending(
+def split_rho(shares: Shares, rho: float, moves: Moves, start: Moves) -> Spending:
+    """Split a budget of zero-concentrated differential privacy.
+
+    A draw of range r costs r^2 / 8, a report at epsilon e costs e^2 / 2, Gaussian noise
+    1 / (2 scale^2) a unit of squared sensitivity. Parameters as of `spend`.
+    """
+    sizes = math.fsum(number**shares.growth for number in range(1, shares.iterations + 1))
+    first = rho * (1.0 - shares.start) / sizes
+    cost = 8.0 if shares.selection == "exponential" else 2.0
+    return _spending(
+        shares,
+        moves,
+        start,
         gaussian=True,
-        select=_selection(math.sqrt(cost * share * each), each, options, budget),
-        measure_scale=moves.l2 / math.sqrt(2.0 * (1.0 - share) * each),
-        start_scale=start.l2 / math.sqrt(2.0 * rho * init) if init else None,
-        iterations=options.iterations,
-        l1=moves.l1,
-        l2=moves.l2,
-        start_l1=start.l1,
-        start_l2=start.l2,
-        selection=options.select,
+        select=_selection(math.sqrt(cost * shares.select * first), first, shares),
+        measure_scale=moves.l2 / math.sqrt(2.0 * (1.0 - shares.select) * first),
+        start_scale=start.l2 / math.sqrt(2.0 * rho * shares.start) if shares.start else None,
     )
 
 
-def _selection(width: float, each: float, options: MwemOptions, budget: Budget) -> float:
+def _spending(
+    shares: Shares,
+    moves: Moves,
+    start: Moves,
+    *,
+    gaussian: bool,
+    select: float,
+    measure_scale: float,
+    start_scale: float | None,
+) -> Spending:
+    return Spending(
+        gaussian, select, measure_scale, start_scale, shares.iterations, moves.l1, moves.l2,
+        start.l1, start.l2, shares.selection, shares.growth,
+    )  # fmt: skip
+
+
+def _selection(width: float, first: float, shares: Shares) -> float:
     """Return the parameter of a selection that is charged ``width``."""
-    slack = RANGE_SLACK if options.select == "exponential" else 0.0
     if width <= RANGE_SLACK:
         raise BadInputError(
-            f"epsilon {budget.epsilon:g} over {options.iterations} iterations leaves "
-            f"{each:.3g} for each, too little to select a query; use fewer iterations"
+            f"{shares.iterations} iterations leave {first:.3g} of the budget for the first, too "
+            "little to select a query; use fewer iterations or a larger epsilon"
         )
-    return width - slack
+    return width - (RANGE_SLACK if shares.selection == "exponential" else 0.0)

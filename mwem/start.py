@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Protocol
-
 import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.cells import axis_sizes
 from dualquery.estimates.measurements import Measurements
 from dualquery.privacy.neighbours import Neighbours
-from dualquery.queries.conjunctions import Workload, require_conjunctions
+from dualquery.queries.conjunctions import require_conjunctions
 from dualquery.queries.family import Queries
 from dualquery.room.curator import Curator
 from dualquery.room.sensitivity.moves import Moves, table_moves
@@ -26,104 +22,66 @@ from mwem.spending import Spending
 _UNIFORM_SHARE = 0.01
 """Share of the uniform distribution among noisy cells: none is given up for a noisy zero."""
 
+NO_MOVES = Moves(0.0, 0.0, proof="nothing is measured")
 
-@dataclass(frozen=True, eq=False)
-class Started:
-    """A_0, and the noisy numbers that it was made of.
+
+class Start:
+    """A_0: all cells alike (Figure 1), a noisy count of every cell (section 2.3.2), or columns.
+
+    Columns are independent then, with noisy shares of those that the queries mention.
 
     Parameters
     ----------
-    distribution
-        Independent columns, or float64, one number a cell; None for the uniform distribution.
-    kept
-        What a release keeps of the numbers.
+    queries
+        The workload's.
+    options
+        The user's.
+
+    Attributes
+    ----------
+    held
+        What the room counts: the workload's queries first, then those of the start.
+
+    Raises
+    ------
+    BadInputError
+        If columns are to be measured and the queries are no conjunctions.
     """
 
-    distribution: Columns | NDArray[np.float64] | None = None
-    kept: tuple[Measurements, ...] = ()
-
-
-class Start(Protocol):
-    """A way to start."""
-
-    @property
-    def held(self) -> Queries:
-        """What the room counts: the workload's queries first, then those of the start."""
-        ...
+    def __init__(self, queries: Queries, options: MwemOptions) -> None:
+        self.held = queries
+        self._cells = options.noisy_init
+        self._bits: WithSingleBits | None = None
+        if options.start == "independent":
+            self._bits = WithSingleBits.of(require_conjunctions(queries))
+            self.held = self._bits.held
 
     def moves(self, neighbours: Neighbours) -> Moves:
         """Return how far what the start measures moves."""
-        ...
+        if self._bits is not None:
+            return AllQueries().moves(self._bits.single, neighbours)
+        return table_moves(neighbours) if self._cells else NO_MOVES
 
-    def measure(self, curator: Curator, spending: Spending, n: int) -> Started:
-        """Measure what is needed, charged, and return A_0 for a public number of rows."""
-        ...
+    def measure(
+        self, curator: Curator, spending: Spending, n: int
+    ) -> tuple[Columns | NDArray[np.float64] | None, tuple[Measurements, ...]]:
+        """Measure what is needed, charged, for a public number of rows.
 
-
-@dataclass(frozen=True)
-class Uniform:
-    """All cells alike, as in Figure 1: nothing is measured."""
-
-    held: Queries
-
-    def moves(self, neighbours: Neighbours) -> Moves:  # noqa: ARG002
-        """Return that nothing moves."""
-        return Moves(0.0, 0.0, proof="nothing is measured")
-
-    def measure(self, curator: Curator, spending: Spending, n: int) -> Started:  # noqa: ARG002
-        """Return the uniform distribution."""
-        return Started()
-
-
-@dataclass(frozen=True)
-class NoisyCells:
-    """A noisy count of every cell (section 2.3.2)."""
-
-    held: Queries
-
-    def moves(self, neighbours: Neighbours) -> Moves:
-        """Return how far a histogram moves."""
-        return table_moves(neighbours)
-
-    def measure(self, curator: Curator, spending: Spending, n: int) -> Started:  # noqa: ARG002
-        """Cut negative counts off, and mix in a little of the uniform distribution."""
-        counts = spending.measure_start(curator, EveryCell())
-        positive = np.maximum(counts, 0).astype(np.float64)
-        total = positive.sum()
-        share = positive / total if total > 0 else np.full(counts.shape, 1.0 / counts.size)
-        return Started((1.0 - _UNIFORM_SHARE) * share + _UNIFORM_SHARE / counts.size)
-
-
-@dataclass(frozen=True, eq=False)
-class NoisyColumns:
-    """The shares of all columns that the queries mention; columns are independent then.
-
-    Parameters
-    ----------
-    workload
-        The queries.
-    """
-
-    workload: Workload
-
-    @cached_property
-    def _counted(self) -> WithSingleBits:
-        return WithSingleBits.of(self.workload)
-
-    @property
-    def held(self) -> Workload:
-        """The queries, then single bits."""
-        return self._counted.held
-
-    def moves(self, neighbours: Neighbours) -> Moves:
-        """Return how far the counts of single bits move."""
-        return AllQueries().moves(self._counted.single, neighbours)
-
-    def measure(self, curator: Curator, spending: Spending, n: int) -> Started:
-        """Measure single bits; other columns are uniform."""
-        layout = Layout.of(self.workload)
-        places = self._counted.places
-        counts = spending.measure_start(curator, SomeQueries(places)).astype(np.float64)
+        Returns
+        -------
+        A_0: independent columns, or float64, one number a cell; None for the uniform distribution.
+        And what a release keeps of the noisy numbers.
+        """
+        if self._cells:
+            counts = spending.measure_start(curator, EveryCell())
+            positive = np.maximum(counts, 0).astype(np.float64)
+            total = positive.sum()
+            share = positive / total if total > 0 else np.full(counts.shape, 1.0 / counts.size)
+            return (1.0 - _UNIFORM_SHARE) * share + _UNIFORM_SHARE / counts.size, ()
+        if self._bits is None:
+            return None, ()
+        layout = Layout.of(self._bits.held)
+        counts = spending.measure_start(curator, SomeQueries(self._bits.places)).astype(np.float64)
         assert spending.start_scale is not None
         noise = spending.noise(spending.start_scale)
         columns = Columns.uniform(axis_sizes(layout.domain))
@@ -132,19 +90,4 @@ class NoisyColumns:
             columns.of(column)[:] = base[layout.values_of(place)]
         literals = 2 * layout.bits[:, None]
         kept = Measurements.of_literals(literals, counts / n, noise.deviation / n, noise.kind)
-        return Started(columns, (kept,))
-
-
-def start_of(queries: Queries, options: MwemOptions) -> Start:
-    """Return the start that options ask for.
-
-    Raises
-    ------
-    BadInputError
-        If columns are to be measured and the queries are no conjunctions.
-    """
-    if options.noisy_init:
-        return NoisyCells(queries)
-    if options.start == "independent":
-        return NoisyColumns(require_conjunctions(queries))
-    return Uniform(queries)
+        return columns, (kept,)

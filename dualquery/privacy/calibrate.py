@@ -230,11 +230,6 @@ def laplace_scale(epsilon: float, l1_sensitivity: float) -> float:
         Finite, > 0.
     l1_sensitivity
         Largest sum of absolute differences between the released vectors of two neighbours; > 0.
-
-    Raises
-    ------
-    BadInputError
-        If a parameter is out of its range.
     """
     require_positive("epsilon", epsilon)
     require_positive("the sensitivity", l1_sensitivity)

@@ -85,11 +85,6 @@ def calibrate_gaussian_scale(
     -------
     float
         sigma, in the units of ``sensitivity``.
-
-    Raises
-    ------
-    BadInputError
-        If a parameter is out of its range.
     """
     require_positive("the sensitivity", sensitivity)
 

@@ -57,11 +57,6 @@ class SampledQueries:
         finite, >= 0.
     draws
         Number of independent draws, >= 1.
-
-    Raises
-    ------
-    BadInputError
-        If a parameter is out of its range.
     """
 
     range: float
@@ -87,11 +82,6 @@ class GaussianNoise:
         Largest Euclidean distance between the vectors of two neighbouring data sets; >= 0.
     scale
         Standard deviation of the noise, in the same units; > 0.
-
-    Raises
-    ------
-    BadInputError
-        If a parameter is out of its range.
     """
 
     sensitivity: float
@@ -112,11 +102,6 @@ class LaplaceNoise:
     ----------
     epsilon
         Pure guarantee of the mechanism; finite, >= 0.
-
-    Raises
-    ------
-    BadInputError
-        If ``epsilon`` is out of its range.
     """
 
     epsilon: float
@@ -149,11 +134,6 @@ class ThresholdedCounts:
         As of `GaussianNoise`.
     delta
         Chance, at most, that a value is published which only one of two neighbours has; in (0, 1).
-
-    Raises
-    ------
-    BadInputError
-        If a parameter is out of its range.
     """
 
     sensitivity: float
@@ -189,11 +169,6 @@ class GameSchedule:
         Number of private records, or the public number that stands in for it; >= 2.
     neighbours
         What neighbouring data sets differ in.
-
-    Raises
-    ------
-    BadInputError
-        If a parameter is out of its range.
     """
 
     rounds: int

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dualquery.estimates.intervals import Intervals
 from dualquery.estimates.measurements import CHOSEN, Measurements
 from dualquery.queries.conjunctions import Workload, table_cells
-from mwem.sampled.spending import Spending
+from mwem.spending import Spending
 
 _BASIS = (
     "from the noise of the query's cell in the one measurement of its bits, each on its own; the "
@@ -37,6 +37,7 @@ def kept_measurements(
     trace, workload, n, spending
         As of `table_intervals`.
     """
+    assert spending.start_scale is not None
     start = spending.start_scale / n
     tables = [Measurements.of_literals(2 * bits[:, None], counts / n, start)]
     for line in trace:

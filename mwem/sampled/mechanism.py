@@ -15,6 +15,7 @@ expect a little less on other data.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -32,12 +33,10 @@ from dualquery.mechanisms.protocol import (
 )
 from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.accountants.zcdp import rho_for
-from dualquery.privacy.calibrate_noise import calibrate_rho
 from dualquery.queries.conjunctions import Workload, require_conjunctions
 from dualquery.queries.counting.rewriting import different_bits
 from dualquery.queries.family import Queries
 from dualquery.room.curator import Curator
-from dualquery.room.noise.gaussian import Gaussian
 from dualquery.room.sensitivity.moves import table_moves
 from dualquery.room.statistics import AllQueries, SomeQueries
 from dualquery.runtime.errors import BadInputError
@@ -46,8 +45,10 @@ from mwem.sampled.family import SampledFamily
 from mwem.sampled.intervals import kept_measurements, table_intervals
 from mwem.sampled.measurements import Measurements
 from mwem.sampled.rounds import play, refine
-from mwem.sampled.spending import Spending, default_rounds, spend
 from mwem.single_bits import WithSingleBits
+from mwem.spending import Shares, Spending, spend
+
+FEWEST_ROUNDS, MOST_ROUNDS = 10, 140
 
 MOST_LITERALS = 8
 """Literals of a query: its table has a cell for each of their sign patterns."""
@@ -130,16 +131,8 @@ class MwemSampled(Mechanism[SampledDetails]):
         table = table_moves(budget.neighbours)
         rounds = min(rounds, different_bits(workload.literals))
 
-        def of_rho(rho: float) -> Spending:
-            return spend(
-                rho, self.start_budget, self.select_budget, start, table, rounds, self.growth
-            )
-
-        spending = of_rho(
-            calibrate_rho(
-                lambda rho: of_rho(rho).schedule(), budget.epsilon, budget.delta, budget.accountant
-            )
-        )
+        shares = Shares(rounds, self.select_budget, self.start_budget, self.growth)
+        spending = spend(shares, budget, table, start)
         schedule = spending.schedule()
         accountant, _ = best(schedule, budget.delta, budget.accountant)
         return Plan(
@@ -163,7 +156,8 @@ class MwemSampled(Mechanism[SampledDetails]):
         layout = Layout.of(workload)
         counted = WithSingleBits.of(workload)
         single = SomeQueries(counted.places)
-        counts = curator.measure(single, Gaussian(spending.start_scale)).astype(np.float64)
+        assert spending.start_scale is not None
+        counts = spending.measure_start(curator, single).astype(np.float64)
         family = SampledFamily.independent(
             layout,
             layout.base(counts / n, spending.start_scale / n),
@@ -186,3 +180,24 @@ class MwemSampled(Mechanism[SampledDetails]):
             intervals=table_intervals(trace, workload, n, spending),
             measurements=kept_measurements(layout.bits, counts, trace, workload, n, spending),
         )
+
+
+def default_rounds(rho: float, n: int, columns: int) -> int:
+    """Return how many rounds to plan, from public facts.
+
+    More rounds find more of what is wrong, each with more noise. The noise of a table is
+    proportional to sqrt(rounds) / (n sqrt(rho)), and more columns have more to be found: the
+    number grows as a power of each. Powers and factor were set by prototypes on five data sets.
+
+    Parameters
+    ----------
+    rho
+        The budget.
+    n
+        Number of rows, divided by how many of them neighbours differ in.
+    columns
+        Columns that the workload mentions.
+    """
+    signal = n * math.sqrt(rho) / 6700.0
+    rounds = 60.0 * math.pow(signal, 1 / 3) * math.pow(columns / 14.0, 0.4)
+    return round(min(max(rounds, FEWEST_ROUNDS), MOST_ROUNDS))

@@ -19,7 +19,7 @@ from dualquery.room.statistics import QueryTable
 from mwem.sampled.family import SampledFamily
 from mwem.sampled.fitting import Fit, FitLimits, fit
 from mwem.sampled.measurements import Measurements
-from mwem.sampled.spending import Spending
+from mwem.spending import Spending
 
 _NOISE = 4.0
 """Standard deviations of the noise that the largest of hundreds of residuals may well have."""
@@ -72,7 +72,7 @@ def play(
     model = np.zeros(len(allowed))
     n = measurements.n
     trace = []
-    for number in range(1, spending.rounds + 1):
+    for number in range(1, spending.iterations + 1):
         if curator.cut_short(draws=2):
             break
         select, scale = spending.of_round(number)
@@ -99,7 +99,7 @@ def play(
                 "seconds": time.perf_counter() - started,
             }
         )
-        progress(number, spending.rounds)
+        progress(number, spending.iterations)
     return trace
 
 

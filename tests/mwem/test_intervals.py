@@ -10,7 +10,6 @@ from dualquery.queries.conjunctions import Workload
 from dualquery.queries.generate.marginals import all_marginals
 from mwem.intervals import measured_intervals
 from mwem.sampled.intervals import table_intervals
-from mwem.sampled.spending import Spending as SampledSpending
 from mwem.spending import Spending
 
 N, SCALE, DRAWS = 1_000, 20.0, 5_000
@@ -28,7 +27,7 @@ def single(share: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def table(share: float) -> tuple[np.ndarray, np.ndarray]:
-    spending = SampledSpending(1.0, SCALE, 1, 0.0, 1.0, SCALE, 1.0)
+    spending = Spending(True, 1.0, SCALE, SCALE, 1, 1.0, 1.0, 1.0, 1.0)
     noise = np.random.default_rng(0).normal(0, SCALE, DRAWS)
     place = int(WORKLOAD.literals[0, 0] & 1 == 0)
     found = []

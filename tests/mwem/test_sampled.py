@@ -30,11 +30,11 @@ from mwem.sampled.family import SampledFamily
 from mwem.sampled.fitting import FitLimits, fit
 from mwem.sampled.measured_tables import possible_cells
 from mwem.sampled.measurements import Measurements
-from mwem.sampled.mechanism import MwemSampled
+from mwem.sampled.mechanism import FEWEST_ROUNDS, MOST_ROUNDS, MwemSampled, default_rounds
 from mwem.sampled.population import PopulationRows
-from mwem.sampled.spending import FEWEST_ROUNDS, MOST_ROUNDS, default_rounds, spend
 from mwem.sampled.targets import FLOOR, target_shares
 from mwem.single_bits import WithSingleBits
+from mwem.spending import Shares, split_rho
 from tests.cases import all_records, domain_of, random_case, records_of
 from tests.tables import legal, random_records
 
@@ -427,18 +427,10 @@ def test_a_table_at_less_noise_than_planned_is_refused_before_the_draw() -> None
 
 def test_spending_adds_up_to_the_budget() -> None:
     start, table = Moves.of_entries(28, 1), Moves.of_entries(2, 1)
-    spending = spend(
-        0.05,
-        start_budget=0.07,
-        select_budget=0.4,
-        start=start,
-        table=table,
-        rounds=33,
-        growth=0.5,
-    )
+    spending = split_rho(Shares(33, select=0.4, start=0.07, growth=0.5), 0.05, table, start)
     schedule = spending.schedule()
     assert len(schedule) == 1 + 2 * 33
-    assert 0.05 * (1 - 1e-6) < rho_of(schedule) <= 0.05
+    assert rho_of(schedule) == pytest.approx(0.05)
     assert rho_of(schedule[:1]) == pytest.approx(0.05 * 0.07)
     draws = tuple(event for event in schedule if isinstance(event, SampledQueries))
     assert rho_of(draws) == pytest.approx(0.05 * 0.93 * 0.4)
@@ -460,7 +452,7 @@ def test_rounds_grow_with_rows_budget_and_columns_within_limits() -> None:
 def test_no_more_rounds_than_tables() -> None:
     workload = Workload(np.array([[0, 2], [1, 2], [0, 3], [0, 4]], np.int32), Domain.binary(3))
     plan = MwemSampled(rounds=50).plan(Task(workload, 100), Budget(1.0, 1e-3))
-    assert plan.parameters["spending"]["rounds"] == 2
+    assert plan.parameters["spending"]["iterations"] == 2
 
 
 @pytest.mark.parametrize(
