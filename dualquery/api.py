@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING, Any
 from dualquery.arguments import spec_of, told_in_python
 from dualquery.mechanisms.protocol import Task
 from dualquery.mechanisms.registry import configure
+from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.budget import weak_epsilon
+from dualquery.privacy.events import pure_epsilon
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.family import Queries
 from dualquery.releases.identity import keep_questions, keep_request
+from dualquery.releases.learning import learned_for
 from dualquery.releases.making import make_release, plan_release, require_possible
 from dualquery.releases.payment import Payment
 from dualquery.requests import (
@@ -158,7 +161,10 @@ def release_of(spec: ReleaseSpec) -> Release:
         spec.budget_file, source, budget.relation, configured.name, spec.seed, spec.checkpoint
     )
     progress.phase("reading the table")
-    read = (spec.schema, spec.table.columns, spec.table.max_ones_per_row, budget.unit)
+    learned = learned_for(spec, payment, journal)
+    schema = spec.schema if learned is None else learned.schema
+    columns = spec.table.columns if learned is None else None
+    read = (schema, columns, spec.table.max_ones_per_row, budget.unit)
     with engine.open(source, *read, budget.weight, sums=spec.workload.means) as data:
         if data.left_out:
             progress.note(f"left out, as the schema does not describe them: {some(data.left_out)}")
@@ -166,12 +172,16 @@ def release_of(spec: ReleaseSpec) -> Release:
 
         def pay_first(event: Event) -> None:
             in_all = budget.delta_of(configured, data.units or 0)  # which is public, if it is used
-            payment.pay_first(event, budget.epsilon, in_all)
+            events, own = (event,), (pure_epsilon(event), 0.0)
+            if learned is not None:
+                events = (*learned.price.events, event)
+                own = (own[0] + best(learned.price.events, in_all)[1], in_all)
+            payment.pay_first(events, own, (budget.epsilon, in_all))
 
         require_possible(spec, data.schema, data.units)
         count = budget.count_rows(data.records, spec.seed, pay_first, journal, data.units)
         with count.cost_told():
-            planned = plan_release(spec, data.schema, count, progress)
+            planned = plan_release(spec, data.schema, count, progress, learned)
         for warning in planned.warnings:
             if warning not in weak:
                 privacy_log.warning(warning)

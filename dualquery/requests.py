@@ -674,7 +674,7 @@ class ReleaseSpec:
     table
         The private table, and what of it is read.
     schema
-        The declared columns; None for a draft, and a release that is not private.
+        The declared columns; None to learn them for a part of the budget.
     workload, mechanism, records, budget, run
         The parts.
     budget_file
@@ -691,7 +691,7 @@ class ReleaseSpec:
     table: Table = part(Table)
     schema: Schema | Mapping[str, object] | str | Path | None = option(
         None,
-        "Schema: a file or a built-in name. A draft is made without it: NOT private.",
+        "Schema: a file or a built-in name. Without it a part of the budget learns one.",
         DATA,
         complete="schemas",
     )

@@ -28,6 +28,19 @@ class Table:
     csv
         How a CSV file is written, such as ``delimiter=;,encoding=latin-1,decimal=,``; None for the
         standard. A CSV file that is open already was opened so. A release keeps these words.
+    schema_share
+        What a release without a schema spends on learning one: a share of rho, that is of the
+        squared ratio of sensitivity to noise, and of delta; between 0 and 1.
+    schema_from_data
+        True to draft a schema from the exact data instead: the release is then not private.
+    public_types
+        True to take the types of columns as public, as a Parquet file states them: those of truth
+        values need not be learned.
+
+    Raises
+    ------
+    BadInputError
+        If ``schema_share`` is not between 0 and 1.
     """
 
     data: Any = option(
@@ -55,6 +68,27 @@ class Table:
         DATA,
         least=1,
     )
+    schema_share: float = option(
+        0.1, "Without a schema: the share of the budget that learns one.", DATA
+    )
+    schema_from_data: bool = option(
+        False,
+        "Draft the schema from the exact data: NOT private.",
+        DATA,
+        flags=("--schema-from-data",),
+    )
+    public_types: bool = option(
+        False,
+        "Take columns' types, as Parquet states them, as public.",
+        DATA,
+        flags=("--public-types",),
+    )
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.schema_share < 1.0:
+            raise BadInputError(
+                f"--schema-share is {self.schema_share!r}; a number between 0 and 1 is needed"
+            )
 
     @property
     def named(self) -> Any:

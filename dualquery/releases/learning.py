@@ -6,15 +6,27 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dualquery.data.learned import SURE, Shape, learned_column, shape_of
 from dualquery.data.readers.formats import source_of
-from dualquery.data.readers.source import Source, TableSource
+from dualquery.data.readers.source import (
+    DeclaredItemSource,
+    ItemSource,
+    Source,
+    TableSource,
+)
 from dualquery.data.schema.column_choice import ColumnChoice, select_columns
+from dualquery.data.schema.columns import Categorical
+from dualquery.data.schema.files import given_schema
+from dualquery.data.schema.items import ItemSchema
+from dualquery.data.schema.protocol import Schema
 from dualquery.data.schema.table import TableSchema
 from dualquery.data.shapes import Values
 from dualquery.data.units import cut_to_units
-from dualquery.privacy.accountants.zcdp import rho_for
+from dualquery.mechanisms.protocol import Budget
+from dualquery.privacy.accountants.choice import best
+from dualquery.privacy.accountants.zcdp import epsilon_from_rho, rho_for
 from dualquery.privacy.budget import default_delta
 from dualquery.privacy.calibrate_noise import calibrate_rho
 from dualquery.privacy.events import Event, GaussianNoise, ThresholdedCounts
@@ -25,19 +37,24 @@ from dualquery.room.ground import Ground
 from dualquery.room.journal import NO_JOURNAL, Journal
 from dualquery.room.learning import (
     LARGEST_EPSILON,
+    ItemRoom,
     SchemaRoom,
     shapes_sensitivity,
     threshold,
     values_sensitivity,
 )
+from dualquery.room.row_count import COUNT_SHARE
 from dualquery.runtime.errors import BadInputError
 
-SCHEMA_SHARE = 0.1
-"""Of rho, and of delta for the threshold, that a release spends on its schema by default."""
+if TYPE_CHECKING:
+    from dualquery.requests import ReleaseSpec
 
 SHAPES_SHARE = 0.25
 """Of rho for shapes: as many rows of one kind must exceed `SURE` deviations there as texts must
 exceed about 7 of values, and the sensitivity is sqrt(2) times as large."""
+
+_MARGIN = 1e-5
+"""Of the rest's rho, so that roundings of both calibrations stay within the whole budget."""
 
 _MOST_LISTED = 0.25
 """A schema in which no value could be listed that is in fewer of the rows is refused beforehand."""
@@ -57,20 +74,35 @@ class SchemaPrice:
         How many columns are learned.
     neighbours
         What neighbouring tables differ in.
+    shapes
+        Part of rho for shapes; 0 for items, which have none.
     """
 
     rho: float
     delta: float
     columns: int
     neighbours: Neighbours
+    shapes: float = SHAPES_SHARE
 
     @staticmethod
     def part(
-        epsilon: float, delta: float, share: float, columns: int, neighbours: Neighbours
+        epsilon: float,
+        delta: float,
+        share: float,
+        columns: int,
+        neighbours: Neighbours,
+        shapes: float = SHAPES_SHARE,
     ) -> SchemaPrice:
-        """Return the price of a share of a release's budget: of rho, and of delta."""
+        """Return the price of a share of a release's budget: of rho, and of delta.
+
+        Raises
+        ------
+        BadInputError
+            As `check_learnable`.
+        """
+        check_learnable(epsilon, delta)
         rho = share * rho_for(epsilon, delta * (1.0 - share))
-        return SchemaPrice(rho, share * delta, columns, neighbours)
+        return SchemaPrice(rho, share * delta, columns, neighbours, shapes)
 
     @staticmethod
     def whole(epsilon: float, delta: float, columns: int, neighbours: Neighbours) -> SchemaPrice:
@@ -85,23 +117,26 @@ class SchemaPrice:
     def shapes_scale(self) -> float:
         """Standard deviation of the noise in counts of shapes."""
         moved = shapes_sensitivity(self.columns, self.neighbours)
-        return moved / math.sqrt(2.0 * SHAPES_SHARE * self.rho)
+        return moved / math.sqrt(2.0 * self.shapes * self.rho) if self.shapes else 0.0
 
     @property
     def values_scale(self) -> float:
         """Standard deviation of the noise in counts of values."""
         moved = values_sensitivity(self.columns, self.neighbours)
-        return moved / math.sqrt(2.0 * (1.0 - SHAPES_SHARE) * self.rho)
+        return moved / math.sqrt(2.0 * (1.0 - self.shapes) * self.rho)
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """Both events, in their order."""
-        shapes = shapes_sensitivity(self.columns, self.neighbours)
-        values = values_sensitivity(self.columns, self.neighbours)
-        return (
-            GaussianNoise(shapes, self.shapes_scale),
-            ThresholdedCounts(values, self.values_scale, self.delta),
-        )
+        """All events, in their order."""
+        moved = shapes_sensitivity(self.columns, self.neighbours)
+        shapes = (GaussianNoise(moved, self.shapes_scale),) if self.shapes else ()
+        return (*shapes, self.listing)
+
+    @property
+    def listing(self) -> ThresholdedCounts:
+        """The event of the values, or items, that are listed."""
+        moved = values_sensitivity(self.columns, self.neighbours)
+        return ThresholdedCounts(moved, self.values_scale, self.delta)
 
     @property
     def fewest(self) -> float:
@@ -115,6 +150,33 @@ class SchemaPrice:
             f"the schema of {self.columns:,} columns is learned: a value is listed if about "
             f"{math.ceil(self.fewest):,} rows{share} hold it; what is rarer is (other)"
         )
+
+    def rest(self, budget: Budget, *, noise_alone: bool) -> Budget:
+        """Return what the rest of a release may cost, so that all keeps within a budget.
+
+        The squared ratios of sensitivity to scale add up, and their sum is fixed beforehand: for
+        Gaussian noise alone that is fully adaptive composition (Smith and Thakurta 2022), for
+        other draws it is a filter of approximate zCDP (Whitehouse et al. 2023).
+
+        Parameters
+        ----------
+        budget
+            Of schema and rest together.
+        noise_alone
+            Whether the rest draws Gaussian noise only.
+        """
+        delta = budget.delta - self.delta
+
+        def noise(rho: float) -> tuple[Event, ...]:
+            return (GaussianNoise(math.sqrt(2.0 * rho), 1.0),)
+
+        if not noise_alone:
+            rho = rho_for(budget.epsilon, delta) - self.rho
+            epsilon = epsilon_from_rho(rho * (1.0 - _MARGIN), delta)
+            return replace(budget, epsilon=epsilon, delta=delta, accountant="zcdp")
+        rho = calibrate_rho(noise, budget.epsilon, delta, budget.accountant) - self.rho
+        left = best(noise(rho * (1.0 - _MARGIN)), delta, budget.accountant)[1]
+        return replace(budget, epsilon=left, delta=delta)
 
     def require_worth(self, rows: int) -> None:
         """Refuse where hardly any value could be listed; nothing is spent.
@@ -141,7 +203,7 @@ class LearnedSchema:
     ----------
     schema
         Declared: all of it is public or differentially private.
-    events, grounds
+    price, grounds
         What was charged, and why that covers it.
     left_out
         Columns of which nothing exceeded the noise.
@@ -149,8 +211,8 @@ class LearnedSchema:
         Sentences for the release.
     """
 
-    schema: TableSchema
-    events: tuple[Event, ...]
+    schema: TableSchema | ItemSchema
+    price: SchemaPrice
     grounds: tuple[Ground | None, ...]
     left_out: tuple[str, ...]
     notes: tuple[str, ...]
@@ -165,7 +227,6 @@ def learn_schema(
     *,
     known: TableSchema | None = None,
     name: str = "learned",
-    pay: Callable[[SchemaPrice, int | None], None] = lambda *_: None,
     journal: Journal = NO_JOURNAL,
 ) -> LearnedSchema:
     """Learn what the columns of a private table hold; two passes over its rows.
@@ -179,15 +240,14 @@ def learn_schema(
     neighbours
         What neighbouring tables differ in.
     price_of
-        The price, given the number of rows, or units, where that is public, else None.
+        The price, paid: given the number of rows, or units, where that is public, else None. Called
+        once, before anything is drawn.
     seed
         For experiments: makes the noise reproducible, and the schema not private.
     known
         Columns that are public; they are not learned.
     name
         The schema's.
-    pay
-        Is called once, before anything is drawn.
     journal
         Keeps the draws, or has them from an earlier attempt.
 
@@ -200,9 +260,6 @@ def learn_schema(
     learned = tuple(column for column in columns if column not in given)
     room = SchemaRoom(source, learned, neighbours)
     price = price_of(room.protected)
-    if room.protected is not None:
-        price.require_worth(room.protected)
-    pay(price, room.protected)
     room.open(price.events, seed, journal)
     shaped = {
         column: shape_of(column, counts, price.shapes_scale)
@@ -227,9 +284,7 @@ def learn_schema(
         if known is None
         else replace(known, columns=kept, name=name, declared=True)
     )
-    return LearnedSchema(
-        schema, price.events, room.grounds(), left_out, _notes(price, shaped, left_out)
-    )
+    return LearnedSchema(schema, price, room.grounds(), left_out, _notes(price, shaped, left_out))
 
 
 def schema_of_table(
@@ -282,7 +337,11 @@ def schema_of_table(
                 "default delta 1/n^2; give --delta"
             )
         stated.append(spent)
-        return SchemaPrice.whole(epsilon, spent, learned, neighbours)
+        price = SchemaPrice.whole(epsilon, spent, learned, neighbours)
+        if rows is not None:
+            price.require_worth(rows)
+        payment.pay_first(price.events, (epsilon, spent), (epsilon, spent))
+        return price
 
     stated: list[float] = []
     found = learn_schema(
@@ -293,16 +352,111 @@ def schema_of_table(
         seed,
         known=known,
         name=source.label,
-        pay=lambda price, _: payment.pay_events(price.events, epsilon, stated[0]),
     )
     payment.finish()
     record = {
         "epsilon": epsilon,
         "delta": stated[0],
         **neighbours.described(),
-        "events": [dict(described(event)) for event in found.events],
+        "events": [dict(described(event)) for event in found.price.events],
     }
     return replace(found, schema=replace(found.schema, declared=seed is None, learned=record))
+
+
+def learned_for(spec: ReleaseSpec, payment: Payment, journal: Journal) -> LearnedSchema | None:
+    """Learn what a release's schema does not say; None if it says all.
+
+    Raises
+    ------
+    BadInputError
+        As `learn_schema`; if items are to be learned of rows of any length, or delta is 0.
+    """
+    source, budget, table = source_of(spec.table.named), spec.budget, spec.table
+    known = given_schema(spec.schema)
+    partial = isinstance(known, TableSchema) and known.partial
+    if table.schema_from_data or not (
+        partial or (known is None and _unknown(source, table.columns))
+    ):
+        return None
+    relation = budget.relation
+    epsilon = budget.epsilon * (1.0 - COUNT_SHARE * budget.buys_rows)
+
+    def price_of(rows: int | None, columns: int, shapes: float) -> SchemaPrice:
+        stands = rows if rows is not None else budget.rows
+        delta = budget.delta_of(spec.configured, 0 if stands is None else stands)
+        price = SchemaPrice.part(epsilon, delta, table.schema_share, columns, relation, shapes)
+        if rows is not None:
+            price.require_worth(rows)
+        own = best(price.events, delta)[1], delta
+        payment.pay_first(price.events, own, (budget.epsilon, delta))
+        return price
+
+    if isinstance(source, ItemSource):
+        if table.max_ones_per_row is None:
+            raise BadInputError(
+                f"{source.label}: which items there are is learned from rows of at most K items: "
+                "give --max-ones-per-row K, or name the items with --columns"
+            )
+        room = ItemRoom(source, table.max_ones_per_row, relation)
+        price = price_of(room.protected, table.max_ones_per_row, 0.0)
+        items, grounds = room.items(price.listing, spec.seed, journal)
+        if not len(items):
+            raise BadInputError(
+                f"{source.label}: no item exceeds its noise at this budget, whose share is spent; "
+                "name items with --columns, or give a larger --epsilon or --schema-share"
+            )
+        schema = ItemSchema(items, source.label, declared=spec.seed is None, outside="drop")
+        return LearnedSchema(schema, price, grounds, (), _on_items(len(items), price))
+    assert isinstance(source, TableSource)
+    cut = table_to_learn(source, relation)
+    hidden = {each.column for each in (relation.unit, relation.weight) if each is not None}
+    names = [name for name in chosen_columns(source, table.columns) if name not in hidden]
+    if table.public_types:
+        known = _with_types(cut, names, known)
+    said = known if isinstance(known, TableSchema) else None
+    learned = len(names) - len({*names} & {*(() if said is None else said.column_names)})
+    found = learn_schema(
+        cut, names, relation, lambda rows: price_of(rows, learned, SHAPES_SHARE), spec.seed,
+        known=said, name=source.label, journal=journal,
+    )  # fmt: skip
+    return replace(found, schema=replace(found.schema, declared=spec.seed is None, partial=False))
+
+
+def _unknown(source: Source, columns: ColumnChoice | None) -> bool:
+    """Return whether neither format nor options say what rows may hold."""
+    if isinstance(source, TableSource):
+        return source.implied_schema is None
+    named = columns is not None and source.width() is None
+    return not (isinstance(source, DeclaredItemSource) or named or source.width() is not None)
+
+
+def _with_types(
+    source: TableSource, names: Sequence[str], known: Schema | None
+) -> TableSchema | None:
+    """Return a schema that knows columns of truth values, whose type is public."""
+    import polars as pl
+
+    frame = next(iter(source.frames(names)), None)
+    own = known if isinstance(known, TableSchema) else None
+    described = () if own is None else own.columns
+    truth = [
+        Categorical(name, (("false",), ("true",)), missing="category")
+        for name in ([] if frame is None else names)
+        if frame is not None
+        and frame.schema[name] == pl.Boolean
+        and name not in {each.name for each in described}
+    ]
+    columns = (*described, *truth)
+    if not columns:
+        return None
+    return TableSchema(columns, declared=True) if own is None else replace(own, columns=columns)
+
+
+def _on_items(count: int, price: SchemaPrice) -> tuple[str, ...]:
+    return (
+        f"The {count:,} items were learned under differential privacy: an item is listed if about "
+        f"{math.ceil(price.fewest):,} rows hold it; others are left out of the records.",
+    )
 
 
 def table_to_learn(source: Source, neighbours: Neighbours) -> TableSource:

@@ -23,7 +23,7 @@ from dualquery.releases.means import MeansPlan, with_means, without_means
 from dualquery.releases.needs import Memory, bytes_on_disk, memory_needed
 from dualquery.releases.payment import Payment
 from dualquery.releases.polish import check_polish, polished
-from dualquery.releases.pricing import declarations, price, statement
+from dualquery.releases.pricing import all_noise, declarations, price, statement
 from dualquery.releases.proof import Price, proof_record
 from dualquery.releases.ruled import legal_records, with_forced_answers
 from dualquery.releases.sampling import finished_records
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from dualquery.data.schema.items import ItemSchema
     from dualquery.data.schema.table import TableSchema
     from dualquery.estimates.expected import ExpectedError
+    from dualquery.releases.learning import LearnedSchema
     from dualquery.requests import ReleaseSpec
     from dualquery.rows.dataset import Dataset
     from dualquery.rows.protocol import Rows
@@ -90,6 +91,8 @@ class Planned:
         What the schedule costs.
     warnings, notes
         Of a budget that protects little; these and further remarks for readers.
+    learned
+        What the schema cost, if it was learned.
     """
 
     spec: ReleaseSpec
@@ -105,6 +108,7 @@ class Planned:
     priced: Price
     warnings: tuple[str, ...]
     notes: tuple[str, ...]
+    learned: LearnedSchema | None = None
 
     @property
     def mechanism(self) -> Mechanism[Any]:
@@ -127,6 +131,7 @@ def plan_release(
     schema: TableSchema | ItemSchema,
     count: RowCount,
     progress: Progress = NO_PROGRESS,
+    learned: LearnedSchema | None = None,
 ) -> Planned:
     """Make the workload, plan the mechanism and price the plan, from public facts only.
 
@@ -142,6 +147,8 @@ def plan_release(
         The number of rows to go by.
     progress
         Told about the phases.
+    learned
+        What the schema cost, if it was learned.
 
     Raises
     ------
@@ -169,11 +176,22 @@ def plan_release(
         f"planning {mechanism.name}: how {len(queries):,} queries are best asked at epsilon "
         f"{budget.epsilon:g}, delta {budget.delta:.3g}"
     )
-    own = mechanism.plan(task, without_means(budget, schema.grids))
-    plan, means = with_means(own, schema.grids, queries, budget)
+
+    def planned(within: Budget) -> tuple[Plan[Any], Plan[Any], MeansPlan | None]:
+        own = mechanism.plan(task, without_means(within, schema.grids))
+        return own, *with_means(own, schema.grids, queries, within)
+
+    if learned is None:
+        own, plan, means = planned(budget)
+    else:
+        remarks = (*remarks, *learned.notes)
+        own, plan, means = planned(learned.price.rest(budget, noise_alone=True))
+        if not all_noise(plan):
+            own, plan, means = planned(learned.price.rest(budget, noise_alone=False))
+    first = () if learned is None else learned.price.events
     return Planned(
         spec, schema, count, budget, task, statistics, declared, own, plan, means,
-        price(plan, budget), warnings, (*warnings, *remarks),
+        price(plan, budget, first), warnings, (*warnings, *remarks), learned,
     )  # fmt: skip
 
 
@@ -270,7 +288,7 @@ def make_release(
         written_as=data.written_as,
         proof=proof_record(
             planned.plan.schedule, outcome.grounds, planned.priced, planned.count, data.schema,
-            privacy,
+            privacy, planned.learned,
         ),
     )  # fmt: skip
     if note := unasked_note(release):
@@ -299,10 +317,11 @@ def _stated(
 def _pay(planned: Planned, privacy: PrivacyStatement, payment: Payment, journal: Journal) -> None:
     """Charge what the plan costs; a run that goes on has to have the same plan."""
     events, count = events_of(planned.plan.schedule), planned.count
+    first = () if planned.learned is None else planned.learned.price.events
     journal.same("plan", {"n": count.n, "schedule": _digest(events)})
     with count.cost_told():
         journal.make_room(bytes_on_disk(planned.task))
-        payment.pay((*count.events, *events), privacy)
+        payment.pay((*first, *count.events, *events), privacy)
 
 
 def _with_intervals(outcome: Outcome, data: Dataset[Rows], planned: Planned) -> Outcome:

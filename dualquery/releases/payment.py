@@ -15,7 +15,7 @@ from dualquery.budgets.budget_file import BudgetFile
 from dualquery.budgets.charge import Charge
 from dualquery.checkpoints.checkpoint import Checkpoint
 from dualquery.privacy.composition import Cost
-from dualquery.privacy.events import Event, pure_epsilon
+from dualquery.privacy.events import Event
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.releases.identity import is_new, mark_of
 from dualquery.room.ledger import prepare
@@ -117,22 +117,25 @@ class Payment:
                 NOT_PRIVATE.format(reason="its schema is not declared", remedy="declare a --schema")
             )
 
-    def pay_first(self, event: Event, epsilon: float, delta: float) -> None:
-        """Pay for one event that is drawn before the rest is planned.
+    def pay_first(
+        self, events: tuple[Event, ...], own: tuple[float, float], whole: tuple[float, float]
+    ) -> None:
+        """Pay for all events so far, which are drawn before the rest is planned.
 
         Parameters
         ----------
-        event
-            The event, of a pure guarantee.
-        epsilon, delta
-            Of the whole release: refused if there is no room for that either.
-        """
-        cost = Cost.of((event,), pure_epsilon(event), 0.0)
-        self._pay((event,), cost, Cost.of((event,), epsilon, delta))
+        events
+            They and those that were paid before.
+        own, whole
+            Epsilon and delta of these, and of the whole release: refused if there is no room for
+            that either.
 
-    def pay_events(self, events: tuple[Event, ...], epsilon: float, delta: float) -> None:
-        """Pay for events of a known guarantee that are drawn before the rest is planned."""
-        self._pay(events, Cost.of(events, epsilon, delta))
+        Raises
+        ------
+        BadInputError
+            If the file has no room for them.
+        """
+        self._pay(events, Cost.of(events, *own), Cost.of(events, *whole))
 
     def pay(self, events: tuple[Event, ...], privacy: PrivacyStatement) -> None:
         """Pay for all events of the release.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from dualquery.mechanisms.protocol import Budget, Plan
 from dualquery.privacy.accountants.choice import best
-from dualquery.privacy.events import events_of
+from dualquery.privacy.events import Event, GaussianNoise, events_of
 from dualquery.privacy.statement import PrivacyStatement
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.disjunctions import Disjunctions
@@ -28,8 +28,8 @@ PROVEN = (*BUILT_IN, Disjunctions)
 _UNSEEN = "The mechanism looks at no private row."
 
 
-def price(plan: Plan[Any], budget: Budget) -> Price:
-    """Price a plan's schedule.
+def price(plan: Plan[Any], budget: Budget, before: tuple[Event, ...] = ()) -> Price:
+    """Price a plan's schedule, and the events that came before it was made.
 
     Whoever made the plan, it is priced here again, so that no mechanism can state a guarantee that
     its schedule does not have.
@@ -39,12 +39,22 @@ def price(plan: Plan[Any], budget: Budget) -> Price:
     RuntimeError
         If the schedule costs more than the budget: a fault of the mechanism.
     """
-    accountant, cost = best(plan.schedule, budget.delta, plan.accountant)
+    schedule, name = plan.schedule, plan.accountant
+    if before:
+        schedule = (*before, *events_of(plan.schedule))
+        # The plan is adaptive: the exact recursion is proven for Gaussian noise alone.
+        name = name if all_noise(plan) else "zcdp"
+    accountant, cost = best(schedule, budget.delta, name)
     if not cost <= budget.epsilon:  # a cost of NaN proves nothing
         raise RuntimeError(
             f"the plan costs epsilon {cost:g} by {accountant.name}, above {budget.epsilon:g}"
         )
     return Price(accountant.name, accountant.assumptions, cost, budget.delta)
+
+
+def all_noise(plan: Plan[Any]) -> bool:
+    """Return whether a plan draws Gaussian noise only."""
+    return all(isinstance(event, GaussianNoise) for event in events_of(plan.schedule))
 
 
 def statement(

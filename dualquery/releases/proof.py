@@ -25,6 +25,7 @@ from dualquery.privacy.events import (
 if TYPE_CHECKING:
     from dualquery.data.schema.protocol import Schema
     from dualquery.privacy.statement import PrivacyStatement
+    from dualquery.releases.learning import LearnedSchema
     from dualquery.room.ground import Ground
     from dualquery.room.row_count import RowCount
 
@@ -63,6 +64,7 @@ def proof_record(
     rows: RowCount,
     schema: Schema,
     privacy: PrivacyStatement,
+    learned: LearnedSchema | None = None,
 ) -> dict[str, Any]:
     """Return the proof record of a release, JSON-able; empty for one that is not private.
 
@@ -81,6 +83,8 @@ def proof_record(
         Its limits on a row hold sensitivities up.
     privacy
         What the release states: it may take something for granted without proof.
+    learned
+        What the schema cost, if it was learned: its events come first.
 
     Returns
     -------
@@ -107,9 +111,14 @@ def proof_record(
         **relation,
         "rows": {"number": rows.n, "bought": bought},
         "limits": {"max_ones_per_row": schema.domain.max_ones},
-        "schedule": _game(schedule, grounds)
-        if isinstance(schedule, GameSchedule)
-        else runs(_entries(schedule, grounds)),
+        "schedule": [
+            *([] if learned is None else runs(_entries(learned.price.events, learned.grounds))),
+            *(
+                _game(schedule, grounds)
+                if isinstance(schedule, GameSchedule)
+                else runs(_entries(schedule, grounds))
+            ),
+        ],
         "accountant": {
             "name": price.accountant,
             "delta": price.delta,

@@ -15,6 +15,9 @@ at most K d of them. With `tau` such that ``K d P(Z >= tau - K) <= delta_0 / 2``
 delta_0 / 2-approximately rho-zCDP, which composes by adding (Bun and Steinke 2016, Section 8;
 Rogers 2023; Wilson et al. 2020).
 
+**Items.** Of rows of numbered items, cut to K items each by their own content
+(`dualquery.data.truncation`), the same with K in the place of d: a row has K items at most.
+
 **Floating point.** A table may have millions of texts that hardly occur. Of those whose chance of
 being published is at most twice that of a text of one row, a uniform number of two words each
 decides whether they may be; their noise is then drawn by inversion of the normal tail, with a
@@ -36,8 +39,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from dualquery.data.cuts import CutTable, Kept
-from dualquery.data.readers.source import TableSource
+from dualquery.data.encoded import BitRows
+from dualquery.data.readers.source import ItemSource, TableSource
 from dualquery.data.shapes import KINDS, PARTITIONS, SIZES, Grid, Values, count_shapes, texts
+from dualquery.data.truncation import truncate
 from dualquery.privacy.events import GaussianNoise, Schedule, ThresholdedCounts
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.room.ground import Ground
@@ -137,7 +142,7 @@ class SchemaRoom:
         """Return the noisy number of cells of each shape: shape ``(d, KINDS + SIZES)``; charged."""
         exact = self._shapes
         moved = shapes_sensitivity(len(self._columns), self._neighbours)
-        ground = Ground(__name__, "shapes of cells", moved, scale, "public partitions")
+        ground = Ground(__name__, "ShapeCounts", moved, scale, "public partitions")
         return self._ledger.draw(
             GaussianNoise(moved, scale),
             ground,
@@ -165,7 +170,7 @@ class SchemaRoom:
         exact = self._count(wanted)
         moved = values_sensitivity(len(self._columns), self._neighbours)
         tau = threshold(scale, len(self._columns), self._neighbours, delta)
-        ground = Ground(__name__, "values of columns", moved, scale, "grids, and texts above tau")
+        ground = Ground(__name__, "ValueCounts", moved, scale, "grids, and texts above tau")
         packed = self._ledger.draw(
             ThresholdedCounts(moved, scale, delta),
             ground,
@@ -209,33 +214,85 @@ class SchemaRoom:
         if not isinstance(exact, pl.DataFrame):
             noisy: list[float] = add_gaussian(exact, scale, self._randomness).tolist()
             return noisy
-        counts = exact["rows"].to_numpy()
-        noisy_counts = self._thresholded(counts, scale, tau)
+        noisy_counts = _thresholded(exact["rows"].to_numpy(), scale, tau, self._randomness)
         shown = np.flatnonzero(noisy_counts >= tau)
         names = exact["text"].gather(shown).to_list()
         # The order of a hash would depend on what else occurs.
         return sorted(zip(names, noisy_counts[shown].tolist(), strict=True))
 
-    def _thresholded(
-        self, counts: NDArray[np.int64], scale: float, tau: float
-    ) -> NDArray[np.float64]:
-        """Return noisy counts; -inf for rare texts that stay below the threshold."""
-        from scipy.special import ndtr, ndtri
 
-        least = float(ndtr((1 - tau) / scale))
-        chance = ndtr((counts - tau) / scale)
-        rare = chance <= _RARE * least
-        noisy = np.full(len(counts), -math.inf)
-        noisy[~rare] = add_gaussian(counts[~rare], scale, self._randomness)
-        lucky = np.flatnonzero(rare)[self._uniform(int(rare.sum())) < chance[rare]]
-        again = self._uniform(len(lucky)) * chance[lucky]
-        noisy[lucky] = counts[lucky] - scale * ndtri(again)
-        return noisy
+class ItemRoom:
+    """Counts the items of private rows, and gives out noisy counts of frequent ones; charged.
 
-    def _uniform(self, count: int) -> NDArray[np.float64]:
-        """Return uniform numbers in (0, 1), of 53 significant bits however small they are."""
-        high, low = (self._randomness.words(2 * count) >> np.uint64(11)).reshape(2, count)
-        return np.asarray(np.ldexp(high + np.ldexp(low + 0.5, -53), -53), np.float64)
+    Parameters
+    ----------
+    source
+        The private rows.
+    most
+        K, public: rows of more items are cut to so many.
+    neighbours
+        What neighbouring tables differ in: rows, not units.
+
+    Raises
+    ------
+    BadInputError
+        If the rows cannot be read to the end.
+    """
+
+    def __init__(self, source: ItemSource, most: int, neighbours: Neighbours) -> None:
+        self._most, self._neighbours, self._rows = most, neighbours, 0
+        found, counts = np.zeros(0, np.int64), np.zeros(0, np.int64)
+        for rows in source.item_rows():
+            self._rows += len(rows)
+            cut = truncate(BitRows(rows.indptr, rows.items.astype(np.int32)), most)
+            both = np.concatenate((found, cut.bits))
+            weights = np.concatenate((counts, np.ones(len(cut.bits), np.int64)))
+            found, places = np.unique(both, return_inverse=True)
+            counts = np.bincount(places, weights, len(found)).astype(np.int64)
+        self._items, self._counts = found, counts
+
+    @property
+    def protected(self) -> int | None:
+        """The number of rows where that is public; else None."""
+        return self._rows if self._neighbours.replaces else None
+
+    def items(
+        self, event: ThresholdedCounts, seed: int | None, journal: Journal
+    ) -> tuple[NDArray[np.int64], tuple[Ground | None, ...]]:
+        """Return the frequent items, increasing, and why the charge covers that; charged."""
+        ledger, source = Ledger((event,), journal), randomness(seed)
+        moved = values_sensitivity(self._most, self._neighbours)
+        tau = threshold(event.scale, self._most, self._neighbours, event.delta)
+        ground = Ground(__name__, "ItemCounts", moved, event.scale, "items above tau")
+
+        def frequent() -> NDArray[np.int64]:
+            noisy = _thresholded(self._counts, event.scale, tau, source)
+            return self._items[noisy >= tau]
+
+        own = ThresholdedCounts(moved, event.scale, event.delta)
+        return ledger.draw(own, ground, frequent, None), ledger.grounds
+
+
+def _thresholded(
+    counts: NDArray[np.int64], scale: float, tau: float, source: Randomness
+) -> NDArray[np.float64]:
+    """Return noisy counts; -inf for rare ones that stay below the threshold."""
+    from scipy.special import ndtr, ndtri
+
+    chance = ndtr((counts - tau) / scale)
+    rare = chance <= _RARE * float(ndtr((1 - tau) / scale))
+    noisy = np.full(len(counts), -math.inf)
+    noisy[~rare] = add_gaussian(counts[~rare], scale, source)
+    lucky = np.flatnonzero(rare)[_uniform(int(rare.sum()), source) < chance[rare]]
+    again = _uniform(len(lucky), source) * chance[lucky]
+    noisy[lucky] = counts[lucky] - scale * ndtri(again)
+    return noisy
+
+
+def _uniform(count: int, source: Randomness) -> NDArray[np.float64]:
+    """Return uniform numbers in (0, 1), of 53 significant bits however small they are."""
+    high, low = (source.words(2 * count) >> np.uint64(11)).reshape(2, count)
+    return np.asarray(np.ldexp(high + np.ldexp(low + 0.5, -53), -53), np.float64)
 
 
 def _together(blocks: list[NDArray[np.int64] | pl.DataFrame]) -> pl.DataFrame:

@@ -21,11 +21,12 @@ FAULTS = (OSError, ValueError, LookupError, TypeError, AttributeError, Arithmeti
 _COPIES = 1023
 """A row counts as so many copies of itself, by its weight, at most."""
 
-NOT_KEPT = ("ColumnSums", "EveryCell")
-"""What is measured and not in ``measurements.parquet``: means, and a start of every cell."""
+NOT_KEPT = ("ColumnSums", "EveryCell", "ShapeCounts", "ValueCounts", "ItemCounts")
+"""What is measured and not in ``measurements.parquet``: means, a start of every cell, a schema."""
 
 LEMMAS = {
-    "gaussian": ("noise.gaussian",),
+    "gaussian": ("noise.gaussian", "learning"),
+    "thresholded": ("learning",),
     "pure": ("noise.laplace", "draws.noisy_max"),
     "draws": ("draws.exponential", "draws.databases", "weights"),
     "report": ("draws.randomized",),
@@ -139,7 +140,7 @@ def _uncovered(event: dict[str, Any]) -> Iterator[str]:
     moved, scale = ground["sensitivity"], ground["scale"]
     if not 0 < moved < math.inf:
         yield f"a sensitivity of {moved!r}"
-    elif kind == "gaussian":
+    elif kind in ("gaussian", "thresholded"):
         planned = Fraction(event["sensitivity"]) / Fraction(event["scale"])
         if Fraction(moved) / Fraction(scale) > planned:
             yield "Gaussian noise is too small for its charge"

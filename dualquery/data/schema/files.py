@@ -137,7 +137,7 @@ def schema_from_dict(fields: Mapping[str, object]) -> TableSchema | ItemSchema:
         raise BadInputError(f"schema: kind is {kind!r}; it must be table or items")
     common = ("format", "version", "kind", "name", "declared", "max_ones_per_row")
     own = (
-        ("drop_incomplete", "missing_values", "columns", "rules", "learned")
+        ("drop_incomplete", "missing_values", "columns", "rules", "learned", "partial")
         if kind == "table"
         else ("outside", "items", "names")
     )
@@ -170,6 +170,7 @@ def schema_from_dict(fields: Mapping[str, object]) -> TableSchema | ItemSchema:
         max_ones_per_row=most,  # type: ignore[arg-type]  # checked by the class
         rules=rules_from(fields.get("rules", [])),
         learned=_typed(fields, "learned", dict, {}) or None,
+        partial=_typed(fields, "partial", bool, False),
     )
 
 

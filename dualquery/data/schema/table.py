@@ -69,6 +69,8 @@ class TableSchema:
     learned
         What a schema cost that was learned under differential privacy: its ``epsilon``, ``delta``,
         ``neighbours`` and ``events``. None for one that cost nothing.
+    partial
+        Whether the table has further columns, which a release learns.
 
     Raises
     ------
@@ -88,6 +90,7 @@ class TableSchema:
     left_out: tuple[str, ...] = ()
     summed: tuple[str, ...] = ()
     learned: Mapping[str, object] | None = None
+    partial: bool = False
 
     def __post_init__(self) -> None:
         check_max_ones(self.name, self.max_ones_per_row)
@@ -353,6 +356,7 @@ class TableSchema:
             **max_ones_entry(self.max_ones_per_row),
             **rules_entry(self.rules),
             **({} if self.learned is None else {"learned": dict(self.learned)}),
+            **({"partial": True} if self.partial else {}),
         }
 
 
