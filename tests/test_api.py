@@ -62,11 +62,15 @@ def test_a_seed_takes_the_guarantee_away() -> None:
 
 
 def test_an_undeclared_schema_takes_the_guarantee_away() -> None:
-    made = dualquery.release(people(), queries=30, way=2, options=QUICK["options"])
+    made = dualquery.release(
+        people(), queries=30, way=2, options=QUICK["options"], schema_from_data=True
+    )
     assert not made.privacy.private
     assert "epsilon" not in made.privacy.to_dict()
     assert any("the schema is not declared" in text for text in made.privacy.reasons_not_private)
-    both = dualquery.release(people(), queries=30, way=2, mechanism="zero", seed=0)
+    both = dualquery.release(
+        people(), queries=30, way=2, mechanism="zero", seed=0, schema_from_data=True
+    )
     assert len(both.privacy.reasons_not_private) == 2
 
 
@@ -119,7 +123,9 @@ def test_a_constant_column_is_answered_like_any_other() -> None:
 )
 def test_tables_of_every_library_are_taken(convert) -> None:
     bits = (np.random.default_rng(0).random((50, 6)) < 0.4).astype(np.uint8)
-    made = dualquery.release(convert(bits), queries=10, way=2, mechanism="gaussian", epsilon=50.0)
+    made = dualquery.release(
+        convert(bits), queries=10, way=2, mechanism="gaussian", epsilon=50.0, schema_from_data=True
+    )
     # 0/1 columns without a schema: two categories each, or one bit, depending on the format.
     assert made.n == 50
     assert made.answers.shape == (10,)

@@ -178,7 +178,9 @@ def test_parameters_are_those_of_release_with_its_defaults() -> None:
 def test_scikit_learns_own_checks_of_estimators() -> None:
     """All that apply; of one row the message says "1 record", the check wants "1 sample"."""
     checks = pytest.importorskip("sklearn.utils.estimator_checks")
-    found = checks.check_estimator(Synthesizer(way=1, mechanism="independent"), on_fail=None)
+    found = checks.check_estimator(
+        Synthesizer(way=1, mechanism="independent", schema_from_data=True), on_fail=None
+    )
     failed = {each["check_name"]: each["exception"] for each in found if each["status"] == "failed"}
     assert list(failed) == ["check_fit2d_1sample"]
     assert "Got 1 record" in str(failed["check_fit2d_1sample"])

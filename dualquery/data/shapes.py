@@ -62,6 +62,12 @@ def texts(values: pl.Series) -> pl.Series:
     return texts_of(values).fill_null("").cast(pl.String)
 
 
+def distinct(values: pl.Series) -> tuple[pl.Series, Int64]:
+    """Return the different cells as texts, and in how many rows each is; a text may come twice."""
+    counted = values.rename("cell").value_counts(name="rows")
+    return texts(counted["cell"]), counted["rows"].to_numpy().astype(np.int64)
+
+
 def count_shapes(values: pl.Series) -> Int64:
     """Return how many cells lie in each kind, and behind these in each size: int64.
 
@@ -70,8 +76,7 @@ def count_shapes(values: pl.Series) -> Int64:
     values
         The cells of one column. Distinct texts are looked at once.
     """
-    distinct = texts(values).rename("text").value_counts(name="rows")
-    text, rows = distinct["text"], distinct["rows"].to_numpy().astype(np.int64)
+    text, rows = distinct(values)
     kinds, sizes = _kinds_and_sizes(text)
     return np.concatenate(
         (
@@ -162,13 +167,14 @@ class Numbers:
 
     def count(self, values: pl.Series) -> Int64:
         """Return how many numbers lie in each cell, those beyond in the outermost ones."""
-        text = texts(values)
+        text, rows = distinct(values)
         numbers = text.str.strip_chars().cast(pl.Float64, strict=False)
         # A leading zero makes no number here, as it makes none in `count_shapes`.
-        found = numbers.filter(numbers.is_finite() & ~text.str.contains(_CODE)).to_numpy()
+        known = (numbers.is_finite() & ~text.str.contains(_CODE)).fill_null(False).to_numpy()
         bounds = self.bounds
-        place = np.clip(np.searchsorted(bounds, found, "right") - 1, 0, len(bounds) - 2)
-        return np.bincount(place, minlength=len(bounds) - 1).astype(np.int64)
+        place = np.searchsorted(bounds, numbers.to_numpy()[known], "right") - 1
+        cells = len(bounds) - 1
+        return np.bincount(np.clip(place, 0, cells - 1), rows[known], cells).astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -182,10 +188,13 @@ class Months:
 
     def count(self, values: pl.Series) -> Int64:
         """Return how many dates lie in each month, those beyond in the outermost ones."""
-        read = read_moments(texts(values).str.strip_chars(), self.pattern).drop_nulls()
+        text, rows = distinct(values)
+        read = read_moments(text.str.strip_chars(), self.pattern)
+        known = read.is_not_null().to_numpy()
+        read, months = read.drop_nulls(), 12 * self.years
         month = (read.dt.year() - self.first).cast(pl.Int64) * 12 + read.dt.month() - 1
-        place = np.clip(month.to_numpy(), 0, 12 * self.years - 1)
-        return np.bincount(place, minlength=12 * self.years).astype(np.int64)
+        place = np.clip(month.to_numpy(), 0, months - 1)
+        return np.bincount(place, rows[known], months).astype(np.int64)
 
 
 @dataclass(frozen=True)

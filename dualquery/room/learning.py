@@ -41,7 +41,7 @@ from numpy.typing import NDArray
 from dualquery.data.cuts import CutTable, Kept
 from dualquery.data.encoded import BitRows
 from dualquery.data.readers.source import ItemSource, TableSource
-from dualquery.data.shapes import KINDS, PARTITIONS, SIZES, Grid, Values, count_shapes, texts
+from dualquery.data.shapes import KINDS, PARTITIONS, SIZES, Grid, Values, count_shapes, distinct
 from dualquery.data.truncation import truncate
 from dualquery.privacy.events import GaussianNoise, Schedule, ThresholdedCounts
 from dualquery.privacy.neighbours import Neighbours
@@ -197,8 +197,8 @@ class SchemaRoom:
         for frame in self._frames([name for name, _ in wanted]):
             for (name, how), blocks in zip(wanted, found, strict=True):
                 if isinstance(how, Values):
-                    counted = texts(frame[name]).rename("text").value_counts(name="rows")
-                    blocks.append(counted.with_columns(pl.col("rows").cast(pl.Int64)))
+                    text, rows = distinct(frame[name])
+                    blocks.append(pl.DataFrame({"text": text, "rows": rows}))
                     if len(blocks) > 16:
                         blocks[:] = [_together(blocks)]
                 else:

@@ -77,7 +77,9 @@ def test_a_release_that_is_not_private_is_refused(dualquery: Run, noisy, files, 
     seeded = dualquery(*noisy, "--budget", "b.budget", "--seed", 1)
     assert seeded.code == 2
     assert "not private (it has a seed)" in seeded.last
-    drafted = dualquery("release", str(files[0]), "--queries", 9, "--budget", "b.budget")
+    drafted = dualquery(
+        "release", str(files[0]), "--queries", 9, "--schema-from-data", "--budget", "b.budget"
+    )
     assert drafted.code == 2
     assert "its schema is not declared" in drafted.last
     assert dualquery("budget", "show", "b.budget", "--json").json["releases"] == []

@@ -537,7 +537,9 @@ def test_a_release_is_shown_in_a_few_lines(made, answers_only) -> None:
     assert len(text.splitlines()) <= 3
     assert text.startswith("Release of 300 rows by dualquery: 40 answers, ")
     assert "-differentially private" in text
-    assert "not private" in repr(dualquery.release(people(), queries=9, mechanism="zero"))
+    assert "not private" in repr(
+        dualquery.release(people(), queries=9, mechanism="zero", schema_from_data=True)
+    )
     assert "0 synthetic records" in repr(answers_only)
 
 

@@ -31,7 +31,12 @@ def of_release(tmp: Path, capsys) -> None:
     is.
     """
     table = csv(tmp)
-    for number, (words, private) in enumerate(((["--schema", schema(tmp)], True), ([], False))):
+    for number, (words, private) in enumerate(
+        (
+            (["--schema", schema(tmp)], True),
+            (["--schema-from-data"], False),
+        )
+    ):
         out = tmp / f"release{number}"
         ask = ["release", table, "--queries", "20", "--way", "2", *words, "--out", str(out)]
         assert main([*ask, "--json"]) == DONE
@@ -49,7 +54,7 @@ def of_api(tmp: Path, capsys) -> None:
     assert made.privacy.private
     assert made.privacy.guarantee().startswith("This release is (1, ")
     with pytest.warns(UserWarning, match="not private|no privacy"):
-        drafted = dualquery.Synthesizer(queries=20, way=2).fit(people())
+        drafted = dualquery.Synthesizer(queries=20, way=2, schema_from_data=True).fit(people())
     assert not drafted.release.privacy.private
 
 

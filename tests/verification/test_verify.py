@@ -201,7 +201,9 @@ def test_a_family_of_the_user_s_own_is_confirmed_under_its_condition(tmp_path) -
     assert verify(released.save(tmp_path / "out")).faults == ()
 
 
-@pytest.mark.parametrize("why", [{"seed": 1}, {"schema": None}], ids=["seed", "no schema"])
+@pytest.mark.parametrize(
+    "why", [{"seed": 1}, {"schema": None, "schema_from_data": True}], ids=["seed", "no schema"]
+)
 def test_without_a_guarantee_there_is_nothing_to_confirm(why, tmp_path) -> None:
     report = verify(made(tmp_path / "out", mechanism="gaussian", **why))
     (fault,) = report.faults
