@@ -172,7 +172,8 @@ def release_of(spec: ReleaseSpec) -> Release:
 
         def pay_first(event: Event) -> None:
             in_all = budget.delta_of(configured, data.units or 0)  # which is public, if it is used
-            events, own = (event,), (pure_epsilon(event), 0.0)
+            events: tuple[Event, ...] = (event,)
+            own = (pure_epsilon(event), 0.0)
             if learned is not None:
                 events = (*learned.price.events, event)
                 own = (own[0] + best(learned.price.events, in_all)[1], in_all)

@@ -217,6 +217,11 @@ class LearnedSchema:
     left_out: tuple[str, ...]
     notes: tuple[str, ...]
 
+    @property
+    def drawn(self) -> tuple[tuple[Event, ...], tuple[Ground | None, ...]]:
+        """The events, and their grounds."""
+        return self.price.events, self.grounds
+
 
 def learn_schema(
     source: TableSource,
@@ -360,7 +365,9 @@ def schema_of_table(
         **neighbours.described(),
         "events": [dict(described(event)) for event in found.price.events],
     }
-    return replace(found, schema=replace(found.schema, declared=seed is None, learned=record))
+    assert isinstance(found.schema, TableSchema)
+    own = replace(found.schema, declared=seed is None, learned=record, partial=False)
+    return replace(found, schema=own)
 
 
 def learned_for(spec: ReleaseSpec, payment: Payment, journal: Journal) -> LearnedSchema | None:
@@ -419,7 +426,9 @@ def learned_for(spec: ReleaseSpec, payment: Payment, journal: Journal) -> Learne
         cut, names, relation, lambda rows: price_of(rows, learned, SHAPES_SHARE), spec.seed,
         known=said, name=source.label, journal=journal,
     )  # fmt: skip
-    return replace(found, schema=replace(found.schema, declared=spec.seed is None, partial=False))
+    assert isinstance(found.schema, TableSchema)
+    own = replace(found.schema, declared=spec.seed is None, partial=False)
+    return replace(found, schema=own)
 
 
 def _unknown(source: Source, columns: ColumnChoice | None) -> bool:

@@ -288,7 +288,7 @@ def make_release(
         written_as=data.written_as,
         proof=proof_record(
             planned.plan.schedule, outcome.grounds, planned.priced, planned.count, data.schema,
-            privacy, planned.learned,
+            privacy, *(() if (first := planned.learned) is None else (first.drawn,)),
         ),
     )  # fmt: skip
     if note := unasked_note(release):

@@ -25,7 +25,6 @@ from dualquery.privacy.events import (
 if TYPE_CHECKING:
     from dualquery.data.schema.protocol import Schema
     from dualquery.privacy.statement import PrivacyStatement
-    from dualquery.releases.learning import LearnedSchema
     from dualquery.room.ground import Ground
     from dualquery.room.row_count import RowCount
 
@@ -64,7 +63,7 @@ def proof_record(
     rows: RowCount,
     schema: Schema,
     privacy: PrivacyStatement,
-    learned: LearnedSchema | None = None,
+    before: tuple[tuple[Event, ...], Sequence[Ground | None]] = ((), ()),
 ) -> dict[str, Any]:
     """Return the proof record of a release, JSON-able; empty for one that is not private.
 
@@ -83,8 +82,8 @@ def proof_record(
         Its limits on a row hold sensitivities up.
     privacy
         What the release states: it may take something for granted without proof.
-    learned
-        What the schema cost, if it was learned: its events come first.
+    before
+        Events, and their grounds, that came before the schedule was planned.
 
     Returns
     -------
@@ -112,7 +111,7 @@ def proof_record(
         "rows": {"number": rows.n, "bought": bought},
         "limits": {"max_ones_per_row": schema.domain.max_ones},
         "schedule": [
-            *([] if learned is None else runs(_entries(learned.price.events, learned.grounds))),
+            *runs(_entries(*before)),
             *(
                 _game(schedule, grounds)
                 if isinstance(schedule, GameSchedule)
