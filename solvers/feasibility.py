@@ -14,9 +14,6 @@ from solvers.formulation import Formulation, formulate
 from solvers.problem import BestResponse
 from solvers.propagation import FREE, ranges
 
-_INFEASIBLE = 2
-"""``scipy.optimize.milp``'s status of a proof that nothing is feasible."""
-
 _MOST_SHOWN = 20
 """Numbers of constraints or groups that a message holds."""
 
@@ -56,21 +53,15 @@ def feasible_record(problem: BestResponse, deadline: float) -> NDArray[np.uint8]
 
 def _search(problem: BestResponse, deadline: float) -> tuple[NDArray[np.uint8] | None, bool]:
     """Return a feasible record or None, and whether there provably is none."""
-    from scipy.optimize import Bounds, milp
-    from scipy.optimize import LinearConstraint as Rows
+    from solvers.backends.highs import maximise
+    from solvers.kernel_solver import Ending
 
-    bare = replace(problem, terms=np.zeros((0, 1), np.int32), weights=np.zeros(0))
-    model = formulate(bare, Formulation.DISAGGREGATED)
-    result = milp(
-        c=np.zeros(model.columns),
-        integrality=np.ones(model.columns),
-        bounds=Bounds(0.0, 1.0),
-        constraints=Rows(model.sparse_matrix(), model.lower, model.upper),
-        options={"time_limit": max(deadline - time.perf_counter(), 0.05)},
-    )
-    if result.x is None:
-        return None, result.status == _INFEASIBLE
-    record = (result.x > 0.5).astype(np.uint8)
+    bare = replace(problem, terms=np.zeros((0, 1), np.int32), weights=np.zeros(0), constant=0.0)
+    seconds = max(deadline - time.perf_counter(), 0.05)
+    found = maximise(formulate(bare, Formulation.DISAGGREGATED), seconds)
+    if found.values is None:
+        return None, found.ending is Ending.INFEASIBLE
+    record = (found.values > 0.5).astype(np.uint8)
     return (record if problem.feasible(record) else None), False
 
 

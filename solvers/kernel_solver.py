@@ -9,12 +9,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from importlib import import_module
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.compact import compact
+from solvers.compact import Compacted, compact
 from solvers.errors import (
     InfeasibleProblemError,
     InvalidProblemError,
@@ -28,6 +28,7 @@ from solvers.limits import SearchLimits
 from solvers.local_search import first_record, greedy_record, improve, repaired
 from solvers.problem import BestResponse
 from solvers.protocol import Capability, Solver
+from solvers.reduction import Reduction
 from solvers.solution import Solution, Status
 
 _GRACE_SECONDS = 0.25
@@ -70,37 +71,10 @@ class SearchResult:
     """Seconds from the call until the record was found, if known."""
     steps: tuple[str, ...] = ()
     """What was done, one phrase a step."""
-    work: float = 0.0
-    """Work done, where the back-end counts it."""
 
 
-class Preprocessed(Protocol):
-    """A problem, its kernel, and the way between the two: a ``Compacted`` or a ``Reduction``."""
-
-    @property
-    def original(self) -> BestResponse:
-        """The problem that was preprocessed."""
-        ...
-
-    @property
-    def problem(self) -> BestResponse:
-        """The kernel: its optimum is the original's."""
-        ...
-
-    @property
-    def steps(self) -> tuple[str, ...]:
-        """What was done that a user may want to know, one phrase a step."""
-        ...
-
-    def expand(
-        self, record: NDArray[np.uint8], default: NDArray[np.uint8] | None = None
-    ) -> NDArray[np.uint8]:
-        """Return the original's record, of the same value, that belongs to one of the kernel."""
-        ...
-
-    def restrict(self, record: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """Return a record of the kernel at least as good as a feasible one of the original."""
-        ...
+Preprocessed = Compacted | Reduction
+"""A problem, its kernel of the same optimum, and the way between the two."""
 
 
 class KernelSolver(ABC):

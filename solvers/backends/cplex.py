@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.backends.formulated import Formulated
-from solvers.errors import ProblemTooLargeError, SolverUnavailableError
-from solvers.formulation import LinearProgram, formulate, objective_scale
-from solvers.kernel_solver import Ending, SearchResult
+from solvers.backends.formulated import LinearSolver, Optimised
+from solvers.formulation import LinearProgram
+from solvers.kernel_solver import Ending
 from solvers.limits import SearchLimits
-from solvers.problem import BestResponse
 from solvers.protocol import Capability
 
 _ENDINGS = {
@@ -37,11 +35,11 @@ _SIZE_LIMIT = 1016
 """CPLEX's error for a model beyond the free edition's size."""
 
 
-class Cplex(Formulated):
+class Cplex(LinearSolver):
     """Branch and cut by CPLEX."""
 
     name = "cplex"
-    capabilities = Formulated.capabilities | {
+    capabilities = LinearSolver.capabilities | {
         Capability.HINT,
         Capability.THREADS,
         Capability.SEED,
@@ -51,15 +49,15 @@ class Cplex(Formulated):
     imports = ("cplex",)
     least_seconds_per_term = 25e-6
 
-    def search(
-        self, kernel: BestResponse, limits: SearchLimits, start: NDArray[np.uint8] | None
-    ) -> SearchResult:
-        """Solve the 0-1 program, from the start if there is one.
+    def optimise(
+        self, program: LinearProgram, limits: SearchLimits, start: NDArray[np.uint8] | None
+    ) -> Optimised:
+        """Solve the program, from the start if there is one.
 
         Raises
         ------
         ProblemTooLargeError
-            If the licence does not cover a model of this size.
+            If the licence does not cover a program of this size.
         SolverUnavailableError
             If CPLEX refuses to run for another reason.
         """
@@ -67,58 +65,41 @@ class Cplex(Formulated):
 
         try:
             with cplex.Cplex() as model:
-                return self._search(model, kernel, limits, start)
+                return _optimised(model, program, limits, start)
         except cplex.exceptions.CplexSolverError as error:
-            if len(error.args) > 2 and error.args[2] == _SIZE_LIMIT:
-                raise ProblemTooLargeError(
-                    f"cplex: the free edition takes no problem of {len(kernel.terms)} terms and "
-                    f"{kernel.attributes} attributes; install a full one or use another solver"
-                ) from error
-            raise SolverUnavailableError(f"cplex: {error}") from error
-
-    def _search(
-        self,
-        model: Any,
-        kernel: BestResponse,
-        limits: SearchLimits,
-        start: NDArray[np.uint8] | None,
-    ) -> SearchResult:
-        for silence in (
-            model.set_log_stream,
-            model.set_error_stream,
-            model.set_warning_stream,
-            model.set_results_stream,
-        ):
-            silence(None)
-        program = formulate(kernel, self.formulation)
-        scale = objective_scale(kernel.weights)
-        _build(model, program, scale)
-        parameters = model.parameters
-        parameters.threads.set(limits.threads)
-        parameters.randomseed.set(limits.seed % 2**31)
-        parameters.mip.tolerances.mipgap.set(0.0)
-        parameters.mip.tolerances.absmipgap.set(0.0)
-        if math.isfinite(limits.deadline):
-            parameters.timelimit.set(max(limits.remaining(), 1e-3))
-        if start is not None:
-            values = program.assignment(kernel, start).astype(np.float64).tolist()
-            level = model.MIP_starts.effort_level.check_feasibility
-            model.MIP_starts.add([list(range(program.columns)), values], level)
-        model.solve()
-
-        ending = _ENDINGS.get(model.solution.get_status(), Ending.FAILED)
-        if not model.solution.is_primal_feasible():
-            return SearchResult(ending)
-        bound = program.constant + model.solution.MIP.get_best_objective() / scale
-        values = model.solution.get_values(0, program.attributes - 1)
-        record = (np.array(values) > 0.5).astype(np.uint8)
-        return SearchResult(ending, record, bound)
+            too_large = len(error.args) > 2 and error.args[2] == _SIZE_LIMIT
+            raise self.refused(error, program, too_large) from error
 
 
-def _build(model: Any, program: LinearProgram, scale: float) -> None:
+def _optimised(
+    model: Any, program: LinearProgram, limits: SearchLimits, start: NDArray[np.uint8] | None
+) -> Optimised:
+    for stream in ("log", "error", "warning", "results"):
+        getattr(model, f"set_{stream}_stream")(None)
+    _build(model, program)
+    parameters = model.parameters
+    parameters.threads.set(limits.threads)
+    parameters.randomseed.set(limits.seed % 2**31)
+    parameters.mip.tolerances.mipgap.set(0.0)
+    parameters.mip.tolerances.absmipgap.set(0.0)
+    if math.isfinite(limits.deadline):
+        parameters.timelimit.set(max(limits.remaining(), 1e-3))
+    if start is not None:
+        level = model.MIP_starts.effort_level.check_feasibility
+        values = start.astype(np.float64).tolist()
+        model.MIP_starts.add([list(range(program.columns)), values], level)
+    model.solve()
+    ending = _ENDINGS.get(model.solution.get_status(), Ending.FAILED)
+    if not model.solution.is_primal_feasible():
+        return Optimised(ending)
+    record = np.array(model.solution.get_values(0, program.attributes - 1))
+    return Optimised(ending, record, model.solution.MIP.get_best_objective())
+
+
+def _build(model: Any, program: LinearProgram) -> None:
     model.objective.set_sense(model.objective.sense.maximize)
     model.variables.add(
-        obj=(scale * program.objective).tolist(),
+        obj=program.objective.tolist(),
         types=model.variables.type.binary * program.columns,
     )
     # Infinite sides stay away from CPLEX, whose ranges are finite: one row a finite side.

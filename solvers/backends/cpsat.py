@@ -73,13 +73,13 @@ class CpSat(Formulated):
         response = solver.response_proto
         if len(response.solution) == 0:
             # Without a solution the response's bound may be a mere 0: not set.
-            return SearchResult(ending, work=response.deterministic_time)
+            return SearchResult(ending)
         # The solver minimises the negative; the error is what rounding the weights may have hidden.
         bound = kernel.constant + (error - solver.best_objective_bound) / scale
         values = np.fromiter(response.solution, np.int64, len(response.solution))
         record = values[: kernel.attributes].astype(np.uint8)
         last = found[-1] if found else None
-        return SearchResult(ending, record, bound, last, work=response.deterministic_time)
+        return SearchResult(ending, record, bound, last)
 
 
 def _model_text(

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.backends.formulated import Formulated
-from solvers.formulation import formulate, objective_scale
-from solvers.kernel_solver import Ending, SearchResult
+from solvers.backends.formulated import LinearSolver, Optimised
+from solvers.formulation import LinearProgram
+from solvers.kernel_solver import Ending
 from solvers.limits import SearchLimits
-from solvers.problem import BestResponse
 
 _ENDINGS = {
     0: Ending.PROVEN,  # optimal
@@ -21,7 +22,7 @@ _ENDINGS = {
 """``scipy.optimize.milp``'s status -> ours."""
 
 
-class Highs(Formulated):
+class Highs(LinearSolver):
     """Branch and cut by ``scipy.optimize.milp``.
 
     SciPy passes on neither hint, seed nor thread count.
@@ -33,26 +34,29 @@ class Highs(Formulated):
     imports = ("scipy.optimize",)
     least_seconds_per_term = 20e-6
 
-    def search(
-        self, kernel: BestResponse, limits: SearchLimits, start: NDArray[np.uint8] | None
-    ) -> SearchResult:
-        """Solve the 0-1 program from scratch."""
-        from scipy.optimize import Bounds, LinearConstraint, milp
+    def optimise(
+        self,
+        program: LinearProgram,
+        limits: SearchLimits,
+        start: NDArray[np.uint8] | None,
+    ) -> Optimised:
+        """Solve the program from scratch."""
+        # The default gap of 1e-4 would stop short of the optimum.
+        return maximise(program, max(limits.remaining(), 1e-3), mip_rel_gap=0.0)
 
-        model = formulate(kernel, self.formulation)
-        scale = objective_scale(kernel.weights)
-        result = milp(
-            c=-scale * model.objective,
-            integrality=np.ones(model.columns),
-            bounds=Bounds(0.0, 1.0),
-            constraints=LinearConstraint(model.sparse_matrix(), model.lower, model.upper),
-            # The default gap of 1e-4 would stop short of the optimum.
-            options={"time_limit": max(limits.remaining(), 1e-3), "mip_rel_gap": 0.0},
-        )
-        bound = np.inf
-        if result.mip_dual_bound is not None and np.isfinite(result.mip_dual_bound):
-            bound = model.constant - result.mip_dual_bound / scale
-        record = None
-        if result.x is not None:
-            record = (result.x[: model.attributes] > 0.5).astype(np.uint8)
-        return SearchResult(_ENDINGS.get(result.status, Ending.FAILED), record, bound)
+
+def maximise(program: LinearProgram, seconds: float, **options: float) -> Optimised:
+    """Maximise a program of constant 0 for at most so many seconds."""
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
+    result = milp(
+        c=-program.objective,
+        integrality=np.ones(program.columns),
+        bounds=Bounds(0.0, 1.0),
+        constraints=LinearConstraint(program.sparse_matrix(), program.lower, program.upper),
+        options={"time_limit": seconds, **options},
+    )
+    bound = result.mip_dual_bound
+    known = bound is not None and np.isfinite(bound)
+    ending = _ENDINGS.get(result.status, Ending.FAILED)
+    return Optimised(ending, result.x, -bound if known else math.inf)

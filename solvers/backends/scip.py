@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import math
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.backends.formulated import Formulated
+from solvers.backends.formulated import LinearSolver, Optimised
 from solvers.formats.lp import lp_text
 from solvers.formats.program import NamedProgram
-from solvers.formulation import LinearProgram, formulate, objective_scale
-from solvers.kernel_solver import Ending, SearchResult
+from solvers.formulation import LinearProgram
+from solvers.kernel_solver import Ending
 from solvers.limits import SearchLimits
-from solvers.problem import BestResponse
 from solvers.protocol import Capability
 
 _ENDINGS = {
@@ -46,27 +44,25 @@ _INFINITY = 1e20
 """SCIP's own; the dual bound before the root is solved."""
 
 
-class Scip(Formulated):
+class Scip(LinearSolver):
     """Branch and cut by SCIP."""
 
     name = "scip"
-    capabilities = Formulated.capabilities | {Capability.HINT, Capability.SEED}
+    capabilities = LinearSolver.capabilities | {Capability.HINT, Capability.SEED}
     module = "pyscipopt"
     distribution = "pyscipopt"
     imports = ("pyscipopt",)
     least_seconds_per_term = 60e-6
 
-    def search(
-        self, kernel: BestResponse, limits: SearchLimits, start: NDArray[np.uint8] | None
-    ) -> SearchResult:
-        """Solve the 0-1 program, from the start if there is one."""
+    def optimise(
+        self, program: LinearProgram, limits: SearchLimits, start: NDArray[np.uint8] | None
+    ) -> Optimised:
+        """Solve the program, from the start if there is one."""
         import pyscipopt
 
-        program = formulate(kernel, self.formulation)
-        scale = objective_scale(kernel.weights)
         model = pyscipopt.Model()
         model.hideOutput()
-        _read(model, lp_text(_numbered(program), scale))
+        _read(model, lp_text(_numbered(program)))
         model.setParams(
             {
                 "timing/clocktype": 2,  # wall clock
@@ -79,31 +75,27 @@ class Scip(Formulated):
         )
         variables = _in_column_order(model, program.columns)
         if start is not None:
-            _add_start(model, variables, program.assignment(kernel, start))
+            _add_start(model, variables, start)
         model.setParam("limits/time", max(limits.remaining(), 1e-3))
         searching = limits.elapsed()
         # Unlike optimize(), this does not hold Python's interpreter lock.
         model.optimizeNogil()
 
         ending = _ENDINGS.get(model.getStatus(), Ending.FAILED)
-        bound = math.inf
-        if abs(model.getDualbound()) < _INFINITY:
-            bound = program.constant + model.getDualbound() / scale
+        bound = model.getDualbound()
+        bound = bound if abs(bound) < _INFINITY else math.inf
         if model.getNSols() == 0:
-            return SearchResult(ending, None, bound)
+            return Optimised(ending, None, bound)
         solution = model.getBestSol()
-        values = np.fromiter(
-            (solution[variable] for variable in variables[: program.attributes]), np.float64
-        )
-        record = (values > 0.5).astype(np.uint8)
-        return SearchResult(ending, record, bound, searching + model.getSolTime(solution))
+        values = np.fromiter((solution[each] for each in variables[: program.attributes]), float)
+        return Optimised(ending, values, bound, searching + model.getSolTime(solution))
 
 
 def _numbered(program: LinearProgram) -> NamedProgram:
-    """Return a program without its constant, with numbers for names."""
+    """Return a program with numbers for names."""
     columns = [f"z{column}" for column in range(program.columns)]
     rows = [f"r{row}" for row in range(program.rows)]
-    return NamedProgram(replace(program, constant=0.0), columns, rows)
+    return NamedProgram(program, columns, rows)
 
 
 def _read(model: Any, text: str) -> None:
