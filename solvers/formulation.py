@@ -12,11 +12,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from solvers.constraints import Rows
 from solvers.problem import BestResponse
 
 if TYPE_CHECKING:
@@ -72,6 +73,11 @@ class LinearProgram:
         """Number of constraints."""
         return len(self.lower)
 
+    @property
+    def constraints(self) -> Rows:
+        """The rows, one :class:`solvers.LinearConstraint` each."""
+        return Rows(self.indptr, self.indices, self.coefficients, self.lower, self.upper)
+
     def sparse_matrix(self) -> csr_array[np.float64, tuple[int, int]]:
         """Return A as a SciPy sparse array."""
         from scipy.sparse import csr_array
@@ -84,17 +90,6 @@ class LinearProgram:
         """Return the columns' values, uint8 of shape ``(columns,)``, that belong to a record."""
         satisfied = problem.satisfied(record)[self.terms]
         return np.concatenate((record, satisfied.astype(np.uint8)))
-
-
-@dataclass(frozen=True, eq=False)
-class _Rows:
-    """Some rows of the matrix, each with as many coefficients as ``widths`` says."""
-
-    widths: NDArray[np.int64]
-    indices: NDArray[np.int64]
-    coefficients: NDArray[np.float64]
-    lower: NDArray[np.float64]
-    upper: NDArray[np.float64]
 
 
 def formulate(problem: BestResponse, formulation: Formulation) -> LinearProgram:
@@ -112,18 +107,20 @@ def formulate(problem: BestResponse, formulation: Formulation) -> LinearProgram:
     columns = problem.attributes + np.arange(len(terms))
     positive = problem.weights[terms] > 0
     upward = _aggregated if formulation is Formulation.AGGREGATED else _disaggregated
+    groups, ones = problem.groups, np.ones(len(problem.groups))
     blocks = [
         upward(problem.terms[terms[positive]], columns[positive]),
         _forced(problem.terms[terms[~positive]], columns[~positive]),
-        _exactly_one(problem),
-        _linear(problem),
+        Rows(groups.indptr, groups.members, np.ones(len(groups.members)), ones, ones),
+        problem.rows,
     ]
+    widths = np.concatenate([np.diff(block.indptr) for block in blocks])
     return LinearProgram(
         attributes=problem.attributes,
         objective=np.concatenate((objective, problem.weights[terms])),
         constant=constant,
-        indptr=np.concatenate(([0], np.cumsum(np.concatenate([b.widths for b in blocks])))),
-        indices=np.concatenate([b.indices for b in blocks]).astype(np.int32),
+        indptr=np.concatenate(([0], np.cumsum(widths))),
+        indices=np.concatenate([b.attributes for b in blocks]).astype(np.int32),
         coefficients=np.concatenate([b.coefficients for b in blocks]),
         lower=np.concatenate([b.lower for b in blocks]),
         upper=np.concatenate([b.upper for b in blocks]),
@@ -156,67 +153,48 @@ def without_single_literals(
     return objective, problem.constant + float(weights[negated].sum()), np.flatnonzero(widths > 1)
 
 
-def _disaggregated(codes: NDArray[np.int32], columns: NDArray[np.int64]) -> _Rows:
+def _disaggregated(codes: NDArray[np.int32], columns: NDArray[np.int64]) -> Rows:
     """``c - x <= 0`` for a literal ``x``, ``c + x <= 1`` for ``1 - x``."""
     real = codes >= 0
     literal = codes[real]
     term = np.broadcast_to(columns[:, None], codes.shape)[real]
     negated = (literal & 1).astype(np.float64)
-    return _Rows(
-        widths=np.full(len(literal), 2),
-        indices=np.column_stack((literal >> 1, term)).ravel(),
-        coefficients=np.column_stack((2 * negated - 1, np.ones(len(literal)))).ravel(),
-        lower=np.full(len(literal), -np.inf),
-        upper=negated,
+    return Rows(
+        2 * np.arange(len(literal) + 1),
+        np.column_stack((literal >> 1, term)).ravel().astype(np.int32),
+        np.column_stack((2 * negated - 1, np.ones(len(literal)))).ravel(),
+        np.full(len(literal), -np.inf),
+        negated,
     )
 
 
-def _aggregated(codes: NDArray[np.int32], columns: NDArray[np.int64]) -> _Rows:
+def _aggregated(codes: NDArray[np.int32], columns: NDArray[np.int64]) -> Rows:
     """``k c - sum of literals <= 0``."""
     widths = (codes >= 0).sum(axis=1)
-    rows = _literals_and_column(codes, columns, widths.astype(np.float64))
-    negated = ((codes >= 0) & (codes & 1 == 1)).sum(axis=1)
-    return _Rows(*rows, np.full(len(codes), -np.inf), negated.astype(np.float64))
+    negated = ((codes >= 0) & (codes & 1 == 1)).sum(axis=1).astype(np.float64)
+    return _literals_and_column(codes, columns, widths, np.full(len(codes), -np.inf), negated)
 
 
-def _forced(codes: NDArray[np.int32], columns: NDArray[np.int64]) -> _Rows:
+def _forced(codes: NDArray[np.int32], columns: NDArray[np.int64]) -> Rows:
     """``c - sum of literals >= 1 - k``."""
-    rows = _literals_and_column(codes, columns, np.ones(len(codes)))
     plain = ((codes >= 0) & (codes & 1 == 0)).sum(axis=1)
-    return _Rows(*rows, 1.0 - plain, np.full(len(codes), np.inf))
+    ones, above = np.ones(len(codes)), np.full(len(codes), np.inf)
+    return _literals_and_column(codes, columns, ones, 1.0 - plain, above)
 
 
 def _literals_and_column(
-    codes: NDArray[np.int32], columns: NDArray[np.int64], coefficients: NDArray[np.float64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    codes: NDArray[np.int32],
+    columns: NDArray[np.int64],
+    coefficients: NDArray[Any],
+    lower: NDArray[np.float64],
+    upper: NDArray[np.float64],
+) -> Rows:
     """Return the rows ``coefficient * c - sum of literals``, constants left to the bounds."""
     real = np.column_stack((codes >= 0, np.ones(len(codes), np.bool_)))
     indices = np.column_stack((codes >> 1, columns))
     signs = np.column_stack((np.where(codes & 1, 1.0, -1.0), coefficients))
-    return real.sum(axis=1), indices[real], signs[real]
-
-
-def _exactly_one(problem: BestResponse) -> _Rows:
-    groups = problem.groups
-    ones = np.ones(len(groups))
-    return _Rows(
-        np.diff(groups.indptr),
-        groups.members.astype(np.int64),
-        np.ones(len(groups.members)),
-        ones,
-        ones,
-    )
-
-
-def _linear(problem: BestResponse) -> _Rows:
-    rows = problem.rows
-    return _Rows(
-        np.diff(rows.indptr),
-        rows.attributes.astype(np.int64),
-        rows.coefficients,
-        rows.lower,
-        rows.upper,
-    )
+    indptr = np.concatenate(([0], np.cumsum(real.sum(axis=1))))
+    return Rows(indptr, indices[real].astype(np.int32), signs[real], lower, upper)
 
 
 def objective_scale(weights: NDArray[np.float64]) -> float:

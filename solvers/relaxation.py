@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from dataclasses import replace
 
@@ -37,29 +36,15 @@ def relaxation_bound(kernel: BestResponse, deadline: float) -> float:
     deadline
         Value of ``time.perf_counter()`` at which to give up.
     """
-    from scipy.optimize import linprog
-    from scipy.sparse import vstack
+    from solvers.backends.highs import maximise
 
     program = formulate(kernel, Formulation.DISAGGREGATED)
-    matrix = program.sparse_matrix()
-    equal = program.lower == program.upper
-    above = np.isfinite(program.upper) & ~equal
-    below = np.isfinite(program.lower) & ~equal
     scale = objective_scale(kernel.weights)
-    result = linprog(
-        -scale * program.objective,
-        A_ub=vstack([matrix[above], -matrix[below]]),
-        b_ub=np.concatenate((program.upper[above], -program.lower[below])),
-        A_eq=matrix[equal] if equal.any() else None,
-        b_eq=program.upper[equal] if equal.any() else None,
-        bounds=(0.0, 1.0),
-        method="highs-ds",
-        # Its presolve finds nothing here that the reductions have not found.
-        options={"time_limit": max(deadline - time.perf_counter(), 1e-3), "presolve": False},
-    )
-    if result.status != 0:
-        return math.inf
-    return float(attainable(kernel, program.constant - result.fun / scale))
+    scaled = replace(program, objective=scale * program.objective)
+    # Its presolve finds nothing here that the reductions have not found.
+    seconds = max(deadline - time.perf_counter(), 1e-3)
+    found = maximise(scaled, seconds, whole=False, presolve=False)
+    return float(attainable(kernel, program.constant + found.bound / scale))
 
 
 def attainable(

@@ -45,18 +45,33 @@ class Highs(LinearSolver):
         return maximise(program, max(limits.remaining(), 1e-3), mip_rel_gap=0.0)
 
 
-def maximise(program: LinearProgram, seconds: float, **options: float) -> Optimised:
-    """Maximise a program of constant 0 for at most so many seconds."""
+def maximise(
+    program: LinearProgram, seconds: float, *, whole: bool = True, **options: float
+) -> Optimised:
+    """Maximise a program, but for its constant, for at most so many seconds.
+
+    Parameters
+    ----------
+    program
+        The program.
+    seconds
+        Above 0.
+    whole
+        Whether columns are 0 or 1, or (the relaxation) anything between.
+    **options
+        Of ``scipy.optimize.milp``.
+    """
     from scipy.optimize import Bounds, LinearConstraint, milp
 
     result = milp(
         c=-program.objective,
-        integrality=np.ones(program.columns),
+        integrality=np.full(program.columns, float(whole)),
         bounds=Bounds(0.0, 1.0),
         constraints=LinearConstraint(program.sparse_matrix(), program.lower, program.upper),
         options={"time_limit": seconds, **options},
     )
-    bound = result.mip_dual_bound
-    known = bound is not None and np.isfinite(bound)
     ending = _ENDINGS.get(result.status, Ending.FAILED)
+    relaxed = result.fun if ending is Ending.PROVEN else None
+    bound = result.mip_dual_bound if whole else relaxed
+    known = bound is not None and np.isfinite(bound)
     return Optimised(ending, result.x, -bound if known else math.inf)

@@ -220,53 +220,37 @@ def advice(summaries: Sequence[SolverSummary], limit: float) -> str:
     if not summaries:
         return "Nothing was measured."
     total = max(each.instances for each in summaries)
-    problems = "the one problem" if total == 1 else f"{total} problems"
     prover = min(summaries, key=lambda s: (s.wrong, -s.proven, _or_inf(s.proof_seconds)))
     quick = min(summaries, key=lambda s: (-s.within_1_percent, _or_inf(s.close_seconds)))
-    finder = min(summaries, key=lambda s: (-s.solved, _or_inf(s.incumbent_seconds)))
-    parts = [f"Measured on {problems} with at most {limit:g} s a call."]
-    if prover.proven:
-        assert prover.proof_seconds is not None
+    parts = [
+        f"Measured on {total} problem{'s' * (total > 1)} with at most {limit:g} s a call; times "
+        "are geometric means shifted by 10 ms, and what was not reached counts as the limit."
+    ]
+    if prover.proof_seconds is None:
+        parts.append("No solver proved an optimum: raise the limit if proofs matter.")
+    else:
         parts.append(
             f"For a proof take {prover.solver}: it proved {_of(prover.proven, total)}, in "
             f"{_seconds(prover.proof_seconds)} on average."
         )
-    else:
-        parts.append("No solver proved an optimum: raise the limit if proofs matter.")
-    if quick.within_1_percent:
-        assert quick.close_seconds is not None
+    if quick.close_seconds is not None:
         parts.append(
             f"For a good record soon take {quick.solver}: it was within 1% of the best known on "
             f"{_of(quick.within_1_percent, total)}, after {_seconds(quick.close_seconds)} on "
             "average."
         )
-    if finder.solved and finder.solver not in (prover.solver, quick.solver):
-        parts.append(
-            f"The best known objective was reached most often by {finder.solver}, on "
-            f"{_of(finder.solved, total)}."
-        )
-    parts += [
-        f"Do not trust {each.solver}: on {_of(each.wrong, each.instances)} a record beats the "
-        "bound that it stated."
-        for each in summaries
-        if each.wrong
-    ]
-    parts += [
-        f"{each.solver} had no record of its own on {_of(each.failed, each.instances)}."
-        for each in summaries
-        if each.failed
-    ]
-    parts += [
-        f"{each.solver} took up to {_seconds(each.overrun_seconds)} beyond its limit."
-        for each in summaries
-        if each.overrun_seconds > max(0.5, 0.1 * limit)
-    ]
-    parts.append(
-        "Average times are geometric means shifted by 10 ms; what was not reached counts as the "
-        "limit."
-    )
-    if total < 10:
-        parts.append("With so few problems, differences of less than a factor of 2 mean little.")
+    for each in summaries:
+        if each.wrong:
+            on = _of(each.wrong, each.instances)
+            parts.append(
+                f"Do not trust {each.solver}: on {on} a record beats the bound that it stated."
+            )
+        if each.failed:
+            on = _of(each.failed, each.instances)
+            parts.append(f"{each.solver} had no record of its own on {on}.")
+        if each.overrun_seconds > max(0.5, 0.1 * limit):
+            over = _seconds(each.overrun_seconds)
+            parts.append(f"{each.solver} took up to {over} beyond its limit.")
     return " ".join(parts)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from solvers.constraints import LinearConstraint
 from solvers.errors import ProblemTooLargeError
 from solvers.formats.decision_diagram import Clause, exactly_one_clauses, linear_clauses
+from solvers.formulation import without_single_literals
 from solvers.groups import Groups
 from solvers.problem import BestResponse
 from solvers.scaling import integer_scaled
@@ -56,11 +57,12 @@ def encode(problem: BestResponse) -> WeightedClauses:
     ProblemTooLargeError
         If a linear constraint would take too many clauses.
     """
-    terms, weights, constant = problem.terms, problem.weights, problem.constant
-    if not is_canonical(terms):
-        terms, weights, shift = merge_terms(problem.attributes, terms, weights)
-        constant += shift
-    wish, terms, weights, shift = _split_units(problem.attributes, terms, weights)
+    if not is_canonical(problem.terms):
+        terms, weights, shift = merge_terms(problem.attributes, problem.terms, problem.weights)
+        constant = problem.constant + shift
+        problem = replace(problem, terms=terms, weights=weights, constant=constant)
+    wish, constant, longer = without_single_literals(problem)
+    terms, weights = problem.terms[longer], problem.weights[longer]
     integers, scale, error = integer_scaled(np.concatenate((wish, weights)))
     wishes, totals = integers[: len(wish)], integers[len(wish) :]
     variables, hard, soft = clauses_of(wishes, terms, totals, problem.groups, problem.constraints)
@@ -70,7 +72,7 @@ def encode(problem: BestResponse) -> WeightedClauses:
         hard=hard,
         soft=soft,
         scale=scale,
-        best=constant + shift + float(weights[weights > 0].sum()),
+        best=constant + float(wish[wish > 0].sum() + weights[weights > 0].sum()),
         error=error,
         groups=problem.groups,
         constraints=problem.constraints,
@@ -130,20 +132,3 @@ def clauses_of(
         except ProblemTooLargeError as error:
             raise ProblemTooLargeError(f"constraint {number}: {error}") from None
     return count, hard, soft
-
-
-def _split_units(
-    attributes: int, terms: NDArray[np.int32], weights: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.float64], float]:
-    """Return each attribute's net unit weight, the longer terms, and the best the units can give.
-
-    The objective of the units of attribute ``a`` is ``max(0, wish) + (what the negated ones sum
-    to)``, minus ``|wish|`` if the attribute is not as wished.
-    """
-    units = (terms[:, 1:] < 0).all(axis=1)
-    codes, unit_weights = terms[units, :1].ravel(), weights[units]
-    negated = (codes & 1) == 1
-    wish = np.zeros(attributes)
-    np.add.at(wish, codes >> 1, np.where(negated, -unit_weights, unit_weights))
-    best = float(unit_weights[negated].sum()) + float(np.maximum(wish, 0.0).sum())
-    return wish, terms[~units], weights[~units], best
