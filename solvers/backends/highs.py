@@ -73,5 +73,5 @@ def maximise(
     ending = _ENDINGS.get(result.status, Ending.FAILED)
     relaxed = result.fun if ending is Ending.PROVEN else None
     bound = result.mip_dual_bound if whole else relaxed
-    known = bound is not None and np.isfinite(bound)
-    return Optimised(ending, result.x, -bound if known else math.inf)
+    known = math.inf if bound is None or not np.isfinite(bound) else -bound
+    return Optimised(ending, result.x, known)
