@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.errors import InfeasibleProblemError
-from solvers.formulation import Formulation, formulate
+from solvers.formulation import INFEASIBLE, Formulation, formulate, maximise
 from solvers.problem import BestResponse
 from solvers.propagation import FREE, ranges
 
@@ -53,15 +53,12 @@ def feasible_record(problem: BestResponse, deadline: float) -> NDArray[np.uint8]
 
 def _search(problem: BestResponse, deadline: float) -> tuple[NDArray[np.uint8] | None, bool]:
     """Return a feasible record or None, and whether there provably is none."""
-    from solvers.backends.highs import maximise
-    from solvers.kernel_solver import Ending
-
     bare = replace(problem, terms=np.zeros((0, 1), np.int32), weights=np.zeros(0), constant=0.0)
     seconds = max(deadline - time.perf_counter(), 0.05)
-    found = maximise(formulate(bare, Formulation.DISAGGREGATED), seconds)
-    if found.values is None:
-        return None, found.ending is Ending.INFEASIBLE
-    record = (found.values > 0.5).astype(np.uint8)
+    status, values, _ = maximise(formulate(bare, Formulation.DISAGGREGATED), seconds)
+    if values is None:
+        return None, status == INFEASIBLE
+    record = (values > 0.5).astype(np.uint8)
     return (record if problem.feasible(record) else None), False
 
 

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 
+OPTIMAL, INFEASIBLE = 0, 2
+"""``scipy.optimize.milp``'s status of two kinds of proof."""
+
+
 class Formulation(Enum):
     """How the truth of a positively weighted conjunction is tied to its literals."""
 
@@ -195,6 +199,42 @@ def _literals_and_column(
     signs = np.column_stack((np.where(codes & 1, 1.0, -1.0), coefficients))
     indptr = np.concatenate(([0], np.cumsum(real.sum(axis=1))))
     return Rows(indptr, indices[real].astype(np.int32), signs[real], lower, upper)
+
+
+def maximise(
+    program: LinearProgram, seconds: float, *, whole: bool = True, **options: float
+) -> tuple[int, NDArray[np.float64] | None, float]:
+    """Maximise a program, but for its constant, by SciPy's HiGHS.
+
+    Parameters
+    ----------
+    program
+        The program.
+    seconds
+        Most time, above 0.
+    whole
+        Whether columns are 0 or 1, or (the relaxation) anything between.
+    **options
+        Of ``scipy.optimize.milp``.
+
+    Returns
+    -------
+    status, values, bound
+        SciPy's status, the columns' values if there are any, and an upper bound on the optimum.
+    """
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
+    result = milp(
+        c=-program.objective,
+        integrality=np.full(program.columns, float(whole)),
+        bounds=Bounds(0.0, 1.0),
+        constraints=LinearConstraint(program.sparse_matrix(), program.lower, program.upper),
+        options={"time_limit": seconds, **options},
+    )
+    relaxed = result.fun if result.status == OPTIMAL else None
+    bound = result.mip_dual_bound if whole else relaxed
+    known = math.inf if bound is None or not np.isfinite(bound) else -float(bound)
+    return int(result.status), result.x, known
 
 
 def objective_scale(weights: NDArray[np.float64]) -> float:

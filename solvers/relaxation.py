@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from solvers.constraints import LinearConstraint
-from solvers.formulation import Formulation, formulate, objective_scale
+from solvers.formulation import Formulation, formulate, maximise, objective_scale
 from solvers.problem import BestResponse
 
 _MARGIN = 1e-6
@@ -36,15 +36,13 @@ def relaxation_bound(kernel: BestResponse, deadline: float) -> float:
     deadline
         Value of ``time.perf_counter()`` at which to give up.
     """
-    from solvers.backends.highs import maximise
-
     program = formulate(kernel, Formulation.DISAGGREGATED)
     scale = objective_scale(kernel.weights)
     scaled = replace(program, objective=scale * program.objective)
     # Its presolve finds nothing here that the reductions have not found.
     seconds = max(deadline - time.perf_counter(), 1e-3)
-    found = maximise(scaled, seconds, whole=False, presolve=False)
-    return float(attainable(kernel, program.constant + found.bound / scale))
+    _, _, bound = maximise(scaled, seconds, whole=False, presolve=False)
+    return float(attainable(kernel, program.constant + bound / scale))
 
 
 def attainable(

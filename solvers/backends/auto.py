@@ -73,9 +73,9 @@ class Auto(KernelSolver):
 
     def __init__(self, argument: str = "") -> None:
         self._gap = 0.0
-        self._stages: Callable[[], Iterator[Stage]] = _full
+        self._stages: Callable[[Attempt], Iterator[Stage]] = _full
         if argument in _SHORT:
-            self._stages = partial(iter, _SHORT[argument])
+            self._stages = lambda _: iter(_SHORT[argument])
             own = LocalSearch.capabilities | {Capability.BOUND}
             self.capabilities = own  # type: ignore[misc]  # of this variant
         elif argument not in ("", "prove"):
@@ -94,7 +94,7 @@ class Auto(KernelSolver):
     ) -> SearchResult:
         """Search what the reductions left."""
         attempt = Attempt(kernel, limits, start, self._gap)
-        for stage in self._stages():
+        for stage in self._stages(attempt):
             stage(attempt)
             if attempt.ended or limits.remaining() == 0.0:
                 break
@@ -261,12 +261,21 @@ _LONGER: Stage = partial(search_locally, effort=1.0, by="longer local search")
 _SHORT: dict[str, Sequence[Stage]] = {"brief": (_FIRST,), "fast": (_FIRST, relax, _LONGER)}
 
 
-def _full() -> Iterator[Stage]:
-    """Yield the stages of a call that goes on until a proof, the gap asked for, or the deadline."""
+def _full(attempt: Attempt) -> Iterator[Stage]:
+    """Yield the stages of a call that goes on until a proof, the gap asked for, or the deadline.
+
+    As long as only the local search finds better records, its turns alone get longer.
+    """
     yield from _SHORT["fast"]
-    for turn in itertools.count():
-        yield partial(search_again, effort=_FIRST_TURN * 2**turn, turn=turn + 1)
-        yield partial(prove, work=_FIRST_SLICE * 2**turn)
+    effort, work = _FIRST_TURN, _FIRST_SLICE
+    for turn in itertools.count(1):
+        before = attempt.value
+        yield partial(search_again, effort=effort, turn=turn)
+        found = attempt.value
+        yield partial(prove, work=work)
+        leading = before < found == attempt.value
+        effort *= 2.0 if leading else 1.5
+        work *= 1.0 if leading else 2.0
 
 
 def _gap(argument: str) -> float:
