@@ -288,13 +288,9 @@ class RecordsBuilder:
             raise BadInputError(
                 f"row {self.rows + row}, bit {bit}: found {rows[row, bit]}, expected 0 or 1"
             )
+        bits = np.arange(self._bits, dtype=np.int32)
         dense = np.ascontiguousarray(rows, np.uint8)
-        for start, end in self._pieces(len(dense)):
-            if self._words is None:
-                self._words = np.zeros((self._bits, BLOCK_WORDS), np.uint64)
-            kernels.pack_rows(dense[start:end], self._filled, self._words)
-            # Row lists and packed rows may alternate within a block: these rows list nothing.
-            self._lengths.append(np.zeros(end - start, np.int64))
+        self.append_encoded(CodedRows(len(dense), ((bits, dense.T),)))
 
     def build(self) -> Records:
         """Return the records that were not taken; the builder starts again with none."""

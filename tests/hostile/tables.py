@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from dualquery.data.blocks import choose_schema, encoded_blocks
+from dualquery.data.encoded import CodedRows
 from dualquery.data.readers.formats import source_of
 from dualquery.data.readers.source import ItemSource, Source
 from dualquery.data.schema.files import load_schema
@@ -37,7 +38,8 @@ def legal_rows(source: Source, schema: TableSchema | ItemSchema) -> list[list[in
     """Return the bits of the first rows, increasing; every row is a legal record."""
     found: list[list[int]] = []
     groups = schema.domain.sizes > 1
-    for block in itertools.islice(encoded_blocks(source, schema), 200):
+    for coded in itertools.islice(encoded_blocks(source, schema), 200):
+        block = coded.listed() if isinstance(coded, CodedRows) else coded
         assert block.indptr[0] == 0
         assert block.indptr[-1] == len(block.bits)
         assert np.all(np.diff(block.indptr) >= 0)
