@@ -70,18 +70,13 @@ class MwemDetails(Details):
 
     def parameters(self) -> Mapping[str, Any]:
         """Return the options that matter, and the decisions."""
-        options = self.options
+        said = (
+            "iterations", "repetitions", "cuboids", "average", "start", "noisy_init", "select",
+            "too_large", "memory_gib",
+        )  # fmt: skip
         return {
-            "iterations": options.iterations,
-            "repetitions": options.repetitions,
-            "cuboids": options.cuboids,
-            "average": options.average,
-            "start": options.start,
-            "noisy_init": options.noisy_init,
-            "select": options.select,
+            **{name: getattr(self.options, name) for name in said},
             "representation": self.representation,
-            "too_large": options.too_large,
-            "memory_gib": options.memory_gib,
             "records": self.records,
             "spending": asdict(self.spending),
         }
