@@ -2,22 +2,56 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
-from dataclasses import asdict
-from typing import Any
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
 from dualquery.cli.options import is_stdin
 from dualquery.cli.terminal import Terminal
-from dualquery.requests import ReleaseSpec
+from dualquery.data.table import Table
+from dualquery.privacy.neighbours import Neighbours
+from dualquery.requests import BudgetRequest, ReleaseSpec
+from dualquery.room.row_count import COUNT_SHARE, RowCount
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.option_fields import built
 from dualquery.runtime.warned import privacy_log
+
+if TYPE_CHECKING:
+    from dualquery.data.readers.source import Source
+    from dualquery.data.schema.protocol import Schema
+    from dualquery.estimates.expected import ExpectedError
+    from dualquery.releases.needs import Memory
 
 _TRIED = (
     " on this machine as busy as now, by a trial on made-up rows; half or twice that is possible"
 )
 _SHORTER = ", a third of it if only single columns prove worth measuring"
 """Of `probed`: 0.20 to 0.42 of it on seven generated tables."""
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What to expect of a release, as ``--json`` has it.
+
+    ``seconds`` is None of a mechanism that was not tried: one that `auto` does not take, or whose
+    queries are still to be chosen; with weights, too, as their total does not tell how many rows
+    are read. ``expected`` is None of a mechanism without a model of its errors.
+    """
+
+    mechanism: str
+    remark: str | None
+    declared: bool
+    queries: int
+    rows: int
+    bits: int
+    epsilon: float
+    delta: float
+    accountant: str
+    notes: tuple[str, ...]
+    expected: ExpectedError | None
+    memory: Memory
+    seconds: float | None
 
 
 def show_outlook(terminal: Terminal, given: Mapping[str, Any]) -> None:
@@ -38,7 +72,6 @@ def show_outlook(terminal: Terminal, given: Mapping[str, Any]) -> None:
     if is_stdin(given["data"]):
         raise BadInputError("--dry-run reads no rows, so no standard input (-): name a file")
     with terminal.progress() as progress:
-        from dualquery.outlook import outlook
         from dualquery.privacy.statement import round_up
 
         progress.phase("planning")
@@ -77,3 +110,119 @@ def time_text(seconds: float | None, *, looks_first: bool = False) -> str:
         if seconds >= 2 * size:
             return f"time: about {float(f'{seconds / size:.2g}'):g} {unit}{said}"
     return f"time: about {float(f'{seconds:.2g}'):g} seconds{said}"
+
+
+def outlook(spec: ReleaseSpec, rows: int | None) -> Outlook:
+    """Plan a release, and try it on made-up rows. Reads no private row and spends nothing.
+
+    Parameters
+    ----------
+    spec
+        What is asked for.
+    rows
+        A number of rows to go by; None for the number that the table's format states, if that is
+        public, or that of a public table.
+
+    Raises
+    ------
+    BadInputError
+        If there is no schema or no number of rows, or the release would be refused.
+    """
+    from dualquery.data.blocks import choose_schema
+    from dualquery.data.readers.formats import source_of
+    from dualquery.data.units import without_counting
+    from dualquery.mechanisms.registry import AUTOMATIC
+    from dualquery.releases.making import plan_release
+    from dualquery.releases.rehearsal import expected_seconds
+    from dualquery.runtime.resources import thread_count
+
+    table, budget, mechanism = spec.table, spec.budget, spec.configured
+    source, relation = source_of(table.named), budget.relation
+    if spec.schema is None and not _states_schema(source, table):
+        raise BadInputError(
+            "--dry-run reads no rows, so it cannot draft a schema: give --schema, or of numbered "
+            "items --columns"
+        )
+    shown = without_counting(source, relation.unit, relation.weight)
+    chosen = choose_schema(shown, spec.schema, table.columns, table.max_ones_per_row)
+    if spec.workload.means is not None:
+        chosen = chosen.with_sums(spec.workload.means)
+    n = _rows_to_go_by(spec, source, chosen) if rows is None else rows
+    count = _counted(n, budget)
+    if budget.delta is None and not mechanism.pure and count.units not in (None, count.n):
+        raise BadInputError(
+            "the default delta, 1/n^2, goes by the number n of units, or of rows with weights; "
+            "--dry-run counts none: give --delta"
+        )
+    start = time.perf_counter()
+    planned = plan_release(spec, chosen, count)
+    seconds, plan = time.perf_counter() - start, planned.plan
+    name = plan.mechanism or mechanism.name
+    tried = name in AUTOMATIC and planned.task.frequent is None and relation.weight is None
+    if tried:
+        cores = thread_count(spec.run.threads)
+        seconds += expected_seconds(planned.task, mechanism, planned.own, chosen, relation, cores)
+    return Outlook(
+        mechanism=name,
+        remark=plan.remark,
+        declared=chosen.declared,
+        queries=len(planned.task.queries),
+        rows=n,
+        bits=chosen.domain.bits,
+        epsilon=planned.priced.epsilon + count.epsilon,
+        delta=planned.budget.delta,
+        accountant=planned.priced.accountant,
+        notes=planned.warnings,
+        expected=planned.expected,
+        memory=planned.memory,
+        seconds=seconds if tried else None,
+    )
+
+
+def _rows_to_go_by(spec: ReleaseSpec, source: Source, schema: Schema) -> int:
+    """Return the public number of rows; refuse to look where it is private."""
+    from dualquery.data.readers.formats import is_public
+    from dualquery.rows.dataset import load
+
+    budget, relation, data = spec.budget, spec.budget.relation, spec.table.data
+    of_rows = relation.unit is None and relation.weight is None
+    if relation.rows_public and hasattr(source, "row_count"):
+        return int(source.row_count())
+    if of_rows and isinstance(data, str) and is_public(data):
+        return load(data, schema).n
+    if relation.rows_public:
+        raise BadInputError(
+            f"{source.label} does not state its number of rows, and --dry-run reads none: give "
+            "--rows"
+        )
+    why = f"under {relation.value}" if of_rows else "with --unit or --weight"
+    number = "a number" if relation.weight is None else "a total weight"
+    several = relation.replaces and relation.steps > 1
+    needed = several and budget.delta is None and not spec.configured.pure
+    raise BadInputError(
+        f"{source.label}: {why} the number of rows is private, and what is planned from it would "
+        f"tell it: give --rows, {number} to go by{', and --delta' if needed else ''}"
+    )
+
+
+def _counted(rows: int, budget: BudgetRequest) -> RowCount:
+    """Return a number of rows to go by, or a total weight, as the release would; no unit is empty,
+    so there are at least as many as could hold so many rows.
+    """
+    relation = budget.relation
+    n = max(2, round(rows / relation.of_copy))
+    if relation.replaces and not relation.rows_public:
+        return RowCount(n, relation, units=max(2, -(-n // relation.steps)))
+    bought = relation is Neighbours.ADD_REMOVE and budget.rows is None
+    return RowCount(n, relation, COUNT_SHARE * budget.epsilon if bought else 0.0)
+
+
+def _states_schema(source: Source, table: Table) -> bool:
+    """Return whether format or options say which columns there are, without a row being read."""
+    from dualquery.data.readers.source import DeclaredItemSource, TableSource
+
+    if isinstance(source, TableSource):
+        return source.implied_schema is not None
+    return isinstance(source, DeclaredItemSource) or (
+        table.columns is not None and source.width() is None
+    )

@@ -110,8 +110,8 @@ STATED = {
 UNSTATED = {
     "dualquery/__init__.py": "names of the package: what they do is listed below their own files",
     "dualquery/arguments.py": "hands the table to `release`, which is listed here",
-    "dualquery/outlook.py": "reads the rows of public tables only, to count them",
     "dualquery/requests.py": "holds the table for `release`, which is listed here",
+    "dualquery/cli/dry_run.py": "reads the rows of public tables only, to count them",
     "dualquery/cli/options.py": "declares options of these classes for commands",
     "dualquery/cli/completing.py": "names of formats, for a shell",
     "dualquery/data/": "readers: they hand rows to a caller, who is listed here",

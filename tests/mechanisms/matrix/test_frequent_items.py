@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 import dualquery
+from dualquery.cli.dry_run import outlook
 from dualquery.data.domain import Domain
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.table import Table
@@ -17,7 +18,6 @@ from dualquery.mechanisms.matrix.looks import alike
 from dualquery.mechanisms.matrix.second_look import SecondLook
 from dualquery.mechanisms.matrix.staged import Staged
 from dualquery.mechanisms.protocol import Budget, Session, Task
-from dualquery.outlook import outlook
 from dualquery.privacy.neighbours import RELATIONS, Neighbours
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.generate.frequent import FrequentItems
