@@ -72,6 +72,25 @@ def test_what_was_drawn_is_in_nobody_s_way_but_its_own(tmp_path) -> None:
         enter(resume(tmp_path / "out.unfinished"))
 
 
+def test_what_may_be_charged_stays_until_it_is_resumed(tmp_path) -> None:
+    """A run that is killed between its charge and its first draw; unless the charge was refused."""
+    for refused in (False, True):
+        told = pytest.raises((KeyboardInterrupt, InterruptedRun))
+        with told, reserve(tmp_path / "out") as place:
+            place.checkpoint.claim()
+            if refused:
+                place.checkpoint.unclaim()
+            raise KeyboardInterrupt
+        assert names(tmp_path) == (set() if refused else {"out.unfinished"})
+        if not refused:
+            with reserve(tmp_path / "other"):  # which sweeps what is left of dead runs
+                pass
+            with pytest.raises(BadInputError, match=r"no private draw was begun.* --resume"):
+                enter(reserve(tmp_path / "out"))
+            with resume(tmp_path / "out.unfinished") as place:
+                assert place.checkpoint.claims
+
+
 def test_folders_of_others_are_left_alone(tmp_path) -> None:
     (tmp_path / "out.unfinished").mkdir()
     (tmp_path / "out.unfinished" / "mine").touch()
