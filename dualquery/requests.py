@@ -220,13 +220,7 @@ class WorkloadRequest:
             )
 
     def frequent(self, schema: Schema, mechanism: Mechanism[Any]) -> FrequentItems | None:
-        """Return the queries that the release makes itself; None if it makes none.
-
-        Raises
-        ------
-        BadInputError
-            If the mechanism cannot, or the schema's columns are no items.
-        """
+        """Return the queries that the release makes itself; None if it makes none."""
         if self.items is None:
             return None
         if not mechanism.finds_frequent:
@@ -254,13 +248,7 @@ class WorkloadRequest:
         return (f"Queries have {way} literals, as there are only {way} columns to ask about.",)
 
     def over(self, schema: Schema, n: int) -> Queries:
-        """Return a family of the user's own, if it is about the schema's columns; else `build`.
-
-        Raises
-        ------
-        BadInputError
-            As `build`, or if the family is about another domain.
-        """
+        """Return a family of the user's own, if it is about the schema's columns; else `build`."""
         from dualquery.queries.family import over_domain
 
         if not isinstance(self.queries, Queries):
