@@ -12,7 +12,6 @@ from dualquery.api import release
 from dualquery.arguments import KEYWORDS
 from dualquery.data.frames import FrameKind, as_table
 from dualquery.mechanisms.registry import check_mechanism, has_options, mechanism_names
-from dualquery.privacy.neighbours import Neighbours
 from dualquery.releases.folder import load_release
 from dualquery.releases.sampling import source_of_records
 from dualquery.runtime.errors import BadInputError, did_you_mean
@@ -156,8 +155,7 @@ class Synthesizer:
         table's columns had; categorical ones have the schema's categories.
         """
         made = self.release
-        whole = max(1, made.n // Neighbours.of_options(made.options).copies)
-        rows = made.sample(whole if n is None else n, seed=seed)
+        rows = made.sample(made.base.rows_at_least if n is None else n, seed=seed)
         return self._kind.made_of(rows, self.release.schema)
 
     def fit_sample(self, X: Any, n: int | None = None, **elsewhere: Any) -> Any:

@@ -14,7 +14,7 @@ each of some epsilons, and epsilon at each of some deltas.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any
 
@@ -38,9 +38,10 @@ from dualquery.mechanisms.protocol import Budget, Mechanism, Plan, Session, Task
 from dualquery.privacy.accountants.choice import ACCOUNTANTS, choices
 from dualquery.privacy.events import Schedule, events_of
 from dualquery.queries.family import Queries
-from dualquery.releases.means import MeansPlan, with_means, without_means
+from dualquery.releases.means import Beside, with_beside, without_beside
 from dualquery.room.curator import Curator
 from dualquery.room.private_data import PrivateData
+from dualquery.room.row_count import RowCount
 
 Truth = Callable[[float], float]
 """The largest delta of any pair of tables, by epsilon."""
@@ -70,17 +71,25 @@ class Game:
     grids: tuple[Grid, ...] = ()
     """Of the numbers that records carry, whose means are bought besides."""
 
+    counts: bool = False
+    """Whether the number of rows is measured besides, where it is private."""
+
     @property
     def plan(self) -> Plan[Any]:
         """The mechanism's plan; `BadInputError` if it refuses the task or its queries."""
         return self._plans[0]
 
     @cached_property
-    def _plans(self) -> tuple[Plan[Any], MeansPlan | None]:
-        """What a release plans, and how it buys means."""
+    def _plans(self) -> tuple[Plan[Any], Beside]:
+        """What a release plans, and what it measures besides."""
         self.mechanism.statistics(self.queries)  # a release asks for these first
-        own = self.mechanism.plan(self.task, without_means(self.budget, self.grids))
-        return with_means(own, self.grids, self.queries, self.budget)
+        own = self.mechanism.plan(self.task, without_beside(self.budget, self.grids, self.count))
+        return with_beside(own, self.grids, self.count, self.queries, self.budget)
+
+    @property
+    def count(self) -> RowCount:
+        """The public number of rows: stated, or as if it were bought."""
+        return RowCount(self.stated, self.budget.neighbours, 0.0 if self.counts else 1.0)
 
     @cached_property
     def events(self) -> int:
@@ -139,13 +148,12 @@ class Game:
         largest = self.rows + self.budget.neighbours.steps
         steps = largest * (self.queries.high - self.queries.low) / self.queries.step
         rooms = Rooms(room, len(self.tables), guide, min(round(steps), _REACH))
-        means = self._plans[1]
         with rooms.watching():
-            if means is not None:
-                means.buy(rooms, self.stated)  # type: ignore[arg-type]  # stands for a curator
+            total, _ = self._plans[1].buy(rooms, self.count)  # type: ignore[arg-type]  # stands for a curator
+            task = replace(self.task, n=total.copies)
             if self.plan.needs_answers:
                 rooms.evaluate()
-            self.mechanism.run(self.task, self.plan, rooms, Session(public_seed=0))  # type: ignore[arg-type]  # stands for a curator
+            self.mechanism.run(task, self.plan, rooms, Session(public_seed=0))  # type: ignore[arg-type]  # stands for a curator
             rooms.grounds()  # they go into the release, so all tables must have the same
         return rooms
 

@@ -42,6 +42,7 @@ from dualquery.room.statistics import (
     Parities,
     PrivateStatistic,
     QueryTable,
+    RowTotal,
     SomeQueries,
 )
 from dualquery.runtime.errors import BadInputError
@@ -219,6 +220,10 @@ def _column_sums(domain: Domain, generator: Generator) -> Case:
     return Case(strategies.proper_workload(domain, generator), ColumnSums(grids), grids)
 
 
+def _row_total(domain: Domain, generator: Generator) -> Case:
+    return Case(strategies.proper_workload(domain, generator), RowTotal())
+
+
 def _model(queries: Any, generator: Generator) -> NDArray[np.float64]:
     far = generator.choice([1.0, 1.5])
     return np.asarray(generator.uniform(far * queries.low, far * queries.high, len(queries)))
@@ -244,6 +249,7 @@ CASES: Mapping[type, Make] = {
     Parities: _parities,
     FeatureSums: _feature_sums,
     ColumnSums: _column_sums,
+    RowTotal: _row_total,
     WorstQuery: _worst_query,
     WorstCuboid: _worst_cuboid,
 }

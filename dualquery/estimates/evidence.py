@@ -22,6 +22,8 @@ from dualquery.estimates.measurements import Factors, Measurements, factors_of
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+    from dualquery.estimates.total import Total
+
 Float64: TypeAlias = NDArray[np.float64]
 Int64: TypeAlias = NDArray[np.int64]
 
@@ -56,25 +58,27 @@ class Evidence:
     kurtosis: Float64
     absent: Float64
 
-    def with_total(self, deviation: float) -> Evidence:
-        """Return the evidence and a number more: the sum of all cells, by a noisy number of rows.
+    def with_total(self, total: Total) -> Evidence:
+        """Return the evidence with one number more: the sum of all cells, a measured total.
 
-        A bought number N is n and Laplace noise, so that n / N is 1, and that noise over N.
-
-        Parameters
-        ----------
-        deviation
-            Standard deviation of the noise over N, > 0.
+        Numbers are then of the rows alone, over the total's copies: what rows that are not there
+        contribute is taken off, from numbers and functionals. Numbers of which it is not known are
+        left out.
         """
         from scipy.sparse import csr_array, vstack
 
+        known = ~np.isnan(self.absent)
+        lines, absent = self.functionals[known], self.absent[known]
         cells = csr_array(np.ones((1, self.functionals.shape[1])))
+        if absent.any():
+            lines = lines - csr_array(absent[:, None]) @ cells
+        excess = 0.0 if total.noise == "gaussian" else 3.0
         return Evidence(
-            functionals=csr_array(vstack((self.functionals, cells))),
-            values=np.append(self.values, 1.0),
-            deviations=np.append(self.deviations, deviation),
-            kurtosis=np.append(self.kurtosis, 3.0),
-            absent=np.append(self.absent, 0.0),
+            functionals=csr_array(vstack((lines, cells))),
+            values=np.append(self.values[known] - absent, total.estimate / total.copies),
+            deviations=np.append(self.deviations[known], total.deviation),
+            kurtosis=np.append(self.kurtosis[known], excess),
+            absent=np.zeros(len(absent) + 1),
         )
 
 

@@ -20,7 +20,7 @@ CORRELATION = 0.1
 """Standard deviation of the correlation of two columns, before anything is measured; half as much
 for every further column of a product."""
 
-_REPETITIONS = 3
+_REPETITIONS = 12
 """Of the guess, which the shares without the estimate's noise depend on a little."""
 
 

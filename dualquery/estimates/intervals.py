@@ -16,15 +16,14 @@ and an interval of m that is made longer by ``|N - n| / N`` ranges at both ends 
 is known, ``x = t + (m - t) N / n``: an end e need not move by more than ``|e - t| |N / n - 1|``.
 With n above N, m may lie beyond the range: then the end of the interval on that side is no nearer
 than the range's own but as rarely as where m is that end.
-How far a bought N is from n is known by its noise, up to a chance that is taken off the level; of a
-stated N nothing is known, and that is said.
+How far a measured N is from n is known by its noise: the variances of Gaussian noise add up, and of
+a bought N, whose noise is another, a chance is taken off the level.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,14 +31,12 @@ from numpy.typing import NDArray
 
 from dualquery.estimates.bounded import bounded_interval
 from dualquery.estimates.guessed import Guesses, guessed_interval
+from dualquery.estimates.half_widths import LEVEL, gaussian_half_width
 from dualquery.runtime.figures import share
 
 if TYPE_CHECKING:
     from dualquery.data.units import Unit
-    from dualquery.room.row_count import RowCount
-
-LEVEL = 0.95
-"""Chance, over the noise, that one interval covers its true answer. Not of all at once."""
+    from dualquery.estimates.total import Total
 
 ROWS_MISS = 0.01
 """Chance that a noisy number of rows is further off than is allowed for; taken off the level."""
@@ -56,7 +53,7 @@ class Intervals:
     level: float = LEVEL
     """Chance, over the noise, that one of them covers."""
     absent_row_answer: NDArray[np.float64] | float | None = None
-    """t of the module, ``(m,)`` or one for all; None where unknown. Used by `for_rows` only."""
+    """t of the module, ``(m,)`` or one for all; None where unknown. Used by `for_total` only."""
 
     def of(self, query: int) -> tuple[float, float] | None:
         """Return the interval of a query of the workload, None if it was not measured."""
@@ -122,30 +119,40 @@ class Intervals:
             lower, upper = guessed_interval(measured, spread, critical, guesses)
         return Intervals(lower, upper, basis, absent_row_answer=absent_row_answer)
 
-    def for_rows(self, rows: RowCount, low: float, high: float) -> Intervals:
-        """Return the intervals of shares of the true rows, where ``rows.n`` stands in for them.
+    def for_total(self, total: Total, low: float, high: float) -> Intervals:
+        """Return the intervals of shares of the true rows, where ``total`` stands in for them.
 
         ``low .. high`` is the range of the queries.
         """
-        if rows.neighbours.rows_public:
+        if total.known == "exact":
             return self
-        if rows.epsilon == 0:
-            basis = f"{self.basis}; if the number of rows is {rows.n:,}, as was stated"
-            return replace(self, basis=basis)
-        off, level = laplace_half_width(rows.noise_scale, ROWS_MISS), self.level - ROWS_MISS
+        if total.known == "stated":
+            of = "number of rows" if total.what == "rows" else "total weight"
+            return replace(self, basis=f"{self.basis}; if the {of} is {total.text}, as was stated")
+        gaussian, level = total.noise == "gaussian", self.level
+        if not gaussian:
+            level -= ROWS_MISS
+        off, n = total.off(1.0 - level if gaussian else ROWS_MISS), total.copies
         below: NDArray[np.float64] | float
         above: NDArray[np.float64] | float
-        if self.absent_row_answer is None or rows.n <= 2 * off:
-            below = above = (max(high, 0.0) - min(low, 0.0)) * off / rows.n
+        if self.absent_row_answer is None or n <= 2 * off:
+            below = above = (max(high, 0.0) - min(low, 0.0)) * off / n
         else:
-            below = np.abs(self.lower - self.absent_row_answer) * off / (rows.n - off)
-            above = np.abs(self.upper - self.absent_row_answer) * off / (rows.n - off)
+            below = np.abs(self.lower - self.absent_row_answer) * off / (n - off)
+            above = np.abs(self.upper - self.absent_row_answer) * off / (n - off)
+            if gaussian:  # variances of independent noise add up
+                half = (self.upper - self.lower) / 2.0
+                below, above = np.hypot(half, below) - half, np.hypot(half, above) - half
+        basis = f"{self.basis}; longer by what the noise in the number of rows may make"
+        if not gaussian:
+            basis += (
+                f"; as it may make more in {ROWS_MISS:.0%} of all releases, the level is "
+                f"{_per_cent(level)}, not {_per_cent(self.level)}"
+            )
         return Intervals(
             np.clip(self.lower - below, low, high),
             np.clip(self.upper + above, low, high),
-            f"{self.basis}; longer by what the noise in the number of rows may make; as it may "
-            f"make more in {ROWS_MISS:.0%} of all releases, the level is {_per_cent(level)}, not "
-            f"{_per_cent(self.level)}",
+            basis,
             level,
         )
 
@@ -164,26 +171,3 @@ class Intervals:
 
 def _per_cent(level: float) -> str:
     return f"{100.0 * level:.4g}%"
-
-
-def gaussian_half_width(scale: float, miss: float = 1.0 - LEVEL) -> float:
-    """Return a distance that Gaussian noise leaves with chance ``miss`` at most.
-
-    The continuous Gaussian's quantile, and a little for the grid that the noise is drawn on, of
-    2^-39 of its scale or less (see `dualquery.room.noise.gaussian`).
-
-    Parameters
-    ----------
-    scale
-        Standard deviation, in steps; > 0.
-    """
-    return NormalDist().inv_cdf(1.0 - miss / 2.0) * scale * (1.0 + 1e-9)
-
-
-def laplace_half_width(scale: float, miss: float = 1.0 - LEVEL) -> int:
-    """Return a distance that discrete Laplace noise of a scale leaves with chance ``miss`` at most.
-
-    With p = exp(-1 / scale) its tail beyond k is 2 p^(k + 1) / (1 + p), at most p^k.
-    Scale and distance are in whole steps.
-    """
-    return math.ceil(math.log(1.0 / miss) * scale)

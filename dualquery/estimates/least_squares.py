@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import NormalDist
 from typing import Any, TypeAlias
@@ -74,6 +74,16 @@ class Estimates:
             self.absent[at],
             self.kurtosis,
         )
+
+    def over(self, whole: int) -> Estimates:
+        """Return the estimates as parts of one of them, to first order in its noise."""
+        parts = self.values / self.values[whole]
+        loadings = self.loadings - self.loadings[:, [whole]] * parts
+        return replace(self, values=parts, loadings=loadings / self.values[whole])
+
+    def times(self, factor: float) -> Estimates:
+        """Return the estimates in another unit."""
+        return replace(self, values=factor * self.values, loadings=factor * self.loadings)
 
     @cached_property
     def covariance(self) -> Float64:

@@ -10,14 +10,18 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from dualquery.data.schema.grids import Grid
-from dualquery.estimates.intervals import LEVEL, Intervals, gaussian_half_width
+from dualquery.estimates.half_widths import LEVEL, gaussian_half_width
+from dualquery.estimates.intervals import Intervals
 
 if TYPE_CHECKING:
-    from dualquery.room.row_count import RowCount
+    from dualquery.estimates.total import Total
 
 Noise = Literal["gaussian", "discrete laplace"]
 
 _BASIS = "from the noise of the column's own sum, which was bought"
+
+_SURELY = 1e-6
+"""A chance that is neglected."""
 
 
 @dataclass(frozen=True)
@@ -87,24 +91,47 @@ class BoughtMean:
         """Of the noise."""
         return self.scale**2 * (1.0 if self.noise == "gaussian" else 2.0)
 
-    def interval(self, rows: RowCount, level: float = LEVEL) -> Intervals:
+    def interval(self, total: Total, level: float = LEVEL) -> Intervals:
         """Return one interval that covers the true mean with a chance over the noise.
 
         A row that is not there counts as the middle of the range (`dualquery.data.schema.grids`).
         """
-        if self.noise == "gaussian":
-            half = gaussian_half_width(self.scale, 1.0 - level)
-        else:
-            # A whole number k of scale s lies beyond x with a chance below 2 exp(-x / s), whatever
-            # s is: it is 2 p^(floor(x) + 1) / (1 + p), with p = exp(-1 / s).
-            half = math.log(2.0 / (1.0 - level)) * self.scale
-        middle = (self.low + self.high) / 2.0
+        half = self._off(level) + self.rounding
         around = Intervals.around(
-            np.array([self.mean]), half + self.rounding, self.low, self.high, _BASIS, middle
+            np.array([self.mean]), half, self.low, self.high, _BASIS, self._middle
         )
         return Intervals(
             around.lower, around.upper, around.basis, level, around.absent_row_answer
-        ).for_rows(rows, self.low, self.high)
+        ).for_total(total, self.low, self.high)
+
+    def sum_limits(self, total: Total, level: float = LEVEL) -> tuple[float, float]:
+        """Return between what the column's sum over all rows, or by weight, lies.
+
+        What was summed are distances from the middle of the range: only the middle itself is
+        multiplied by the total.
+        """
+        apart, half = self.mean - self._middle, self._off(level) + self.rounding
+        middle, noise = self._middle * total.estimate, abs(self._middle) * total.off(1.0 - level)
+        gaussian = self.noise == total.noise == "gaussian"
+        off = math.hypot(half * total.copies, noise) if gaussian else half * total.copies + noise
+        found = middle + apart * total.copies
+        fewest, most = total.limits(_SURELY)
+        ends = [bound * rows for bound in (self.low, self.high) for rows in (fewest, most)]
+        least, largest = min(ends), max(ends)
+        low, high = (found - off) * total.of_copy, (found + off) * total.of_copy
+        return max(low, least), min(high, largest)
+
+    @property
+    def _middle(self) -> float:
+        return (self.low + self.high) / 2.0
+
+    def _off(self, level: float) -> float:
+        """Return how far the noise is off with a chance of 1 - ``level`` at most."""
+        if self.noise == "gaussian":
+            return gaussian_half_width(self.scale, 1.0 - level)
+        # A whole number k of scale s lies beyond x with a chance below 2 exp(-x / s), whatever
+        # s is: it is 2 p^(floor(x) + 1) / (1 + p), with p = exp(-1 / s).
+        return math.log(2.0 / (1.0 - level)) * self.scale
 
 
 def combined(bought: BoughtMean, by_buckets: float, deviation: float) -> float:

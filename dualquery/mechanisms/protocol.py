@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from dualquery.estimates.intervals import Intervals
     from dualquery.estimates.means import BoughtMean
     from dualquery.estimates.measurements import Measurements
+    from dualquery.estimates.total import Total
     from dualquery.models.protocol import Model
     from dualquery.queries.conjunctions import Workload
     from dualquery.queries.family import Queries, Statistic
@@ -176,6 +177,8 @@ class Outcome:
     """Why each charged event covers what was drawn. The room says so: leave it out."""
     means: tuple[BoughtMean, ...] = ()
     """Means of columns that were bought beside the workload: leave it out, too."""
+    base: Total | None = None
+    """What answers are shares of, if it is measured beside the workload: leave it out, too."""
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from dualquery.data.schema.columns import Numeric
 from dualquery.data.schema.table import TableSchema
-from dualquery.estimates.intervals import LEVEL
+from dualquery.estimates.half_widths import LEVEL
 from dualquery.questions.forms import LinearForm
 from dualquery.releases.bought import likely_mean, shares_of_records, sloped_columns
 from dualquery.releases.exchange import with_shares

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dualquery.estimates.intervals import LEVEL
+from dualquery.estimates.half_widths import LEVEL
 from dualquery.estimates.means import BoughtMean
 from dualquery.queries.conjunctions import conjunctions_of
 from dualquery.questions.asked import AnyAsked, Asked, AskedQuantile, ask
@@ -113,13 +113,16 @@ def answer_question(
         return _forced_line(knowledge, asked, forced, level)
     bought = _bought(knowledge, question)
     if bought is not None:
-        answer, limits = likely_mean(knowledge, bought), _bought_limits(bought, knowledge, level)
+        limits, answer = _bought_limits(bought, knowledge, level), likely_mean(knowledge, bought)
         if asked.of_rows:
-            answer *= knowledge.release.n
+            low, high = bought.sum_limits(knowledge.base, level)
+            answer = float(np.clip(answer * knowledge.base.amount, low, high))
+            limits = replace(limits, low=low, high=high)
         remark = on_clipped_numbers(schema.column(bought.column)[1])
         asked = replace(asked, remark=remark, of_interval="")
-        return _line(asked, answer, _in_rows(knowledge, asked, limits), "released")
-    limits = knowledge.limits(asked.numerator, asked.denominator, asked.range, level)
+        return _line(asked, answer, limits, "released")
+    summed = asked.of_rows
+    limits = knowledge.limits(asked.numerator, asked.denominator, asked.range, level, summed=summed)
     released = _released(knowledge.release, asked)
     if released is None:
         answer, source = _likely(knowledge, asked, limits), knowledge.source
@@ -128,13 +131,13 @@ def answer_question(
             limits = replace(limits, basis=f"{_why_none(asked.denominator)}; {limits.basis}")
     else:
         (answer, own), source = released, "released"
+        if summed:
+            answer *= knowledge.base.amount
+            own = None if own is None else _of_total(knowledge, own)
         if limits.low is None and own is not None and level == LEVEL:
             limits = own
         elif limits.low is not None and own is not None and not own.near(limits):
             limits = replace(limits, basis=f"{limits.basis}; {_ANOTHER}")
-    if answer is not None and asked.of_rows:
-        answer *= knowledge.total_weight
-    limits = _in_rows(knowledge, asked, limits)
     if asked.conjunctions and asked.question.measure == SHARE:
         asked = replace(asked, text=print_queries(asked.conjunctions[0][None, :], schema)[0])
     return _line(asked, answer, limits, source)
@@ -144,8 +147,9 @@ def _forced_line(knowledge: Knowledge, asked: Asked, share: float, level: float)
     """Return the line of an answer that the rules force; NaN: there are no given rows."""
     if math.isnan(share):
         return _line(asked, None, Limits(NO_SUCH_ROWS), "rules")
-    limits = _in_rows(knowledge, asked, Limits(FORCED, share, share, level))
-    answer = share * knowledge.release.n if asked.of_rows else share
+    limits, answer = Limits(FORCED, share, share, level), share
+    if asked.of_rows:
+        limits, answer = _of_total(knowledge, limits), share * knowledge.base.amount
     return _line(replace(asked, remark="", of_interval=""), answer, limits, "rules")
 
 
@@ -158,7 +162,7 @@ def _bought(knowledge: Knowledge, question: Question) -> BoughtMean | None:
 
 def _bought_limits(bought: BoughtMean, knowledge: Knowledge, level: float) -> Limits:
     """Return where a mean that was bought lies."""
-    found = bought.interval(knowledge.rows, level)
+    found = bought.interval(knowledge.base, level)
     return Limits(found.basis, float(found.lower[0]), float(found.upper[0]), found.level)
 
 
@@ -170,8 +174,12 @@ def _likely(knowledge: Knowledge, asked: Asked, limits: Limits) -> float | None:
         if below <= 0:
             return None
         likely /= below
-    low, high = asked.range if limits.low is None else (limits.low, limits.high)
-    return float(np.clip(likely, low, high))
+    likely = float(np.clip(likely, *asked.range))
+    if asked.of_rows:
+        likely *= knowledge.base.amount
+    if limits.low is None or limits.high is None:
+        return likely
+    return float(np.clip(likely, limits.low, limits.high))
 
 
 def _why_none(given: Bounds) -> str:
@@ -198,11 +206,12 @@ def _line(asked: AnyAsked, answer: float | None, limits: Limits, source: str) ->
     }
 
 
-def _in_rows(knowledge: Knowledge, asked: Asked, limits: Limits) -> Limits:
-    """Return limits of a share as those of a number of rows, if that is what is asked."""
-    if not asked.of_rows or limits.low is None or limits.high is None:
+def _of_total(knowledge: Knowledge, limits: Limits) -> Limits:
+    """Return the limits of a sum from those of a share, where the total may be off, too."""
+    if limits.low is None or limits.high is None or limits.level is None:
         return limits
-    ends = [end * rows for end in (limits.low, limits.high) for rows in knowledge.row_limits]
+    totals = knowledge.base.limits(1.0 - limits.level)
+    ends = [end * total for end in (limits.low, limits.high) for total in totals]
     return replace(limits, low=min(ends), high=max(ends))
 
 

@@ -40,7 +40,7 @@ def likely_mean(knowledge: Knowledge, bought: BoughtMean) -> float:
     if asked.denominator is None and not isinstance(found, str) and found.spanned[0]:
         deviation = float(np.sqrt(found.covariance[0, 0]))
         mean = combined(bought, float(found.values[0]), deviation)
-    interval = bought.interval(knowledge.rows)
+    interval = bought.interval(knowledge.base)
     return float(np.clip(mean, interval.lower[0], interval.upper[0]))
 
 
@@ -48,7 +48,7 @@ def means_of(release: Known) -> list[tuple[str, float, Intervals]]:
     """Return each column whose mean was bought, its `likely_mean`, and its one interval."""
     knowledge = Knowledge(release)
     return [
-        (bought.column, likely_mean(knowledge, bought), bought.interval(knowledge.rows))
+        (bought.column, likely_mean(knowledge, bought), bought.interval(knowledge.base))
         for bought in release.means
     ]
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dualquery.estimates.total import tidy
 from dualquery.queries.generate.frequent import KIND as FREQUENT
 from dualquery.releases.unasked import unasked
 from dualquery.runtime.figures import share
@@ -75,8 +76,8 @@ class Comparison:
 
     release: Release
     truth: NDArray[np.float64]
-    rows: int
-    counted: int
+    rows: float
+    counted: float
     budget: Budget
     synthetic: Errors | None
     baselines: Mapping[str, Errors]
@@ -104,10 +105,10 @@ class Comparison:
     def size(self) -> str:
         """The number of rows, or their total weight, and how many of them count, in words."""
         weighted, unit = self.budget.neighbours.weight is not None, self.budget.neighbours.unit
-        size = f"a total weight of {self.rows:,}" if weighted else f"{self.rows:,} rows"
+        size = f"a total weight of {self.rows:,.10g}" if weighted else f"{self.rows:,} rows"
         if unit is None:
             return size
-        return f"{size}, of which {self.counted:,} count: at most {unit.max_rows:,} of a unit"
+        return f"{size}, of which {self.counted:,.10g} count: at most {unit.max_rows:,} of a unit"
 
     @property
     def protected(self) -> str:
@@ -190,7 +191,7 @@ class Comparison:
             "queries": len(self.release.workload),
             "rows": self.rows,
             "rows_counted": self.counted,
-            "rows_of_release": round(self.release.total_weight),
+            "rows_of_release": tidy(self.release.base.unit),
             "mechanism": self.release.chosen,
             "private": self.release.privacy.private,
             "epsilon": options["epsilon"],

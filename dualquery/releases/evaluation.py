@@ -17,6 +17,7 @@ import numpy as np
 
 from dualquery.data.schema.grids import digit_offsets
 from dualquery.data.table import Table
+from dualquery.estimates.total import Total, tidy
 from dualquery.mechanisms.protocol import Budget, Task
 from dualquery.mechanisms.registry import configure
 from dualquery.privacy.neighbours import Neighbours
@@ -174,14 +175,12 @@ def _compare(
             f"the release was made from {loaded.n:,} rows, this table has {data.n:,}: it may be "
             "another table"
         )
-    elif abs(data.n - loaded.n) > FAR_OFF * data.n:
-        rows = f"{round(data.n * neighbours.of_copy):,}"
-        here = (
-            f"this table has {rows}" if neighbours.unit is None else f"of this table {rows} count"
-        )
+    elif loaded.base.known == "stated" and abs(data.n - loaded.n) > FAR_OFF * data.n:
+        here = Total.of(RowCount(data.n, neighbours)).text
+        has = "this table has" if neighbours.unit is None else "of this table count"
         _log.warning(
-            f"the release went by {round(loaded.total_weight):,} rows, {here}: its answers are "
-            "shares of the first number, and off by that alone"
+            f"the release went by {loaded.base.text} {loaded.base.name}, {has} {here}: its "
+            "answers are shares of the first number, and off by that alone"
         )
     workload = loaded.workload
     epsilon: float = loaded.options["epsilon"]
@@ -219,7 +218,7 @@ def _compare(
         plan = mechanism.plan(task, budget)
         outcome = run(data, task, mechanism, plan, seed, cores, neighbours=neighbours)
         baselines[name] = Errors.between(outcome.answers, truth)
-    in_all, counting = (round(each.n * neighbours.of_copy) for each in (whole, data))
+    in_all, counting = (tidy(each.n * neighbours.of_copy) for each in (whole, data))
     means = _exact_means(whole, cores)
     return Comparison(loaded, truth, in_all, counting, budget, synthetic, baselines, noise, means)
 

@@ -24,12 +24,14 @@ import polars as pl
 from numpy.typing import NDArray
 
 from dualquery.estimates.means import BoughtMean
+from dualquery.estimates.total import Total
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.statement import PrivacyStatement
 from dualquery.releases.answering import answer_queries
 from dualquery.releases.kept import describe_kept, read_kept, write_kept
 from dualquery.releases.seal import check_seal, sealed, unsealed
 from dualquery.releases.stored import check_files, numbers_of, read_record, read_table
+from dualquery.room.row_count import RowCount, bought_epsilon
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.escaping import html_text
 from dualquery.runtime.resources import check_memory
@@ -67,9 +69,8 @@ class Release:
         The guarantee, or why there is none.
     schema
         Columns and bits.
-    n
-        Public number of rows behind the release: the true one, or what stands in for it where that
-        is private (see `dualquery.room.row_count`).
+    base
+        What answers are shares of: the number of rows, or their weight, and how it is known.
     workload
         The queries.
     answers
@@ -107,7 +108,7 @@ class Release:
     options: Mapping[str, Any]
     privacy: PrivacyStatement
     schema: Schema
-    n: int
+    base: Total
     workload: Queries
     answers: NDArray[np.float64]
     records: NDArray[np.uint8] | None
@@ -124,16 +125,19 @@ class Release:
     proof: Mapping[str, Any] = field(default_factory=dict)
 
     @property
+    def n(self) -> int:
+        """The public number of rows, true or likely; with weights, of what the room counts."""
+        return self.base.copies
+
+    @property
     def total_weight(self) -> float:
-        """The public number of rows; with weights their total weight, of which ``n`` is in copies
-        (`dualquery.data.units`).
-        """
-        return self.n * Neighbours.of_options(self.options).of_copy
+        """The likely number of rows, or with weights their total weight."""
+        return self.base.amount
 
     def __repr__(self) -> str:
         records = 0 if self.records is None else len(self.records)
         return (
-            f"Release of {round(self.total_weight):,} rows by {self.chosen}: "
+            f"Release of {self.base.text} {self.base.name} by {self.chosen}: "
             f"{len(self.workload):,} answers, {records:,} synthetic records\n"
             f"{self.privacy.guarantee()}"
         )
@@ -262,7 +266,8 @@ class Release:
             "parameters": dict(self.parameters),
             "options": dict(self.options),
             "privacy": self.privacy.to_dict(),
-            "rows": self.n,
+            "rows": self.base.copies,
+            "total": self.base.to_dict(),
             "bits": self.schema.domain.bits,
             "queries": len(self.workload),
             "way": self.workload.way,
@@ -397,7 +402,7 @@ def _read(folder: Path) -> Release:
         options=stored["options"],
         privacy=PrivacyStatement.from_dict(stored["privacy"]),
         schema=schema,
-        n=stored["rows"],
+        base=_base(stored),
         workload=queries_of_table(
             {s.name: s for s in answers}, schema.domain, dict(stored["workload"])
         ),
@@ -415,6 +420,16 @@ def _read(folder: Path) -> Release:
         means=tuple(BoughtMean.from_dict(each) for each in stored.get("means", ())),
         proof=unsealed(stored["proof"]) if version >= 2 else {},
     )
+
+
+def _base(stored: Mapping[str, Any]) -> Total:
+    """Read the total; older releases say in their options how the number of rows is known."""
+    if "total" in stored:
+        return Total.from_dict(stored["total"])
+    options = stored["options"]
+    relation, epsilon = Neighbours.of_options(options), float(options["epsilon"])
+    bought = bought_epsilon(relation, options.get("rows"), epsilon)
+    return Total.of(RowCount(stored["rows"], relation, bought, stored["rows"]))
 
 
 def _intervals(stored: Mapping[str, Any] | None, answers: pl.DataFrame) -> Intervals | None:

@@ -7,30 +7,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.estimates.bounded import bounded_interval
 from dualquery.estimates.guessed import Guesses, guessed_interval
+from dualquery.estimates.half_widths import LEVEL
 from dualquery.estimates.independence import guesses_of
-from dualquery.estimates.intervals import LEVEL, ROWS_MISS, Intervals, laplace_half_width
+from dualquery.estimates.intervals import Intervals
 from dualquery.estimates.least_squares import Estimates, LeastSquares, fieller
-from dualquery.privacy.neighbours import Neighbours
+from dualquery.estimates.total import Total
 from dualquery.queries.literals import LiteralRows
 from dualquery.questions.forms import Bounds, LinearForm
-from dualquery.room.noise.laplace import laplace_deviation
-from dualquery.room.row_count import RowCount, bought_epsilon
 from dualquery.rules.forbidden import Forbidden
 from dualquery.rules.reading import rules_of
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from dualquery.data.schema.protocol import Schema
     from dualquery.estimates.evidence import Measured
     from dualquery.estimates.means import BoughtMean
@@ -45,6 +42,13 @@ _NOT_MEASURED = "no measured numbers, so nothing is known of the error"
 _TOO_MANY = "too many cells for least squares, so nothing is known of the error"
 _NOT_SPANNED = "outside the span of what was measured, so nothing is known of the error"
 _NEARLY_EMPTY = "the given rows may be none: any answer is possible"
+_FEW_ROWS = "the noise in the number of rows is about as large as that number"
+_TELLS = 3.0
+"""Deviations of its noise that a total must be, for parts of it to tell anything."""
+
+_SURELY = 1e-6
+"""A chance that is neglected."""
+
 _KEPT = 32
 """Sets of columns whose factorisation is kept."""
 
@@ -63,13 +67,8 @@ class Known(Protocol):
         ...
 
     @property
-    def n(self) -> int:
-        """Public number of rows."""
-        ...
-
-    @property
-    def options(self) -> Mapping[str, Any]:
-        """What the user asked for."""
+    def base(self) -> Total:
+        """What answers are shares of."""
         ...
 
     @property
@@ -117,6 +116,12 @@ class Limits:
     high: float | None = None
     level: float | None = None
 
+    def times(self, factor: float) -> Limits:
+        """Return the limits of so many times the value."""
+        if self.low is None or self.high is None:
+            return self
+        return replace(self, low=self.low * factor, high=self.high * factor)
+
     def near(self, other: Limits) -> bool:
         """Return whether both have the same ends, but for rounding."""
         ends = zip((self.low, self.high), (other.low, other.high), strict=True)
@@ -151,29 +156,10 @@ class Knowledge:
         """The rules of the schema."""
         return rules_of(self.release.schema)
 
-    @cached_property
-    def rows(self) -> RowCount:
-        """The number of rows that shares are of, and how it is known."""
-        options = self.release.options
-        relation, epsilon = Neighbours.of_options(options), options.get("epsilon")
-        if not isinstance(epsilon, int | float):
-            raise BadInputError(f"damaged release: its options say epsilon {epsilon!r}")
-        bought = bought_epsilon(relation, options.get("rows"), float(epsilon))
-        return RowCount(self.release.n, relation, bought)
-
     @property
-    def total_weight(self) -> float:
-        """The number of rows, or the total weight, that counts are parts of."""
-        return self.rows.n * self.rows.neighbours.of_copy
-
-    @property
-    def row_limits(self) -> tuple[float, float]:
-        """Between what that lies, but for the chance that limits allow for."""
-        if self.rows.epsilon == 0:
-            return self.total_weight, self.total_weight
-        off = laplace_half_width(self.rows.noise_scale, ROWS_MISS)
-        of_copy = self.rows.neighbours.of_copy
-        return max(self.rows.n - off, 0) * of_copy, (self.rows.n + off) * of_copy
+    def base(self) -> Total:
+        """What shares are of."""
+        return self.release.base
 
     @cached_property
     def _values(self) -> NDArray[np.int64] | None:
@@ -214,44 +200,55 @@ class Knowledge:
         denominator: Bounds | None,
         range: tuple[float, float],
         level: float = LEVEL,
+        *,
+        summed: bool = False,
     ) -> Limits:
-        """Return where a mean, or a ratio of two means, lies.
+        """Return where a mean, a ratio of two means, or a sum over the rows lies.
 
         Parameters
         ----------
         numerator, denominator
             The forms; the denominator is at least 0 on every record. None for 1.
         range
-            The least and the largest value there can be.
+            The least and the largest value there can be, of a row.
         level
             The chance, over the noise, that it lies there.
+        summed
+            Whether it is the sum of the numerator over the rows, in rows or weight.
         """
         parts = [numerator] if denominator is None else [numerator, denominator]
         forms = [form for part in parts for form in (part.low, part.high)]
         conjunction = denominator is None and numerator.exact and range == (0.0, 1.0)
         literals = numerator.low.factors if conjunction else ()
-        found = self.estimates([*forms, *literals])
+        found = self._sums([*forms, *literals])
         if isinstance(found, str):
             return Limits(found)
         if not found.spanned[: len(forms)].all():
             return Limits(_NOT_SPANNED)
         if denominator is not None:
-            return self._ratio(found, range, level)
+            return self._ratio(found.take([0, 1, 2, 3]), range, level)
+        whole, factors = 1.0, self._shares(found)
+        if isinstance(factors, str):
+            return Limits(factors)
+        if not summed:
+            found = factors
+        elif self.base.known == "measured":
+            # In units that are surely no fewer than the rows, so that parts of them are shares.
+            fewest, whole = (ends / self.base.unit for ends in self.base.limits(_SURELY))
+            found = found.times(1.0 / whole)
+            range = (range[0] * (1.0 if range[0] < 0 else fewest / whole), range[1])
         critical = max(found.critical(level, unit) for unit in np.eye(len(found.values))[:2])
         # Both ends by the larger deviation: by its own each, one near an end of the range and one
         # far from it might miss more often together.
         spread = np.full(2, np.sqrt(np.diag(found.covariance)[:2]).max())
         if literals and found.gaussian:
-            guesses = _guesses(found)
+            guesses = _guesses(found, factors, len(literals))
             lower, upper = guessed_interval(found.values[:2], spread, critical, guesses)
         else:
             lower, upper = bounded_interval(found.values[:2], spread, critical, *range)
-        absent = found.absent[0] if found.absent[0] == found.absent[1] else None
-        around = Intervals(
-            lower[:1], upper[1:], self.basis, level, absent_row_answer=absent
-        ).for_rows(self.rows, *range)
-        low, high = np.clip((around.lower[0], around.upper[0]), *range)
-        return Limits(around.basis, float(low), float(high), around.level)
+        low, high = np.clip((lower[0], upper[1]), *range)
+        limits = Limits(self.basis, float(low), float(high), level)
+        return limits.times(whole * self.base.unit) if summed else limits
 
     def _ratio(self, found: Estimates, range: tuple[float, float], level: float) -> Limits:
         """Return where a ratio lies: estimates of its least and largest numerator, denominator.
@@ -260,7 +257,7 @@ class Knowledge:
         distance says beyond that of the nearest one: all that Fieller's interval has of the range
         is in this one, and it is never empty (likelihood ratios as of Feldman and Cousins 1998).
         """
-        if not self.rows.neighbours.rows_public and found.absent.any():
+        if self.base.known == "stated" and found.absent.any():
             return Limits("the number of rows is private, so nothing is known of the error")
         ends: list[float] = []
         for above in (0, 1):
@@ -290,30 +287,50 @@ class Knowledge:
         """What least squares rest on."""
         measurements = self.release.measurements
         note = "" if measurements is None else measurements.note
+        if self.base.known == "stated":
+            note = "; ".join(
+                filter(None, (note, f"if the total is {self.base.text}, as was stated"))
+            )
         return "; ".join(filter(None, (_BASIS, note)))
 
     def estimates(self, forms: Sequence[LinearForm]) -> Estimates | str:
-        """Return least squares' estimates of forms, or why there are none."""
+        """Return least squares' estimates of forms' means, or why there are none."""
+        found = self._sums(forms)
+        if not isinstance(found, str):
+            found = self._shares(found)
+        return found if isinstance(found, str) else found.take(range(len(forms)))
+
+    def _shares(self, sums: Estimates) -> Estimates | str:
+        """Return what estimated sums are of the estimated total, which comes last."""
+        if self.base.known != "measured":
+            return sums
+        if sums.values[-1] < _TELLS * math.sqrt(sums.covariance[-1, -1]):
+            return _FEW_ROWS
+        return sums.over(len(sums.values) - 1)
+
+    def _sums(self, forms: Sequence[LinearForm]) -> Estimates | str:
+        """Return estimates of forms' sums over the total's copies, and then of these themselves."""
         if self._measured is None:
             return _NOT_MEASURED
         columns = tuple(sorted({column for form in forms for column in form.columns}))
         columns = columns or (0,)
+        measured = self.base.known == "measured"
         if columns not in self._solvers:
             evidence = self._measured.about(columns)
-            if evidence is not None and self.rows.epsilon > 0:
-                scale = self.rows.noise_scale
-                evidence = evidence.with_total(laplace_deviation(scale) / self.rows.n)
+            if evidence is not None and measured:
+                evidence = evidence.with_total(self.base)
             if len(self._solvers) == _KEPT:
                 del self._solvers[next(iter(self._solvers))]
             self._solvers[columns] = (
-                None if evidence is None else LeastSquares(evidence, self.rows.epsilon == 0)
+                None if evidence is None else LeastSquares(evidence, not measured)
             )
         solver = self._solvers[columns]
         if solver is None:
             return _TOO_MANY
         distinct = list(dict.fromkeys(forms))  # a question without a cut has one form three times
-        found = solver.estimate(np.stack([form.table(columns).ravel() for form in distinct]))
-        return found.take([distinct.index(form) for form in forms])
+        tables = [form.table(columns).ravel() for form in distinct]
+        found = solver.estimate(np.stack([*tables, np.ones_like(tables[0])]))
+        return found.take([*(distinct.index(form) for form in forms), len(distinct)])
 
     @cached_property
     def _measured(self) -> Measured | None:
@@ -325,15 +342,19 @@ class Knowledge:
         return Measured(measurements, self.release.schema.domain)
 
 
-def _guesses(found: Estimates) -> Guesses:
-    """Return what a conjunction's literals, the estimates from the third on, tell of the first two.
+def _guesses(found: Estimates, factors: Estimates, literals: int) -> Guesses:
+    """Return what a conjunction's literals tell of its two estimates, which are of the same.
 
-    These are estimates of the same.
+    ``factors`` are their shares, from the third on; the last one is what all rows are of the unit
+    of the estimates ``found``.
     """
-    shares = np.where(found.spanned, found.values, np.nan)[2:]
+    places = np.arange(2, 2 + literals)
+    shares = np.where(factors.spanned, factors.values, np.nan)[places]
+    shares = np.append(shares, found.values[-1])
+    loadings = np.column_stack((factors.loadings[:, places], found.loadings[:, -1]))
     return guesses_of(
         found.values[:2],
         np.diag(found.covariance)[:2],
         np.stack((shares, shares)),
-        found.covariance[:2, 2:],
+        found.loadings[:, :2].T @ loadings,
     )

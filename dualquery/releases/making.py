@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dualquery.estimates.means import BoughtMean
+from dualquery.estimates.total import Total
 from dualquery.mechanisms.protocol import Budget, Mechanism, Outcome, Plan, Session, Task
 from dualquery.privacy.events import Event, events_of
 from dualquery.privacy.neighbours import Neighbours
@@ -19,7 +21,7 @@ from dualquery.privacy.statement import PrivacyStatement
 from dualquery.queries.family import Statistic
 from dualquery.releases.agreeing import agreeing_records
 from dualquery.releases.folder import Release
-from dualquery.releases.means import MeansPlan, with_means, without_means
+from dualquery.releases.means import Beside, with_beside, without_beside
 from dualquery.releases.needs import Memory, bytes_on_disk, memory_needed
 from dualquery.releases.payment import Payment
 from dualquery.releases.polish import check_polish, polished
@@ -59,6 +61,11 @@ FOUND = (
     "part of what was released, within the same guarantee"
 )
 
+_BY_WEIGHT = (
+    "records are as many as rows of the largest weight would make up the total weight, each of "
+    "that weight; --records says another number"
+)
+
 _STAND_IN = 1_000_000
 """Rows to plan for before their number is bought: what fails for so many fails for fewer."""
 
@@ -84,9 +91,9 @@ class Planned:
     declarations
         What families of queries declare that the room has not proven.
     own, plan
-        The mechanism's plan, and the same after the means'.
-    means
-        How means are bought; None if they are not.
+        The mechanism's plan, and the same after what is measured beside the workload.
+    beside
+        What that is.
     priced
         What the schedule costs.
     warnings, notes
@@ -104,7 +111,7 @@ class Planned:
     declarations: tuple[Declaration, ...]
     own: Plan[Any]
     plan: Plan[Any]
-    means: MeansPlan | None
+    beside: Beside
     priced: Price
     warnings: tuple[str, ...]
     notes: tuple[str, ...]
@@ -177,20 +184,21 @@ def plan_release(
         f"{budget.epsilon:g}, delta {budget.delta:.3g}"
     )
 
-    def planned(within: Budget) -> tuple[Plan[Any], Plan[Any], MeansPlan | None]:
-        own = mechanism.plan(task, without_means(within, schema.grids))
-        return own, *with_means(own, schema.grids, queries, within)
+    def planned(within: Budget) -> tuple[Plan[Any], Plan[Any], Beside]:
+        own = mechanism.plan(task, without_beside(within, schema.grids, count))
+        return own, *with_beside(own, schema.grids, count, queries, within)
 
     if learned is None:
-        own, plan, means = planned(budget)
+        own, plan, beside = planned(budget)
     else:
         remarks = (*remarks, *learned.notes)
-        own, plan, means = planned(learned.price.rest(budget, noise_alone=True))
+        own, plan, beside = planned(learned.price.rest(budget, noise_alone=True))
         if not all_noise(plan):
-            own, plan, means = planned(learned.price.rest(budget, noise_alone=False))
+            own, plan, beside = planned(learned.price.rest(budget, noise_alone=False))
+    count = replace(count, measured=beside.count_scale is not None)
     first = () if learned is None else learned.price.events
     return Planned(
-        spec, schema, count, budget, task, statistics, declared, own, plan, means,
+        spec, schema, count, budget, task, statistics, declared, own, plan, beside,
         price(plan, budget, first), warnings, (*warnings, *remarks), learned,
     )  # fmt: skip
 
@@ -240,16 +248,18 @@ def make_release(
     _pay(planned, privacy, payment, journal)
     outcome = run(
         data, task, mechanism, planned.plan, spec.seed, thread_count(spec.run.threads), progress,
-        planned.budget.neighbours, planned.statistics, journal, means=planned.means,
-        show_private_errors=spec.run.show_private_errors,
+        planned.budget.neighbours, planned.statistics, journal, beside=planned.beside,
+        count=planned.count, show_private_errors=spec.run.show_private_errors,
     )  # fmt: skip
     journal.finish()
     payment.finish()
+    base = outcome.base or Total.of(planned.count)
+    count, task = replace(planned.count, n=base.copies), replace(task, n=base.copies)
     notes = planned.notes
     if outcome.workload is not None:
         task, notes = replace(task, queries=outcome.workload), (*notes, FOUND)
     outcome, forced = with_forced_answers(
-        _with_intervals(outcome, data, planned), task.queries, task.rules
+        _with_intervals(outcome, base, data, planned), task.queries, task.rules
     )
     records, drawn = _records(outcome, task, spec, progress)
     release = Release(
@@ -270,7 +280,7 @@ def make_release(
         },
         privacy=privacy,
         schema=data.schema,
-        n=planned.count.n,
+        base=base,
         workload=task.queries,
         answers=outcome.answers,
         records=records,
@@ -287,7 +297,7 @@ def make_release(
         created=created.isoformat(timespec="seconds"),
         written_as=data.written_as,
         proof=proof_record(
-            planned.plan.schedule, outcome.grounds, planned.priced, planned.count, data.schema,
+            planned.plan.schedule, outcome.grounds, planned.priced, count, data.schema,
             privacy, *(() if (first := planned.learned) is None else (first.drawn,)),
         ),
     )  # fmt: skip
@@ -324,12 +334,14 @@ def _pay(planned: Planned, privacy: PrivacyStatement, payment: Payment, journal:
         payment.pay((*first, *count.events, *events), privacy)
 
 
-def _with_intervals(outcome: Outcome, data: Dataset[Rows], planned: Planned) -> Outcome:
+def _with_intervals(
+    outcome: Outcome, base: Total, data: Dataset[Rows], planned: Planned
+) -> Outcome:
     """Return an outcome whose intervals are of the true answers, whatever rows were left out."""
     if outcome.intervals is None:
         return outcome
     queries = planned.task.queries
-    intervals = outcome.intervals.for_rows(planned.count, queries.low, queries.high)
+    intervals = outcome.intervals.for_total(base, queries.low, queries.high)
     unit = planned.budget.neighbours.unit
     return replace(outcome, intervals=intervals.for_cut(data.schema.max_ones_per_row, unit))
 
@@ -355,6 +367,8 @@ def _records(
 def _remarks(planned: Planned, journal: Journal) -> tuple[str, ...]:
     """Return what the release says of its terms, once the run is over."""
     remarks = [each.remark for each in planned.declarations]
+    if planned.budget.neighbours.weight is not None and planned.spec.records.number is None:
+        remarks.append(_BY_WEIGHT)
     if planned.spec.run.show_private_errors:
         remarks.append(SEEN)
     if journal.lost:
@@ -374,14 +388,15 @@ def run(
     statistics: Statistic | None = None,
     journal: Journal = NO_JOURNAL,
     *,
-    means: MeansPlan | None = None,
+    beside: Beside | None = None,
+    count: RowCount | None = None,
     show_private_errors: bool = False,
 ) -> Outcome:
     """Let the private room read the rows, and the mechanism run on it.
 
     The room holds ``statistics``; None for what the mechanism asks for. ``journal`` keeps what is
-    drawn. ``means`` are bought first, as the schedule has them. The operator's log shows true
-    errors on ``show_private_errors`` only.
+    drawn. What is measured ``beside`` the workload comes first, as the schedule has it; ``count``
+    is the number of rows so far. The operator's log shows true errors on ``show_private_errors``.
     """
     if statistics is None:
         statistics = mechanism.statistics(task.queries)
@@ -400,7 +415,11 @@ def run(
         show_private_errors=show_private_errors,
         grids=data.schema.grids,
     )
-    bought = () if means is None else means.buy(curator, task.n)
+    base: Total | None = None
+    bought: tuple[BoughtMean, ...] = ()
+    if beside is not None and count is not None:
+        base, bought = beside.buy(curator, count)
+        task = replace(task, n=base.copies)
     if plan.needs_answers:
         progress.phase("evaluating the queries")
         curator.evaluate()
@@ -414,7 +433,7 @@ def run(
     outcome = mechanism.run(task, plan, curator, session)
     answered = task.queries if outcome.workload is None else outcome.workload
     curator.log_errors(outcome.answers, "the released answers", answered)
-    return replace(outcome, grounds=curator.grounds(), means=bought)
+    return replace(outcome, grounds=curator.grounds(), means=bought, base=base)
 
 
 def _public_seed(seed: int | None, journal: Journal) -> int:

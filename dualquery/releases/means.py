@@ -1,8 +1,8 @@
-"""Buying means of numeric columns: what they cost beside the workload, and how they are drawn.
+"""What is bought beside the workload: the number of rows where it is private, and means of columns.
 
-The mechanism is planned with all but `SHARE` of epsilon. What the accountant then leaves of the
-whole goes to one measurement of each column's sum, by Gaussian noise where delta is above 0 and by
-Laplace noise else.
+The mechanism is planned with all but a share of epsilon. What the accountant then leaves of the
+whole goes to a measurement of the number of rows, if the user only stated one to plan with, and one
+of each column's sum: by Gaussian noise where delta is above 0 and by Laplace noise else.
 
 **How the columns share it.** A column's *need* is its range over its typical size: what noise of a
 part of the range is of a mean, in proportion. Ranges with a long tail, as those of incomes, need
@@ -22,16 +22,18 @@ from numpy.typing import NDArray
 
 from dualquery.data.schema.grids import Grid
 from dualquery.estimates.means import BoughtMean, Noise
+from dualquery.estimates.total import Total
 from dualquery.mechanisms.protocol import Budget, Plan
 from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.calibrate import laplace_scale
 from dualquery.privacy.calibrate_noise import calibrate_rho
 from dualquery.privacy.events import GaussianNoise, LaplaceNoise, Schedule, events_of
 from dualquery.queries.family import Statistic
-from dualquery.room.curator import Curator
+from dualquery.room.curator import Curator, whole_rows
 from dualquery.room.noise.gaussian import Gaussian
 from dualquery.room.noise.laplace import Laplace
-from dualquery.room.statistics import ColumnSums
+from dualquery.room.row_count import RowCount
+from dualquery.room.statistics import ColumnSums, RowTotal
 
 SHARE = 0.1
 """Share of epsilon that the mechanism leaves for the means, whatever their number.
@@ -40,88 +42,127 @@ With Gaussian noise it is about a fifth of what variances are paid with, so the 
 grows by about a tenth.
 """
 
+TOTAL_SHARE = 0.07
+"""The same for the number of rows: about an eighth of what variances are paid with."""
+
+_PURE_ACCOUNTANTS = ("paper", "advanced")
+"""Accountants without a bound for Gaussian noise."""
+
 
 @dataclass(frozen=True)
-class MeansPlan:
-    """How the columns' sums are measured, one after the other.
+class Beside:
+    """What is measured before the mechanism runs, one after the other.
 
     Parameters
     ----------
+    count_scale
+        Scale of the noise of the number of rows; None if that is not measured.
     grids
-        Of the columns.
+        Of the columns whose sums are measured.
     scales
         Of the noise of each, over the grid's steps.
     noise
         Its kind.
     """
 
+    count_scale: float | None
     grids: tuple[Grid, ...]
     scales: tuple[float, ...]
     noise: Noise
 
-    def buy(self, curator: Curator, rows: int) -> tuple[BoughtMean, ...]:
-        """Measure the sums; ``rows`` is the public number of rows."""
+    def buy(self, curator: Curator, count: RowCount) -> tuple[Total, tuple[BoughtMean, ...]]:
+        """Measure; ``count`` is the public number of rows so far."""
         kind = Gaussian if self.noise == "gaussian" else Laplace
-        found = []
+        total, found = Total.of(count), []
+        if self.count_scale is not None:
+            (rows,) = curator.measure(RowTotal(), kind(self.count_scale)).tolist()
+            measured = replace(count, n=whole_rows(rows))
+            total = Total.of(measured, float(rows), self.count_scale, self.noise)
         for grid, scale in zip(self.grids, self.scales, strict=True):
             (noisy,) = curator.measure(ColumnSums((grid,)), kind(scale)).tolist()
-            found.append(BoughtMean.of(grid, float(noisy), scale, self.noise, rows))
-        return tuple(found)
+            found.append(BoughtMean.of(grid, float(noisy), scale, self.noise, total.copies))
+        return total, tuple(found)
 
 
-def without_means(budget: Budget, grids: tuple[Grid, ...]) -> Budget:
-    """Return what the mechanism may spend: all of the budget if no means are bought."""
-    return replace(budget, epsilon=(1.0 - SHARE) * budget.epsilon) if grids else budget
+def without_beside(budget: Budget, grids: tuple[Grid, ...], count: RowCount) -> Budget:
+    """Return what the mechanism may spend: all of the budget if nothing is bought beside it."""
+    share = SHARE * bool(grids) + TOTAL_SHARE * count.is_stated
+    return replace(budget, epsilon=(1.0 - share) * budget.epsilon) if share else budget
 
 
-def with_means(
-    plan: Plan[Any], grids: tuple[Grid, ...], queries: Statistic, budget: Budget
-) -> tuple[Plan[Any], MeansPlan | None]:
-    """Return a plan that measures the sums first, and how; the plan itself if there are none.
+def with_beside(
+    plan: Plan[Any],
+    grids: tuple[Grid, ...],
+    count: RowCount,
+    queries: Statistic,
+    budget: Budget,
+) -> tuple[Plan[Any], Beside]:
+    """Return a plan that measures the number of rows and the sums first, and how.
 
     Parameters
     ----------
     plan
-        The mechanism's, for `without_means` of the budget.
+        The mechanism's, for `without_beside` of the budget.
     grids
         Of the columns whose means are bought.
+    count
+        The public number of rows: measured if it is only stated, unless the plan reads no rows.
     queries
         The workload.
     budget
-        Of both together.
+        Of all together.
 
     Raises
     ------
     BadInputError
         If the accountant that was asked for has no bound for the noise.
     """
-    if not grids:
-        return plan, None
-    moves = ColumnSums(grids[:1]).moves(queries, budget.neighbours)
-    needs, rest = np.array([grid.need for grid in grids]), events_of(plan.schedule)
-    if budget.delta == 0:
-        own = math.nextafter(budget.epsilon - (1.0 - SHARE) * budget.epsilon, 0.0)
-        parts = _parts(needs ** (2.0 / 3.0)) * own * (1.0 - 1e-9)
-        scales = tuple(laplace_scale(part, moves.l1) for part in parts.tolist())
-        schedule: Schedule = (*[LaplaceNoise(moves.l1 / scale) for scale in scales], *rest)
-        means = MeansPlan(grids, scales, "discrete laplace")
+    rest = events_of(plan.schedule)
+    counts = count.is_stated and bool(rest)
+    needs, moves = _needs(grids, counts), []
+    if counts:
+        moves.append(RowTotal().moves(queries, budget.neighbours))
+    moves += [ColumnSums((grid,)).moves(queries, budget.neighbours) for grid in grids]
+    if not moves:
+        return plan, Beside(None, (), (), "gaussian")
+    noise: Noise = "gaussian"
+    if budget.delta == 0 or (not grids and budget.accountant in _PURE_ACCOUNTANTS):
+        noise = "discrete laplace"
+        spent = without_beside(budget, grids, count).epsilon
+        own = math.nextafter(budget.epsilon - spent, 0.0) * (1.0 - 1e-9)
+        parts = needs ** (2.0 / 3.0)
+        parts /= parts.sum()
+        while True:
+            scales = [
+                laplace_scale(own * p, m.l1) for p, m in zip(parts.tolist(), moves, strict=True)
+            ]
+            events = [LaplaceNoise(m.l1 / s) for m, s in zip(moves, scales, strict=True)]
+            schedule: Schedule = (*events, *rest)
+            if best(schedule, budget.delta, budget.accountant)[1] <= budget.epsilon:
+                break
+            own *= 0.5  # advanced composition prices them together
     else:
-        parts = _parts(needs)
+        lengths = np.array([each.l2 for each in moves])
+        parts = needs / needs.sum()
 
-        def scales_of(rho: float) -> tuple[float, ...]:
-            return tuple((moves.l2 / np.sqrt(2.0 * rho * parts)).tolist())
+        def scales_of(rho: float) -> list[float]:
+            found: list[float] = (lengths / np.sqrt(2.0 * rho * parts)).tolist()
+            return found
 
         def schedule_of(rho: float) -> Schedule:
-            return (*[GaussianNoise(moves.l2, scale) for scale in scales_of(rho)], *rest)
+            events = zip(lengths.tolist(), scales_of(rho), strict=True)
+            return (*[GaussianNoise(length, scale) for length, scale in events], *rest)
 
         rho = calibrate_rho(schedule_of, budget.epsilon, budget.delta, budget.accountant)
-        schedule = schedule_of(rho)
-        means = MeansPlan(grids, scales_of(rho), "gaussian")
+        schedule, scales = schedule_of(rho), scales_of(rho)
     accountant, _ = best(schedule, budget.delta, budget.accountant)
-    return replace(plan, schedule=schedule, accountant=accountant.name), means
+    total = scales.pop(0) if counts else None
+    found = replace(plan, schedule=schedule, accountant=accountant.name)
+    return found, Beside(total, grids, tuple(scales), noise)
 
 
-def _parts(needs: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return parts of 1 in proportion to needs."""
-    parts: NDArray[np.float64] = needs / needs.sum()
-    return parts
+def _needs(grids: tuple[Grid, ...], counts: bool) -> NDArray[np.float64]:
+    """Return in what proportion costs are shared out, the number of rows first."""
+    needs = np.array([grid.need for grid in grids])
+    needs *= SHARE / needs.sum() if grids else 1.0
+    return np.append(TOTAL_SHARE, needs) if counts else needs

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dualquery.data.cells import axis_sizes
 from dualquery.data.schema.table import TableSchema
-from dualquery.estimates.intervals import LEVEL
+from dualquery.estimates.half_widths import LEVEL
 from dualquery.queries.conjunctions import conjunctions_of
 from dualquery.questions.forms import Bounds, LinearForm
 from dualquery.releases.knowledge import Knowledge

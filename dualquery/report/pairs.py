@@ -137,7 +137,7 @@ def _off_independence(
     bit, at_zero, at_one = factors_of(kept.factors[kept.starts[both, None] + [0, 1]], domain)
     mean = (at_zero + (at_one - at_zero) * share[bit]).prod(axis=1)
     square = (at_zero**2 + (at_one**2 - at_zero**2) * share[bit]).prod(axis=1)
-    chance = (square - mean**2) / max(release.n, 1)
+    chance = (square - mean**2) / release.base.rows_at_least
     off = (kept.values[both] - mean) ** 2 / (kept.deviations[both] ** 2 + chance)
     place = np.full(len(domain.sizes), -1)
     place[columns] = np.arange(len(columns))

@@ -77,7 +77,7 @@ def _precision(release: Release, found: Sequence[Widths]) -> str:
             "percentage points. The others come from a fit to these, and the release cannot tell "
             "how far they are from the truth."
         )
-    rows = max(largest * release.total_weight, 1.0)
+    rows = max(largest * release.base.amount, 1.0)
     return (
         f"Typical answers are known to about {points} percentage points, the least certain ones "
         f"to {furthest}. What is said of fewer than about {_rounded(rows):,} rows may be noise "

@@ -7,7 +7,6 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from dualquery.privacy.neighbours import Neighbours
 from dualquery.releases.bought import means_of
 from dualquery.report.columns import bar
 from dualquery.report.facts import widths
@@ -38,23 +37,21 @@ _PAPERS = {
 
 def _called(release: Release) -> str:
     """Return what the number is that shares are of."""
-    relation = Neighbours.of_options(release.options)
-    name = "rows" if relation.weight is None else "total weight"
-    if relation.weight is None and relation.rows_public:
-        return name
-    return f"{name} (with noise)" if release.options.get("rows") is None else f"{name} (as stated)"
+    total = release.base
+    name = "rows" if total.what == "rows" else "total weight"
+    return name + {"exact": "", "measured": " (with noise)", "stated": " (as stated)"}[total.known]
 
 
 def size(release: Release) -> Html:
     """How large everything is."""
     records = 0 if release.records is None else len(release.records)
     figures = {
-        _called(release): round(release.total_weight),
         "columns": len(release.schema.column_names),
         "answers": len(release.workload),
         "synthetic records": records,
     }
-    return key_figures({name: f"{value:,}" for name, value in figures.items()})
+    told = {name: f"{value:,}" for name, value in figures.items()}
+    return key_figures({_called(release): release.base.text, **told})
 
 
 def errors_to_expect(release: Release) -> Html:

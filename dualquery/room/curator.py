@@ -21,6 +21,7 @@ Its verbs:
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,9 +47,12 @@ from dualquery.room.private_data import PrivateData
 from dualquery.room.private_errors import ErrorGate
 from dualquery.room.randomness import Randomness
 from dualquery.room.scores import SCORES, PrivateScores
-from dualquery.room.statistics import STATISTICS, PrivateStatistic
+from dualquery.room.statistics import STATISTICS, PrivateStatistic, RowTotal
 from dualquery.room.weights import QueryWeights, sample_queries
 from dualquery.rows.protocol import Rows
+
+_BELOW = 1.0 - 2.0**-50
+"""Less than 1 by more than the rounding of a product and a quotient."""
 
 
 class Curator:
@@ -71,7 +75,8 @@ class Curator:
     neighbours
         What neighbouring tables differ in.
     public_rows
-        Where the number of rows is private: the public number that stands in for it.
+        Where the number of rows is private: the public number that stands in for it, until that is
+        measured (`dualquery.room.statistics.RowTotal`). A game keeps its planned step over it.
     journal
         Keeps what is drawn, and gives it back to a run that goes on (`dualquery.room.journal`).
     show_private_errors
@@ -104,6 +109,7 @@ class Curator:
             raise ValueError("a public number of rows is needed where the true one is private")
         rows = records.n if public_rows is None else public_rows
         self._data = PrivateData(records, workload, neighbours, rows, threads, grids)
+        self._planned_rows = rows
         self._ledger = Ledger(schedule, journal)
         self._randomness = randomness
         self._weights: QueryWeights | None = None
@@ -163,6 +169,9 @@ class Curator:
             # Counted before the charge: a source may fail.
             exact = statistic.exact(self._data)
             noisy = noise.measure(exact, self._ledger, self._randomness)
+            if isinstance(statistic, RowTotal) and not self._data.rows_public:
+                # What was measured is public, and takes the place of the number so far.
+                self._data = replace(self._data, public_rows=whole_rows(float(noisy[0])))
             return statistic.published(noisy, self._data)
 
     def select(
@@ -205,6 +214,8 @@ class Curator:
                 self._weights = QueryWeights(data.counts, n, step)
             else:
                 move = data.neighbours.furthest(2.0, 1.0)
+                # A draw's range goes with the step over the rows that it was planned for.
+                step *= n / self._planned_rows * (1.0 if n == self._planned_rows else _BELOW)
                 self._weights = QueryWeights.centred(data.counts, data.rows.n, n, step, move)
 
     def reweight(self, record: NDArray[np.uint8]) -> None:
@@ -282,6 +293,11 @@ class Curator:
         if self._weights is None:
             raise RuntimeError("begin_game must come before the first round")
         return self._weights
+
+
+def whole_rows(noisy: float) -> int:
+    """Return the public number of rows that a noisy one gives: a whole one, at least 1."""
+    return max(1, round(noisy))
 
 
 def _require(what: str, given: object, known: tuple[type, ...]) -> None:

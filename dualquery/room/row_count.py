@@ -53,6 +53,19 @@ class RowCount:
     units: int | None = None
     """The number of units, or of rows with weights, where that is public: one is replaced."""
 
+    measured: bool = False
+    """Whether the run measures the true number, where the user stated one to plan with."""
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether it is the true number, which is public."""
+        return self.neighbours.rows_public or self._of_units
+
+    @property
+    def is_stated(self) -> bool:
+        """Whether it is only what the user stated: to plan with, until the true one is measured."""
+        return self.epsilon == 0 and not self.is_exact
+
     @property
     def protected(self) -> int:
         """How many there are of what the guarantee protects, or a public number in its place."""
@@ -99,7 +112,8 @@ class RowCount:
         if weight is not None:
             one += f", weighted by column {weight.column!r} up to {weight.max:g}"
             count, number = "the total weight", f"{self.n * weight.of_copy:.6g}"
-        count += " released with noise" if self.epsilon > 0 else f" assumed to be {number}"
+        noisy = self.epsilon > 0 or self.measured
+        count += " released with noise" if noisy else f" assumed to be {number}"
         if self.neighbours.replaces:
             return f"replace {one}, {public}, {count}"
         return f"add or remove {one}, {count}"
@@ -122,9 +136,14 @@ class RowCount:
                 least,
             )
         if self.epsilon == 0:
+            number = f"number of rows was stated by the user, as {self.n:,}"
+            if self.neighbours.weight is not None:
+                stated = self.n * self.neighbours.of_copy
+                number = f"total weight was stated by the user, as {stated:,.10g}"
+            true = "is measured with noise" if self.measured else "was not looked up"
             return (
-                f"The number of rows was stated by the user, as {self.n:,}, and not looked up; the "
-                "guarantee holds whatever the true number is.",
+                f"The {number}, to plan with; the true one {true}, and the guarantee holds "
+                "whatever it is.",
                 least,
             )
         return (

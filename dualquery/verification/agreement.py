@@ -21,8 +21,8 @@ FAULTS = (OSError, ValueError, LookupError, TypeError, AttributeError, Arithmeti
 _COPIES = 1023
 """A row counts as so many copies of itself, by its weight, at most."""
 
-NOT_KEPT = ("ColumnSums", "EveryCell", "ShapeCounts", "ValueCounts", "ItemCounts")
-"""What is measured and not in ``measurements.parquet``: means, a start of every cell, a schema."""
+NOT_KEPT = ("ColumnSums", "EveryCell", "RowTotal", "ShapeCounts", "ValueCounts", "ItemCounts")
+"""What is measured and not in ``measurements.parquet``: means, totals, every cell, a schema."""
 
 LEMMAS = {
     "gaussian": ("noise.gaussian", "learning"),
@@ -79,7 +79,9 @@ def _statements(stored: dict[str, Any]) -> Iterator[str]:
             ("the copies of a row", copies, weight["copies"]),
             ("columns of weights", False, weight["column"] in _names(schema)),
         )
-    known = f", {total} {'released with noise' if bought else f'assumed to be {number}'}"
+    measured = next(_grounds_of(stored, "RowTotal"), None)
+    noisy = bought is not None or measured is not None
+    known = f", {total} {'released with noise' if noisy else f'assumed to be {number}'}"
     plain = relation == "replace-one" and unit is None and weight is None
     told = {"replace-one": f"replace {one}, {public}", "add-remove": f"add or remove {one}"}
     told_here = told[relation] + ("" if plain else known)
@@ -95,7 +97,8 @@ def _statements(stored: dict[str, Any]) -> Iterator[str]:
         ("the relation", relation, options["neighbours"]),
         ("a noisy number of rows", buys, bought is not None),
         ("the number of rows", rows, stored["rows"]),
-        ("the rows that were stated", stated, rows),
+        ("the rows that were stated", rows if measured else stated, rows),
+        ("noise in the number of rows", *_noise_of_total(stored, bought, measured)),
         ("the accountant", named["name"], privacy["accountant"]),
         ("the delta", named["delta"], options["delta"]),
         ("the condition", proof["condition"], privacy.get("condition")),
@@ -111,6 +114,22 @@ def _statements(stored: dict[str, Any]) -> Iterator[str]:
     asked = options["epsilon"] if proof["schedule"] else spent
     if not math.isclose(privacy["epsilon"], asked, rel_tol=1e-9):
         yield f"epsilon {privacy['epsilon']!r} is stated where {asked!r} was asked for"
+
+
+def _grounds_of(stored: dict[str, Any], statistic: str) -> Iterator[dict[str, Any]]:
+    """Return the events that measured a statistic, each once."""
+    for run in stored["proof"]["schedule"]:
+        for event in run["events"]:
+            if event["ground"] and event["ground"]["statistic"] == statistic:
+                yield event
+
+
+def _noise_of_total(
+    stored: dict[str, Any], bought: dict[str, Any] | None, measured: dict[str, Any] | None
+) -> tuple[float, float]:
+    """Return the scale of the noise in the total, as stated and as drawn; equal if nothing is."""
+    drawn = measured["ground"]["scale"] if measured else bought["scale"] if bought else 0.0
+    return float(stored["total"]["scale"]) if "total" in stored else float(drawn), float(drawn)
 
 
 def _steps(proof: dict[str, Any]) -> int:

@@ -16,9 +16,7 @@ DEVIATION = 0.01
 
 def interval(numerator: float, denominator: float) -> tuple[float, float]:
     """Return the interval of a share of given rows, both sums with noise of their own."""
-    knows: Any = SimpleNamespace(
-        rows=SimpleNamespace(neighbours=SimpleNamespace(rows_public=True)), basis="noise"
-    )
+    knows: Any = SimpleNamespace(base=SimpleNamespace(known="exact"), basis="noise")
     found: Any = SimpleNamespace(
         # The least and largest numerator are one number, and so are the denominators.
         values=np.array([numerator, numerator, denominator, denominator]),

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.estimates.intervals import Intervals, laplace_half_width
+from dualquery.estimates.half_widths import laplace_half_width
+from dualquery.estimates.intervals import Intervals
 from dualquery.estimates.measurements import NoiseKind
 from dualquery.mechanisms.protocol import Budget, Details, Plan
 from dualquery.privacy.accountants.choice import best

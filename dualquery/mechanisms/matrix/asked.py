@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.estimates.bounded import bounded_interval
-from dualquery.estimates.intervals import LEVEL, Intervals, gaussian_half_width
+from dualquery.estimates.half_widths import LEVEL, gaussian_half_width
+from dualquery.estimates.intervals import Intervals
 from dualquery.estimates.measurements import CHOSEN, Measurements
 from dualquery.mechanisms.matrix.departures import products_of_others
 from dualquery.mechanisms.matrix.expansion import chances_of_literals, literals_of

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dualquery.estimates.intervals import LEVEL, Intervals, gaussian_half_width
+from dualquery.estimates.half_widths import LEVEL, gaussian_half_width
+from dualquery.estimates.intervals import Intervals
 from dualquery.mechanisms.matrix.expansion import literals_of
 from dualquery.mechanisms.matrix.looks import Shares
 from dualquery.privacy.neighbours import Neighbours
@@ -62,7 +63,7 @@ def share_intervals(
     upper = np.where(possible, holds.min(axis=1), 0.0)
     if not neighbours.rows_public:
         # A noisy number of rows moves the share of a sign by half its error, one that was measured
-        # itself by all of it, and `Intervals.for_rows` allows for all of it once.
+        # itself by all of it, and `Intervals.for_total` allows for all of it once.
         halves = np.where(domain.has_two_values[bits], 1, 2)
         lower = np.where((present * halves).sum(axis=1) > 2, 0.0, lower)
     return Intervals(

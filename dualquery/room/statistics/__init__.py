@@ -17,6 +17,7 @@ from dualquery.room.statistics.features import FeatureSums
 from dualquery.room.statistics.parities import Parities
 from dualquery.room.statistics.sums import ColumnSums
 from dualquery.room.statistics.tables import EveryCell, OneCuboid, QueryTable
+from dualquery.room.statistics.total import RowTotal
 
 PrivateStatistic = (
     AllQueries
@@ -28,6 +29,7 @@ PrivateStatistic = (
     | Parities
     | FeatureSums
     | ColumnSums
+    | RowTotal
 )
 """What can be measured."""
 
@@ -45,5 +47,6 @@ __all__ = [
     "Parities",
     "PrivateStatistic",
     "QueryTable",
+    "RowTotal",
     "SomeQueries",
 ]

@@ -1,0 +1,150 @@
+"""What the answers of a release are shares of: its rows, or their weight, and how well it is known.
+
+A *copy* is what the private room counts: a row, or with weights the `of_copy`-th of a weight
+(`dualquery.data.weights`). Everybody else asks a `Total` for numbers of rows or for weight.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from dualquery.estimates.half_widths import gaussian_half_width, laplace_half_width
+from dualquery.estimates.measurements import NoiseKind
+from dualquery.room.noise.laplace import laplace_deviation
+
+if TYPE_CHECKING:
+    from dualquery.room.row_count import RowCount
+
+Known = Literal["exact", "stated", "measured"]
+
+
+def tidy(number: float) -> int | float:
+    """Return a number of rows or a weight as JSON has it: whole if it is, but for rounding."""
+    return round(number) if math.isclose(number, round(number), rel_tol=1e-12) else number
+
+
+@dataclass(frozen=True)
+class Total:
+    """A number of rows, or a total weight.
+
+    Parameters
+    ----------
+    what
+        Of what it is: ``rows``, or their ``weight``.
+    known
+        ``exact``; ``measured``, with noise; or ``stated``, and never compared with the rows.
+    copies
+        The whole number of copies that measured numbers were divided by; public.
+    estimate
+        The likely number of copies: with its noise if it was measured, else ``copies``.
+    scale, noise
+        Of the noise, in copies: the scale, and its kind. 0 where there is none.
+    of_copy
+        The weight of a copy; 1 for rows.
+    copies_of_row
+        Copies of a row of the largest weight.
+    """
+
+    what: Literal["rows", "weight"]
+    known: Known
+    copies: int
+    estimate: float
+    scale: float = 0.0
+    noise: NoiseKind = "gaussian"
+    of_copy: float = 1.0
+    copies_of_row: int = 1
+
+    @staticmethod
+    def of(
+        count: RowCount,
+        estimate: float | None = None,
+        scale: float = 0.0,
+        noise: NoiseKind = "gaussian",
+    ) -> Total:
+        """Return the total of a release.
+
+        Parameters
+        ----------
+        count
+            Its public number of copies.
+        estimate, scale, noise
+            The number that the run itself measured, and its noise; None if it did not.
+        """
+        known: Known = "measured"
+        if estimate is None:
+            estimate = float(count.n)
+            if count.epsilon > 0:
+                scale, noise = count.noise_scale, "discrete laplace"
+            else:
+                known = "exact" if count.is_exact else "stated"
+        what: Literal["rows", "weight"] = "rows" if count.neighbours.weight is None else "weight"
+        each = count.neighbours
+        return Total(what, known, count.n, estimate, scale, noise, each.of_copy, each.copies)
+
+    @staticmethod
+    def from_dict(stored: Mapping[str, Any]) -> Total:
+        """Return what `to_dict` gave; `ValueError` or `TypeError` if it is something else."""
+        found = Total(**stored)
+        if (
+            found.what not in ("rows", "weight")
+            or found.known not in ("exact", "stated", "measured")
+            or found.noise not in ("gaussian", "discrete laplace")
+            or not isinstance(found.copies, int)
+            or not all(math.isfinite(x) for x in (found.estimate, found.scale, found.of_copy))
+            or not (found.copies > 0 and found.scale >= 0 and found.of_copy > 0)
+            or (found.known == "measured") != (found.scale > 0)
+        ):
+            raise ValueError("the total is not as a release writes it")
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields, JSON-able."""
+        return asdict(self)
+
+    @property
+    def amount(self) -> float:
+        """The number of rows, or the weight: what a share is multiplied by."""
+        return max(self.estimate, 0.0) * self.of_copy
+
+    @property
+    def unit(self) -> float:
+        """What measured numbers are multiplied by: of rows, or of weight."""
+        return self.copies * self.of_copy
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of the noise, as a part of `unit`."""
+        if self.scale == 0.0:
+            return 0.0
+        gaussian = self.noise == "gaussian"
+        return (self.scale if gaussian else laplace_deviation(self.scale)) / self.copies
+
+    def off(self, miss: float) -> float:
+        """Return how far the noise is off with chance ``miss`` at most, in copies."""
+        if self.scale == 0.0:
+            return 0.0
+        half = gaussian_half_width if self.noise == "gaussian" else laplace_half_width
+        return half(self.scale, miss)
+
+    def limits(self, miss: float) -> tuple[float, float]:
+        """Return between what the true number of rows, or weight, lies but for that chance."""
+        off = self.off(miss)
+        return max(self.estimate - off, 0.0) * self.of_copy, (self.estimate + off) * self.of_copy
+
+    @property
+    def name(self) -> str:
+        """Of what it is a number, for a person."""
+        return "rows" if self.what == "rows" else "units of weight"
+
+    @property
+    def rows_at_least(self) -> int:
+        """As many rows of the largest weight: there are no fewer, but for noise."""
+        return max(1, self.copies // self.copies_of_row)
+
+    @property
+    def text(self) -> str:
+        """The number for a person: rows are whole, weights have what digits they need."""
+        return f"{self.amount:,.0f}" if self.what == "rows" else f"{self.amount:,.10g}"
