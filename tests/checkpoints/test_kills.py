@@ -31,7 +31,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no SIG
 HOWS = {
     "gaussian": ("--mechanism", "gaussian"),
     "game": ("--mechanism", "dualquery", "--rounds", "25", "--samples", "3"),
-    "matrix, rows bought": ("--mechanism", "matrix", "--neighbours", "add-remove"),
+    "matrix, means": ("--mechanism", "matrix", "--means", "age"),
 }
 WHY_NOT = {
     "lost in a draw": "so it cannot go on: delete",
@@ -139,8 +139,7 @@ def kill(tmp_path: Path, how: str, kills: int, longest: float) -> None:
         if not folder.exists() or spent:
             folder, lost = tmp_path / f"file-{files}", 0
             folder.mkdir()
-            relation = "add-remove" if "add-remove" in HOWS[how] else "replace-one"
-            BudgetFile.create(folder / "budget", epsilon=1.0, delta=1e-6, neighbours=relation)
+            BudgetFile.create(folder / "budget", epsilon=1.0, delta=1e-6)
             files += 1
         asked = [
             "release", str(table), "--schema", str(schema), "--queries", "5", "--way", "1",
