@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import polars as pl
 import pytest
 
+from dualquery.rows.dataset import load
+from experiments import measuring
 from experiments.commands import recipe_named
 from experiments.contenders import BEST, CONTENDERS, Contender
 from experiments.harness.recipe import Choices, Recipe, Run
@@ -32,9 +35,21 @@ def small(run: Run) -> Run:
 
 
 @pytest.fixture
-def quick_best(monkeypatch) -> None:
-    """Stand in for the best mechanism, which takes seconds a run whatever is asked."""
+def quick_parts(monkeypatch) -> Iterator[None]:
+    """Stand in for the best mechanism, which takes seconds a run, and for Adult: its first rows."""
+    from dualquery.data.builtin import dataset_path
+
+    few = pl.read_parquet(str(dataset_path("adult"))).head(3_000)
+
+    def loaded(source: Any, *how: Any) -> Any:
+        return load(few if source == "adult" else source, *how)
+
     monkeypatch.setitem(CONTENDERS, BEST, Contender("independent"))
+    monkeypatch.setattr(measuring, "load", loaded)
+    measuring.table.cache_clear()
+    yield
+    measuring.table.cache_clear()
+    measuring.question.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -53,11 +68,12 @@ def quick_best(monkeypatch) -> None:
         "coverage",
     ],
 )
-@pytest.mark.usefixtures("quick_best")
+@pytest.mark.usefixtures("quick_parts")
 def test_a_quick_form_reaches_its_picture(name, tmp_path) -> None:
     recipe = recipe_named(name)
     assert recipe.name == name
-    runs = [small(run) for run in recipe.plan(Choices(quick=True, options=OPTIONS.get(name, {})))]
+    choices = Choices(runs=1, quick=True, options=OPTIONS.get(name, {}))
+    runs = [small(run) for run in recipe.plan(choices)]
     assert len({str(run) for run in runs}) == len(runs), "two runs are the same"
     table = tidy_table((run, _rows(recipe, run)) for run in runs)
     assert recipe.summarise(table).height
@@ -93,7 +109,6 @@ def test_a_full_form_needs_no_file(name) -> None:
 
 
 def test_what_columns_tell_is_their_entropy() -> None:
-    from dualquery.rows.dataset import load
     from experiments.drafts import told
 
     rows = pl.DataFrame({"one": [1, 0, 1, 0], "three": ["a", "b", "c", "c"]})

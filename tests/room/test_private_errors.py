@@ -19,6 +19,7 @@ from dualquery.room.private_errors import SEEN
 from dualquery.room.randomness import SeededRandomness
 from dualquery.rows.dataset import load
 from tests.cases import all_records, domain_of, records_of
+from tests.tables import write_people
 
 DOMAIN = domain_of(1, 3, 1)
 WORKLOAD = Workload(np.array([[0, -1], [2, 8], [1, 9], [4, -1]], np.int32), DOMAIN)
@@ -102,13 +103,14 @@ def test_an_open_gate_tells_the_log_and_nobody_else(caplog) -> None:
 
 @pytest.mark.parametrize("mechanism", ["matrix", "dualquery", "mwem", "independent"])
 def test_verbose_is_not_the_word(mechanism: str, tmp_path, capsys, caplog) -> None:
-    asked = ["--queries", "60", "--way", "1", "--seed", "1", "--json", "--verbose"]
-    asked = ["release", "adult", "--mechanism", mechanism, *asked]
+    table, schema = write_people(tmp_path)
+    asked = ["--queries", "20", "--way", "1", "--seed", "1", "--json", "--verbose"]
+    asked += ["--mechanism", mechanism, "--schema", str(schema), "--epsilon", "4"]
     stored = {}
     for word in ([], ["--show-private-errors"]):
         caplog.clear()
         out = tmp_path / f"out{len(word)}"
-        assert main([*asked, *word, "--out", str(out)]) == DONE
+        assert main(["release", str(table), *asked, *word, "--out", str(out)]) == DONE
         assert ("NOT PRIVATE, for the operator only" in caplog.text) == bool(word)
         shown = json.loads(capsys.readouterr().out)
         assert "max_error" not in json.dumps(shown)
@@ -116,7 +118,7 @@ def test_verbose_is_not_the_word(mechanism: str, tmp_path, capsys, caplog) -> No
     made, seen = stored[False], stored[True]
     np.testing.assert_array_equal(made.answers, seen.answers)
     assert seen.notes == (*made.notes, SEEN)
-    data = load("adult")
+    data = load(str(table), str(schema))
     off = np.abs(made.answers - made.workload.counts(data.records, threads=1) / data.n)
     assert f"the released answers: max error {off.max():.4f}, mean error {off.mean():.4f}" in (
         caplog.text
