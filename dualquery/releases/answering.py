@@ -70,12 +70,24 @@ def answer_queries(
         try:
             _require_text(text)
             question = read_question(text, release.schema)
-            found.append({"query": text, **answer_question(knowledge, question)})
+            try:
+                line = answer_question(knowledge, question)
+            except BadInputError as unanswered:  # the other questions have answers all the same
+                if len(queries) == 1:
+                    raise
+                line = _no_answer(text, str(unanswered), knowledge.source)
+            found.append({"query": text, **line})
         except BadInputError as error:
             if place is None:
                 raise
             raise BadInputError(f"{place(number)}: {error}") from None
     return found
+
+
+def _no_answer(text: str, why: str, source: str) -> dict[str, Any]:
+    """Return the line of one question among others that nothing answers."""
+    nothing = dict.fromkeys(("answer", "low", "high", "level", "interval"))
+    return {"answered": text, **nothing, "source": source, "basis": f"{text}: {why}"}
 
 
 def _require_text(question: object) -> None:

@@ -174,6 +174,20 @@ def test_weighted_sums_and_forced_counts_are_of_weight() -> None:
     assert "total weight" in report(made)
 
 
+def test_one_question_without_an_answer_keeps_the_others_from_none() -> None:
+    made = dualquery.release(
+        survey(), schema=SCHEMA, mechanism="gaussian", queries=["smoker=1", "a=1 & b=1"], seed=1
+    )
+    asked = ["smoker=1", "edu=u & c=1", "count(smoker=1)"]
+    first, unknown, last = answer_queries(made, asked)
+    assert first["answer"] == pytest.approx(survey()["smoker"].mean(), abs=0.05)
+    assert last["answer"] is not None
+    assert unknown["answer"] is unknown["low"] is None
+    assert unknown["basis"].startswith("edu=u & c=1: ")
+    with pytest.raises(dualquery.BadInputError):
+        answer_queries(made, asked[1:2])
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("factor", [0.5, 0.9, 1.1, 2.0])
 @pytest.mark.parametrize("units", [False, True])
