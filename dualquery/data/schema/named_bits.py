@@ -51,6 +51,8 @@ def find_bit(column: Column, value: str) -> tuple[int, bool]:
         added = [label for label in (OTHER_LABEL, MISSING_LABEL) if label in known]
         known = [*column.codes, *added]
         others = f"; what the schema does not list is {OTHER_LABEL!r}" * (OTHER_LABEL in added)
+    if "|" in value and "=" in value:
+        others += "; between alternatives write 'or', not '|'"
     raise BadInputError(
         f"query: column {column.name!r} has no value {value!r}; {suggest(value, known)}{others}"
     )

@@ -372,7 +372,8 @@ def _of_texts(column: Binary | Categorical) -> Numbers:
     except ValueError:
         raise BadInputError(
             f"schema: column {column.name!r} stands in an order, but holds texts, such as "
-            f"{texts[0]!r}; an order needs numbers or dates"
+            f"{texts[0]!r}; an order needs numbers or dates. A numeric column with such texts in "
+            '"missing_values" and "missing": "category" can stand in one'
         ) from None
     numbers = np.array([*found, *[math.nan] * (max(column.bits, 2) - len(found))])
     return Numbers(numbers, numbers, interval=False, whole=all(each.is_integer() for each in found))
