@@ -330,9 +330,12 @@ def _of_everything(
     """
     planned, n, domain = known.planned, known.n, known.workload.domain
     together = math.hypot(*ratios)
-    noisy = np.zeros(len(full.scales))
+    noisy, kept = np.zeros(len(full.scales)), []
     for ratio in ratios:
-        noisy += (ratio / together) ** 2 * full.draw(curator, scale_for(full.sensitivity, ratio))
+        own = scale_for(full.sensitivity, ratio)
+        sums = full.draw(curator, own)
+        noisy += (ratio / together) ** 2 * sums
+        kept.append(full.kept(sums / n, full.scales * own / n))
     scale = scale_for(full.sensitivity, together)
     drawn = Drawn(full, noisy / n, full.scales * scale / n)
     generator = np.random.default_rng(session.public_seed)
@@ -350,7 +353,7 @@ def _of_everything(
         records=model.sample(planned.records, generator),
         trace=(stage, *fitted.trace),
         intervals=drawn.intervals(known.workload),
-        measurements=drawn.kept(),
+        measurements=Measurements.joined(kept),
         model=model,
     )
 
