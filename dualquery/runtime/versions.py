@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 RELEVANT = ("numpy", "numba", "scipy", "polars", "opendp", "dp-accounting", "cryptography")
 
