@@ -32,6 +32,7 @@ MODULES: Mapping[str, str] = {
     "drafts": "experiments.drafts",
     "coverage": "experiments.coverage",
     "gate": "experiments.gate",
+    "nist": "experiments.nist",
 }  # fmt: skip
 """Name -> module that holds it as ``RECIPE``, in the order in which a page shows them."""
 

@@ -28,6 +28,7 @@ class DataFile:
     """The format's prefix for `dualquery.data.readers.formats.parse_source`, with its colon; may be
     empty."""
     other_name: str = ""  # another name that the file may have
+    deep: bool = False  # whether it is looked for in folders within the folder, too
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -68,6 +69,10 @@ _KNOWN = (
     DataFile("nltcs", "mwem/nltcs.csv",
              "2to16disabilityNLTCS of StatLib, whose user accepts a data use agreement",
              other_name="2to16disabilityNLTCS.txt"),
+    *(
+        DataFile(name, f"nist/{name}.csv.gz", "NIST's Diverse Community Data Excerpts", deep=True)
+        for name in ("national2019", "ma2019", "tx2019")
+    ),
 )  # fmt: skip
 
 DATA_FILES: Mapping[str, DataFile] = {file.name: file for file in _KNOWN}
@@ -138,10 +143,10 @@ def _files(text: str) -> dict[str, Path]:
     folder = Path(text)
     if folder.is_dir():
         found = {
-            file.name: folder / place
+            file.name: path
             for file in reversed(_KNOWN)
             for place in reversed(file.paths)
-            if (folder / place).exists()
+            for path in sorted(folder.glob(f"{'**/' * file.deep}{place}"), reverse=True)
         }
         if found:
             return found

@@ -1,0 +1,147 @@
+"""Scores of SDNist, NIST's program that compares records with an excerpt, as it defines them.
+
+Tables have texts in all columns, with "N" for what does not apply, as NIST's files do. In one thing
+the k-marginal differs: SDNist draws 100 pairs of columns, here the mean is over all that it may
+draw.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+GROUP = "PUMA"
+RANKED = ("AGEP", "POVPIP", "PINCP", "PWGTP", "WGTP")
+"""Columns in 20 bins of equal shares of the excerpt's rows."""
+UNCORRELATED = ("POVPIP", "PINCP", "PWGTP", "WGTP", "INDP")
+DENSITIES = np.array([150.0, *np.logspace(1.0, math.log10(53_364.7), 21)[8:]])
+"""Upper ends of SDNist's bins of densities."""
+
+_ADULT = ("MSP", "PINCP", "PINCP_DECILE")
+
+
+def _n(name: str) -> pl.Expr:
+    return pl.col(name) == "N"
+
+
+def _less(name: str, other: Any) -> pl.Expr:
+    than = pl.col(other).cast(pl.Int64, strict=False) if isinstance(other, str) else other
+    return (pl.col(name).cast(pl.Int64, strict=False) < than).fill_null(True)
+
+
+_BROKEN = (
+    *(_less("AGEP", 15) & ~_n(name) for name in (*_ADULT, "DVET", "INDP", "INDP_CAT")),
+    *(~_less("AGEP", 16) & _n(name) for name in (*_ADULT, "EDU", "DPHY", "DREM")),
+    *(_less("AGEP", 5) & ~_n(name) for name in ("DPHY", "DREM")),
+    *(_less("AGEP", age) & ~_less("EDU", least) for age, least in ((15, 12), (5, 5), (3, 1))),
+    _n("INDP") != _n("INDP_CAT"),
+    ~_less("NOC", "NPF"),
+    (pl.col("HOUSING_TYPE") == "1") == (pl.col("OWN_RENT") == "0"),
+    (pl.col("HOUSING_TYPE") == "1") == _n("NOC"),
+    (pl.col("HOUSING_TYPE") != "1") & ~_n("NPF"),
+)
+"""SDNist's inconsistencies: which records have them."""
+
+
+def scores(truth: pl.DataFrame, made: pl.DataFrame) -> dict[str, float]:
+    """Return every score of records whose columns are those of the excerpt."""
+    made = made.select(truth.columns)
+    return {
+        "k_marginal": k_marginal(truth, made),
+        "pearson": pearson(truth, made),
+        "inconsistent": float(inconsistent(made)),
+        "slope": slope(made),
+        "unique_matches": unique_matches(truth, made),
+    }
+
+
+def k_marginal(truth: pl.DataFrame, made: pl.DataFrame) -> float:
+    """Return 1000 (1 - total variation distance) of pairs of columns, in each PUMA, the mean."""
+    codes = {name: _codes(truth, made, name) for name in truth.columns}
+    nothing = [np.zeros(rows.height, dtype=np.int64) for rows in (truth, made)]
+    within, groups = codes.pop(GROUP, (nothing, 1))
+    distances = []
+    for (one, size), (two, length) in combinations(codes.values(), 2):
+        shares = [
+            _shares(at, first * length + second, groups, size * length)
+            for at, first, second in zip(within, one, two, strict=True)
+        ]
+        distances.append(float(abs(shares[0] - shares[1]).sum(axis=1).mean()) / 2.0)
+    return 1000.0 * (1.0 - float(np.mean(distances)))
+
+
+def _shares(group: Any, codes: Any, groups: int, size: int) -> NDArray[np.float64]:
+    counts = np.bincount(group * size + codes, minlength=groups * size).reshape(groups, size)
+    shares: NDArray[np.float64] = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    return shares
+
+
+def _codes(truth: pl.DataFrame, made: pl.DataFrame, name: str) -> tuple[list[Any], int]:
+    """Return both tables' bins of a column, and their number."""
+    both = pl.concat([truth[name], made[name]])
+    if name in RANKED or name == "DENSITY":
+        ends = DENSITIES if name == "DENSITY" else _ends(truth[name], name)
+        values = both.cast(pl.Float64, strict=False).to_numpy()
+        places = np.minimum(np.searchsorted(ends, values), len(ends) - 1)
+        codes, size = np.where(np.isnan(values), len(ends), places), len(ends) + 1
+    else:
+        codes, size = both.rank("dense").to_numpy().astype(np.int64) - 1, both.n_unique()
+    return [codes[: truth.height], codes[truth.height :]], size
+
+
+def _ends(column: pl.Series, name: str) -> NDArray[np.float64]:
+    """Return the largest value in each 20th of the rows that have one; of POVPIP, below 501."""
+    values = column.cast(pl.Float64, strict=False).drop_nulls()
+    if name == "POVPIP":
+        values = values.filter(values < 501)
+    bins = (values.rank() / max(len(values), 1) * 20).floor().clip(0, 19)
+    ends = pl.DataFrame({"bin": bins, "value": values}).group_by("bin").agg(pl.max("value"))
+    tops = [501.0] if name == "POVPIP" or ends.is_empty() else []
+    return np.array([*sorted(ends["value"]), *tops])
+
+
+def pearson(truth: pl.DataFrame, made: pl.DataFrame) -> float:
+    """Return the mean absolute difference of correlations of columns, "N" read as -1."""
+    names = [name for name in truth.columns if name not in UNCORRELATED]
+    found = []
+    for rows in (truth, made):
+        columns = []
+        for name in names:
+            if name in (GROUP, "DENSITY"):
+                both, _ = _codes(truth, made, name)
+                columns.append(both[rows is made])
+            else:
+                columns.append(_numbers(rows[name].replace("N", "-1")))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            found.append(np.nan_to_num(np.corrcoef(np.array(columns, dtype=np.float64))))
+    pairs = np.triu_indices(len(names), 1)
+    return float(abs(found[0] - found[1])[pairs].mean())
+
+
+def slope(rows: pl.DataFrame) -> float:
+    """Return the slope of the decile of income on education, of those who have both."""
+    both = rows.filter((pl.col("EDU") != "N") & (pl.col("PINCP_DECILE") != "N"))
+    x, y = _numbers(both["EDU"]), _numbers(both["PINCP_DECILE"])
+    spread = float(np.var(x)) if len(x) else 0.0
+    return float(np.mean((x - x.mean()) * (y - y.mean()))) / spread if spread else 0.0
+
+
+def inconsistent(rows: pl.DataFrame) -> int:
+    """Return the number of records with at least one inconsistency."""
+    tests = [broken for broken in _BROKEN if set(rows.columns).issuperset(broken.meta.root_names())]
+    return int(rows.select(pl.any_horizontal(tests).sum()).item())
+
+
+def unique_matches(truth: pl.DataFrame, made: pl.DataFrame) -> float:
+    """Return the percentage of the excerpt's unique rows that are among the records."""
+    unique = truth.filter(truth.is_unique())
+    return 100.0 * unique.join(made.unique(), on=truth.columns).height / max(unique.height, 1)
+
+
+def _numbers(column: pl.Series) -> NDArray[np.float64]:
+    return column.cast(pl.Float64).to_numpy()
