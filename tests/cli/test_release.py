@@ -81,7 +81,10 @@ def test_a_seed_is_marked_and_states_no_epsilon(dualquery, small) -> None:
 
 
 def test_no_schema_is_marked_and_states_no_epsilon(dualquery, files) -> None:
-    done = dualquery("release", files[0], "--queries", "20", "--mechanism", "laplace", "--json")
+    done = dualquery(
+        "release", files[0], "--queries", "20", "--mechanism", "laplace", "--json",
+        "--schema-from-data",
+    )  # fmt: skip
     assert done.code == 0
     assert done.json["privacy"].keys() == {"private", "reasons_not_private"}
 
@@ -143,6 +146,7 @@ def test_json_shows_letters_as_they_are(dualquery, tmp_path) -> None:
     table = tmp_path / "t.csv"
     table.write_text("größe\nklein\ngroß\n", encoding="utf-8")
     base = ["release", table, "--mechanism", "zero", "--queries", "all", "--way", "1"]
+    base.append("--schema-from-data")
     assert dualquery(*base, "--out", tmp_path / "out").code == 0
     assert "größe=groß" in dualquery("answer", tmp_path / "out", "größe=groß", "--json").out
 
@@ -150,7 +154,10 @@ def test_json_shows_letters_as_they_are(dualquery, tmp_path) -> None:
 def test_names_that_look_like_markup_are_printed_as_they_are(dualquery, tmp_path, here) -> None:
     table = tmp_path / "t.csv"
     table.write_text("[bold],[/red]\nx,y\nz,w\n" * 1 + "x,w\n")
-    done = dualquery("release", table, "--mechanism", "zero", "--queries", "all", "--way", "1")
+    done = dualquery(
+        "release", table, "--mechanism", "zero", "--queries", "all", "--way", "1",
+        "--schema-from-data",
+    )  # fmt: skip
     assert done.code == 0
     assert "[/red]" in done.out
 

@@ -118,7 +118,9 @@ def test_columns_of_every_kind_come_back(tmp_path) -> None:
             "items": ["p", "q", "p", "q"] * 10,
         }
     )
-    made = dualquery.release(table, queries=20, way=2, options={"rounds": 8, "samples": 5})
+    made = dualquery.release(
+        table, queries=20, way=2, options={"rounds": 8, "samples": 5}, schema_from_data=True
+    )
     made.save(tmp_path / "out")
     back = load_release(tmp_path / "out")
     assert_equal(made, back)
