@@ -44,7 +44,7 @@ from dualquery.data.shapes import (
 Floats = NDArray[np.float64]
 
 SURE = 4.5
-"""A count is taken for more than noise above so many standard deviations: of a thousand columns
+"""Standard deviations above which a count is taken for more than noise: of a thousand columns
 with 250 shapes each, less than one shape in a release is so by chance (P(Z > 4.5) = 3.4e-6)."""
 
 _LIKELY = 3.0

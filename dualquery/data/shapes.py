@@ -28,7 +28,7 @@ FORMATS: tuple[str | None, ...] = (
 """Ways to write a date. A text that several of them read counts for the first."""
 
 DECIMALS = 6
-"""More decimals count as so many."""
+"""Largest number of decimals that is told apart."""
 
 TEXT, CODE, WHOLE = 0, 1, 2
 """Kinds: other texts; digits behind a leading zero; whole numbers."""

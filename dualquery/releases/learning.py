@@ -206,7 +206,7 @@ class LearnedSchema:
     price, grounds
         What was charged, and why that covers it.
     left_out
-        Columns of which nothing exceeded the noise.
+        Columns without a count that exceeded its noise.
     notes
         Sentences for the release.
     """

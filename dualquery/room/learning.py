@@ -1,6 +1,6 @@
 """What a schema is learned from: noisy counts of shapes, and of the values that occur.
 
-**Shapes.** Each cell lies in one of so many kinds and one of so many sizes
+**Shapes.** Each cell lies in one of `KINDS` kinds and one of `SIZES` sizes
 (`dualquery.data.shapes`), a public partition each. Replacing a row moves, in each of d columns and
 2 partitions, two counts by 1: L2 sensitivity ``sqrt(4 d)``; adding or removing one moves one of
 them: ``sqrt(2 d)``. A unit of K rows moves K times as much (`dualquery.privacy.neighbours`). Rows
@@ -54,7 +54,7 @@ from dualquery.runtime.errors import BadInputError
 
 LARGEST_EPSILON = 7.0
 _RARE = 2.0
-"""Texts whose chance is at most so many times that of a text of one row are decided by a word."""
+"""A text is rare if its chance is at most this multiple of that of a text of one row."""
 
 Published = list[tuple[str, float]]
 
@@ -229,7 +229,7 @@ class ItemRoom:
     source
         The private rows.
     most
-        K, public: rows of more items are cut to so many.
+        K, public: rows of more items are cut to K.
     neighbours
         What neighbouring tables differ in: rows, not units.
 
