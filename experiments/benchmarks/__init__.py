@@ -14,14 +14,13 @@ from typing import Any
 from rich.console import Console
 
 from dualquery.runtime.errors import BadInputError
-from experiments.benchmarks import evaluation, multiplicative_weights, noise, player, scale
+from experiments.benchmarks import evaluation, multiplicative_weights, player, scale
 
 PARTS: dict[str, Callable[[Console, bool], Any]] = {
     "evaluation": evaluation.run,
     "player": player.run,
     "scale": scale.run,
     "mwem": multiplicative_weights.run,
-    "noise": noise.run,
 }
 """Name of each part -> what runs it, given a console for its tables and whether to be quick."""
 
