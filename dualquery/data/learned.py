@@ -133,7 +133,7 @@ def _months(place: int, sizes: Floats, sure: float) -> Months:
 
 
 def learned_column(
-    name: str, shape: Shape, counts: Sequence[tuple[str, float]] | Floats, sd: float
+    name: str, shape: Shape, counts: Sequence[str] | Floats, sd: float
 ) -> Column | None:
     """Return the column that noisy counts of its values suggest; None if they suggest none.
 
@@ -144,13 +144,13 @@ def learned_column(
     shape
         What `shape_of` returned; its ``how`` is not None.
     counts
-        Of the cells of a grid; or the texts that were published, each with its noisy count.
+        Of the cells of a grid; or the texts that were published.
     sd
         Standard deviation of the noise in them.
     """
     how = shape.how
     if isinstance(how, Values):
-        listed = [text for text, _ in counts if text not in shape.missing and text != ""]
+        listed = [text for text in counts if text not in shape.missing and text != ""]
         return _categorical(name, listed, shape)
     noisy = np.asarray(counts, np.float64)
     if isinstance(how, Months):

@@ -329,9 +329,12 @@ def schema_of_table(
         If the table has no named columns, the budget has no room, or nothing can be learned.
     """
     check_learnable(epsilon, delta)
+    if known is not None:
+        require_public(known)
     payment = Payment.begin(budget, table, neighbours, "schema", seed)
     source = table_to_learn(source_of(table), neighbours)
-    names = chosen_columns(source, columns)
+    hidden = () if neighbours.unit is None else (neighbours.unit.column,)
+    names = [name for name in chosen_columns(source, columns) if name not in hidden]
     learned = len(names) - len({*names} & {*(() if known is None else known.column_names)})
 
     def price_of(rows: int | None) -> SchemaPrice:
@@ -380,6 +383,8 @@ def learned_for(spec: ReleaseSpec, payment: Payment, journal: Journal) -> Learne
     """
     source, budget, table = source_of(spec.table.named), spec.budget, spec.table
     known = given_schema(spec.schema)
+    if isinstance(known, TableSchema) and known.partial:
+        require_public(known)
     partial = isinstance(known, TableSchema) and known.partial
     if table.schema_from_data or not (
         partial or (known is None and _unknown(source, table.columns))
@@ -399,6 +404,10 @@ def learned_for(spec: ReleaseSpec, payment: Payment, journal: Journal) -> Learne
         return price
 
     if isinstance(source, ItemSource):
+        if relation.unit is not None or relation.weight is not None:
+            raise BadInputError(
+                f"{source.label}: rows of numbered items have neither --unit nor --weight"
+            )
         if table.max_ones_per_row is None:
             raise BadInputError(
                 f"{source.label}: which items there are is learned from rows of at most K items: "
@@ -429,6 +438,21 @@ def learned_for(spec: ReleaseSpec, payment: Payment, journal: Journal) -> Learne
     assert isinstance(found.schema, TableSchema)
     own = replace(found.schema, declared=spec.seed is None, partial=False)
     return replace(found, schema=own)
+
+
+def require_public(known: TableSchema) -> None:
+    """Refuse a partial schema that is not declared: what it says would count as public.
+
+    Raises
+    ------
+    BadInputError
+        If it is not declared.
+    """
+    if not known.declared:
+        raise BadInputError(
+            f"schema {known.name!r}: what a partial schema says is taken as public, so it must say "
+            '"declared": true'
+        )
 
 
 def _unknown(source: Source, columns: ColumnChoice | None) -> bool:
@@ -498,7 +522,7 @@ def _notes(
     notes = [
         f"The schema was learned under differential privacy: {len(shaped):,} columns, "
         f"{len(texts):,} of them texts; a text is listed if about {math.ceil(price.fewest):,} rows "
-        "hold it, others are (other)."
+        "hold it, others are (other). Neighbouring tables have the same columns of the same types."
     ]
     if left_out:
         notes.append(

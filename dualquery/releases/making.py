@@ -25,7 +25,7 @@ from dualquery.releases.means import Beside, with_beside, without_beside
 from dualquery.releases.needs import Memory, bytes_on_disk, memory_needed
 from dualquery.releases.payment import Payment
 from dualquery.releases.polish import check_polish, polished
-from dualquery.releases.pricing import all_noise, declarations, price, statement
+from dualquery.releases.pricing import NOISE_ALONE, declarations, price, statement
 from dualquery.releases.proof import Price, proof_record
 from dualquery.releases.ruled import legal_records, with_forced_answers
 from dualquery.releases.sampling import finished_records
@@ -188,18 +188,17 @@ def plan_release(
         own = mechanism.plan(task, without_beside(within, schema.grids, count))
         return own, *with_beside(own, schema.grids, count, queries, within)
 
+    alone = mechanism.name in NOISE_ALONE
     if learned is None:
         own, plan, beside = planned(budget)
     else:
         remarks = (*remarks, *learned.notes)
-        own, plan, beside = planned(learned.price.rest(budget, noise_alone=True))
-        if not all_noise(plan):
-            own, plan, beside = planned(learned.price.rest(budget, noise_alone=False))
+        own, plan, beside = planned(learned.price.rest(budget, noise_alone=alone))
     count = replace(count, measured=beside.count_scale is not None)
     first = () if learned is None else learned.price.events
     return Planned(
         spec, schema, count, budget, task, statistics, declared, own, plan, beside,
-        price(plan, budget, first), warnings, (*warnings, *remarks), learned,
+        price(plan, budget, first, noise_alone=alone), warnings, (*warnings, *remarks), learned,
     )  # fmt: skip
 
 
@@ -312,7 +311,7 @@ def _stated(
     """Return the guarantee; tell what errors to expect."""
     privacy = statement(
         planned.plan, planned.budget, planned.priced, data, planned.count, planned.spec.seed,
-        planned.declarations,
+        planned.declarations, () if planned.learned is None else planned.learned.price.events,
     )  # fmt: skip
     if privacy.private:
         privacy = replace(privacy, together=payment.together())

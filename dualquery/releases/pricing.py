@@ -28,8 +28,21 @@ PROVEN = (*BUILT_IN, Disjunctions)
 _UNSEEN = "The mechanism looks at no private row."
 
 
-def price(plan: Plan[Any], budget: Budget, before: tuple[Event, ...] = ()) -> Price:
+NOISE_ALONE = ("auto", "matrix", "probed", "staged", "gaussian")
+"""Mechanisms whose plans draw Gaussian noise only. Which rule adds up what came before a plan and
+the plan itself is chosen by these names, before anything private is drawn."""
+
+
+def price(
+    plan: Plan[Any],
+    budget: Budget,
+    before: tuple[Event, ...] = (),
+    *,
+    noise_alone: bool = False,
+) -> Price:
     """Price a plan's schedule, and the events that came before it was made.
+
+    With ``noise_alone`` a plan that came after events has to draw Gaussian noise only.
 
     Whoever made the plan, it is priced here again, so that no mechanism can state a guarantee that
     its schedule does not have.
@@ -38,12 +51,19 @@ def price(plan: Plan[Any], budget: Budget, before: tuple[Event, ...] = ()) -> Pr
     ------
     RuntimeError
         If the schedule costs more than the budget: a fault of the mechanism.
+    BadInputError
+        If a plan that has to draw Gaussian noise only draws something else.
     """
     schedule, name = plan.schedule, plan.accountant
     if before:
         schedule = (*before, *events_of(plan.schedule))
         # The plan is adaptive: the exact recursion is proven for Gaussian noise alone.
-        name = name if all_noise(plan) else "zcdp"
+        if noise_alone and not all_noise(plan):
+            raise BadInputError(
+                f"with a learned schema {plan.mechanism or 'this mechanism'} has to be named: "
+                "--mechanism; the schema is learned, and charged, anew"
+            )
+        name = budget.accountant if noise_alone else "zcdp"
     accountant, cost = best(schedule, budget.delta, name)
     if not cost <= budget.epsilon:  # a cost of NaN proves nothing
         raise RuntimeError(
@@ -65,6 +85,7 @@ def statement(
     count: RowCount,
     seed: int | None,
     declared: tuple[Declaration, ...] = (),
+    before: tuple[Event, ...] = (),
 ) -> PrivacyStatement:
     """State the guarantee of a plan, or why there is none.
 
@@ -80,6 +101,8 @@ def statement(
         Of an experiment that is not private; None for a release.
     declared
         What families of queries declare, and the guarantee takes for granted.
+    before
+        Events that came before the plan was made.
     """
     reasons = []
     if seed is not None:
@@ -92,7 +115,8 @@ def statement(
         )
     if reasons:
         return PrivacyStatement.not_private(*reasons)
-    looked = bool(events_of(plan.schedule))
+    events = (*before, *events_of(plan.schedule))
+    looked = bool(events)
     given = [each.condition for each in declared]
     if budget.neighbours.weight is not None:
         given.append(budget.neighbours.weight.condition)
@@ -102,7 +126,7 @@ def statement(
         delta=budget.delta if looked else 0.0,
         accountant=priced.accountant,
         assumptions=(priced.assumptions if looked else _UNSEEN, *count.assumptions, *data.notes),
-        numerical_assumptions=numerical_assumptions((*count.events, *events_of(plan.schedule))),
+        numerical_assumptions=numerical_assumptions((*count.events, *events)),
         neighbours=count.relation,
         condition=" and ".join(given) or None,
     )

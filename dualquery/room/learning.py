@@ -20,10 +20,11 @@ Rogers 2023; Wilson et al. 2020).
 
 **Floating point.** A table may have millions of texts that hardly occur. Of those whose chance of
 being published is at most twice that of a text of one row, a uniform number of two words each
-decides whether they may be; their noise is then drawn by inversion of the normal tail, with a
-relative error below 2^-45. The sum of their chances is at most ``2 n delta_0 / (2 K)``, so for n up
-to 2^33 rows the total variation is below ``2^-12 delta_0``, and costs at most
-``(1 + e^epsilon) 2^-12 delta_0``: below delta_0 / 2 for epsilon up to `LARGEST_EPSILON`. That is
+decides whether they are, against the normal tail in double precision: a relative error below
+2^-45. Only the texts are given out. The sum of their chances is at most
+``2 n delta_0 / (2 K)``, so for n up to 2^33 rows the total variation is below ``2^-12 delta_0``, and
+costs at most ``(1 + e^epsilon) 2^-12 delta_0``: below delta_0 / 2 for epsilon up to
+`LARGEST_EPSILON`. That is
 what the other half of delta_0 is for. All other noise is drawn as in
 `dualquery.room.noise.gaussian`.
 """
@@ -56,7 +57,7 @@ LARGEST_EPSILON = 7.0
 _RARE = 2.0
 """A text is rare if its chance is at most this multiple of that of a text of one row."""
 
-Published = list[tuple[str, float]]
+Published = list[str]
 
 
 def shapes_sensitivity(columns: int, neighbours: Neighbours) -> float:
@@ -153,7 +154,7 @@ class SchemaRoom:
     def values(
         self, wanted: Sequence[tuple[str, Grid | Values]], scale: float, delta: float
     ) -> list[Published | NDArray[np.float64]]:
-        """Return the noisy counts of grids, and the frequent texts with theirs; charged.
+        """Return the noisy counts of grids, and which texts are frequent; charged.
 
         Parameters
         ----------
@@ -216,9 +217,8 @@ class SchemaRoom:
             return noisy
         noisy_counts = _thresholded(exact["rows"].to_numpy(), scale, tau, self._randomness)
         shown = np.flatnonzero(noisy_counts >= tau)
-        names = exact["text"].gather(shown).to_list()
         # The order of a hash would depend on what else occurs.
-        return sorted(zip(names, noisy_counts[shown].tolist(), strict=True))
+        return sorted(exact["text"].gather(shown).to_list())
 
 
 class ItemRoom:
@@ -276,16 +276,15 @@ class ItemRoom:
 def _thresholded(
     counts: NDArray[np.int64], scale: float, tau: float, source: Randomness
 ) -> NDArray[np.float64]:
-    """Return noisy counts; -inf for rare ones that stay below the threshold."""
-    from scipy.special import ndtr, ndtri
+    """Return noisy counts; of rare ones only which are above the threshold: infinite, else -inf."""
+    from scipy.special import ndtr
 
     chance = ndtr((counts - tau) / scale)
     rare = chance <= _RARE * float(ndtr((1 - tau) / scale))
     noisy = np.full(len(counts), -math.inf)
     noisy[~rare] = add_gaussian(counts[~rare], scale, source)
     lucky = np.flatnonzero(rare)[_uniform(int(rare.sum()), source) < chance[rare]]
-    again = _uniform(len(lucky), source) * chance[lucky]
-    noisy[lucky] = counts[lucky] - scale * ndtri(again)
+    noisy[lucky] = math.inf
     return noisy
 
 
@@ -307,8 +306,6 @@ def _packed(published: list[Published | list[float]]) -> NDArray[np.uint8]:
 
 def _unpacked(packed: NDArray[np.uint8]) -> list[Published | NDArray[np.float64]]:
     return [
-        [(text, count) for text, count in each]
-        if each and isinstance(each[0], list)
-        else np.array(each, np.float64)
+        each if each and isinstance(each[0], str) else np.array(each, np.float64)
         for each in json.loads(packed.tobytes())
     ]
