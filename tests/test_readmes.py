@@ -132,6 +132,8 @@ def test_toml_options_are_taken(page: str, folder: Path) -> None:
         return
     for block in code_blocks(PAGES[page]):
         if block.language == "toml":
+            assert main(["schema", "survey.csv", "--out", "survey.json", "--quiet"]) == 0
+            declare("survey.json")
             Path("options.toml").write_text(block.text, encoding="utf-8")
             assert main(["release", "survey.csv", "--config", "options.toml", "--out", "r"]) == 0
 

@@ -225,7 +225,13 @@ def test_a_script_for_smartnoise_synth_runs_with_another_import() -> None:
     frame = people().to_pandas()
     with pytest.warns(UserWarning, match="left out, without a meaning here: split_factor, verbose"):
         synth = Synthesizer.create(
-            "mwem", epsilon=1.0, split_factor=2, verbose=True, iterations=3, options={"way": 2}
+            "mwem",
+            epsilon=1.0,
+            split_factor=2,
+            verbose=True,
+            iterations=3,
+            options={"way": 2},
+            schema_from_data=True,
         )
     assert synth.options == {"iterations": 3, "way": 2}
     assert {"mwem", "mst", "auto"} <= set(Synthesizer.list_synthesizers())

@@ -70,6 +70,7 @@ def answer_queries(
         try:
             _require_text(text)
             question = read_question(text, release.schema)
+            _ = ask(question, knowledge.schema)  # a slip in one question stops the list
             try:
                 line = answer_question(knowledge, question)
             except BadInputError as unanswered:  # the other questions have answers all the same

@@ -53,7 +53,7 @@ def shares(release: Release) -> Shares:
     share, low, high = _released(release)
     of_workload = ~np.isnan(share)
     share = np.where(of_workload, share, _guessed(release))
-    level = LEVEL if release.intervals is None else release.intervals.level
+    level = LEVEL
     knowledge, shown = Knowledge(release), _shown(release, share)
     for bit in shown.tolist():
         form = _share_of(release.schema.domain, bit)

@@ -316,7 +316,7 @@ def test_other_rows_and_another_schema_are_refused(tmp_path, monkeypatch) -> Non
     ):
         dualquery.release(table, **asked, checkpoint=place.checkpoint)
     people().write_csv(table)
-    fewer = {**asked, "schema": None}
+    fewer = {**asked, "schema": None, "schema_from_data": True}
     with (
         pytest.raises(BadInputError, match="another schema"),
         resume(path, no_other_copy=True) as place,

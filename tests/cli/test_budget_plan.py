@@ -86,7 +86,7 @@ def test_budget_at_delta_0_and_beyond_all_budgets_is_still_json(dualquery) -> No
     for options in (
         [*BUDGET, "--eta", "0.2", "--delta", "0"],
         [*BUDGET, "--eta", "1e300"],
-        [*BUDGET, "--epsilon", "1e-9"],
+        [*BUDGET, "--epsilon", "1e-6"],
         ["budget", "-n", "30", "--rounds", "1", "--samples", "1", "--eta", "1"],
         ["budget", "-n", "30", "--rounds", "1", "--samples", "1", "--epsilon", "1"],
     ):

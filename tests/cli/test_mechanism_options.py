@@ -77,7 +77,8 @@ def test_auto_goes_by_the_rows_stated_where_their_number_is_private(dualquery, f
     base = ["release", files[0], "--schema", files[1], "--queries", "30", "--way", "2", "--json"]
     private = ["--neighbours", "add-remove"]
     stated = dualquery(*base, *private, "--rows", "5000", "--out", "stated")
-    assert (stated.json["rows"], stated.json["parameters"]["mechanism"]) == (5000, "matrix")
+    assert stated.json["options"]["rows"] == 5000
+    assert stated.json["parameters"]["mechanism"] == "matrix"
     noisy = dualquery(*base, *private, "--delta", "1e-6", "--out", "noisy")
     assert noisy.json["privacy"]["epsilon"] == pytest.approx(1.0)
     refused = dualquery(*base, *private)

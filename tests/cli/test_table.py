@@ -19,6 +19,7 @@ def made(dualquery, tmp_path) -> str:
     assert dualquery(
         "release", tmp_path / "odd.csv", "--mechanism", "gaussian", "--queries", "all", "--way",
         "2", "--delta", "1e-6", "--epsilon", "20", "--out", tmp_path / "odd", "--quiet",
+        "--schema-from-data",
     ).code == 0  # fmt: skip
     return str(tmp_path / "odd")
 

@@ -502,7 +502,7 @@ def test_a_release_without_its_epsilon_answers_nothing(release: Path, epsilon: o
     (release / "release.json").write_text(json.dumps(stored))
     reseal(release)
     loaded = load_release(release)
-    with pytest.raises(BadInputError, match="its options say epsilon"):
+    with pytest.raises(BadInputError):
         loaded.answer("age=0-25 & flag & sex=Male")
 
 

@@ -16,11 +16,14 @@ from dualquery.data.cells import column_values
 from dualquery.data.schema.columns import Binary, Categorical, Numeric
 from dualquery.data.schema.table import TableSchema
 from dualquery.estimates.measurements import Measurements
+from dualquery.estimates.total import Total
 from dualquery.models.mixture import ProductMixture
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import Workload
 from dualquery.releases.answering import answer_queries
 from dualquery.releases.answers import Answers
 from dualquery.releases.cross_tables import cross_table
+from dualquery.room.row_count import RowCount, bought_epsilon
 from dualquery.runtime.errors import BadInputError
 from tests.measured import functionals
 from tests.tables import random_records
@@ -66,6 +69,12 @@ class Made:
     options: Any = None
     workload: Any = None
     answers: Any = None
+
+    @property
+    def base(self) -> Total:
+        relation = Neighbours.of_options(self.options)
+        bought = bought_epsilon(relation, self.options["rows"], self.options["epsilon"])
+        return Total.of(RowCount(self.n, relation, bought, self.n))
 
     def __post_init__(self) -> None:
         self.options = self.options or {"neighbours": "replace-one", "rows": None, "epsilon": 1.0}

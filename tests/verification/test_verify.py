@@ -261,7 +261,7 @@ def less(number: Any) -> Any:
 KEYS = [
     "format_version", "mechanism", "parameters", "options", "privacy", "rows", "bits", "queries",
     "way", "workload", "synthetic_records", "solver", "intervals", "notes", "versions", "created",
-    "schema", "proof", "measurements", "model", "means", "written_as",
+    "schema", "proof", "measurements", "model", "means", "written_as", "total",
 ]  # fmt: skip
 """Of release.json."""
 
