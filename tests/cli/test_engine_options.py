@@ -40,7 +40,7 @@ def test_explanations_stay_on_the_terminal(
     assert "exact private answers" in caplog.text
     assert cache.exists()
     released = capsys.readouterr().out + (out / "release.json").read_text()
-    for word in ("estimate", "blocks", "pass ", "GB/s", str(cache)):
+    for word in ("estimate: ", "blocks", "pass ", "GB/s", str(cache)):
         assert word not in released
     caplog.clear()
     again = [*arguments[:-1], str(tmp_path / "again")]
