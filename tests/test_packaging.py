@@ -66,7 +66,9 @@ def test_leftovers_of_an_older_installation_do_not_shadow_an_editable_one(tmp_pa
         "import dualquery.runtime.figures, solvers; print(solvers.__file__)"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False,
+        # Without the environment's own packages: this one may be installed there already.
+        [sys.executable, "-S", "-c", code],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
         env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
     )  # fmt: skip
     assert done.stdout.strip() == str(ROOT / "solvers" / "__init__.py"), done.stderr

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,17 +35,6 @@ class Done:
 
 
 Run = Callable[..., Done]
-
-
-@pytest.fixture(autouse=True)
-def levels_of_the_log() -> Iterator[None]:
-    """Leave the log as it was: --quiet and --verbose set its levels for the whole process."""
-    own = ("dualquery.explain", "dualquery.privacy_warnings")
-    loggers = [logging.getLogger(name) for name in (*terminal.PACKAGES, *own)]
-    before = [logger.level for logger in loggers]
-    yield
-    for logger, level in zip(loggers, before, strict=True):
-        logger.setLevel(level)
 
 
 @pytest.fixture
