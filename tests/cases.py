@@ -26,9 +26,9 @@ __all__ = [
 MEMORY = 1 << 30
 
 
-def domain_of(*bits: int) -> Domain:
-    """Return a domain of columns with so many bits each."""
-    return Domain(np.concatenate(([0], np.cumsum(bits))))
+def domain_of(*bits: int, max_ones: int | None = None) -> Domain:
+    """Return a domain of columns with these numbers of bits."""
+    return Domain(np.concatenate(([0], np.cumsum(bits))).astype(np.int64), max_ones)
 
 
 def random_case(seed: int, most_columns: int = 8) -> Workload:

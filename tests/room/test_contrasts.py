@@ -12,10 +12,7 @@ from hypothesis import strategies as st
 from dualquery.data.cells import axis_sizes
 from dualquery.data.domain import Domain
 from dualquery.room.sensitivity import contrasts
-
-
-def domain_of(sizes: list[int], max_ones: int | None = None) -> Domain:
-    return Domain(np.concatenate([[0], np.cumsum(sizes)]), max_ones)
+from tests.cases import domain_of
 
 
 def largest_by_formula(domain: Domain, columns: np.ndarray, weights: np.ndarray) -> float:
@@ -41,7 +38,7 @@ def blocks(draw: st.DrawFn) -> tuple[Domain, np.ndarray, np.ndarray]:
     # Records of few 1s have columns of one bit only.
     known = [1, 1, 2, 3, 4, 9] if max_ones is None else [1]
     sizes = draw(st.lists(st.sampled_from(known), min_size=1, max_size=7))
-    domain = domain_of(sizes, max_ones)
+    domain = domain_of(*sizes, max_ones=max_ones)
     every = [
         chosen + (-1,) * (3 - len(chosen))
         for way in (1, 2, 3)
@@ -82,13 +79,13 @@ def every_set(columns: int, *ways: int) -> np.ndarray:
 @pytest.mark.parametrize("most_tried", [0, 3, 20])
 def test_three_columns_of_a_triple_that_differ_change_its_sign(most_tried: int) -> None:
     """Of five binary columns all ten triples change, if all of the five differ."""
-    bound = bound_of(domain_of([1] * 5), every_set(5, 3), np.ones(10), most_tried)
+    bound = bound_of(domain_of(*[1] * 5), every_set(5, 3), np.ones(10), most_tried)
     assert bound == pytest.approx(40.0)
 
 
 def test_columns_of_few_values_are_tried_and_the_lesser_bound_counts() -> None:
     columns = every_set(6, 1, 2)
-    few_first, few_last = domain_of([1, 1, 1, 9, 9, 9]), domain_of([9, 9, 9, 1, 1, 1])
+    few_first, few_last = domain_of(*[1, 1, 1, 9, 9, 9]), domain_of(*[9, 9, 9, 1, 1, 1])
     mirrored = np.where(columns >= 0, 5 - columns, 9)
     mirrored = np.where(np.sort(mirrored, axis=1) == 9, -1, np.sort(mirrored, axis=1))
     # Blocks that all cost alike.
@@ -98,25 +95,9 @@ def test_columns_of_few_values_are_tried_and_the_lesser_bound_counts() -> None:
     assert found < 0.95 * bound_of(few_first, columns, weights, 0)
 
     # Twelve binary columns beside a wide one: counting them tells more than three of them do.
-    domain, columns = domain_of([1] * 12 + [9]), every_set(13, 1, 2)
+    domain, columns = domain_of(*[1] * 12 + [9]), every_set(13, 1, 2)
     weights = 1.0 / contrasts.squared_lengths(domain, columns)
     signs = every_set(12, 1, 2)
-    counted = bound_of(domain_of([1] * 12), signs, np.ones(len(signs)), 0)
+    counted = bound_of(domain_of(*[1] * 12), signs, np.ones(len(signs)), 0)
     wide = len(columns) - len(signs)
     assert bound_of(domain, columns, weights, 3) <= counted + 4.0 * wide
-
-
-def test_a_limit_on_ones_may_be_large() -> None:
-    domain, columns = domain_of([1] * 6, 600), every_set(6, 1, 2)
-    ones = np.ones(len(columns))
-    expected = contrasts.largest_distance(domain_of([1] * 6), columns, ones)
-    assert contrasts.largest_distance(domain, columns, ones) == expected
-
-
-def test_trying_columns_of_few_values_brings_the_bound_near() -> None:
-    """Pairs of five binary columns and seven of three or four values: 1.2 times, for 1.5."""
-    domain, columns = domain_of([1] * 5 + [3] * 4 + [4] * 3), every_set(12, 1, 2)
-    weights = 1.0 / np.sqrt(contrasts.squared_lengths(domain, columns))
-    largest = largest_by_formula(domain, columns, weights)
-    assert bound_of(domain, columns, weights, 0) > 1.5 * largest
-    assert largest <= bound_of(domain, columns, weights, 10) < 1.25 * largest

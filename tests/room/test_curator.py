@@ -3,8 +3,12 @@ against exact enumeration of everything that they can show."""
 
 from __future__ import annotations
 
+import copy
 import itertools
 import math
+import os
+import pickle
+import threading
 from fractions import Fraction
 from functools import cache
 
@@ -19,13 +23,11 @@ from dualquery.privacy.events import (
     GameSchedule,
     GaussianNoise,
     LaplaceNoise,
-    RandomizedReport,
     SampledQueries,
 )
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.generate.marginals import all_marginals
-from dualquery.room.assumptions import numerical_assumptions
 from dualquery.room.curator import Curator
 from dualquery.room.draws import weighted_kernels as kernels
 from dualquery.room.draws.exponential import Exponential
@@ -33,23 +35,17 @@ from dualquery.room.ground import Ground
 from dualquery.room.ledger import Ledger, covers
 from dualquery.room.noise.gaussian import Gaussian
 from dualquery.room.noise.laplace import Laplace
-from dualquery.room.randomness import SeededRandomness
+from dualquery.room.randomness import SeededRandomness, SystemRandomness
 from dualquery.room.scores import WorstQuery
 from dualquery.room.sensitivity.moves import Moves
 from dualquery.room.statistics import AllQueries, OneCuboid, OneQuery, QueryTable, SomeQueries
 from dualquery.room.weights import QueryWeights
-from dualquery.rows.packed import RecordsBuilder
 from solvers import BestResponse, get_solver
+from tests.cases import records_of
 
 DOMAIN = Domain(np.array([0, 1, 2, 5]))  # two binary columns and one of three values
 WORKLOAD = Workload(np.array([[0, 2], [1, 4], [3, 6]], np.int32), DOMAIN)
 ROWS = np.array([[1, 1, 1, 0, 0], [0, 1, 0, 1, 0], [1, 0, 0, 0, 1]], np.uint8)
-
-
-def records_of(rows: np.ndarray):
-    builder = RecordsBuilder(rows.shape[1])
-    builder.append_dense(np.asarray(rows, np.uint8))
-    return builder.build()
 
 
 def curator(schedule, rows=ROWS, workload=WORKLOAD, seed=0) -> Curator:
@@ -147,6 +143,14 @@ def test_charges_are_computed_in_double_precision() -> None:
         room.select(WorstQuery(np.zeros(3)), Exponential(float(np.float16(1e-4)) * (1 + 1e-6)))
 
 
+@pytest.mark.parametrize("statistic", [OneQuery, OneCuboid, QueryTable])
+def test_a_list_of_positions_does_not_buy_many_numbers_for_one(statistic) -> None:
+    room = curator((GaussianNoise(9.0, 1.0),), workload=all_marginals(DOMAIN, 1))
+    with pytest.raises(TypeError):
+        room.measure(statistic([0, 1]), Gaussian(1.0))
+    assert room._ledger.spent == 0
+
+
 def test_the_room_gives_out_no_counts() -> None:
     room = curator(GameSchedule(rounds=2, samples=1, step=0.1, n=3))
     public = [name for name in dir(room) if not name.startswith("_")]
@@ -185,24 +189,85 @@ def test_only_the_room_s_own_statistics_noise_and_scores_are_taken() -> None:
     assert room._ledger.spent == 0
 
 
-@pytest.mark.parametrize("statistic", [OneQuery, OneCuboid, QueryTable])
-def test_a_list_of_positions_does_not_buy_many_numbers_for_one(statistic) -> None:
-    room = curator((GaussianNoise(9.0, 1.0),), workload=all_marginals(DOMAIN, 1))
-    with pytest.raises(TypeError):
-        room.measure(statistic([0, 1]), Gaussian(1.0))
-    assert room._ledger.spent == 0
+# --- one ledger, one verb at a time: copies, forks and threads spend nothing twice ---------------
 
 
-def test_assumptions_name_what_the_schedule_uses() -> None:
-    game = " ".join(numerical_assumptions(GameSchedule(3, 1, 0.1, 10)))
-    noise = " ".join(numerical_assumptions((LaplaceNoise(1.0),)))
-    assert "integer weights" in game
-    assert "OpenDP" not in game
-    assert "OpenDP" in noise
-    reports = " ".join(numerical_assumptions((RandomizedReport(1.0),)))
-    assert "2^-64" in reports
-    assert "OpenDP" not in reports
-    assert numerical_assumptions(()) == ()
+class Interrupted(SeededRandomness):
+    """Lets another thread act, if it can, between a charge and its draw."""
+
+    def __init__(self) -> None:
+        super().__init__(0)
+        self.other = threading.Thread()
+        self.waited: list[bool] = []
+
+    def words(self, count):
+        self._let_the_other_try()
+        return super().words(count)
+
+    def discrete_laplace(self, scale, count):
+        self._let_the_other_try()
+        return super().discrete_laplace(scale, count)
+
+    def _let_the_other_try(self) -> None:
+        if not self.waited:
+            self.other.start()
+            self.other.join(0.05)
+            self.waited.append(self.other.is_alive())
+
+
+def test_weights_do_not_change_between_a_charge_and_its_draw() -> None:
+    """A round more would widen the range of the draw beyond what was charged."""
+    source = Interrupted()
+    schedule = GameSchedule(rounds=2, samples=4, step=0.7, n=len(ROWS))
+    room = Curator(records_of(ROWS), WORKLOAD, schedule, source)
+    room.begin_game(0.7)
+    room.reweight(ROWS[0])
+    source.other = threading.Thread(target=room.reweight, args=(ROWS[0],))
+    room.sample_queries(4)
+    source.other.join()
+    assert source.waited == [True]
+
+
+def test_threads_share_what_is_left() -> None:
+    source, refused = Interrupted(), []
+    room = Curator(records_of(ROWS), WORKLOAD, (LaplaceNoise(1.0),), source)
+    noise = Laplace(float(AllQueries().moves(WORKLOAD, room._data.neighbours).l1))
+
+    def measure_too() -> None:
+        with pytest.raises(RuntimeError, match="the budget is spent"):
+            room.measure(AllQueries(), noise)
+        refused.append(True)
+
+    source.other = threading.Thread(target=measure_too)
+    room.measure(AllQueries(), noise)
+    source.other.join()
+    assert (source.waited, refused) == ([True], [True])
+
+
+@pytest.mark.parametrize("source", [SeededRandomness(0), SystemRandomness()])
+def test_a_room_cannot_be_copied(source) -> None:
+    """A copy would have a ledger of its own."""
+    room = Curator(records_of(ROWS), WORKLOAD, (LaplaceNoise(1.0),), source)
+    for copied in (copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError, match="cannot pickle"):
+            copied(room)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_forked_process_spends_nothing() -> None:
+    room = Curator(records_of(ROWS), WORKLOAD, (LaplaceNoise(1.0),), SystemRandomness())
+    room.evaluate()
+    noise = Laplace(float(AllQueries().moves(WORKLOAD, room._data.neighbours).l1))
+    child = os.fork()
+    if child == 0:
+        try:
+            room.measure(AllQueries(), noise)
+        except RuntimeError as error:
+            os._exit(0 if "forked process" in str(error) else 1)
+        os._exit(2)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert len(room.measure(AllQueries(), noise)) == len(WORKLOAD)
 
 
 # --- everything that a tiny game can show, enumerated ---------------------------------------------
@@ -277,9 +342,7 @@ def test_no_accountant_states_less_than_the_true_loss(rounds, samples, step) -> 
     check_all(GameSchedule(rounds, samples, step, n=3), neighbours)
 
 
-@pytest.mark.parametrize(
-    ("rounds", "samples", "step"), [(2, 1, 0.5), (3, 1, 1.0), (3, 2, 0.4), (4, 1, 3.0), (2, 3, 2.0)]
-)
+@pytest.mark.parametrize(("rounds", "samples", "step"), [(3, 2, 0.4), (4, 1, 3.0)])
 @pytest.mark.parametrize("public_rows", [3, 5])
 def test_the_same_when_a_record_is_added_or_removed(rounds, samples, step, public_rows) -> None:
     """Half the range is charged, whatever the public number of rows is."""
@@ -314,17 +377,3 @@ def check_all(schedule: GameSchedule, neighbours: list[np.ndarray]) -> None:
                     assert truth == 0 or accountant.epsilon(schedule, truth) <= 50
                     checked += truth > 0
     assert checked > 10
-
-
-@pytest.mark.parametrize("delta", [1e-6, 1e-4, 1e-3, 1e-2, 0.1])
-def test_stated_epsilon_holds_at_every_delta(delta) -> None:
-    """At the epsilon that an accountant states for a delta, the true loss is at most that delta."""
-    schedule = GameSchedule(3, 2, 0.6, n=3)
-    other = ROWS.copy()
-    other[0] = [0, 0, 0, 0, 1]
-    ours, theirs = (transcripts(rows, schedule, start=ROWS[0]) for rows in (ROWS, other))
-    for accountant in ACCOUNTANTS:
-        if accountant.supports(schedule, delta) is None:
-            epsilon = accountant.epsilon(schedule, delta)
-            assert true_delta(ours, theirs, epsilon) <= delta
-            assert true_delta(theirs, ours, epsilon) <= delta

@@ -13,13 +13,12 @@ import dualquery
 from dualquery.data.domain import Domain
 from dualquery.data.schema.columns import Binary
 from dualquery.data.schema.table import TableSchema
-from dualquery.mechanisms.baselines.noisy_answers import Laplace
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.disjunctions import Disjunctions
 from dualquery.queries.family import as_records, disjunctions_of
 from dualquery.queries.literals import LiteralRows
 from dualquery.room.curator import Curator
-from dualquery.room.declared import EVERY_RECORD, RECORDS, check_declared
+from dualquery.room.declared import check_declared
 from dualquery.room.randomness import randomness
 from dualquery.room.sensitivity.bounds import differing_queries
 from dualquery.runtime.errors import BadInputError
@@ -97,13 +96,6 @@ def test_a_small_domain_is_tried_in_full() -> None:
     assert "all 16 legal records" in found.remark
 
 
-def test_a_large_domain_is_tried_in_part() -> None:
-    bits = EVERY_RECORD.bit_length()
-    found = check_declared(AnyOf(bits))
-    assert (found.tried, found.complete) == (RECORDS, False)
-    assert found.condition == "the declared sensitivity of AnyOf"
-
-
 def test_a_release_says_what_it_is_conditional_on(tmp_path) -> None:
     made = release(AnyOf(12), options={"rounds": 3})
     opening = "Conditional on the declared sensitivity of AnyOf, this release is ("
@@ -141,20 +133,6 @@ def test_a_subclass_of_conjunctions_is_refused() -> None:
     rows = as_records(np.ones((8, 4), np.uint8), queries.domain)
     with pytest.raises(TypeError, match="Weighted may not derive from conjunctions"):
         Curator(rows, queries, (), randomness(1))
-
-
-def test_the_room_itself_proves_that_sums_of_conjunctions_are_0_or_1() -> None:
-    queries = SumOf(4).disjunctions()
-    rows = as_records(np.ones((8, 4), np.uint8), queries.domain)
-    with pytest.raises(BadInputError, match="two may hold on one record"):
-        Curator(rows, queries, (), randomness(1))
-
-
-def test_every_conjunction_belongs_to_a_query() -> None:
-    """A last query that ends before the last conjunction would count all that follow."""
-    flags = LiteralRows(np.arange(0, 16, 2, dtype=np.int32)[:, None], Domain.binary(8))
-    with pytest.raises(ValueError, match="every conjunction is part of one query"):
-        Disjunctions(flags, np.array([0, 1]))
 
 
 @dataclass(frozen=True)
@@ -210,22 +188,6 @@ def test_a_grid_that_no_sensitivity_follows_from_is_refused(changed, complaint: 
         Curator(as_records(np.ones((8, 3), np.uint8), queries.domain), queries, (), randomness(1))
 
 
-class TwiceAsMany(AnyOf):
-    """Counts more numbers than there are queries."""
-
-    def counts(self, records, threads):
-        return np.repeat(super().counts(records, threads), 2)
-
-
-def test_the_room_takes_one_whole_number_for_each_query() -> None:
-    queries = TwiceAsMany(3)
-    room = Curator(
-        as_records(np.ones((8, 3), np.uint8), queries.domain), queries, (), randomness(1)
-    )
-    with pytest.raises(TypeError, match=r"counts\(\) must return one int64 for each query"):
-        room.evaluate()
-
-
 def test_queries_stay_what_was_proven() -> None:
     """Bounds are kept for a list of conjunctions: changed in place, it would keep its bound."""
     queries = Workload(np.array([[0], [2]], np.int32), Domain.binary(4))
@@ -237,17 +199,3 @@ def test_queries_stay_what_was_proven() -> None:
     assert sums.indptr.tolist() == [0, 1, 2]
     with pytest.raises(ValueError, match="read-only"):
         sums.indptr[1] = 2
-
-
-def test_a_mechanism_is_asked_once_what_the_room_holds() -> None:
-    class Changing(Laplace):
-        asked = 0
-
-        def statistics(self, queries):
-            Changing.asked += 1
-            return queries
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("dualquery.requests.configure", lambda name, options: Changing())
-        release(AnyOf(4), "laplace")
-    assert Changing.asked == 1

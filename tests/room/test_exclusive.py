@@ -2,35 +2,27 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dualquery.data.cells import axis_sizes, rows_of_values
 from dualquery.data.domain import Domain
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.disjunctions import Disjunctions
 from dualquery.queries.family import disjunctions_of
 from dualquery.queries.parities import Parities
 from dualquery.queries.ranges import RangeQueries
-from dualquery.room import exclusive
 from dualquery.room.exclusive import require_exclusive
 from dualquery.runtime.errors import BadInputError
+from tests.cases import all_records
 
 DOMAIN = Domain(np.array([0, 1, 4, 6, 7], np.int64))
 """A binary column, one of three values, one of two one-hot bits, and a binary one."""
 
 
-def legal_records(domain: Domain) -> np.ndarray:
-    sizes = axis_sizes(domain).tolist()
-    return rows_of_values(np.array(list(itertools.product(*map(range, sizes)))), domain)
-
-
 def largest_value(queries: Disjunctions) -> int:
-    records = legal_records(queries.domain)
+    records = all_records(queries.domain)
     literals = queries.conjunctions.literals
     holds = np.ones((len(records), len(literals)), bool)
     for codes in literals.T:
@@ -89,23 +81,8 @@ def test_any_of_eight_flags_as_single_literals_is_refused() -> None:
         require_exclusive(queries)
 
 
-def test_any_of_three_flags_as_first_flag_that_is_set_is_proven() -> None:
-    terms = np.array([[0, -1, -1], [1, 2, -1], [1, 3, 4]], np.int32)
-    queries = Disjunctions.of_terms(terms, np.zeros(3, np.int64), Domain.binary(3))
-    assert largest_value(queries) == 1
-    require_exclusive(queries)
-
-
 def test_a_conjunction_that_comes_twice_is_refused() -> None:
     terms = np.array([[0, 2], [0, 2]], np.int32)
     queries = Disjunctions.of_terms(terms, np.zeros(2, np.int64), Domain.binary(2))
     with pytest.raises(BadInputError, match="may hold on one record"):
-        require_exclusive(queries)
-
-
-def test_too_many_pairs_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exclusive, "MOST_PAIRS", 2)
-    terms = np.array([[0, -1, -1], [1, 2, -1], [1, 3, 4]], np.int32)
-    queries = Disjunctions.of_terms(terms, np.zeros(3, np.int64), Domain.binary(3))
-    with pytest.raises(BadInputError, match="too many to check"):
         require_exclusive(queries)

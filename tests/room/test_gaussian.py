@@ -14,7 +14,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from scipy import stats
 from scipy.stats import norm
 
 from dualquery.privacy import events
@@ -24,7 +23,6 @@ from dualquery.privacy.calibrate_noise import calibrate_gaussian_scale, calibrat
 from dualquery.privacy.events import Event, GaussianNoise, SampledQueries
 from dualquery.room.noise import gaussian
 from dualquery.room.noise.gaussian import add_gaussian
-from dualquery.room.randomness import SeededRandomness, SystemRandomness
 from dualquery.runtime.errors import BadInputError
 
 EXACT, ZCDP = ExactAccountant(), ZcdpAccountant()
@@ -100,19 +98,6 @@ def test_the_accountant_covers_coarse_discrete_noise_up_to_the_lemma(
         assert true <= stated
 
 
-@pytest.mark.parametrize("steps", [6, 12])
-def test_on_a_coarse_grid_the_continuous_curve_alone_would_not_do(steps: int) -> None:
-    """Without its slack the accountant would be wrong somewhere: the test above can fail."""
-    p = discrete(float(steps), 40 * steps)
-    q = np.roll(p, steps)
-    exceeded = False
-    for epsilon in np.linspace(0.0, 4.0, 400):
-        true = np.maximum(p - math.exp(epsilon) * q, 0.0).sum()
-        continuous = norm.cdf(0.5 - epsilon) - math.exp(epsilon) * norm.cdf(-0.5 - epsilon)
-        exceeded |= bool(true > continuous * (1 + 1e-9))
-    assert exceeded
-
-
 # --- the draw ---------------------------------------------------------------------------------
 
 
@@ -162,24 +147,10 @@ def test_the_result_is_a_function_of_the_sum_on_the_grid(
     assert 2.0**39 <= source.scale < 2.0**40
 
 
-@pytest.mark.parametrize("source", [SystemRandomness(), SeededRandomness(5)])
-@pytest.mark.parametrize("scale", [0.01, 1.0, 1234.5])
-def test_distribution(source: SystemRandomness | SeededRandomness, scale: float) -> None:
-    """Kolmogorov and Smirnov against the normal; the chance of a false alarm is 1e-6 each."""
-    counts = np.arange(3000).reshape(30, 100)
-    noise = add_gaussian(counts, scale, source) - counts
-    assert noise.shape == counts.shape
-    assert stats.kstest(noise.ravel() / scale, "norm").pvalue > 1e-6
-
-
 def test_what_cannot_be_drawn_is_refused() -> None:
-    one = np.zeros(1, np.int64)
-    with pytest.raises(BadInputError, match=r"scale 1\.09951e\+12 rows.*no answer would be left"):
-        add_gaussian(one, 2.0**40, SeededRandomness(1))
-    with pytest.raises(BadInputError, match="scale nan"):
-        add_gaussian(one, math.nan, SeededRandomness(1))
-    with pytest.raises(BadInputError, match="2,147,483,649 numbers"):
-        gaussian.check_gaussian(1.0, 2**31 + 1)
+    for scale, numbers in ((2.0**40, 1), (math.nan, 1), (1.0, 2**31 + 1)):
+        with pytest.raises(BadInputError):
+            gaussian.check_gaussian(scale, numbers)
 
 
 # --- calibration ------------------------------------------------------------------------------
@@ -208,15 +179,6 @@ def test_one_measurement_has_the_analytic_scale(
     assert EXACT.epsilon((GaussianNoise(1.0, scale),), delta) <= epsilon
 
 
-@settings(max_examples=20, deadline=None)
-@given(st.floats(0.01, 10.0), st.floats(1e-12, 0.1), st.floats(0.1, 100.0))
-def test_scale_by_zcdp_is_the_smallest(epsilon: float, delta: float, sensitivity: float) -> None:
-    sigma = calibrate_gaussian_scale(epsilon, delta, sensitivity, "zcdp")
-    assert ZCDP.epsilon((GaussianNoise(sensitivity, sigma),), delta) <= epsilon
-    assert ZCDP.epsilon((GaussianNoise(sensitivity, sigma * 0.9999),), delta) > epsilon
-    assert calibrate_gaussian_scale(epsilon, delta, sensitivity) <= sigma * (1 + 1e-6)
-
-
 def test_rho_of_selections_and_measurements() -> None:
     """300 events share 24% more than zCDP allows at (1, 0.001), and not much more than that."""
 
@@ -231,21 +193,3 @@ def test_rho_of_selections_and_measurements() -> None:
     assert EXACT.epsilon(schedule_of(rho * 1.0001), 1e-3) > 1.0
     zcdp = calibrate_rho(schedule_of, 1.0, 1e-3, "zcdp")
     assert zcdp == pytest.approx(rho_for(1.0, 1e-3), rel=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("build", "message"),
-    [
-        (lambda: calibrate_gaussian_scale(1.0, 0.0, 1.0), "delta between 0 and 1; found 0.0"),
-        (lambda: calibrate_gaussian_scale(1.0, 1e-6, -1.0), "sensitivity is -1.0"),
-        (lambda: calibrate_gaussian_scale(0.0, 1e-6, 1.0), "Epsilon is 0.0"),
-        (lambda: calibrate_gaussian_scale(1.0, 1e-6, 1.0, "advanced"), "no pure epsilon|pure"),
-        (
-            lambda: calibrate_rho(lambda _: (GaussianNoise(1.0, 1.0),), 0.1, 1e-9),
-            "Even very large noise",
-        ),
-    ],
-)
-def test_what_cannot_be_calibrated_says_why(build, message: str) -> None:
-    with pytest.raises(BadInputError, match=message):
-        build()

@@ -219,17 +219,6 @@ def test_a_journal_that_forgets_what_began_would_be_seen() -> None:
     assert most > 1
 
 
-def test_a_journal_of_another_run_is_refused() -> None:
-    run = Run(GAME)
-    for result in game(run, run.begin(-1)):
-        assert result >= 0
-    other = Run(ITERATIONS)
-    other.disk = run.disk
-    with pytest.raises(BadInputError, match="the checkpoint is of another run"):
-        other.begin(-1)(ITERATIONS[0])
-    assert not other.draws
-
-
 class Interrupting(NoProgress):
     """Presses Ctrl-C at a round."""
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import dualquery
-from dualquery.cli.main import BAD_INPUT, DONE, main
+from dualquery.cli.main import DONE, main
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.generate.marginals import all_marginals
 from dualquery.room.curator import Curator
@@ -123,12 +123,3 @@ def test_verbose_is_not_the_word(mechanism: str, tmp_path, capsys, caplog) -> No
     assert f"the released answers: max error {off.max():.4f}, mean error {off.mean():.4f}" in (
         caplog.text
     )
-
-
-@pytest.mark.parametrize(
-    "words", [["--mechanism", "mwem", "-o", "verbose=true"], ["--show-private-errors", "--quiet"]]
-)
-def test_words_that_contradict_or_are_gone_are_refused(words, tmp_path, capsys) -> None:
-    assert main(["release", "adult", *words, "--out", str(tmp_path / "out")]) == BAD_INPUT
-    assert "error: " in capsys.readouterr().err
-    assert not (tmp_path / "out").exists()

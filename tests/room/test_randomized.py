@@ -25,8 +25,7 @@ from dualquery.room.draws.randomized import (
 from dualquery.room.randomness import SeededRandomness
 from dualquery.rows.dask_cluster import ClusterRows
 from dualquery.runtime.errors import BadInputError
-from tests.cases import domain_of, records_of
-from tests.tables import random_records
+from tests.cases import domain_of
 
 DOMAIN = domain_of(1, 3, 1)
 WORKLOAD = Workload(
@@ -97,15 +96,6 @@ def test_words_become_reports_as_the_chances_say() -> None:
     rows = np.tile(np.array([[0, 1, 0]], np.uint8), (8, 1))
     reported = randomize(rows, domain, np.array([0]), 0.7, Words(0))
     assert column_values(reported, domain)[:, 0].tolist() == [0, 0, 1, 1, 2, 2, 1, 1]
-
-
-def test_counts_add_up_over_blocks() -> None:
-    """More rows than a block holds; with a large epsilon the reports are the truth."""
-    rows = random_records(DOMAIN, 9000, np.random.default_rng(2))
-    records = records_of(rows)
-    statistic = RandomizedCounts(WORKLOAD, 45.0, SeededRandomness(0))
-    found = records.total(statistic, 1)
-    np.testing.assert_array_equal(found, WORKLOAD.counts(records, threads=1))
 
 
 def test_it_stays_in_its_process() -> None:

@@ -16,8 +16,6 @@ from dualquery.room.randomness import (
     LARGEST_SCALE,
     SeededRandomness,
     SystemRandomness,
-    check_seed,
-    randomness,
 )
 from dualquery.runtime.errors import BadInputError
 
@@ -99,14 +97,6 @@ def test_words_are_uniform(make) -> None:
     assert len(np.unique(words)) == len(words)  # a repeat has a chance of 7e-12
 
 
-def test_draws_do_not_depend_on_each_other() -> None:
-    """Neighbouring draws are uncorrelated (z-test)."""
-    for source, (make, count) in SOURCES.items():
-        draws = make().discrete_laplace(3.0, count).astype(float)
-        z = np.corrcoef(draws[1:], draws[:-1])[0, 1] * np.sqrt(count)
-        assert 2 * stats.norm.sf(abs(z)) > ALARM, source
-
-
 def test_a_seed_reproduces_and_the_system_does_not() -> None:
     def draws(source) -> list:
         return [
@@ -119,18 +109,6 @@ def test_a_seed_reproduces_and_the_system_does_not() -> None:
     assert draws(SeededRandomness(3)) != draws(SeededRandomness(4))
     for one, other in zip(draws(SystemRandomness()), draws(SystemRandomness()), strict=True):
         assert one != other
-
-
-def test_the_system_source_ignores_seeds_of_numpy() -> None:
-    np.random.seed(0)  # noqa: NPY002
-    one = SystemRandomness().words(4)
-    np.random.seed(0)  # noqa: NPY002
-    assert not np.array_equal(one, SystemRandomness().words(4))
-
-
-def test_which_source_is_used() -> None:
-    assert not randomness(None).seeded
-    assert randomness(0).seeded
 
 
 @pytest.mark.parametrize("make", [source for source, _ in SOURCES.values()])
@@ -154,21 +132,6 @@ def test_the_largest_scale_stays_far_from_the_ends_of_int64(make) -> None:
     for kind in ("gaussian", "laplace"):
         draws = getattr(make(), f"discrete_{kind}")(LARGEST_SCALE, 1000)
         assert np.abs(draws).max() < 2**58
-
-
-def test_opendp_is_asked_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Millions of draws do not become one Python list; the pieces make up the whole."""
-    monkeypatch.setattr("dualquery.room.randomness._OPENDP_DRAWS", 100)
-    draws = SystemRandomness().discrete_laplace(1e6, 250)
-    assert draws.shape == (250,)
-    assert np.count_nonzero(draws) > 200
-
-
-def test_negative_seeds_are_refused() -> None:
-    with pytest.raises(BadInputError, match="--seed is -1"):
-        check_seed(-1)
-    check_seed(None)
-    check_seed(0)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")

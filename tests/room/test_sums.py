@@ -7,19 +7,16 @@ import itertools
 import numpy as np
 import pytest
 
-from dualquery.audit.sensitivities import audit_moves
 from dualquery.audit.tables import records_of
 from dualquery.data.schema.grids import Grid
-from dualquery.privacy.events import GaussianNoise, LaplaceNoise
+from dualquery.privacy.events import GaussianNoise
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import Workload
 from dualquery.room.curator import Curator
 from dualquery.room.noise.gaussian import Gaussian
-from dualquery.room.noise.laplace import Laplace
 from dualquery.room.randomness import SeededRandomness
 from dualquery.room.statistics import ColumnSums
 from tests.cases import domain_of
-from tests.neighbouring import both_relations
 
 GRIDS = (Grid("a", 0.0, 3.0, 3, True), Grid("b", -1.0, 1.0, 2, True))
 QUERIES = Workload(np.array([[0]], np.int32), domain_of(1))
@@ -51,40 +48,6 @@ def curator(rows, relation, event, public=N, grids=GRIDS) -> Curator:
         records_of(np.array(rows, np.uint8)), QUERIES, (event,), NoNoise(0), neighbours=relation,
         public_rows=public, grids=grids,
     )  # fmt: skip
-
-
-@both_relations
-@pytest.mark.parametrize("noise", [Gaussian, Laplace])
-def test_sums_move_as_charged_on_all_neighbours(relation, noise) -> None:
-    statistic = ColumnSums(GRIDS)
-    moves = statistic.moves(QUERIES, relation)
-    gaussian = noise is Gaussian
-    sensitivity = moves.l2 if gaussian else moves.l1
-    event = GaussianNoise(sensitivity, 10.0) if gaussian else LaplaceNoise(sensitivity / 10.0)
-    steps = np.array([grid.steps for grid in GRIDS])
-
-    def sums(rows):
-        held = curator(rows, relation, event)
-        with pytest.raises(RuntimeError, match="would cost more"):
-            held.measure(statistic, noise(9.99))
-        return held.measure(statistic, noise(10.0)).astype(float) / steps
-
-    first = (0, 1, 0, 1, 0)
-    found = {row: sums([first, row]) for row in every_row()}
-    if relation is Neighbours.REPLACE_ONE:
-        off = [one - other for one, other in itertools.combinations(found.values(), 2)]
-    else:
-        alone = sums([first])
-        off = [one - alone for one in found.values()]
-    largest = max(np.linalg.norm(move, 2 if gaussian else 1) for move in off)
-    assert largest == pytest.approx(sensitivity, rel=1e-12)
-
-
-@both_relations
-def test_the_audit_finds_nothing(relation) -> None:
-    finding = audit_moves(ColumnSums, relation, 8)
-    assert not finding.violations
-    assert finding.tried == 8
 
 
 @pytest.mark.parametrize("column", [0, 1])

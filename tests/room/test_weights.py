@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import tracemalloc
+from decimal import Decimal, localcontext
 
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -15,7 +16,8 @@ from dualquery.data.domain import Domain
 from dualquery.privacy.events import WEIGHT_ERROR
 from dualquery.queries.generate.random import random_conjunctions
 from dualquery.room.draws import weighted_kernels as kernels
-from dualquery.room.draws.weighted import draw_outcomes, uniform_below
+from dualquery.room.draws.exp_kernels import exponential
+from dualquery.room.draws.weighted import uniform_below
 from dualquery.room.randomness import SeededRandomness
 from dualquery.room.weights import (
     MOST_QUERIES,
@@ -78,22 +80,11 @@ def test_an_integer_weight_is_within_the_charged_error(gap: int, unit: float) ->
         assert error < WEIGHT_ERROR
 
 
-def test_the_largest_weight_is_two_to_the_eighty() -> None:
-    assert integer_weight(7, 7, 0.1) == 2**80
-
-
 def test_scores_are_the_integers_of_algorithm_1() -> None:
     weights = QueryWeights(np.array([3, 0, 10]), 10, 0.5)
     weights.update(np.array([1, 0, 0], dtype=np.uint8))
     weights.update(np.array([0, 1, 1], dtype=np.uint8))
     assert scores_of(weights) == [2 * 3 - 10, 0 - 10, 2 * 10 - 10]
-
-
-def test_an_under_served_query_gains_weight() -> None:
-    weights = QueryWeights(np.array([9, 5]), 10, 1.0)
-    weights.update(np.array([0, 1], dtype=np.uint8))
-    (up, down), _ = both_weights(weights)
-    assert up > down
 
 
 def test_the_range_grows_by_two_steps_over_n_a_round() -> None:
@@ -189,38 +180,6 @@ def test_uniform_integers_reject_what_is_not_below_the_bound() -> None:
     assert list(zip(high.tolist(), low.tolist(), strict=True)) == [(1, 9), (2, 4)]
 
 
-def test_uniform_integers_are_uniform() -> None:
-    """Kolmogorov-Smirnov at level 1e-4, fixed seed, for a bound just above a power of two."""
-    bound = (2**20 + 1, 123)
-    high, low = uniform_below(*bound, 50_000, SeededRandomness(5))
-    shares = (high.astype(float) + low.astype(float) / 2**42) / bound[0]
-    assert stats.kstest(shares, "uniform").pvalue > 1e-4
-
-
-def test_the_same_seed_draws_the_same_sample() -> None:
-    one = played(6).sample(100, SeededRandomness(7))
-    two = played(6).sample(100, SeededRandomness(7))
-    assert np.array_equal(one.queries, two.queries)
-    assert np.array_equal(one.signs, two.signs)
-
-
-@given(st.integers(0, 2**32), st.sampled_from([100, 2**33, 10**11]))
-@settings(max_examples=20, deadline=None)
-def test_scores_that_are_computed_draw_what_scores_that_are_held_draw(seed, n) -> None:
-    """As an array of whole numbers, the scores of any table give the same sample for a seed."""
-    weights = played(seed, m=300, n=n, rounds=7, step=0.9)
-    scores = scores_of(weights)
-    held = np.array(scores)
-    assert held.tolist() == scores  # none beyond 64 bits
-    largest = int(np.abs(held).max())
-    assert kernels.largest_magnitude(weights.scores) == largest
-    unit = weights._step / weights._n
-    one = weights.sample(200, SeededRandomness(seed))
-    two = draw_outcomes(held, 2, largest, unit, 200, SeededRandomness(seed))
-    assert np.array_equal(one.queries, two.queries)
-    assert np.array_equal(one.signs, two.signs)
-
-
 def test_a_round_takes_at_most_16_bytes_a_query() -> None:
     """Counts, hits, the truth on the record and all that sampling makes, the literals aside."""
     m, n = 1 << 19, 1000
@@ -239,12 +198,40 @@ def test_a_round_takes_at_most_16_bytes_a_query() -> None:
     assert counts.nbytes < peak <= 16 * m
 
 
-def test_a_sum_without_a_high_limb_is_refused() -> None:
-    with pytest.raises(ValueError, match="at least 1 is needed"):
-        uniform_below(0, 5, 1, SeededRandomness(0))
-
-
 def test_too_many_queries_are_refused() -> None:
     counts = np.broadcast_to(np.int64(0), MOST_QUERIES + 1)
     with pytest.raises(ValueError, match="the weights hold at most"):
         QueryWeights(counts, 10, 1.0)
+
+
+# --- the exponential of the weights, against 40 decimal digits ------------------------------------
+
+BOUND = Decimal(2) ** -51
+
+
+def relative_error(x: float) -> Decimal:
+    with localcontext() as context:
+        context.prec = 40
+        exact = Decimal(x).exp()
+        return abs(Decimal(exponential(x)) - exact) / exact
+
+
+@settings(max_examples=2_000, deadline=None)
+@given(st.floats(-700.0, 0.0))
+@example(0.0)
+@example(-5e-324)
+@example(-700.0)
+def test_any_number(x: float) -> None:
+    assert relative_error(x) < BOUND
+
+
+def test_arguments_where_the_whole_number_changes() -> None:
+    halves = -(np.arange(70) + 0.5) * np.log(2.0)
+    for step in (-1.0, 0.0, 1.0):
+        for x in halves + step * np.spacing(halves):
+            assert relative_error(float(x)) < BOUND
+
+
+def test_the_largest_weight_is_one() -> None:
+    assert exponential(0.0) == exponential(-0.0) == 1.0
+    assert max(exponential(-x) for x in np.geomspace(1e-300, 1.0, 5_000)) <= 1.0
