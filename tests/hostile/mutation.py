@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import gzip
+import io
 import json
 import lzma
 import random
@@ -31,6 +32,8 @@ VALUES: tuple[Any, ...] = (
     *NUMBERS, None, "", "a", "\0", "\ud800", "\x1b[31m", "=1", "0-99999999999", "1" * 5000, "../x",
     [], {}, [[]], [None], {"a": 1}, ["a"] * 50, {"private": True}, "x" * 10_000,
 )  # fmt: skip
+
+CELLS: tuple[Any, ...] = ("x", "", "\0", 10**12, -1, 2.5, float("nan"), None, True, b"x", [1, -5])
 
 Mutator = Callable[[random.Random, bytes], bytes]
 
@@ -126,7 +129,7 @@ def _places(value: Any) -> list[tuple[Any, Any]]:
 
 
 def zipped(mutator: Mutator, packing: Any = gzip) -> Mutator:
-    """Return a mutator of gzipped (or xz) files: of what they hold, or of the file itself."""
+    """Return a mutator of packed files: of what they hold, or of the file itself."""
 
     def mutate(chance: random.Random, data: bytes) -> bytes:
         if chance.random() < 0.3:
@@ -141,16 +144,37 @@ def zipped(mutator: Mutator, packing: Any = gzip) -> Mutator:
     return mutate
 
 
-def one_of(*mutators: Mutator) -> Mutator:
-    """Return a mutator that is one of several each time."""
-
-    def mutate(chance: random.Random, data: bytes) -> bytes:
-        return chance.choice(mutators)(chance, data)
-
-    return mutate
+def spoil_text(chance: random.Random, data: bytes) -> bytes:
+    """Spoil bytes or, twice as often, words."""
+    return chance.choice((spoil_bytes, spoil_words, spoil_words))(chance, data)
 
 
-TEXT = one_of(spoil_bytes, spoil_words, spoil_words)
+def spoil_table(chance: random.Random, data: bytes) -> bytes:
+    """Change a value, the type and the name of a column of a Parquet file, or bytes of it."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if chance.random() < 0.4:
+        return spoil_bytes(chance, data)
+    if chance.random() < 0.5:  # the pages come first, the description of the file last
+        half = max(5, len(data) // 2)
+        return data[:4] + spoil_bytes(chance, data[4:half])[: half - 4] + data[half:]
+    try:
+        table = pq.read_table(io.BytesIO(data))
+        at = chance.randrange(table.num_columns)
+        values = table.column(at).to_pylist()
+        if values:
+            values[chance.randrange(len(values))] = chance.choice(CELLS)
+        kind = chance.choice((None, pa.int8(), pa.dictionary(pa.int8(), pa.string()), pa.date32()))
+        name = chance.choice(
+            (table.column_names[at], table.column_names[0], "", "\x1b", "x" * 9999)
+        )
+        stream = io.BytesIO()
+        changed = table.set_column(at, name, pa.array(values, kind))
+        pq.write_table(changed, stream, compression=chance.choice(("none", "zstd", "gzip")))
+    except (pa.ArrowException, OSError, TypeError, ValueError, OverflowError):
+        return spoil_bytes(chance, data)
+    return stream.getvalue()
 
 
 def spliced(chance: random.Random, examples: Sequence[bytes]) -> bytes:

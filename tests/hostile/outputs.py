@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import random
 import zlib
@@ -11,9 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dualquery.runtime.errors import BadInputError
-from tests.hostile.binary_mutation import spoil_arrays, spoil_table
-from tests.hostile.mutation import Mutator, spoil_bytes, spoil_json
+from tests.hostile.mutation import Mutator, spoil_bytes, spoil_json, spoil_table
 from tests.hostile.parser import Parser
 from tests.tables import SCHEMA, people, reseal
 
@@ -26,7 +23,6 @@ def _releases() -> dict[str, dict[str, bytes]]:
         import tempfile
 
         import dualquery
-        from dualquery.mechanisms.registry import BUILT_IN
 
         table = people(60)
         with tempfile.TemporaryDirectory() as place:
@@ -40,7 +36,6 @@ def _releases() -> dict[str, dict[str, bytes]]:
                 ("private noise", "gaussian", None),
                 ("private sums", "laplace", None),
             ):
-                assert mechanism in BUILT_IN
                 made = dualquery.release(
                     table,
                     schema=SCHEMA,
@@ -126,35 +121,6 @@ def _seal(folder: Path) -> None:
         record.write_bytes(content)
 
 
-_BETWEEN = b"\n-signature-\n"
-
-
-def _signature_examples() -> list[bytes]:
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
-    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-
-    key, other = Ed25519PrivateKey.generate(), X25519PrivateKey.generate()
-    return [
-        public.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
-        + _BETWEEN
-        + key.sign(b"{}")
-        for public in (key.public_key(), key.public_key(), other.public_key())
-    ]
-
-
-def _read_signature(data: bytes, folder: Path) -> None:
-    from dualquery.verification.signature import signed
-
-    pem, _, signature = data.partition(_BETWEEN)
-    for name, content in (("key.pem", pem), ("it.sig", signature), ("release.json", b"{}")):
-        (folder / name).write_bytes(content)
-    try:
-        signed(folder, folder / "it.sig", folder / "key.pem")
-    except ValueError as error:  # as the command line does
-        raise BadInputError(str(error)) from error
-
-
 def _checkpoint_examples() -> list[bytes]:
     import tempfile
 
@@ -206,31 +172,6 @@ def _read_checkpoint(data: bytes, folder: Path) -> None:
         read.close()
 
 
-def _counts_examples() -> list[bytes]:
-    stream = io.BytesIO()
-    np.savez(
-        stream,
-        format_version=np.array(1),
-        key=np.array("k" * 64),
-        literals=np.array([[0, 3], [2, -1]], np.int32),
-        counts=np.array([5, 7]),
-    )
-    return [stream.getvalue()]
-
-
-def _read_counts(data: bytes, folder: Path) -> None:
-    from dualquery.rows.counts_file import CountsFile
-
-    path = folder / "counts"
-    path.write_bytes(data)
-    asked = np.array([[0, 3], [1, 4]], np.int32)
-    file = CountsFile(path, "k" * 64)
-    counted = file.complete(asked, 10, lambda new: np.arange(len(new)))
-    assert counted.shape == (2,)
-    assert np.all(counted >= 0)
-    assert np.array_equal(file.complete(asked, 10, lambda new: 1 // len(new)), counted)
-
-
 def _budget_examples() -> list[bytes]:
     import tempfile
 
@@ -273,12 +214,10 @@ OUTPUTS: dict[str, Parser] = {
             ("synthetic.parquet", spoil_table),
             ("trace.parquet", spoil_table),
             ("measurements.parquet", spoil_table),
-            ("model.npz", spoil_arrays),
+            ("model.npz", spoil_bytes),
         )
     },
     "verify": Parser(_verified_examples, _spoil_after_name(spoil_json), _read_verified),
-    "signature": Parser(_signature_examples, spoil_bytes, _read_signature),
     "checkpoint": Parser(_checkpoint_examples, _spoil_lines, _read_checkpoint),
-    "counts file": Parser(_counts_examples, spoil_arrays, _read_counts),
     "budget file": Parser(_budget_examples, spoil_bytes, _read_budget),
 }

@@ -7,12 +7,11 @@ back the same by another way (other pieces of the file, written and read again, 
 
 from __future__ import annotations
 
-from tests.hostile.libraries import LIBRARIES
 from tests.hostile.outputs import OUTPUTS
 from tests.hostile.parser import Parser
 from tests.hostile.problems import PROBLEMS
 from tests.hostile.settings import SETTINGS
 from tests.hostile.tables import TABLES
 
-PARSERS: dict[str, Parser] = {**TABLES, **LIBRARIES, **SETTINGS, **OUTPUTS, **PROBLEMS}
+PARSERS: dict[str, Parser] = {**TABLES, **SETTINGS, **OUTPUTS, **PROBLEMS}
 """Every parser by its name."""

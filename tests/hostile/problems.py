@@ -1,10 +1,8 @@
-"""Problems of solvers, and what other solvers answer."""
+"""Problems of solvers."""
 
 from __future__ import annotations
 
 import gzip
-import io
-import itertools
 import lzma
 from collections.abc import Iterator
 from functools import partial
@@ -12,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.hostile.mutation import TEXT, spoil_words
-from tests.hostile.parser import Parser, texts, zipped_parser
+from tests.hostile.mutation import spoil_text
+from tests.hostile.parser import Parser, zipped_parser
 
 
 def _problem_examples(suffix: str) -> list[bytes]:
@@ -91,117 +89,14 @@ def _read_problem(ending: str, data: bytes, folder: Path) -> None:
         assert returned.feasible(record) == problem.feasible(record)
 
 
-def _read_answer(data: bytes, folder: Path) -> None:
-    from solvers.backends.commanded import _AnswerLog
-    from solvers.limits import SearchLimits
-
-    del folder
-    log = _AnswerLog(6, SearchLimits(0.0, 1.0, 1, 0))
-    for line in io.TextIOWrapper(io.BytesIO(data), "utf-8", errors="replace"):
-        for start in range(0, len(line), 200):
-            log.take(line[start : start + 200])
-    record = log.record(4)
-    if record is not None:
-        assert record.shape == (4,)
-        assert np.all(record <= 1)
-
-
-_NETWORK = b"""Initial lower and upper bounds: [0, 20] 100.000%
-New solution: 7 (0 backtracks, 3 nodes, depth 4, 0.000 seconds)
- 0 2 1 0
-Optimality gap: [3, 7] 57.14 % (2 backtracks, 6 nodes)
-New solution: 5 (1 backtracks, 5 nodes, depth 4, 0.001 seconds)
- 1 1 0 0
-Optimum: 5 in 1 backtracks and 5 nodes
-"""
-
-
-def _read_search(data: bytes, folder: Path) -> None:
-    """Read what toulbar2 prints about a network of four variables."""
-    from solvers.backends.toulbar2 import _SearchLog
-    from solvers.formats.wcsp import cost_network
-    from solvers.limits import SearchLimits
-    from tests.solvers.instances import groups_of, problem
-
-    del folder
-    own = problem(6, {(0, 1): 2.0, (1, ~2, 3): -1.0, (5,): 1.5}, groups_of([0, 2, 4]))
-    network = cost_network(own)
-    assert len(network.sizes) == 4
-    log = _SearchLog(network, SearchLimits(0.0, 1.0, 1, 0))
-    for line in io.TextIOWrapper(io.BytesIO(data), "utf-8", errors="replace"):
-        log.take(line)
-    assert np.isfinite(network.best + (network.error - log.least) / network.scale)
-    if log.record is not None:
-        assert log.record.shape == (6,)
-        assert log.record[[0, 2, 4]].sum() <= 1
-        assert 0 <= log.cost < 10**18
-
-
-def _read_constraint(data: bytes, folder: Path) -> None:
-    """Make a linear constraint of bytes; its clauses must say the same of every record."""
-    from solvers.constraints import LinearConstraint
-    from solvers.formats.decision_diagram import linear_clauses
-
-    del folder
-    numbers = []
-    for word in data.decode("latin-1").split():
-        try:
-            numbers.append(float(word))
-        except ValueError:
-            continue
-    coefficients = np.array(numbers[2:8])
-    width = len(coefficients)
-    lower, upper = numbers[:2] if len(numbers) >= 2 else (-np.inf, np.inf)
-    constraint = LinearConstraint(np.arange(width, dtype=np.int32), coefficients, lower, upper)
-    fresh = itertools.count(width + 1)
-    clauses = linear_clauses(constraint, list(range(1, width + 1)), lambda: next(fresh))
-    for record in itertools.product((0, 1), repeat=width):
-        true = {n + 1 if bit else -n - 1 for n, bit in enumerate(record)}
-        holds = constraint.holds(np.array(record, np.uint8))
-        if abs(constraint.activity(np.array(record, np.uint8))) < 1e15:
-            assert _satisfiable(clauses, true) == holds
-
-
-def _satisfiable(clauses: list[list[int]], true: set[int]) -> bool:
-    """Return whether clauses can hold: by unit propagation, then by trying both values."""
-    true = set(true)
-    while True:
-        left = [[x for x in c if -x not in true] for c in clauses if true.isdisjoint(c)]
-        if not all(left):
-            return False
-        units = {c[0] for c in left if len(c) == 1}
-        if not units:
-            break
-        true |= units
-        if any(-unit in true for unit in units):
-            return False
-    if not left:
-        return True
-    choice = left[0][0]
-    return _satisfiable(left, true | {choice}) or _satisfiable(left, true | {-choice})
-
-
 def _problems() -> Iterator[tuple[str, Parser]]:
-    """Yield the readers of problems, each plain, gzipped and as xz."""
+    """Yield the readers of problems, each plain and packed."""
     for suffix in (".wcnf", ".lp", ".mps", ".opb"):
         examples = partial(_problem_examples, suffix)
-        yield suffix[1:], Parser(examples, TEXT, partial(_read_problem, suffix))
+        yield suffix[1:], Parser(examples, spoil_text, partial(_read_problem, suffix))
         for ending, packing in ((".gz", gzip), (".xz", lzma)):
             read = partial(_read_problem, suffix + ending)
-            yield f"{suffix[1:]}{ending}", zipped_parser(examples, TEXT, read, packing)
+            yield f"{suffix[1:]}{ending}", zipped_parser(examples, spoil_text, read, packing)
 
 
-PROBLEMS: dict[str, Parser] = {
-    **dict(_problems()),
-    "maxsat answer": Parser(
-        texts("c hi\no 5\nv 1 -2 3 -4 5 6 0\ns OPTIMUM FOUND\n", "o 3\nv 010101\ns SATISFIABLE\n"),
-        TEXT,
-        _read_answer,
-    ),
-    "toulbar2 output": Parser(lambda: [_NETWORK], TEXT, _read_search),
-    "linear constraint": Parser(
-        texts("-1 3 1 2 -1 1 1 1", "0.5 inf 1 0.25 -3", "-inf 2 1 1 1 1"),
-        spoil_words,
-        _read_constraint,
-    ),
-}
+PROBLEMS: dict[str, Parser] = dict(_problems())

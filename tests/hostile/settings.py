@@ -1,11 +1,10 @@
-"""Schemas, queries, questions, choices of columns, names of data, configuration files."""
+"""Schemas, queries, questions, configuration files."""
 
 from __future__ import annotations
 
 import functools
 import importlib.util
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,14 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from dualquery.data.blocks import choose_schema
-from dualquery.data.readers.csv import CsvSource
 from dualquery.data.readers.formats import source_of
 from dualquery.data.schema.files import format_schema, load_schema, schema_from_dict
 from dualquery.data.schema.items import ItemSchema
 from dualquery.runtime.documents import parse_json
-from dualquery.runtime.errors import BadInputError
-from tests.hostile.mutation import TEXT, spoil_json
+from tests.hostile.mutation import spoil_json, spoil_text
 from tests.hostile.parser import Parser, texts
 from tests.hostile.tables import ITEMS, legal_rows
 from tests.tables import SCHEMA
@@ -136,37 +132,15 @@ _QUESTIONS = (
 
 
 def _read_question(data: bytes, folder: Path) -> None:
+    """Read a question twice, which must be equal, and see what it asks."""
+    from dualquery.questions.asked import ask
     from dualquery.questions.plain import read_question
 
     del folder
-    _check_question(lambda text: read_question(text, SCHEMA), data)
-
-
-def _read_grammar(data: bytes, folder: Path) -> None:
-    from dualquery.questions.grammar import parse_question
-
-    del folder
-    _check_question(parse_question, data)
-
-
-def _check_question(read: Callable[[str], Any], data: bytes) -> None:
-    """Read a question twice, which must be equal, and see what it asks."""
-    from dualquery.questions.asked import ask
-
     text = data.decode("utf-8", "replace")
-    question = read(text)
-    assert read(text) == question
+    question = read_question(text, SCHEMA)
+    assert read_question(text, SCHEMA) == question
     ask(question, SCHEMA)
-
-
-def _read_dialect(data: bytes, folder: Path) -> None:
-    from dualquery.data.readers.dialect import Dialect
-
-    dialect = Dialect.parse(data.decode("utf-8", "replace"))
-    path = folder / "a.csv"
-    path.write_bytes("e,x;b,c;d\td\n1.000,5;2,3\tx;y\n".encode("latin-1"))
-    source = CsvSource(path, "a.csv", dialect=dialect)
-    legal_rows(source, choose_schema(source))
 
 
 def _read_query_file(ending: str, data: bytes, folder: Path) -> None:
@@ -177,32 +151,6 @@ def _read_query_file(ending: str, data: bytes, folder: Path) -> None:
     workload = read_queries(path, SCHEMA)
     again = workload_of_texts(workload.text(SCHEMA), SCHEMA, "again", str)
     assert np.array_equal(again.literals, workload.literals)
-
-
-def _read_columns(data: bytes, folder: Path) -> None:
-    from dualquery.data.schema.column_choice import format_items, select_columns, select_items
-
-    del folder
-    text = data.decode("latin-1")
-    names = ("age", "job", "a, b", "3", '"x"')
-    chosen: list[int] = []
-    try:
-        chosen = select_columns(text, names)
-        assert chosen == sorted({*chosen})
-        assert {*chosen} <= {*range(len(names))}
-    except BadInputError:
-        items = select_items(text)
-        assert np.all(np.diff(items) > 0)
-        assert np.array_equal(select_items(format_items(items)), items)
-
-
-def _read_source_name(data: bytes, folder: Path) -> None:
-    text = data.decode("latin-1").replace("DIR", str(folder))
-    if "/" in text.replace(str(folder), ""):
-        text = text.replace("/", "_")  # nothing of the machine's own
-    (folder / "a.csv").write_text("a\n1\n2\n")
-    source = source_of(text)
-    assert isinstance(source.label, str)
 
 
 _CONFIG = b"""epsilon = 0.5
@@ -241,34 +189,15 @@ def _read_config(data: bytes, folder: Path) -> None:
 
 SETTINGS: dict[str, Parser] = {
     "schema.json": Parser(_schema_examples, spoil_json, partial(_read_schema, ".json")),
-    "schema text": Parser(_schema_examples, TEXT, partial(_read_schema, ".json")),
-    "schema.toml": Parser(lambda: [_TOML_SCHEMA], TEXT, partial(_read_schema, ".toml")),
-    "query": Parser(texts(*_QUERIES), TEXT, _read_query),
-    "query file": Parser(
-        texts("\n".join(_QUERIES), "# x\nflag\n"), TEXT, partial(_read_query_file, ".txt")
-    ),
-    "query file.csv": Parser(
-        texts("query,id\n" + ",1\n".join(_QUERIES[:2]) + ",2\n"),
-        TEXT,
-        partial(_read_query_file, ".csv"),
-    ),
-    "question": Parser(texts(*_QUESTIONS), TEXT, _read_question),
-    "question grammar": Parser(texts(*_QUESTIONS), TEXT, _read_grammar),
+    "schema.toml": Parser(lambda: [_TOML_SCHEMA], spoil_text, partial(_read_schema, ".toml")),
     "data dictionary": Parser(texts(*_DICTIONARIES), spoil_json, partial(_read_schema, ".json")),
-    "data dictionary text": Parser(texts(*_DICTIONARIES), TEXT, partial(_read_schema, ".json")),
-    "csv dialect": Parser(
-        texts("delimiter=;,encoding=latin-1,decimal=,", "delimiter=tab,encoding=windows-1252"),
-        TEXT,
-        _read_dialect,
+    "query": Parser(texts(*_QUERIES), spoil_text, _read_query),
+    "query file": Parser(
+        texts("\n".join(_QUERIES), "# x\nflag\n"), spoil_text, partial(_read_query_file, ".txt")
     ),
-    "columns": Parser(texts("age,!job", "0-9,12", '"a, b",3', "1-2,4"), TEXT, _read_columns),
-    "source name": Parser(
-        texts("csv:DIR/a.csv", "biased:100,5", "netflix-like:10,5,1", "DIR/*.parquet", "adult"),
-        TEXT,
-        _read_source_name,
-    ),
-    "config": Parser(lambda: [_CONFIG], TEXT, _read_config),
+    "question": Parser(texts(*_QUESTIONS), spoil_text, _read_question),
+    "config": Parser(lambda: [_CONFIG], spoil_text, _read_config),
 }
 if importlib.util.find_spec("yaml") is not None:
     _SCHEMAS_IN_YAML = texts(_YAML, *_DICTIONARIES)  # JSON is YAML, too
-    SETTINGS["schema.yaml"] = Parser(_SCHEMAS_IN_YAML, TEXT, partial(_read_schema, ".yaml"))
+    SETTINGS["schema.yaml"] = Parser(_SCHEMAS_IN_YAML, spoil_text, partial(_read_schema, ".yaml"))

@@ -1,11 +1,13 @@
-"""Readers of data: tables and lists of items, in files and in memory."""
+"""Readers of data: tables and lists of items, in files, libraries and memory."""
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import importlib.util
 import io
 import itertools
-import random
+import tempfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -23,9 +25,8 @@ from dualquery.data.schema.files import load_schema
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.table import TableSchema
 from dualquery.runtime.errors import BadInputError
-from tests.hostile.binary_mutation import parquet_bytes, spoil_arrays, spoil_table
-from tests.hostile.mutation import TEXT, spoil_bytes
-from tests.hostile.parser import Parser, texts, zipped_parser
+from tests.hostile.mutation import spoil_bytes, spoil_table, spoil_text
+from tests.hostile.parser import Parser, zipped_parser
 from tests.tables import SCHEMA, people
 
 ITEMS = ItemSchema(np.array([0, 1, 2, 3, 5, 8, 1000]), outside="drop", declared=True)
@@ -129,143 +130,126 @@ def _kdd99_examples() -> list[bytes]:
     return ["".join(lines).encode(), lines[0].encode()]
 
 
+def _packed(save: Callable[..., object], *given: Any, **options: Any) -> bytes:
+    """Return what is saved in a stream of bytes."""
+    stream = io.BytesIO()
+    save(stream, *given, **options)
+    return stream.getvalue()
+
+
 def _npz_examples() -> list[bytes]:
     import scipy.sparse
 
-    made = []
-    dense = np.array([[1, 0, 1, 0], [0, 0, 0, 0], [1, 1, 0, 1], [0, 1, 0, 0]])
-    for form in ("csr", "csc", "coo", "bsr", "dia"):
-        for compressed in (True, False):
-            stream = io.BytesIO()
-            scipy.sparse.save_npz(
-                stream, getattr(scipy.sparse, f"{form}_array")(dense), compressed=compressed
-            )
-            made.append(stream.getvalue())
-    return made
-
-
-def _parquet_examples() -> list[bytes]:
-    import pyarrow as pa
-
-    table = people(12).to_arrow()
-    lists = pa.table({"items": pa.array([[0, 1], [], None, [5, 8, 1000]], pa.list_(pa.int64()))})
-    odd = pa.table(
-        {
-            "a": pa.array([{"x": 1}, None]),
-            "b": pa.array([b"1", b"\xff"]),
-            "c": pa.array([[["a"]], []]),
-        }
-    )
+    dense = scipy.sparse.csr_array([[1, 0, 1, 0], [0, 0, 0, 0], [1, 1, 0, 1], [0, 1, 0, 0]])
+    matrices = [dense.asformat(form) for form in ("csr", "csc", "coo", "bsr", "dia")]
     return [
-        parquet_bytes(table),
-        parquet_bytes(table, compression="none", use_dictionary=False, row_group_size=5),
-        parquet_bytes(table, compression="zstd", data_page_version="2.0", store_schema=False),
-        parquet_bytes(lists),
-        parquet_bytes(lists, compression="gzip"),
-        parquet_bytes(odd),
-        people(12).write_parquet(stream := io.BytesIO()) or stream.getvalue(),
+        _packed(lambda stream, matrix, p: scipy.sparse.save_npz(stream, matrix, p), each, packed)
+        for each in matrices
+        for packed in (True, False)
     ]
 
 
-def _read_object(data: bytes, folder: Path) -> None:
-    """Read a Python object that a stream of bytes chooses."""
-    import pandas as pd
-    import polars as pl
-    import scipy.sparse
+def _arrow_tables() -> list[Any]:
+    import pyarrow as pa
 
-    del folder
-    chance = random.Random(data)
-    numbers: Any = np.frombuffer(data[: len(data) // 8 * 8], np.uint8) % chance.choice((2, 2, 3))
-    shape: Any = chance.choice(((-1, 4), (-1, 8), (-1,), (1, -1, 8), (8, -1), (0, 5)))
-    try:
-        array = numbers[:0].reshape(shape) if 0 in shape else numbers.reshape(shape)
-    except ValueError:
-        array = numbers.reshape(1, -1)
-    kinds = ("uint8", "float32", "int64", "bool", "complex64", "object", "U3", "float16", "M8[s]")
-    array = array.astype(chance.choice(kinds[:4] if chance.random() < 0.7 else kinds))
-    if array.dtype.kind == "f" and array.size and chance.random() < 0.3:
-        array.flat[0] = chance.choice((np.nan, np.inf, 0.5, -0.0, -1))
-    match chance.randrange(4):
-        case 0:
-            given: Any = array
-        case 1 if array.ndim == 2 and array.dtype.kind in "buif" and array.dtype != np.float16:
-            given = scipy.sparse.csr_array(array)
-            given = getattr(
-                given, chance.choice(("tocsr", "tocsc", "tocoo", "tolil", "todok", "todia"))
-            )()
-            for name in ("indices", "indptr", "data"):
-                if hasattr(given, name) and chance.random() < 0.3 and given.nnz and given.ndim == 2:
-                    part = getattr(given, name)
-                    if isinstance(part, np.ndarray) and part.size and part.dtype != object:
-                        part.flat[chance.randrange(part.size)] = chance.choice(
-                            (
-                                0,
-                                1,
-                                2,
-                                3,
-                                100,
-                                -1 if part.dtype.kind != "b" and part.dtype.kind != "u" else 1,
-                            )
-                        )
-        case 2:
-            cells: list[Any] = [
-                "a",
-                None,
-                1,
-                2.5,
-                True,
-                b"x",
-                float("nan"),
-                [1],
-                {"a": 1},
-                "\ud800",
-                2**70,
-            ]
-            columns = {
-                f"c{n}": [chance.choice(cells[: 3 + n * 3]) for _ in range(4)] for n in range(3)
-            }
-            given = pd.DataFrame(columns)
-            if chance.random() < 0.2:
-                given.columns = chance.choice((["a", "a", "b"], ["", "b", "c"], [1, 2, 3]))
-        case _:
-            cells = [
-                ["a", None, "\x1b"],
-                [1, -1, None],
-                [0.5, float("nan")],
-                [True, None],
-                [[1], [2**40], None],
-                [b"x"],
-                [{"a": 1}],
-            ]
-            given = pl.DataFrame(
-                {
-                    f"c{n}": (chance.choice(cells) * 4)[:4]
-                    for n in range(chance.choice((1, 1, 2, 3)))
-                },
-                strict=False,
-            )
-    source = source_of(given)
-    legal_rows(source, choose_schema(source))
+    table = people(12).to_arrow()
+    lists = pa.array([[0, 1], [], None, [5, 8, 1000]], pa.list_(pa.int64()))
+    odd = {"a": pa.array([{"x": 1}, None]), "b": pa.array([b"1", b"\xff"]), "c": [[["a"]], []]}
+    return [
+        table,
+        table.set_column(1, "job", table.column(1).cast(pa.string()).dictionary_encode()),
+        pa.table({"items": lists}),
+        pa.table({"a": pa.array([b"1", None]), "b": pa.array([1.5, None]), "c": [True, False]}),
+        pa.table(odd),
+    ]
+
+
+def _parquet_examples() -> list[bytes]:
+    import pyarrow.parquet as pq
+
+    return [
+        _packed(lambda stream, table, options: pq.write_table(table, stream, **options), *each)
+        for each in itertools.product(
+            _arrow_tables(),
+            (
+                {"compression": "none", "use_dictionary": False, "row_group_size": 5},
+                {"compression": "zstd", "data_page_version": "2.0", "store_schema": False},
+            ),
+        )
+    ]
+
+
+def _arrow_examples(stream: bool) -> list[bytes]:
+    import pyarrow as pa
+
+    def write(out: Any, table: Any, packing: str | None) -> None:
+        make = pa.ipc.new_stream if stream else pa.ipc.new_file
+        options = pa.ipc.IpcWriteOptions(compression=packing)
+        with make(out, table.schema, options=options) as writer:
+            writer.write_table(table, max_chunksize=5)
+
+    return [_packed(write, table, each) for table in _arrow_tables()[:4] for each in (None, "zstd")]
+
+
+def _workbook_examples() -> list[bytes]:
+    import openpyxl
+
+    made = []
+    for rows in ([people(3).columns, *people(12).rows()], [["a", "b"], [1, "x"], [2.5, None]]):
+        book = openpyxl.Workbook()
+        for row in rows:
+            book.active.append(row)
+        made.append(_packed(lambda stream, book: book.save(stream), book))
+    return made
+
+
+def _database_examples() -> list[bytes]:
+    import duckdb
+
+    with tempfile.TemporaryDirectory() as place:
+        path = Path(place) / "x.db"
+        with contextlib.closing(duckdb.connect()) as connection:
+            connection.execute(f"ATTACH '{path}' AS made (BLOCK_SIZE 16384)")
+            people(12).write_parquet(Path(place) / "x.parquet")
+            connection.execute(f"CREATE TABLE made.t AS SELECT * FROM '{place}/x.parquet'")
+        return [path.read_bytes()]
+
+
+def _read_database(data: bytes, folder: Path) -> None:
+    (folder / "x.db").write_bytes(data)
+    read_source(f"duckdb:{folder / 'x.db'}?SELECT * FROM t", zlib.crc32(data))
+
+
+_read_arrow = partial(read_table, "arrow", "")
 
 
 def _formats() -> Iterator[tuple[str, Parser]]:
     """Yield the readers of data, each plain and gzipped."""
-    yield "csv", Parser(_csv_examples, TEXT, partial(read_table, "", ".csv"))
-    yield "csv.gz", zipped_parser(_csv_examples, TEXT, partial(read_table, "", ".csv.gz"))
+    yield "csv", Parser(_csv_examples, spoil_text, partial(read_table, "", ".csv"))
+    yield "csv.gz", zipped_parser(_csv_examples, spoil_text, partial(read_table, "", ".csv.gz"))
     for name, examples in _item_examples().items():
         given: Callable[[], Sequence[bytes]] = partial(list, examples)
-        yield name, Parser(given, TEXT, partial(read_table, name, ""))
-        yield f"{name}.gz", zipped_parser(given, TEXT, partial(read_table, name, ".gz"))
+        yield name, Parser(given, spoil_text, partial(read_table, name, ""))
+        yield f"{name}.gz", zipped_parser(given, spoil_text, partial(read_table, name, ".gz"))
     for name, given, mutate in (
-        ("kdd99", _kdd99_examples, TEXT),
-        ("npz", _npz_examples, spoil_arrays),
+        ("kdd99", _kdd99_examples, spoil_text),
+        ("npz", _npz_examples, spoil_bytes),
         ("parquet", _parquet_examples, spoil_table),
     ):
         yield name, Parser(given, mutate, partial(read_table, name, ""))
         yield f"{name}.gz", zipped_parser(given, mutate, partial(read_table, name, ".gz"))
 
 
+def _installed(*modules: str) -> bool:
+    return all(importlib.util.find_spec(module) is not None for module in modules)
+
+
 TABLES: dict[str, Parser] = {
     **dict(_formats()),
-    "python objects": Parser(texts("0" * 64, "1" * 63, "ab" * 100), spoil_bytes, _read_object),
+    "arrow file": Parser(partial(_arrow_examples, False), spoil_bytes, _read_arrow),
+    "arrow stream": Parser(partial(_arrow_examples, True), spoil_bytes, _read_arrow),
 }
+if _installed("fastexcel", "openpyxl"):
+    TABLES["xlsx"] = Parser(_workbook_examples, spoil_bytes, partial(read_table, "", ".xlsx"))
+if _installed("duckdb"):
+    TABLES["duckdb"] = Parser(_database_examples, spoil_bytes, _read_database)

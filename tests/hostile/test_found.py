@@ -17,7 +17,6 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import scipy.sparse
 
 from dualquery.data.blocks import choose_schema, encoded_blocks
 from dualquery.data.readers.formats import source_of
@@ -26,7 +25,6 @@ from dualquery.data.seen_values import order_of_text
 from dualquery.queries.text import parse_query
 from dualquery.questions.plain import read_question
 from dualquery.releases.folder import load_release
-from dualquery.releases.table_files import write_frames
 from dualquery.rows.counts_file import CountsFile
 from dualquery.runtime.array_files import read_arrays
 from dualquery.runtime.documents import parse_json, parse_toml
@@ -138,9 +136,7 @@ def test_arrow_batches_are_checked_before_polars_trusts_them(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("values", [["x"], [[1]]], ids=["a column's", "within a column"])
-def test_names_in_arrow_batches_that_are_no_utf8(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], values: list[object]
-) -> None:
+def test_names_in_arrow_batches_that_are_no_utf8(tmp_path: Path, capfd, values) -> None:
     kind = pa.list_(pa.field("abcd", pa.int64())) if values == [[1]] else pa.string()
     table = pa.table({"e" if values == [[1]] else "abcd": pa.array(values, kind)})
     (tmp_path / "x.arrow").write_bytes(ipc(table).replace(b"abcd", b"ab\x80d"))
@@ -232,101 +228,74 @@ def test_remarks_of_a_parquet_file_may_be_anything(tmp_path: Path) -> None:
     assert read(str(tmp_path / "x.parquet")) == 2
 
 
-def test_names_of_files(tmp_path: Path) -> None:
-    for text in ("x" * 5000, "a\0b.csv", "a**b/*.parquet", "netflix-like:5,99999999999"):
-        with pytest.raises(BadInputError):
-            source_of(text)
-    with pytest.raises(BadInputError):
-        load_schema("x" * 5000)
+def schema_of(folder: Path, text: str) -> None:
+    (folder / "s.json").write_text(text)
+    load_schema(folder / "s.json")
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "[" * 100_000,
-        '{"a": ' * 100_000,
-        "9" * 5000,
-        "1e999",
-        "NaN",
-        '{"a": "\\ud800"}',
-        '{"a": 1, "a": 2}',
-        "9" * 101,
-    ],
-)
-def test_json(text: str) -> None:
-    with pytest.raises(BadInputError):
-        parse_json(text)
+def counts_of(folder: Path, data: bytes) -> None:
+    (folder / "counts").write_bytes(data)
+    file = CountsFile(folder / "counts", "k")
+    file.complete(np.array([[1]], np.int32), 4, lambda new: new[:, 0])
 
 
-@pytest.mark.parametrize(
-    "text", ["a = " + "[" * 100_000, "a" + ".a" * 100_000 + " = 1", "a = inf", "a = " + "9" * 5000]
-)
-def test_toml(text: str) -> None:
-    with pytest.raises(BadInputError):
-        parse_toml(text)
+def counts(literals: np.ndarray, number: int) -> bytes:
+    return npz(format_version=1, key="k", literals=literals, counts=np.array([number]))
 
 
-def test_a_schema_with_a_limit_beyond_64_bits(tmp_path: Path) -> None:
-    path = tmp_path / "s.json"
-    path.write_text('{"items": "0-5", "max_ones_per_row": 18446744073709551616}')
-    with pytest.raises(BadInputError, match="max_ones_per_row"):
-        load_schema(path)
+def one_array(data: bytes) -> None:
+    read_arrays(io.BytesIO(data), 1 << 20)
 
 
-def test_whole_numbers_beyond_64_bits(tmp_path: Path) -> None:
-    path = tmp_path / "s.json"
-    column = {"name": "a", "kind": "numeric", "edges": [0, 1, 1e300], "integer": True}
-    path.write_text(json.dumps({"columns": [column]}))
-    with pytest.raises(BadInputError, match="beyond 64 bits"):
-        load_schema(path)
+def promising() -> bytes:
+    """Return an array whose header promises more than there is."""
+    stream, header = io.BytesIO(), io.BytesIO()
+    stated = {"descr": "<i8", "fortran_order": False, "shape": (10**12,)}
+    np.lib.format.write_array_header_1_0(header, stated)
+    with zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr("a.npy", header.getvalue())
+    return stream.getvalue()
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["age=" + "1" * 19_000 + "x", "a" + " " * 19_000 + '"', '"' * 61, 'a="' + '""' * 9_000],
-)
-def test_texts_that_took_the_square_of_their_length(text: str) -> None:
+def queried(text: str) -> None:
     with contextlib.suppress(BadInputError):
         read_question(text, SCHEMA)
-    with pytest.raises(BadInputError):
-        parse_query(text, SCHEMA)
+    parse_query(text, SCHEMA)
 
 
-def test_a_range_with_several_points_in_a_number() -> None:
-    with pytest.raises(BadInputError):
-        parse_query("age=1.2.3-4", SCHEMA)
+BEYOND = '{"columns": [{"name": "a", "kind": "numeric", "edges": [0, 1, 1e300], "integer": true}]}'
+TEXTS: list[tuple[Callable[..., object], object, str]] = [
+    *((source_of, text, "") for text in ("x" * 5000, "a\0b.csv", "a**b/*.parquet")),
+    (source_of, "netflix-like:5,99999999999", ""),
+    (load_schema, "x" * 5000, ""),
+    *((parse_json, text, "") for text in ("[" * 100_000, '{"a": ' * 100_000, "9" * 5000, "1e999")),
+    *(
+        (parse_json, text, "")
+        for text in ("NaN", '{"a": "\\ud800"}', '{"a": 1, "a": 2}', "9" * 101)
+    ),
+    *((parse_toml, text, "") for text in ("a = " + "[" * 100_000, "a" + ".a" * 100_000 + " = 1")),
+    *((parse_toml, text, "") for text in ("a = inf", "a = " + "9" * 5000)),
+    (schema_of, '{"items": "0-5", "max_ones_per_row": 18446744073709551616}', "max_ones_per_row"),
+    (schema_of, BEYOND, "beyond 64 bits"),
+    # These took the square of their length.
+    *((queried, text, "") for text in ("age=" + "1" * 19_000 + "x", "a" + " " * 19_000 + '"')),
+    *((queried, text, "") for text in ('"' * 61, 'a="' + '""' * 9_000, "age=1.2.3-4")),
+    *(
+        (counts_of, counts(np.array(each, np.int32), 1), "--answers-cache")
+        for each in ([0], [[99]])
+    ),
+    (counts_of, counts(np.array([[0]], np.int32), -1), "--answers-cache"),
+    (counts_of, counts(np.array([[0.5]]), 1), "--answers-cache"),
+    (one_array, npz(a=np.zeros(10**6)), "at most 100 of 1 MiB"),
+    (one_array, promising(), "8,000,000,000,000 bytes, but there are 0"),
+]
 
 
-def test_arrays_are_read_within_their_limit() -> None:
-    with pytest.raises(BadInputError, match="at most 100 of 1 MiB"):
-        read_arrays(io.BytesIO(npz(a=np.zeros(10**6))), 1 << 20)
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w") as archive:  # a header that promises more than there is
-        header = io.BytesIO()
-        np.lib.format.write_array_header_1_0(
-            header, {"descr": "<i8", "fortran_order": False, "shape": (10**12,)}
-        )
-        archive.writestr("a.npy", header.getvalue())
-    with pytest.raises(BadInputError, match="8,000,000,000,000 bytes, but there are 0"):
-        read_arrays(stream, 1 << 20)
-
-
-def test_a_file_of_counts_of_other_arrays(tmp_path: Path) -> None:
-    path = tmp_path / "counts"
-    for literals, counts in (([[0.5]], [1]), ([[0]], [-1]), ([0], [1]), ([[99]], [1])):
-        path.write_bytes(
-            npz(
-                format_version=1,
-                key="k",
-                literals=np.array(literals, None if literals == [[0.5]] else np.int32),
-                counts=np.array(counts),
-            )
-        )
-        with pytest.raises(BadInputError, match="--answers-cache"):
-            CountsFile(path, "k").complete(np.array([[1]], np.int32), 4, lambda new: new[:, 0])
-    np.save(path.open("wb"), np.zeros(3))
-    with pytest.raises(BadInputError, match="not a file of answers"):
-        CountsFile(path, "k")
+@pytest.mark.parametrize("case", range(len(TEXTS)), ids=lambda n: f"{TEXTS[n][0].__name__} {n}")
+def test_texts_and_arrays(tmp_path: Path, case: int) -> None:
+    refuses, text, message = TEXTS[case]
+    with pytest.raises(BadInputError, match=message):
+        refuses(tmp_path, text) if refuses in (schema_of, counts_of) else refuses(text)
 
 
 PROBLEMS: dict[str, tuple[str, bytes, str]] = {
@@ -355,6 +324,11 @@ PROBLEMS: dict[str, tuple[str, bytes, str]] = {
         "x.lp",
         b"\\ dualquery attributes 9999999999\nmax\n x\nst\n x <= 1\nbin\n x\nend",
         "no variable",
+    ),
+    "a group of a variable beyond all": (
+        "x.wcnf",
+        b"c dualquery attributes 2 clauses 0\nc dualquery group 1 12147483648\n",
+        "line 2: the comment .* cannot be read",
     ),
     "what makes SCIP crash": ("x.lp", b"max\n " + b"(" * 100_000 + b" x\nst\nend", "SCIP crashed"),
 }  # fmt: skip
@@ -477,24 +451,6 @@ def test_answers_that_are_no_answers_are_refused(release: Path) -> None:
             load_release(release)
 
 
-def test_a_matrix_of_python_that_names_cells_it_has_not() -> None:
-    matrix = scipy.sparse.csc_array(np.eye(3))
-    matrix.indices[0] = 10**6
-    source = source_of(matrix)
-    schema = choose_schema(source)
-    with pytest.raises(BadInputError, match="damaged sparse matrix"):
-        list(encoded_blocks(source, schema))
-
-
-def test_formulas_in_a_table_become_texts_in_csv_only(tmp_path: Path) -> None:
-    frame = pl.DataFrame({"=name": ["=1+1", "-5", None, "a"], "n": [1, 2, 3, 4]})
-    for ending in (".csv", ".parquet"):
-        write_frames([frame, frame], tmp_path / f"rows{ending}")
-    text = (tmp_path / "rows.csv").read_text()
-    assert text == "'=name,n\n" + "'=1+1,1\n-5,2\n,3\na,4\n" * 2
-    assert pl.read_parquet(tmp_path / "rows.parquet").equals(pl.concat([frame, frame]))
-
-
 @pytest.mark.parametrize("epsilon", [None, [1.0]])
 def test_a_release_without_its_epsilon_answers_nothing(release: Path, epsilon: object) -> None:
     stored = json.loads((release / "release.json").read_text())
@@ -511,10 +467,3 @@ def test_texts_of_thousands_of_digits_have_an_order() -> None:
     assert sorted(texts, key=order_of_text) == [
         "7", "12", "١٢", "9" * 5001 + "a", "1" + "0" * 5001 + "a", "a9", "a10", "x"
     ]  # fmt: skip
-
-
-def test_a_group_of_a_variable_beyond_all_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "x.wcnf"
-    path.write_text("c dualquery attributes 2 clauses 0\nc dualquery group 1 12147483648\n")
-    with pytest.raises(MalformedFileError, match=r"line 2: the comment .* cannot be read"):
-        read_instance(path)

@@ -44,16 +44,6 @@ def limit_space() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
 
-def peak() -> float:
-    """Return the most memory that the process had, in MiB; 0 where no one says."""
-    try:
-        import resource
-
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    except ImportError:
-        return 0.0
-
-
 def main(arguments: list[str]) -> None:
     """Run some parsers."""
     count, first, names = int(arguments[0]), int(arguments[1]), arguments[2:]
@@ -83,7 +73,6 @@ def main(arguments: list[str]) -> None:
         if not limited:
             limit_space()
             limited = True
-        before = peak()
         refused = accepted = 0
         worst, faults = (0.0, first), []
         for number in range(first, first + count):
@@ -115,9 +104,8 @@ def main(arguments: list[str]) -> None:
                 break
         line = {
             "parser": name, "count": refused + accepted + len(faults), "refused": refused,
-            "accepted": accepted, "worst_s": round(worst[0], 3),
-            "slowest": worst[1], "grown_mib": round(peak() - before, 1),
-            "peak_mib": round(peak(), 1), "faults": faults,
+            "accepted": accepted, "worst_s": round(worst[0], 3), "slowest": worst[1],
+            "faults": faults,
         }  # fmt: skip
         print(json.dumps(line), flush=True)
 
