@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from dualquery.arguments import spec_of, told_in_python
 from dualquery.mechanisms.protocol import Task
 from dualquery.mechanisms.registry import configure
-from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.budget import weak_epsilon
 from dualquery.privacy.events import pure_epsilon
 from dualquery.privacy.neighbours import Neighbours
@@ -163,6 +162,7 @@ def release_of(spec: ReleaseSpec) -> Release:
     progress.phase("reading the table")
     learned = learned_for(spec, payment, journal)
     schema = spec.schema if learned is None else learned.schema
+    charged = None if learned is None or learned.price is None else learned
     columns = spec.table.columns if learned is None else None
     read = (schema, columns, spec.table.max_ones_per_row, budget.unit)
     with engine.open(source, *read, budget.weight, sums=spec.workload.means) as data:
@@ -174,15 +174,15 @@ def release_of(spec: ReleaseSpec) -> Release:
             in_all = budget.delta_of(configured, data.units or 0)  # which is public, if it is used
             events: tuple[Event, ...] = (event,)
             own = (pure_epsilon(event), 0.0)
-            if learned is not None:
-                events = (*learned.price.events, event)
-                own = (own[0] + best(learned.price.events, in_all)[1], in_all)
+            if charged is not None and charged.price is not None:
+                events = (*charged.events, event)
+                own = (own[0] + charged.price.own(in_all)[0], in_all)
             payment.pay_first(events, own, (budget.epsilon, in_all))
 
         require_possible(spec, data.schema, data.units)
         count = budget.count_rows(data.records, spec.seed, pay_first, journal, data.units)
         with count.cost_told():
-            planned = plan_release(spec, data.schema, count, progress, learned)
+            planned = plan_release(spec, data.schema, count, progress, charged)
         for warning in planned.warnings:
             if warning not in weak:
                 privacy_log.warning(warning)

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from dualquery.data.schema.items import ItemSchema
     from dualquery.data.schema.table import TableSchema
     from dualquery.estimates.expected import ExpectedError
-    from dualquery.releases.learning import LearnedSchema
+    from dualquery.releases.schema_learning import LearnedSchema
     from dualquery.requests import ReleaseSpec
     from dualquery.rows.dataset import Dataset
     from dualquery.rows.protocol import Rows
@@ -189,13 +189,12 @@ def plan_release(
         return own, *with_beside(own, schema.grids, count, queries, within)
 
     alone = mechanism.name in NOISE_ALONE
-    if learned is None:
-        own, plan, beside = planned(budget)
-    else:
+    rest, first = budget, () if learned is None else learned.events
+    if learned is not None and learned.price is not None:
         remarks = (*remarks, *learned.notes)
-        own, plan, beside = planned(learned.price.rest(budget, noise_alone=alone))
+        rest = learned.price.rest(budget, noise_alone=alone)
+    own, plan, beside = planned(rest)
     count = replace(count, measured=beside.count_scale is not None)
-    first = () if learned is None else learned.price.events
     return Planned(
         spec, schema, count, budget, task, statistics, declared, own, plan, beside,
         price(plan, budget, first, noise_alone=alone), warnings, (*warnings, *remarks), learned,
@@ -297,7 +296,7 @@ def make_release(
         written_as=data.written_as,
         proof=proof_record(
             planned.plan.schedule, outcome.grounds, planned.priced, count, data.schema,
-            privacy, *(() if (first := planned.learned) is None else (first.drawn,)),
+            privacy, *([] if (own := planned.learned) is None else [(own.events, own.grounds)]),
         ),
     )  # fmt: skip
     if note := unasked_note(release):
@@ -311,7 +310,7 @@ def _stated(
     """Return the guarantee; tell what errors to expect."""
     privacy = statement(
         planned.plan, planned.budget, planned.priced, data, planned.count, planned.spec.seed,
-        planned.declarations, () if planned.learned is None else planned.learned.price.events,
+        planned.declarations, () if planned.learned is None else planned.learned.events,
     )  # fmt: skip
     if privacy.private:
         privacy = replace(privacy, together=payment.together())
@@ -326,7 +325,7 @@ def _stated(
 def _pay(planned: Planned, privacy: PrivacyStatement, payment: Payment, journal: Journal) -> None:
     """Charge what the plan costs; a run that goes on has to have the same plan."""
     events, count = events_of(planned.plan.schedule), planned.count
-    first = () if planned.learned is None else planned.learned.price.events
+    first = () if planned.learned is None else planned.learned.events
     journal.same("plan", {"n": count.n, "schedule": _digest(events)})
     with count.cost_told():
         journal.make_room(bytes_on_disk(planned.task))

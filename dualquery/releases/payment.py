@@ -110,6 +110,11 @@ class Payment:
             )
         return Payment(charge, mechanism, mark, checkpoint)
 
+    @property
+    def epsilon(self) -> float:
+        """The epsilon of all releases of the budget file together; 0 without a file."""
+        return 0.0 if self.charge is None else self.charge.file.read().terms.filter.epsilon
+
     def require_declared(self, declared: bool) -> None:
         """Refuse an undeclared schema with a budget file: there is no guarantee to charge."""
         if self.charge is not None and not declared:

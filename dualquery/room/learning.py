@@ -23,9 +23,9 @@ being published is at most twice that of a text of one row, a uniform number of 
 decides whether they are, against the normal tail in double precision: a relative error below
 2^-45. Only the texts are given out. The sum of their chances is at most
 ``2 n delta_0 / (2 K)``, so for n up to 2^33 rows the total variation is below ``2^-12 delta_0``:
-it costs at most ``(1 + e^epsilon) 2^-12 delta_0``: below delta_0 / 2 for epsilon up to
-`LARGEST_EPSILON`. That is
-what the other half of delta_0 is for. All other noise is drawn as in
+it costs at most ``(1 + e^epsilon) 2^-12 delta_0``, where epsilon is that of the whole guarantee:
+below delta_0 / 2 for epsilon up to `LARGEST_EPSILON`. That is what the other half of delta_0 is
+for. Beyond it every text has noise of its own. All other noise is drawn as in
 `dualquery.room.noise.gaussian`.
 """
 
@@ -54,6 +54,7 @@ from dualquery.room.randomness import Randomness, randomness
 from dualquery.runtime.errors import BadInputError
 
 LARGEST_EPSILON = 7.0
+"""Of a whole guarantee, up to which rare texts are drawn by their chances."""
 _RARE = 2.0
 """A text is rare if its chance is at most this multiple of that of a text of one row."""
 
@@ -123,6 +124,7 @@ class SchemaRoom:
             raise BadInputError(f"{source.label}: no rows below the header")
         self._ledger = Ledger(())
         self._randomness: Randomness
+        self._epsilon = math.inf
 
     @property
     def protected(self) -> int | None:
@@ -131,9 +133,10 @@ class SchemaRoom:
             return None
         return self._source.units if isinstance(self._source, CutTable) else self._rows
 
-    def open(self, schedule: Schedule, seed: int | None, journal: Journal) -> None:
-        """Take the schedule that the guarantee was computed for, and the seed of an experiment."""
+    def open(self, schedule: Schedule, seed: int | None, journal: Journal, epsilon: float) -> None:
+        """Take the schedule and the epsilon of the whole guarantee, and an experiment's seed."""
         self._ledger, self._randomness = Ledger(schedule, journal), randomness(seed)
+        self._epsilon = epsilon
 
     def grounds(self) -> tuple[Ground | None, ...]:
         """Return why each charged event covers what was drawn; public."""
@@ -215,7 +218,9 @@ class SchemaRoom:
         if not isinstance(exact, pl.DataFrame):
             noisy: list[float] = add_gaussian(exact, scale, self._randomness).tolist()
             return noisy
-        noisy_counts = _thresholded(exact["rows"].to_numpy(), scale, tau, self._randomness)
+        noisy_counts = _thresholded(
+            exact["rows"].to_numpy(), scale, tau, self._randomness, self._epsilon
+        )
         shown = np.flatnonzero(noisy_counts >= tau)
         # The order of a hash would depend on what else occurs.
         return sorted(exact["text"].gather(shown).to_list())
@@ -257,16 +262,19 @@ class ItemRoom:
         return self._rows if self._neighbours.replaces else None
 
     def items(
-        self, event: ThresholdedCounts, seed: int | None, journal: Journal
+        self, event: ThresholdedCounts, seed: int | None, journal: Journal, epsilon: float
     ) -> tuple[NDArray[np.int64], tuple[Ground | None, ...]]:
-        """Return the frequent items, increasing, and why the charge covers that; charged."""
+        """Return the frequent items, increasing, and why the charge covers that; charged.
+
+        ``epsilon`` is that of the whole guarantee.
+        """
         ledger, source = Ledger((event,), journal), randomness(seed)
         moved = values_sensitivity(self._most, self._neighbours)
         tau = threshold(event.scale, self._most, self._neighbours, event.delta)
         ground = Ground(__name__, "ItemCounts", moved, event.scale, "items above tau")
 
         def frequent() -> NDArray[np.int64]:
-            noisy = _thresholded(self._counts, event.scale, tau, source)
+            noisy = _thresholded(self._counts, event.scale, tau, source, epsilon)
             return self._items[noisy >= tau]
 
         own = ThresholdedCounts(moved, event.scale, event.delta)
@@ -274,13 +282,14 @@ class ItemRoom:
 
 
 def _thresholded(
-    counts: NDArray[np.int64], scale: float, tau: float, source: Randomness
+    counts: NDArray[np.int64], scale: float, tau: float, source: Randomness, epsilon: float
 ) -> NDArray[np.float64]:
     """Return noisy counts; of rare ones only which are above the threshold: infinite, else -inf."""
     from scipy.special import ndtr
 
     chance = ndtr((counts - tau) / scale)
     rare = chance <= _RARE * float(ndtr((1 - tau) / scale))
+    rare &= epsilon <= LARGEST_EPSILON
     noisy = np.full(len(counts), -math.inf)
     noisy[~rare] = add_gaussian(counts[~rare], scale, source)
     lucky = np.flatnonzero(rare)[_uniform(int(rare.sum()), source) < chance[rare]]

@@ -20,7 +20,8 @@ from dualquery.privacy.accountants.zcdp import rho_for
 from dualquery.privacy.composition import Composition, Cost, PrivacyFilter
 from dualquery.privacy.events import GaussianNoise, LaplaceNoise, ThresholdedCounts
 from dualquery.privacy.neighbours import Neighbours
-from dualquery.releases.learning import SchemaPrice, schema_of_table
+from dualquery.releases.learning import schema_of_table
+from dualquery.releases.schema_price import SchemaPrice
 from dualquery.room.journal import NO_JOURNAL
 from dualquery.room.learning import (
     SchemaRoom,
@@ -94,7 +95,7 @@ def test_the_thresholds_delta_by_enumeration(columns, rows) -> None:
 
 def published(room: SchemaRoom, scale: float, delta: float, seed: int) -> list[str]:
     event = ThresholdedCounts(values_sensitivity(1, RO), scale, delta)
-    room.open((event,), seed, NO_JOURNAL)
+    room.open((event,), seed, NO_JOURNAL, 1.0)
     (found,) = room.values([("a", Values())], scale, delta)
     return [*found]
 

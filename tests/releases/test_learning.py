@@ -1,0 +1,80 @@
+"""Releases whose schema is learned: what is known costs nothing, what cannot be costs nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+import dualquery
+from dualquery.budgets.budget_file import BudgetFile
+from dualquery.data.schema.files import schema_from_dict
+from dualquery.data.schema.table import TableSchema
+from dualquery.queries.generate.random import random_conjunctions
+from dualquery.releases.learning import schema_of_table
+from dualquery.runtime.errors import BadInputError
+from dualquery.verification import verify
+
+ROWS = 20_000
+FRAME = pl.DataFrame({"a": ["x", "y"] * (ROWS // 2), "b": [1, 2, 2, 2] * (ROWS // 4)})
+A = {"name": "a", "kind": "categorical", "values": ["x", "y"]}
+B = {"name": "b", "kind": "numeric", "edges": [1, 2, 3], "integer": True}
+
+
+def known(*columns: dict[str, object]) -> dict[str, object]:
+    return {"partial": True, "declared": True, "columns": [*columns]}
+
+
+def events(release: dualquery.Release) -> str:
+    return str(release.proof)
+
+
+@pytest.mark.parametrize("case", ["described", "types"])
+def test_where_all_is_known_nothing_is_charged_for_a_schema(case, tmp_path) -> None:
+    truth = pl.DataFrame({"a": [True, False] * 500, "b": [True, True, False, False] * 250})
+    if case == "types":
+        made = dualquery.release(truth, public_types=True, queries=2, way=1)
+    else:
+        made = dualquery.release(FRAME, schema=known(B, A), queries=2, way=1)
+    assert made.privacy.private
+    assert made.schema.column_names == ("a", "b")
+    assert "ThresholdedCounts" not in events(made)
+    assert verify(made.save(tmp_path / "out")).faults == ()
+
+
+def test_a_schema_that_is_known_leaves_a_budget_file_as_it_is(tmp_path) -> None:
+    file = BudgetFile.create(tmp_path / "b.budget", epsilon=1, delta=1e-6)
+    said = schema_from_dict(known(A, B))
+    assert isinstance(said, TableSchema)
+    found = schema_of_table(FRAME, 1.0, known=said, budget=file.path)
+    assert found.schema.column_names == ("a", "b")
+    assert (found.schema.learned, found.price) == (None, None)
+    assert file.read().releases == {}
+
+
+@pytest.mark.parametrize(
+    ("asked", "named"),
+    [
+        ({"queries": random_conjunctions(dualquery.data.Domain.binary(4), 9, 2)}, "queries"),
+        ({"queries": 9, "accountant": "paper"}, "accountant"),
+        ({"queries": 9, "delta": 0.0}, "delta"),
+        ({"queries": 9, "mechanism": "dualquery", "delta": 0.0}, "delta"),
+        ({"queries": 9, "neighbours": "add-remove"}, "delta"),
+        ({"queries": 9, "schema": known({**A, "name": "c"})}, "'c'"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_a_schema_is_paid(asked, named, tmp_path) -> None:
+    relation = asked.get("neighbours", "replace-one")
+    file = BudgetFile.create(tmp_path / "b.budget", epsilon=9, delta=1e-3, neighbours=relation)
+    with pytest.raises(BadInputError, match=named):
+        dualquery.release(FRAME, budget=file.path, **asked)
+    assert file.read().releases == {}
+
+
+def test_a_large_epsilon_learns_a_schema() -> None:
+    rare = np.where(np.arange(ROWS) % 50, "often", np.arange(ROWS).astype(str))
+    found = schema_of_table(pl.DataFrame({"a": rare}), 50.0, 1e-6, seed=1).schema
+    assert found.columns[0].labels == ("often", "(other)", "(missing)")
+    made = dualquery.release(FRAME, epsilon=20.0, queries=2, way=1)
+    assert made.privacy.private
+    assert made.schema.column_names == ("a", "b")
