@@ -1,6 +1,7 @@
 """NIST's benchmark of its Collaborative Research Cycle: excerpts of the American Community Survey.
 
-The schema is written from NIST's data dictionary, and of industries from the Census's ranges.
+The schema is written from NIST's data dictionary. Codes of industries and densities of areas are
+public facts, which the published excerpts list.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ EXCERPTS = {"national2019": r"(?!25|48)", "ma2019": "25", "tx2019": "48"}
 """Excerpt -> how its PUMAs begin: a state's number; the national excerpt has the other states."""
 GENERATED = "generated"
 SCHEMA = Path(__file__).parent / "schemas" / "nist.json"
-FIELDS: Mapping[str, Any] = json.loads(SCHEMA.read_text("utf-8"))
+FIELDS: dict[str, Any] = json.loads(SCHEMA.read_text("utf-8"))
+DENSITIES: Mapping[str, str] = FIELDS.pop("densities")
+"""PUMA -> its density, which every row there has."""
 ALL = tuple(column["name"] for column in FIELDS["columns"])
 TEN = ("AGEP", "SEX", "MSP", "RAC1P", "HOUSING_TYPE", "OWN_RENT", "EDU", "PINCP_DECILE", "DVET",
        "DEYE")  # fmt: skip
@@ -96,17 +99,20 @@ def _released(
 def schema(names: Sequence[str], excerpt: str = GENERATED) -> dict[str, Any]:
     """Return the schema of some columns of an excerpt, with the rules about them alone."""
     others, state = set(ALL).difference(names), EXCERPTS.get(excerpt, "")
-    pumas = [puma for puma in FIELDS["columns"][0]["values"] if re.match(state, puma)]
+    density = {puma: value for puma, value in DENSITIES.items() if re.match(state, puma)}
+    values = {"PUMA": [*density], "DENSITY": sorted(set(density.values()), key=float)}
+    rules = [
+        *FIELDS["rules"],
+        *(f"PUMA = {at} => DENSITY = {value}" for at, value in density.items()),
+    ]
     return {
         **FIELDS,
         "columns": [
-            column | ({"values": pumas} if column["name"] == "PUMA" else {})
+            {**column, "values": values[column["name"]]} if column["name"] in values else column
             for column in FIELDS["columns"]
             if column["name"] in names
         ],
-        "rules": [
-            rule for rule in FIELDS["rules"] if not others.intersection(re.findall(r"\w+", rule))
-        ],
+        "rules": [rule for rule in rules if not others.intersection(re.findall(r"\w+", rule))],
     }
 
 
@@ -115,7 +121,7 @@ def generated(rows: int) -> pl.DataFrame:
     generator = np.random.default_rng(39)
     values = {
         column["name"]: np.array(column.get("values") or column["edges"][:-1]).astype(str)
-        for column in FIELDS["columns"]
+        for column in schema(ALL)["columns"]
     }
     places = {name: generator.beta(1.0, 2.0, rows) * len(values[name]) for name in ALL}
     table = pl.DataFrame({name: values[name][places[name].astype(int)].tolist() for name in ALL})
