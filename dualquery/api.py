@@ -151,7 +151,6 @@ def release_of(spec: ReleaseSpec) -> Release:
         spec.checkpoint.start()
         others = {
             "records": spec.records.number,
-            "polish": spec.records.polish,
             "show_private_errors": spec.run.show_private_errors,
         }
         keep_request(spec.checkpoint, configured, budget, spec.workload.described, source, others)

@@ -493,10 +493,6 @@ class SyntheticRecords:
     number
         How many; None for one a row, up to limits that the release states. A mechanism that fits no
         distribution repeats its own records.
-    polish
-        Seconds for which the records are brought nearer to the released answers, of conjunctions of
-        at most 3 literals (`dualquery.releases.polish`); None for not at all. How far it gets
-        depends on the machine, so a seed does not repeat the records then.
     """
 
     number: int | None = option(
@@ -505,10 +501,6 @@ class SyntheticRecords:
         MECHANISM,
         name="records",
         least=1,
-    )
-    _: KW_ONLY
-    polish: float | None = option(
-        None, "Seconds in which records are brought nearer to the answers.", MECHANISM
     )
 
 
@@ -710,11 +702,8 @@ class ReleaseSpec:
         BadInputError
             If it lacks an option, makes no records where some are asked for, or needs a delta.
         """
-        made = with_records(
-            configure(self.mechanism.name, self.mechanism.options),
-            self.records.number,
-            self.records.polish,
-        )
+        configured = configure(self.mechanism.name, self.mechanism.options)
+        made = with_records(configured, self.records.number)
         self.budget.require_delta(made)
         return made
 

@@ -122,27 +122,23 @@ def configure(name: str | None, options: Mapping[str, Any]) -> Mechanism[Any]:
     return mechanism
 
 
-def with_records(
-    mechanism: Mechanism[Any], records: int | None, polish: float | None = None
-) -> Mechanism[Any]:
+def with_records(mechanism: Mechanism[Any], records: int | None) -> Mechanism[Any]:
     """Return the mechanism that makes so many records, if it has an option for their number.
 
-    None leaves it as it is. To ``polish`` records, the mechanism must make some.
+    None leaves it as it is.
 
     Raises
     ------
     BadInputError
         If it makes none, the number cannot be, or another one was given as its option.
     """
-    asked = {"--records": records, "--polish": polish}
-    for option in (name for name, value in asked.items() if value is not None):
-        if not getattr(mechanism, "makes_records", True):
-            raise BadInputError(
-                f"mechanism {mechanism.name!r} makes no synthetic records; leave {option} out, or "
-                "use a mechanism that does, such as matrix, dualquery or mwem"
-            )
     if records is None:
         return mechanism
+    if not getattr(mechanism, "makes_records", True):
+        raise BadInputError(
+            f"mechanism {mechanism.name!r} makes no synthetic records; leave --records out, or "
+            "use a mechanism that does, such as matrix, dualquery or mwem"
+        )
     if isinstance(records, bool) or not isinstance(records, int) or records < 1:
         raise BadInputError(f"--records is {records!r}; a whole number from 1 on is needed")
     passed_on = getattr(mechanism, "options", {})  # by auto

@@ -24,7 +24,6 @@ from dualquery.releases.folder import Release
 from dualquery.releases.means import Beside, with_beside, without_beside
 from dualquery.releases.needs import Memory, bytes_on_disk, memory_needed
 from dualquery.releases.payment import Payment
-from dualquery.releases.polish import check_polish, polished
 from dualquery.releases.pricing import NOISE_ALONE, declarations, price, statement
 from dualquery.releases.proof import Price, proof_record
 from dualquery.releases.ruled import legal_records, with_forced_answers
@@ -173,8 +172,6 @@ def plan_release(
         remarks = (*remarks, *spec.workload.remarks(schema))
     else:
         queries = frequent.stand_in
-    if spec.records.polish is not None:
-        check_polish(queries, spec.records.polish)
     _check_records(spec, schema)
     statistics = mechanism.statistics(queries)
     declared = declarations(queries, statistics)
@@ -259,7 +256,7 @@ def make_release(
     outcome, forced = with_forced_answers(
         _with_intervals(outcome, base, data, planned), task.queries, task.rules
     )
-    records, drawn = _records(outcome, task, spec, progress)
+    records, drawn = _records(outcome, task, spec)
     release = Release(
         mechanism=mechanism.name,
         parameters=planned.plan.parameters,
@@ -271,7 +268,6 @@ def make_release(
             "rows": spec.budget.rows,
             "seed": spec.seed,
             "records": spec.records.number,
-            "polish": spec.records.polish,
             "csv": spec.table.csv,
             "budget_file": payment.record(),
             "mechanism": asdict(mechanism),  # type: ignore[call-overload]  # a frozen dataclass
@@ -345,20 +341,13 @@ def _with_intervals(
 
 
 def _records(
-    outcome: Outcome, task: Task, spec: ReleaseSpec, progress: Progress
+    outcome: Outcome, task: Task, spec: ReleaseSpec
 ) -> tuple[NDArray[np.uint8] | None, tuple[str, ...]]:
-    """Return the records, legal and polished as asked, and remarks on how they were drawn."""
+    """Return the records, legal, and remarks on how they were drawn."""
     records, remarks = finished_records(outcome, spec.records.number, task.rows, spec.seed)
     if records is None:
         return None, remarks
-    generator = np.random.default_rng(spec.seed)
-    records = legal_records(records, task.rules, generator)
-    seconds = spec.records.polish
-    if seconds is not None:
-        progress.phase("polishing the records")
-        workload = check_polish(task.queries, seconds)
-        records = polished(records, workload, outcome.answers, seconds, generator, progress.step)
-        records = legal_records(records, task.rules, generator)
+    records = legal_records(records, task.rules, np.random.default_rng(spec.seed))
     return records, remarks
 
 

@@ -45,11 +45,11 @@ def test_a_log_hears_how_far_a_long_phase_is(monkeypatch, capsys) -> None:
         "running matrix: 63 of 400, about 6 min left",
     ]
     assert len(told) == 1 + 7
-    lines.phase("polishing the records")
+    lines.phase("sampling the records")
     for done in range(1, 12):
         now[0] += 1.0
         lines.step(done, 12)
-    assert capsys.readouterr().err == "polishing the records\n"  # over before one reads more
+    assert capsys.readouterr().err == "sampling the records\n"  # over before one reads more
 
 
 def test_a_phase_that_slows_down_is_not_promised_an_early_end(monkeypatch, capsys) -> None:

@@ -170,7 +170,6 @@ OPTIONS = {
     "rows",
     "seed",
     "records",
-    "polish",
     "budget_file",
     "mechanism",
     "unit",

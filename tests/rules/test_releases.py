@@ -134,10 +134,6 @@ def test_answers_of_the_workload_are_forced_in_the_files(tmp_path) -> None:
     assert any("5 rules between columns" in note for note in told["notes"])
 
 
-def test_polished_records_keep_the_rules() -> None:
-    assert broken(released("matrix", polish=0.3).synthetic) == 0
-
-
 def test_given_rows_that_the_rules_forbid_are_none() -> None:
     (line,) = answer_queries(released("matrix"), ["flag given job=smith & age<25"])
     assert line["answer"] is None
