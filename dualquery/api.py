@@ -15,9 +15,14 @@ from dualquery.privacy.budget import weak_epsilon
 from dualquery.privacy.events import pure_epsilon
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.family import Queries
-from dualquery.releases.identity import keep_questions, keep_request
 from dualquery.releases.learning import learned_for
-from dualquery.releases.making import make_release, plan_release, require_possible
+from dualquery.releases.making import (
+    keep_questions,
+    keep_request,
+    make_release,
+    plan_release,
+    require_possible,
+)
 from dualquery.releases.payment import Payment
 from dualquery.requests import (
     BudgetRequest,
@@ -149,11 +154,7 @@ def release_of(spec: ReleaseSpec) -> Release:
     journal: Journal = NO_JOURNAL
     if spec.checkpoint is not None:
         spec.checkpoint.start()
-        others = {
-            "records": spec.records.number,
-            "show_private_errors": spec.run.show_private_errors,
-        }
-        keep_request(spec.checkpoint, configured, budget, spec.workload.described, source, others)
+        keep_request(spec, spec.checkpoint)
         journal = spec.checkpoint
     payment = Payment.begin(
         spec.budget_file, source, budget.relation, configured.name, spec.seed, spec.checkpoint

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from dualquery.mechanisms.protocol import Mechanism, Outcome, Plan, Task
 from dualquery.mechanisms.registry import configure
 from dualquery.queries.conjunctions import Workload
-from dualquery.releases.comparison import Errors
+from dualquery.releases.evaluation import Errors
 from dualquery.releases.making import run as run_mechanism
 from dualquery.requests import BudgetRequest, WorkloadRequest
 from dualquery.room.row_count import RowCount

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from dualquery.cli.options import is_stdin
@@ -20,38 +19,7 @@ from dualquery.runtime.warned import privacy_log
 if TYPE_CHECKING:
     from dualquery.data.readers.source import Source
     from dualquery.data.schema.protocol import Schema
-    from dualquery.estimates.expected import ExpectedError
-    from dualquery.releases.needs import Memory
-
-_TRIED = (
-    " on this machine as busy as now, by a trial on made-up rows; half or twice that is possible"
-)
-_SHORTER = ", a third of it if only single columns prove worth measuring"
-"""Of `probed`: 0.20 to 0.42 of it on seven generated tables."""
-
-
-@dataclass(frozen=True)
-class Outlook:
-    """What to expect of a release, as ``--json`` has it.
-
-    ``seconds`` is None of a mechanism that was not tried: one that `auto` does not take, or whose
-    queries are still to be chosen; with weights, too, as their total does not tell how many rows
-    are read. ``expected`` is None of a mechanism without a model of its errors.
-    """
-
-    mechanism: str
-    remark: str | None
-    declared: bool
-    queries: int
-    rows: int
-    bits: int
-    epsilon: float
-    delta: float
-    accountant: str
-    notes: tuple[str, ...]
-    expected: ExpectedError | None
-    memory: Memory
-    seconds: float | None
+    from dualquery.releases.making import Planned
 
 
 def show_outlook(terminal: Terminal, given: Mapping[str, Any]) -> None:
@@ -73,47 +41,54 @@ def show_outlook(terminal: Terminal, given: Mapping[str, Any]) -> None:
         raise BadInputError("--dry-run reads no rows, so no standard input (-): name a file")
     with terminal.progress() as progress:
         from dualquery.privacy.statement import round_up
+        from dualquery.releases.needs import seconds_needed
 
         progress.phase("planning")
-        found = outlook(spec, given["rows"])
-    for warning in found.notes:
+        rows, planned = plan_without_rows(spec, given["rows"])
+    for warning in planned.warnings:
         privacy_log.warning(warning)
-    terminal.emit(asdict(found))
+    name = planned.plan.mechanism or planned.mechanism.name
+    expected, memory = planned.expected, planned.memory
+    epsilon = planned.priced.epsilon + planned.count.epsilon
+    accountant, bits = planned.priced.accountant, planned.schema.domain.bits
+    seconds, queries = seconds_needed(planned.task), len(planned.task.queries)
+    terminal.emit(
+        {
+            "mechanism": name,
+            "remark": planned.plan.remark,
+            "declared": planned.schema.declared,
+            "queries": queries,
+            "rows": rows,
+            "bits": bits,
+            "epsilon": epsilon,
+            "delta": planned.budget.delta,
+            "accountant": accountant,
+            "notes": planned.warnings,
+            "expected": None if expected is None else asdict(expected),
+            "memory": asdict(memory),
+            "seconds": seconds,
+        }
+    )
     if terminal.machine:
         return
-    remark = f" ({found.remark})" if found.remark else ""
-    counted = (
-        f"{found.rows:,} rows" if spec.budget.weight is None else f"a weight of {found.rows:,}"
-    )
-    errors = "errors: no model of them" if found.expected is None else found.expected.text()
+    remark = f" ({planned.plan.remark})" if planned.plan.remark else ""
+    counted = f"{rows:,} rows" if spec.budget.weight is None else f"a weight of {rows:,}"
     lines = [
-        f"{found.mechanism} would answer {found.queries:,} queries on {counted} of "
-        f"{found.bits:,} bits{remark}",
-        f"cost: epsilon {round_up(found.epsilon, 4)}, delta {round_up(found.delta, 3)}, by the "
-        f"accountant {found.accountant}",
-        errors,
-        found.memory.text(),
-        time_text(found.seconds, looks_first=found.mechanism == "probed"),
+        f"{name} would answer {queries:,} queries on {counted} of {bits:,} bits{remark}",
+        f"cost: epsilon {round_up(epsilon, 4)}, delta {round_up(planned.budget.delta, 3)}, by the "
+        f"accountant {accountant}",
+        "errors: no model of them" if expected is None else expected.text(),
+        memory.text(),
+        f"time: about {float(f'{seconds:.2g}'):g} seconds; a third or three times that is possible",
     ]
-    if not found.declared:
+    if not planned.schema.declared:
         lines.append("the schema is not declared: the release would not be private")
     for line in lines:
         terminal.console.print(line, markup=False)
 
 
-def time_text(seconds: float | None, *, looks_first: bool = False) -> str:
-    """Return a line on how long a release takes: two digits of it at most."""
-    if seconds is None:
-        return "time: no estimate; a run says after its first steps how much is left"
-    said = _TRIED + _SHORTER * looks_first
-    for size, unit in ((3600.0, "hours"), (60.0, "minutes")):
-        if seconds >= 2 * size:
-            return f"time: about {float(f'{seconds / size:.2g}'):g} {unit}{said}"
-    return f"time: about {float(f'{seconds:.2g}'):g} seconds{said}"
-
-
-def outlook(spec: ReleaseSpec, rows: int | None) -> Outlook:
-    """Plan a release, and try it on made-up rows. Reads no private row and spends nothing.
+def plan_without_rows(spec: ReleaseSpec, rows: int | None) -> tuple[int, Planned]:
+    """Plan a release without reading a private row; return the number of rows too.
 
     Parameters
     ----------
@@ -131,10 +106,7 @@ def outlook(spec: ReleaseSpec, rows: int | None) -> Outlook:
     from dualquery.data.blocks import choose_schema
     from dualquery.data.readers.formats import source_of
     from dualquery.data.units import without_counting
-    from dualquery.mechanisms.registry import AUTOMATIC
     from dualquery.releases.making import plan_release
-    from dualquery.releases.rehearsal import expected_seconds
-    from dualquery.runtime.resources import thread_count
 
     table, budget, mechanism = spec.table, spec.budget, spec.configured
     source, relation = source_of(table.named), budget.relation
@@ -154,29 +126,7 @@ def outlook(spec: ReleaseSpec, rows: int | None) -> Outlook:
             "the default delta, 1/n^2, goes by the number n of units, or of rows with weights; "
             "--dry-run counts none: give --delta"
         )
-    start = time.perf_counter()
-    planned = plan_release(spec, chosen, count)
-    seconds, plan = time.perf_counter() - start, planned.plan
-    name = plan.mechanism or mechanism.name
-    tried = name in AUTOMATIC and planned.task.frequent is None and relation.weight is None
-    if tried:
-        cores = thread_count(spec.run.threads)
-        seconds += expected_seconds(planned.task, mechanism, planned.own, chosen, relation, cores)
-    return Outlook(
-        mechanism=name,
-        remark=plan.remark,
-        declared=chosen.declared,
-        queries=len(planned.task.queries),
-        rows=n,
-        bits=chosen.domain.bits,
-        epsilon=planned.priced.epsilon + count.epsilon,
-        delta=planned.budget.delta,
-        accountant=planned.priced.accountant,
-        notes=planned.warnings,
-        expected=planned.expected,
-        memory=planned.memory,
-        seconds=seconds if tried else None,
-    )
+    return n, plan_release(spec, chosen, count)
 
 
 def _rows_to_go_by(spec: ReleaseSpec, source: Source, schema: Schema) -> int:

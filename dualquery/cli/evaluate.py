@@ -70,7 +70,7 @@ def evaluate(
     from rich.table import Table
     from rich.text import Text
 
-    from dualquery.releases.unasked import unasked_note
+    from dualquery.releases.sampling import unasked_note
 
     with given_table(table, csv) as holders, terminal.progress() as progress:
         from dualquery.releases.evaluation import compare

@@ -46,9 +46,8 @@ def sample(
     from dualquery.data.readers.dialect import STANDARD, Dialect
     from dualquery.data.schema.table import TableSchema
     from dualquery.releases.folder import load_release
-    from dualquery.releases.sampling import sampled_blocks, source_of_records
+    from dualquery.releases.sampling import sampled_blocks, source_of_records, unasked_note
     from dualquery.releases.table_files import check_target, write_frames
-    from dualquery.releases.unasked import unasked_note
 
     terminal = Terminal(machine=as_json, quiet=quiet)
     check_target(out)
@@ -65,7 +64,7 @@ def sample(
         progress.phase("drawing records")
         generator = np.random.default_rng(seed)
         blocks = sampled_blocks(made, records, generator)
-        schema = made.drawn_by
+        schema = made.read_by
         tables = (schema.decode(block, generator) for block in blocks)
         if isinstance(schema, TableSchema) and out.suffix == ".csv":
             tables = (schema.with_missing_texts(table) for table in tables)

@@ -1,4 +1,4 @@
-"""How numbers lie in buckets by what was released: bought means, and the shares of buckets.
+"""Bought means: the likely ones, and numbers within buckets that give the records these means.
 
 All of it is post-processing of what was released, and costs no privacy.
 """
@@ -11,23 +11,26 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.schema.columns import Column, Numeric
+from dualquery.data.schema.columns import Numeric
 from dualquery.data.schema.table import TableSchema
-from dualquery.data.schema.within import SLOPED
+from dualquery.data.schema.within import Sample, quantile_between, shortened
 from dualquery.estimates.intervals import Intervals
 from dualquery.estimates.means import BoughtMean, combined
 from dualquery.questions.asked import Asked, ask
-from dualquery.questions.forms import LinearForm
 from dualquery.questions.syntax import MEAN, Question
 from dualquery.releases.knowledge import Knowledge, Known
-from dualquery.releases.slopes import with_slopes
-from dualquery.releases.tilts import Tilt
-from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
     from dualquery.data.schema.protocol import Schema
 
 Float64 = NDArray[np.float64]
+
+_NUMBERS = 1_000
+"""Numbers that stand for a bucket."""
+
+_STEEPEST = 100.0
+"""Largest tilt: the numbers of the widest bucket lie within a hundredth of its length on average.
+"""
 
 
 def likely_mean(knowledge: Knowledge, bought: BoughtMean) -> float:
@@ -53,58 +56,75 @@ def means_of(release: Known) -> list[tuple[str, float, Intervals]]:
     ]
 
 
-def following(release: Known, *, records: bool) -> Schema:
-    """Return the schema by which numbers lie in buckets: as shares tell and bought means demand.
+def calibrated_schema(release: Known) -> Schema:
+    """Return the schema by which a release's records and answers read the numbers in buckets.
 
-    Sloped buckets get their slopes (`dualquery.releases.slopes`). Where a mean was bought, the
-    schema's own word on how numbers lie in a bucket is tilted (`dualquery.releases.tilts`) until
-    the release has it: with the buckets' shares of its ``records``, or else with those that its
-    answers go by, as far as these are known.
+    Where a mean was bought, a number x of its column becomes ``exp(t x)`` times as frequent in its
+    bucket as the schema says, with one t for all buckets, such that the records have the mean. Of
+    all ways to bring a mean about with given shares of the buckets, this has the least information
+    relative to the schema's rules (Csiszár, "I-divergence geometry of probability distributions
+    and minimization problems", Annals of Probability 3, 1975).
     """
-    schema = release.schema
-    if not isinstance(schema, TableSchema):
+    schema, records = release.schema, release.records
+    if records is None or not release.means or not isinstance(schema, TableSchema):
         return schema
-    knowledge = Knowledge(release)
-    columns = sloped_columns(knowledge, schema)
-    own = release.records
-    for bought in release.means if own is not None else ():
-        place, _ = schema.column(bought.column)
-        column = columns[place]
+    knowledge, columns = Knowledge(release), list(schema.columns)
+    for bought in release.means:
+        place, column = schema.column(bought.column)
         assert isinstance(column, Numeric)
-        shares = None if records else _shares(knowledge, place, column)
-        if shares is None:
-            assert own is not None
-            shares = shares_of_records(own, schema, bought)
-        columns[place] = Tilt.of(column).to(shares, likely_mean(knowledge, bought))
+        first = int(schema.domain.offsets[place])
+        shares = records[:, first : first + column.buckets].mean(axis=0, dtype=np.float64)
+        columns[place] = with_mean(column, shares, likely_mean(knowledge, bought))
     return replace(schema, columns=tuple(columns))
 
 
-def sloped_columns(knowledge: Knowledge, schema: TableSchema) -> list[Column]:
-    """Return the columns of a schema; sloped buckets have the slopes that a release tells."""
-    columns = list(schema.columns)
-    for place, column in enumerate(schema.columns):
-        if isinstance(column, Numeric) and SLOPED in column.rules:
-            shares = _shares(knowledge, place, column)
-            columns[place] = column if shares is None else with_slopes(column, shares)
-    return columns
+def with_mean(column: Numeric, shares: Float64, mean: float) -> Numeric:
+    """Return a column whose numbers have a mean, or the nearest one that its buckets allow.
 
+    Parameters
+    ----------
+    column
+        Any column of numbers.
+    shares
+        float64, shape ``(buckets,)``: of the rows, in each bucket.
+    mean
+        Of the rows' numbers.
+    """
+    from scipy.optimize import brentq
 
-def shares_of_records(
-    records: NDArray[np.uint8], schema: TableSchema, bought: BoughtMean
-) -> Float64:
-    """Return the shares of the buckets of a column whose mean was bought, in some records."""
-    place, column = schema.column(bought.column)
-    assert isinstance(column, Numeric)
-    first = int(schema.domain.offsets[place])
-    found: Float64 = records[:, first : first + column.buckets].mean(axis=0, dtype=np.float64)
-    return found
+    levels = (np.arange(_NUMBERS) + 0.5) / _NUMBERS
+    buckets = [*zip(column.rules, column.bounds, strict=True)]
+    numbers = np.array(
+        [
+            [quantile_between(rule, column.integer, *ends, level) for level in levels]
+            for rule, ends in buckets
+        ]
+    )
+    widest = float(np.ptp(numbers, axis=1).max())
+    if widest == 0:
+        return column
+    distances = (numbers - numbers.max(axis=1, keepdims=True)) / widest
 
+    def weights(tilt: float) -> Float64:
+        parts: Float64 = np.exp(tilt * distances)
+        return parts / parts.sum(axis=1, keepdims=True)
 
-def _shares(knowledge: Knowledge, place: int, column: Numeric) -> Float64 | None:
-    """Return the share of each bucket; None where nothing tells."""
-    domain = knowledge.release.schema.domain
-    forms = [LinearForm(domain, ({place: each},)) for each in np.eye(column.bits)]
-    try:
-        return np.array([knowledge.mean(form) for form in forms[: column.buckets]])
-    except BadInputError:
-        return None
+    def excess(tilt: float) -> float:
+        return float(shares @ (weights(tilt) * numbers).sum(axis=1)) - mean
+
+    if excess(-_STEEPEST) < 0 < excess(_STEEPEST):
+        tilt = float(brentq(excess, -_STEEPEST, _STEEPEST))
+    else:
+        tilt = -_STEEPEST if excess(0.0) > 0 else _STEEPEST
+    drawn: list[tuple[float, ...]] = []
+    for (rule, ends), own, parts in zip(buckets, numbers, weights(tilt), strict=True):
+        reached = parts.cumsum()
+        if isinstance(rule, str):
+            found = np.interp(levels, reached - parts / 2.0, own)
+            found = np.rint(found) if column.integer else shortened(found, ends, column.decimals)
+            drawn.append(Sample(found.tolist()))
+        else:
+            found = own[np.searchsorted(reached, levels).clip(max=_NUMBERS - 1)]
+            # An order may need a listed number that is drawn less than once in a thousand times.
+            drawn.append((*found.tolist(), *np.setdiff1d(own, found).tolist()))
+    return replace(column, within=tuple(drawn))

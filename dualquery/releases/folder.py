@@ -28,9 +28,17 @@ from dualquery.estimates.total import Total
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.statement import PrivacyStatement
 from dualquery.releases.answering import answer_queries
-from dualquery.releases.kept import describe_kept, read_kept, write_kept
-from dualquery.releases.seal import check_seal, sealed, unsealed
-from dualquery.releases.stored import check_files, numbers_of, read_record, read_table
+from dualquery.releases.stored import (
+    check_files,
+    describe_kept,
+    numbers_of,
+    read_kept,
+    read_record,
+    read_table,
+    sealed,
+    unsealed,
+    write_kept,
+)
 from dualquery.room.row_count import RowCount, bought_epsilon
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.escaping import html_text
@@ -154,21 +162,14 @@ class Release:
     @property
     def synthetic(self) -> pl.DataFrame | None:
         """The synthetic records in the user's columns."""
-        return None if self.records is None else self.drawn_by.decode(self.records)
-
-    @property
-    def drawn_by(self) -> Schema:
-        """The schema by which records draw the numbers of buckets: means that were bought hold."""
-        from dualquery.releases.bought import following
-
-        return following(self, records=True)
+        return None if self.records is None else self.read_by.decode(self.records)
 
     @property
     def read_by(self) -> Schema:
-        """The schema by which questions are read: as `drawn_by`, with the shares of answers."""
-        from dualquery.releases.bought import following
+        """The schema by which records draw the numbers of buckets, and questions are read."""
+        from dualquery.releases.bought import calibrated_schema
 
-        return following(self, records=False)
+        return calibrated_schema(self)
 
     @property
     def answer_table(self) -> pl.DataFrame:
@@ -245,18 +246,9 @@ class Release:
             If n is negative or so many do not fit into memory, or the release has neither a model
             nor records.
         """
-        from dualquery.releases.sampling import sampled_blocks
-        from dualquery.runtime.resources import check_memory
+        from dualquery.releases.sampling import sampled_rows
 
-        check_memory(
-            2 * max(n, 0) * self.schema.domain.bits,
-            f"{n:,} records of {self.schema.domain.bits:,} bits",
-            "draw fewer, or write them to a file: dualquery sample",
-        )
-        generator = np.random.default_rng(seed)
-        blocks = sampled_blocks(self, n, generator)
-        schema = self.drawn_by
-        return pl.concat([schema.decode(block, generator) for block in blocks])
+        return sampled_rows(self, n, seed)
 
     def summary(self) -> dict[str, Any]:
         """Return what ``release.json`` holds: JSON-able, all public."""
@@ -371,7 +363,6 @@ def _read(folder: Path) -> Release:
 
     stored = read_record(folder, FORMAT_VERSION)
     version = stored["format_version"]
-    check_seal(stored, folder)
     if stored["versions"].get("dualquery") != __version__:
         _log.warning(
             "%s was made by another version and is read as it was written; other then: %s",

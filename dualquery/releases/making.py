@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import hashlib
+import json
 import secrets
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -19,16 +20,14 @@ from dualquery.privacy.events import Event, events_of
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.statement import PrivacyStatement
 from dualquery.queries.family import Statistic
-from dualquery.releases.agreeing import agreeing_records
 from dualquery.releases.folder import Release
 from dualquery.releases.means import Beside, with_beside, without_beside
 from dualquery.releases.needs import Memory, bytes_on_disk, memory_needed
-from dualquery.releases.payment import Payment
+from dualquery.releases.payment import Payment, mark_of
 from dualquery.releases.pricing import NOISE_ALONE, declarations, price, statement
 from dualquery.releases.proof import Price, proof_record
 from dualquery.releases.ruled import legal_records, with_forced_answers
-from dualquery.releases.sampling import finished_records
-from dualquery.releases.unasked import unasked_note
+from dualquery.releases.sampling import finished_records, unasked_note
 from dualquery.room.curator import Curator
 from dualquery.room.declared import Declaration
 from dualquery.room.journal import NO_JOURNAL, Journal
@@ -36,15 +35,17 @@ from dualquery.room.private_errors import SEEN
 from dualquery.room.randomness import randomness
 from dualquery.room.row_count import COUNT_SHARE, RowCount
 from dualquery.rules.reading import rules_of, without_absent
-from dualquery.runtime.errors import LackOfMemoryError
+from dualquery.runtime.errors import BadInputError, LackOfMemoryError
 from dualquery.runtime.progress import NO_PROGRESS, Progress
 from dualquery.runtime.resources import check_memory, thread_count
 from dualquery.runtime.versions import versions
 
 if TYPE_CHECKING:
     from dualquery.data.schema.items import ItemSchema
+    from dualquery.data.schema.protocol import Schema
     from dualquery.data.schema.table import TableSchema
     from dualquery.estimates.expected import ExpectedError
+    from dualquery.queries.family import Queries
     from dualquery.releases.schema_learning import LearnedSchema
     from dualquery.requests import ReleaseSpec
     from dualquery.rows.dataset import Dataset
@@ -229,6 +230,43 @@ def _check_records(spec: ReleaseSpec, schema: TableSchema | ItemSchema) -> None:
         )
 
 
+def keep_request(spec: ReleaseSpec, journal: Journal) -> None:
+    """Keep versions, options and which table it is: a run that goes on must share them.
+
+    A table in memory is known by its schema and its number of rows only.
+    """
+    mechanism, workload = spec.configured, spec.workload.described
+    options: dict[str, Any] = asdict(mechanism)  # type: ignore[call-overload]  # a dataclass
+    journal.same("program", versions())
+    journal.same("mechanism", {"name": mechanism.name, **options})
+    journal.same("budget request", asdict(spec.budget))
+    journal.same("workload request", asdict(workload))
+    others = {
+        "records": spec.records.number,
+        "show_private_errors": spec.run.show_private_errors,
+    }
+    journal.same("request", others)
+    try:
+        mark = mark_of(spec.table.named)
+    except BadInputError:  # there is no folder to keep a key in
+        mark = ""
+    journal.same("table", {"keyed hash": mark})
+
+
+def keep_questions(journal: Journal, schema: Schema, queries: Queries) -> None:
+    """Keep the schema and the queries, by their digests."""
+    import polars as pl
+
+    described = json.dumps(schema.to_dict(), sort_keys=True).encode()
+    journal.same("schema", {"sha256": hashlib.sha256(described).hexdigest()})
+    digest = hashlib.sha256()
+    columns = queries.to_columns()
+    if columns:  # a family of the user's own may have none
+        # The same from run to run of one version of Polars, and versions are compared.
+        digest.update(pl.DataFrame(columns).hash_rows().to_numpy().tobytes())
+    journal.same("workload", {"queries": len(queries), "sha256": digest.hexdigest()})
+
+
 def make_release(
     planned: Planned,
     data: Dataset[Rows],
@@ -295,9 +333,8 @@ def make_release(
             privacy, *([] if (own := planned.learned) is None else [(own.events, own.grounds)]),
         ),
     )  # fmt: skip
-    if note := unasked_note(release):
-        release = replace(release, notes=(*release.notes, note))
-    return replace(release, records=agreeing_records(release, np.random.default_rng(spec.seed)))
+    note = unasked_note(release)
+    return replace(release, notes=(*release.notes, note)) if note else release
 
 
 def _stated(

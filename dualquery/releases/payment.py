@@ -6,19 +6,24 @@ to pay, and the release says that its guarantee adds up with those of others.
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dualquery.budgets.account import ROW, new_token
+from dualquery.budgets.account import ROW, Account, new_token
 from dualquery.budgets.budget_file import BudgetFile
 from dualquery.budgets.charge import Charge
+from dualquery.budgets.seen import Seen
 from dualquery.checkpoints.checkpoint import Checkpoint
+from dualquery.data.opening import FilePath, reading_errors
+from dualquery.data.readers.formats import source_of
 from dualquery.privacy.composition import Cost
 from dualquery.privacy.events import Event
 from dualquery.privacy.neighbours import Neighbours
-from dualquery.releases.identity import is_new, mark_of
 from dualquery.room.ledger import prepare
+from dualquery.rows.engines import files_of
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.warned import privacy_log
 
@@ -252,3 +257,56 @@ def claimed(new: Charge, checkpoint: Checkpoint) -> Charge:
     checkpoint.settle(counted)
     checkpoint.count = charge.draw
     return charge
+
+
+def mark_of(table: object) -> str:
+    """Return the mark of a table: a name of a secret key of the user, a colon, and a keyed hash.
+
+    Without the key (`dualquery.budgets.seen`) nobody can test a guess of the table against it. The
+    mark is in the checkpoint and the budget file, not in a release.
+
+    Parameters
+    ----------
+    table
+        Anything that `dualquery.data.readers.formats.source_of` takes.
+
+    Returns
+    -------
+    str
+        "" for a table that is not in files: in memory, or made up.
+
+    Raises
+    ------
+    BadInputError
+        If there is no such table, or it or the key cannot be read.
+    """
+    source = source_of(table)
+    files = files_of(source)
+    if not files:
+        return ""
+    with Seen.opened() as seen:
+        key = seen.key
+    content = hmac.new(key, b"table", hashlib.sha256)
+    for file in files:
+        with reading_errors(source.label):
+            content.update(_digest(key, file))
+    name = hmac.new(key, b"name", hashlib.sha256).hexdigest()[:16]
+    return f"{name}:{content.hexdigest()}"
+
+
+def is_new(mark: str, account: Account) -> bool:
+    """Return whether a budget file has marks of the same key, but not this one.
+
+    It is a reason to warn and no more: a table that grew by a row opens no fresh budget.
+    """
+    name, _, _ = mark.partition(":")
+    known = {entry.mark for entry in account.entries if entry.mark.startswith(f"{name}:")}
+    return bool(mark) and bool(known) and mark not in known
+
+
+def _digest(key: bytes, file: FilePath) -> bytes:
+    content = hmac.new(key, b"file", hashlib.sha256)
+    with file.open("rb") as stream:
+        while piece := stream.read(1 << 20):
+            content.update(piece)
+    return content.digest()

@@ -193,7 +193,7 @@ def of_errors(
     answers, truth
         float64, shape ``(m,)``.
     sizes, columns
-        As of `dualquery.releases.comparison.Comparison.by_literals` and ``by_column``.
+        As of `dualquery.releases.evaluation.Comparison.by_literals` and ``by_column``.
     warning
         What stands above the picture.
     """

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dualquery.estimates.measurements import factors_of
 from dualquery.mechanisms.protocol import MOST_RECORDS, Outcome, default_records
-from dualquery.releases.agreeing import following_records
+from dualquery.queries.conjunctions import conjunctions_of
 from dualquery.rules.reading import rules_of
 from dualquery.rules.repair import repaired
 from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.figures import some
+from dualquery.runtime.resources import check_memory
 
 if TYPE_CHECKING:
-    from dualquery.data.schema.protocol import Schema
-    from dualquery.estimates.means import BoughtMean
-    from dualquery.models.protocol import Model
+    import polars as pl
+
+    from dualquery.releases.folder import Release
 
 BLOCK_CELLS = 1 << 28
 """Records times bits that are drawn at once: 256 MiB."""
@@ -25,36 +28,7 @@ BLOCK_CELLS = 1 << 28
 Source = Literal["model", "records"]
 
 
-class Sampled(Protocol):
-    """What records are drawn from: a `dualquery.releases.folder.Release`."""
-
-    @property
-    def chosen(self) -> str:
-        """The name of the mechanism that made it."""
-        ...
-
-    @property
-    def schema(self) -> Schema:
-        """Columns and bits."""
-        ...
-
-    @property
-    def model(self) -> Model | None:
-        """The fitted distribution."""
-        ...
-
-    @property
-    def records(self) -> NDArray[np.uint8] | None:
-        """The release's own records, uint8 ``(r, bits)``."""
-        ...
-
-    @property
-    def means(self) -> tuple[BoughtMean, ...]:
-        """Means of columns that were bought."""
-        ...
-
-
-def source_of_records(release: Sampled) -> Source:
+def source_of_records(release: Release) -> Source:
     """Return what new records come from: the model, or the records where there is none.
 
     Raises
@@ -73,13 +47,12 @@ def source_of_records(release: Sampled) -> Source:
 
 
 def sampled_blocks(
-    release: Sampled, count: int, generator: np.random.Generator
+    release: Release, count: int, generator: np.random.Generator
 ) -> Iterator[NDArray[np.uint8]]:
     """Yield ``count`` records in blocks of at most `BLOCK_CELLS` cells: uint8 ``(r, bits)``.
 
-    They keep the rules of the schema, and follow means that were bought (`agreeing`). A model is
-    rounded to each block; records of a release are taken equally often, but for a random remainder,
-    in random order.
+    They keep the rules of the schema. A model is rounded to each block; records of a release are
+    taken equally often, but for a random remainder, in random order.
 
     Raises
     ------
@@ -97,8 +70,21 @@ def sampled_blocks(
             records = release.model.sample(size, generator)
         elif release.records is not None:
             records = resampled(release.records, size, generator)
-        records = repaired(records, rules, generator)
-        yield following_records(records, release.records, release.schema, release.means, generator)
+        yield repaired(records, rules, generator)
+
+
+def sampled_rows(release: Release, count: int, seed: int | None) -> pl.DataFrame:
+    """Return new rows in the user's columns; raises as `Release.sample`."""
+    import polars as pl
+
+    check_memory(
+        2 * max(count, 0) * release.schema.domain.bits,
+        f"{count:,} records of {release.schema.domain.bits:,} bits",
+        "draw fewer, or write them to a file: dualquery sample",
+    )
+    generator, schema = np.random.default_rng(seed), release.read_by
+    blocks = sampled_blocks(release, count, generator)
+    return pl.concat([schema.decode(block, generator) for block in blocks])
 
 
 def finished_records(
@@ -145,3 +131,30 @@ def resampled(
     rest = generator.choice(len(records), size=count % len(records), replace=False)
     order = generator.permutation(np.concatenate([whole, rest]))
     return np.take(records, order, axis=0)
+
+
+def unasked(release: Release) -> list[str]:
+    """Return the columns that nothing was asked about, measured or bought, in their order.
+
+    Records have made-up values in them. None of a family of queries that does not say which
+    columns it is about.
+    """
+    schema, domain = release.schema, release.schema.domain
+    asked = conjunctions_of(release.workload)
+    if asked is None:
+        return []
+    known = np.zeros(domain.columns, bool)
+    known[domain.column_of_bit[asked.literals[asked.literals >= 0] >> 1]] = True
+    if release.measurements is not None:
+        known[domain.column_of_bit[factors_of(release.measurements.factors, domain).bits]] = True
+    bought = {each.column for each in release.means}
+    names = schema.column_names
+    return [names[place] for place in np.flatnonzero(~known).tolist() if names[place] not in bought]
+
+
+def unasked_note(release: Release) -> str | None:
+    """Return a sentence on them; None where there are none, or no records."""
+    names = unasked(release)
+    if not names or release.records is None:
+        return None
+    return f"No query asks about {some(names)}: what the records have there is made up."

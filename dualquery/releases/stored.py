@@ -1,13 +1,18 @@
-"""The files of a release folder as they are read: of unknown origin, so nothing is taken on trust.
+"""The files of a release folder as they are written and read: their keys, digests and tables.
 
-A folder is plain files; a link may lead anywhere, so it is refused. ``release.json`` must have the
-keys and types that `Release.summary` writes, and each table the columns that are asked of it.
+A folder is of unknown origin when it is read, so nothing is taken on trust: a link may lead
+anywhere and is refused, and keys must have the types that `Release.summary` writes.
+``release.json`` holds the SHA-256 of every other file and of all else that it says. Whoever edits
+a release and computes these anew is found out by a signature only
+(`dualquery.verification.signature`).
 """
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
+import hashlib
+import json
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,35 +26,82 @@ from dualquery.runtime.errors import BadInputError
 if TYPE_CHECKING:
     import polars as pl
 
-_TEXTS = "a list of texts"
-_COUNT = "a whole number from 0 on"
-_NUMBER = "a number"
+    from dualquery.data.domain import Domain
+    from dualquery.estimates.measurements import Measurements
+    from dualquery.models.protocol import Model
 
-_RECORD: Mapping[str, Any] = {
-    "mechanism": str,
-    "parameters": dict,
-    "options": dict,
-    "privacy": dict,
-    "rows": _COUNT,
-    "queries": _COUNT,
-    "workload": dict,
-    "synthetic_records": _COUNT,
-    "solver": dict,
-    "notes": _TEXTS,
-    "versions": dict,
-    "created": str,
-    "schema": dict,
+MEASUREMENTS, MODEL = "measurements.parquet", "model.npz"
+SEAL = ("files", "content")
+"""Keys of the proof record that are computed when a release is written."""
+
+_CHANGED = (
+    "{} was changed or damaged after the release was written: its digest is another than "
+    "release.json says; copy the release again from where it was made"
+)
+
+
+def _is_time(value: Any) -> bool:
+    try:
+        datetime.datetime.fromisoformat(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _all_texts(values: Any) -> bool:
+    return all(isinstance(each, str) for each in values)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+_KINDS: Mapping[str, Callable[[Any], bool]] = {
+    "a text": lambda value: isinstance(value, str),
+    "a text or null": lambda value: isinstance(value, str | None),
+    "true or false": lambda value: isinstance(value, bool),
+    "a record": lambda value: isinstance(value, dict),
+    "a record of texts": lambda value: isinstance(value, dict) and _all_texts(value.values()),
+    "a list of texts": lambda value: isinstance(value, list) and _all_texts(value),
+    "a time": _is_time,
+    "a number": _is_number,
+    "a number between 0 and 1": lambda value: _is_number(value) and 0 < value < 1,
+    "a whole number from 0 on": lambda value: (
+        isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
+    ),
+    "gaussian or discrete laplace": lambda value: value in ("gaussian", "discrete laplace"),
 }
-_PRIVATE: Mapping[str, Any] = {
-    "epsilon": _NUMBER,
-    "delta": _NUMBER,
-    "neighbours": str,
-    "accountant": str,
-    "assumptions": _TEXTS,
-    "numerical_assumptions": _TEXTS,
+_VERSION = {"format_version": "a whole number from 0 on"}
+_RECORD = {
+    "mechanism": "a text",
+    "parameters": "a record",
+    "options": "a record",
+    "privacy": "a record",
+    "rows": "a whole number from 0 on",
+    "queries": "a whole number from 0 on",
+    "workload": "a record",
+    "synthetic_records": "a whole number from 0 on",
+    "solver": "a record",
+    "notes": "a list of texts",
+    "versions": "a record of texts",
+    "created": "a time",
+    "schema": "a record",
 }
-_NOT_PRIVATE: Mapping[str, Any] = {"reasons_not_private": _TEXTS}
-_INTERVALS: Mapping[str, Any] = {"level": _NUMBER, "basis": str}
+_PRIVATE = {
+    "epsilon": "a number",
+    "delta": "a number",
+    "neighbours": "a text",
+    "accountant": "a text",
+    "assumptions": "a list of texts",
+    "numerical_assumptions": "a list of texts",
+}
+_NOT_PRIVATE = {"reasons_not_private": "a list of texts"}
+_INTERVALS = {"level": "a number between 0 and 1", "basis": "a text"}
+_MEASURED = {
+    "numbers": "a whole number from 0 on",
+    "noise": "gaussian or discrete laplace",
+    "note": "a text",
+}
 
 
 def check_files(folder: Path, names: tuple[str, ...]) -> None:
@@ -67,14 +119,13 @@ def read_record(folder: Path, newest: int) -> dict[str, Any]:
     Raises
     ------
     BadInputError
-        If the file says something else, or its format is newer than ``newest``.
+        If the file says something else, its format is newer than ``newest``, or a file of the
+        folder has another digest than it says.
     """
     stored = read_document(folder / "release.json")
-    if not isinstance(stored, dict):
-        raise BadInputError(
-            f"damaged release: release.json holds {type(stored).__name__}, not a record"
-        )
-    _check(stored, {"format_version": _COUNT})
+    _check({"the whole": stored}, {"the whole": "a record"})
+    assert isinstance(stored, dict)
+    _check(stored, _VERSION)
     if stored["format_version"] > newest:
         raise BadInputError(
             f"format {stored['format_version']} is newer than {newest}, the newest that this "
@@ -82,63 +133,142 @@ def read_record(folder: Path, newest: int) -> dict[str, Any]:
         )
     _check(stored, _RECORD)
     privacy = stored["privacy"]
-    if not isinstance(privacy.get("private"), bool):
-        raise BadInputError(
-            "damaged release: release.json: privacy does not say whether the release is private"
-        )
+    _check(privacy, {"private": "true or false"})
     _check(privacy, _PRIVATE if privacy["private"] else _NOT_PRIVATE)
-    if not isinstance(privacy.get("condition"), str | None):
-        raise BadInputError(
-            "damaged release: release.json: the condition of the guarantee is no text"
-        )
+    later = {"condition": privacy.get("condition"), "written_as": stored.get("written_as")}
+    _check(later, dict.fromkeys(later, "a text or null"))
     if stored.get("intervals") is not None:
-        _check({"intervals": stored["intervals"]}, {"intervals": dict})
+        _check(stored, {"intervals": "a record"})
         _check(stored["intervals"], _INTERVALS)
-        if not 0 < stored["intervals"]["level"] < 1:
-            raise BadInputError(
-                "damaged release: release.json: the level of the intervals is not in (0, 1)"
-            )
-    if not isinstance(stored.get("written_as"), str | None):
-        raise BadInputError("damaged release: release.json: written_as is no text")
-    if not all(isinstance(text, str) for text in stored["versions"].values()):
-        raise BadInputError("damaged release: release.json: a version is no text")
-    try:
-        datetime.datetime.fromisoformat(stored["created"])
-    except ValueError:
-        raise BadInputError(
-            f"damaged release: release.json: created is {stored['created']!r}, no time"
-        ) from None
+    _check_digests(stored, folder)
     return stored
 
 
-def check_described(measured: object) -> None:
-    """Raise `BadInputError` unless ``release.json`` describes measurements as a release does."""
-    if not isinstance(measured, dict):
-        raise BadInputError("damaged release: release.json: measurements is no record")
-    _check(measured, {"numbers": _COUNT, "noise": str, "note": str})
-    if measured["noise"] not in ("gaussian", "discrete laplace"):
-        raise BadInputError(f"damaged release: noise of the kind {measured['noise'][:60]!r}")
-
-
-def _check(fields: Mapping[str, Any], kinds: Mapping[str, Any]) -> None:
+def _check(fields: Mapping[str, Any], kinds: Mapping[str, str]) -> None:
     """Raise `BadInputError` unless each of some keys is there and of its kind."""
     for key, kind in kinds.items():
         if key not in fields:
             raise BadInputError(f"damaged release: release.json lacks {key!r}")
-        value = fields[key]
-        if kind is _COUNT:
-            fits = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
-        elif kind is _NUMBER:
-            fits = isinstance(value, int | float) and not isinstance(value, bool)
-        elif kind is _TEXTS:
-            fits = isinstance(value, list) and all(isinstance(text, str) for text in value)
-        else:
-            fits = isinstance(value, kind)
-        if not fits:
-            wanted = kind if isinstance(kind, str) else kind.__name__
+        if not _KINDS[kind](fields[key]):
+            found = str(fields[key])[:60]
             raise BadInputError(
-                f"damaged release: release.json: {key} is {str(value)[:60]!r}; {wanted} is expected"
+                f"damaged release: release.json: {key} is {found!r}; {kind} is expected"
             )
+
+
+def describe_kept(measurements: Measurements | None, model: Model | None) -> dict[str, Any]:
+    """Return what ``release.json`` says of both, None for what there is not; JSON-able."""
+    from dualquery.models.stored import storable
+
+    return {
+        "measurements": None if measurements is None else measurements.describe(),
+        "model": model.kind if model is not None and storable(model) else None,
+    }
+
+
+def write_kept(measurements: Measurements | None, model: Model | None, folder: Path) -> None:
+    """Write what there is. A model of a kind that only a third party's code reads is left out."""
+    from dualquery.models.stored import storable, write_model
+
+    if measurements is not None:
+        measurements.table().write_parquet(folder / MEASUREMENTS)
+    if model is not None and storable(model):
+        write_model(model, folder / MODEL)
+
+
+def read_kept(
+    folder: Path, stored: Mapping[str, Any], domain: Domain
+) -> tuple[Measurements | None, Model | None]:
+    """Read the measurements and the model that ``release.json`` of format 2 or newer names.
+
+    Raises
+    ------
+    BadInputError
+        If a file is missing, damaged or of another release.
+    """
+    from dualquery.estimates.measurements import Measurements, factors_of
+    from dualquery.models.stored import read_model
+
+    measurements, model = None, None
+    described = stored["measurements"]
+    if described is not None:
+        check_files(folder, (MEASUREMENTS,))
+        _check(stored, {"measurements": "a record"})
+        _check(described, _MEASURED)
+        measurements = Measurements.from_table(read_table(folder / MEASUREMENTS), described)
+        queries = measurements.queries
+        try:
+            factors_of(measurements.factors, domain)
+        except IndexError:
+            raise BadInputError("the measurements name bits that the schema has not") from None
+        if np.any(queries < -1) or np.any(queries >= stored["queries"]):
+            raise BadInputError("the measurements name queries that the workload has not")
+        if len(measurements) != described["numbers"]:
+            raise BadInputError(
+                f"{len(measurements):,} measurements found, but release.json speaks of "
+                f"{described['numbers']:,}; copy the release again"
+            )
+    if stored["model"] is not None:
+        check_files(folder, (MODEL,))
+        model = read_model(folder / MODEL, domain)
+    return measurements, model
+
+
+def sealed(summary: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Return what ``release.json`` says, with the digests of all other files and of itself.
+
+    Parameters
+    ----------
+    summary
+        JSON-able, with a ``proof``.
+    folder
+        Where the other files of the release are, complete.
+
+    Returns
+    -------
+    dict[str, Any]
+        The same with two more keys in ``proof``: ``files``, name -> SHA-256 of the bytes, and
+        ``content``, the SHA-256 of `canonical` of all but itself; both in hexadecimal.
+    """
+    files = {path.name: _digest(path) for path in sorted(folder.iterdir())}
+    whole = {**summary, "proof": {**unsealed(summary["proof"]), "files": files}}
+    whole = json.loads(json.dumps(whole, allow_nan=False))  # as a reader of the file sees it
+    content = hashlib.sha256(canonical(whole)).hexdigest()
+    return {**whole, "proof": {**whole["proof"], "content": content}}
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _check_digests(stored: Mapping[str, Any], folder: Path) -> None:
+    """Refuse files that are not those of the release; format 1 has no digests to compare."""
+    proof = stored.get("proof")
+    proof = proof if isinstance(proof, dict) else {}
+    files = proof.get("files")
+    files = files if isinstance(files, dict) else {}
+    # Names are compared with those that are there: a name of a stranger may lead anywhere.
+    for path in sorted(folder.iterdir()):
+        known = path.name in files and path.is_file() and not path.is_symlink()
+        if known and _digest(path) != files[path.name]:
+            raise BadInputError(_CHANGED.format(path.name))
+    if "content" in proof:
+        own = {key: value for key, value in proof.items() if key != "content"}
+        found = hashlib.sha256(canonical({**stored, "proof": own})).hexdigest()
+        if found != proof["content"]:
+            raise BadInputError(_CHANGED.format("release.json"))
+
+
+def unsealed(proof: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a proof record without digests, which writing a release computes anew."""
+    return {key: value for key, value in proof.items() if key not in SEAL}
+
+
+def canonical(content: Mapping[str, Any]) -> bytes:
+    """Return JSON with sorted keys, no spaces and ASCII characters only."""
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return text.encode("ascii")
 
 
 def read_table(path: Path) -> pl.DataFrame:

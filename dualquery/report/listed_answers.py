@@ -13,7 +13,7 @@ from dualquery.report.markup import Html, data, element, joined, table
 from dualquery.runtime.figures import share
 
 if TYPE_CHECKING:
-    from dualquery.releases.comparison import Comparison
+    from dualquery.releases.evaluation import Comparison
     from dualquery.releases.folder import Release
 
 

@@ -12,7 +12,7 @@ from dualquery.report.markup import Html, element, joined
 from dualquery.report.pairs import pairs
 
 if TYPE_CHECKING:
-    from dualquery.releases.comparison import Comparison
+    from dualquery.releases.evaluation import Comparison
     from dualquery.releases.folder import Release
 
 

@@ -13,7 +13,7 @@ from dualquery.report.markup import Html, element, joined, key_figures
 from dualquery.runtime.figures import share
 
 if TYPE_CHECKING:
-    from dualquery.releases.comparison import Comparison, Errors
+    from dualquery.releases.evaluation import Comparison, Errors
     from dualquery.releases.folder import Release
 
 

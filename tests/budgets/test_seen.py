@@ -13,7 +13,7 @@ import pytest
 
 from dualquery.budgets.budget_file import BudgetFile
 from dualquery.budgets.seen import Seen
-from dualquery.releases.identity import is_new, mark_of
+from dualquery.releases.payment import is_new, mark_of
 from dualquery.runtime.errors import BadInputError
 from tests.budgets.conftest import Make
 from tests.budgets.test_charges import charged

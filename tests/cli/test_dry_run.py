@@ -9,7 +9,6 @@ import polars as pl
 import pytest
 
 import dualquery
-from dualquery.cli.dry_run import time_text
 from dualquery.cli.main import main
 from dualquery.data.schema.files import write_schema
 from tests.tables import SCHEMA, people
@@ -140,17 +139,6 @@ def test_what_it_cannot_know_is_asked_for(table: Path, capsys, asked, message) -
     people().write_csv("p.csv")
     assert main(["release", *asked, "--dry-run"]) == 2
     assert message in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("seconds", "told"),
-    [(None, "no estimate"), (3.14159, "about 3.1 seconds"), (119.0, "about 120 seconds"),
-     (150.0, "about 2.5 minutes"), (40_000.0, "about 11 hours")],
-)  # fmt: skip
-def test_times_have_two_digits(seconds, told) -> None:
-    assert f"time: {told}" in time_text(seconds)
-    assert len(time_text(seconds)) < 120
-    assert ("a third of it" in time_text(seconds, looks_first=True)) == (seconds is not None)
 
 
 def test_weights_are_no_rows(table: Path, capsys) -> None:

@@ -17,8 +17,7 @@ from dualquery.data.schema.files import load_schema, schema_from_dict
 from dualquery.data.schema.reading import column_from_dict
 from dualquery.data.schema.table import TableSchema
 from dualquery.releases.answering import answer_queries
-from dualquery.releases.slopes import with_slopes
-from dualquery.releases.tilts import Tilt
+from dualquery.releases.bought import with_mean
 from dualquery.rows.dataset import load
 from dualquery.runtime.errors import BadInputError
 from tests.tables import random_records
@@ -133,8 +132,8 @@ def test_numbers_have_the_decimals_of_the_schema_and_stay_in_their_bucket(
         assert unfit or (places > decimals and "holds no such number" in refused)
         return
     known = np.array(shares[: column.buckets])
-    tilted = Tilt.of(column).to(np.full(column.buckets, 1 / column.buckets), column.means[0])
-    for each in (column, with_slopes(column, known), tilted):
+    tilted = with_mean(column, known, column.means[0])
+    for each in (column, tilted):
         schema = TableSchema((each,), declared=True)
         records = random_records(schema.domain, 40, np.random.default_rng(seed))
         decoded = schema.decode(records, np.random.default_rng(seed))

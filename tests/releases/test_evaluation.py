@@ -9,8 +9,7 @@ import pytest
 import dualquery
 from dualquery.data import schema_from_dict
 from dualquery.queries.parities import Parities
-from dualquery.releases.comparison import Errors
-from dualquery.releases.evaluation import BASELINES
+from dualquery.releases.evaluation import BASELINES, Errors
 from dualquery.rows.streamed import StreamedRows
 from dualquery.runtime.errors import BadInputError
 from tests.tables import SCHEMA, people

@@ -24,7 +24,7 @@ from dualquery.data.schema.table import TableSchema
 from dualquery.queries.generate.random import random_conjunctions
 from dualquery.releases.folder import FORMAT_VERSION, Release, load_release, trace_table
 from dualquery.releases.reservation import reserve
-from dualquery.releases.seal import canonical
+from dualquery.releases.stored import canonical
 from dualquery.runtime.errors import BadInputError
 from tests.tables import SCHEMA, people, reseal
 

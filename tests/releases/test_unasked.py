@@ -8,7 +8,7 @@ import pytest
 
 import dualquery
 from dualquery.releases.evaluation import evaluate
-from dualquery.releases.unasked import unasked
+from dualquery.releases.sampling import unasked
 from tests.tables import SCHEMA, people
 
 NOTE = "No query asks about 'job', 'flag', 'constant': what the records have there is made up."

@@ -16,7 +16,7 @@ from dualquery.capture import captured_rounds
 from dualquery.cli.main import DONE, main
 from dualquery.cli.schema import NOT_PRIVATE
 from dualquery.privacy.statement import PrivacyStatement
-from dualquery.releases.comparison import WARNING
+from dualquery.releases.evaluation import WARNING
 from dualquery.releases.learning import schema_of_table
 from tests.callers import PACKAGES, ROOT, found, unlisted
 from tests.room.test_callers import STATED, UNSTATED, openings

@@ -211,18 +211,17 @@ def test_rules_that_contradict_are_refused_before_anything_is_drawn() -> None:
         )
 
 
-@pytest.mark.parametrize(("within", "means"), [("sloped", None), ("uniform", ["b"])])
-def test_a_chain_of_orders_holds_where_a_release_tells_how_numbers_lie(within, means) -> None:
+def test_a_chain_of_orders_holds_where_a_release_tells_how_numbers_lie() -> None:
     numbers = np.sort(np.random.default_rng(0).beta(1.2, 3.0, (3000, 3)) * 9.0, axis=1)
     edges = (0, 2, 4, 6, 9)
     schema = TableSchema(
-        tuple(Numeric(name, edges, within=within) for name in "abc"),
+        tuple(Numeric(name, edges) for name in "abc"),
         declared=True,
         rules=("a <= b", "b <= c"),
     )
     release = dualquery.release(
         pl.DataFrame(numbers, schema=list("abc")), schema=schema, marginals="all", way=1,
-        mechanism="matrix", means=means, records=500,
+        mechanism="matrix", means=["b"], records=500,
     )  # fmt: skip
     rows = release.synthetic
     assert ((rows["a"] <= rows["b"]) & (rows["b"] <= rows["c"])).all()

@@ -21,7 +21,7 @@ from dualquery import verification
 from dualquery.privacy.accountants.choice import choices
 from dualquery.privacy.events import GameSchedule
 from dualquery.releases.folder import Release
-from dualquery.releases.seal import sealed
+from dualquery.releases.stored import sealed
 from dualquery.verification import verify
 from dualquery.verification.bounds import bound, events_of
 from tests.mechanisms.test_mechanisms import CASES, Case

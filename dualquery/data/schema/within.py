@@ -1,9 +1,8 @@
 """How numbers lie within a bucket: public, said by the schema, and drawn from for records.
 
-A bucket's rule is ``"uniform"``, ``"sloped"`` (denser towards the denser one of the buckets beside
-it, as a release's shares tell; uniform until there is a release), ``"log-uniform"`` (the logarithms
-are uniform), a number (the only one that is used), or a list of numbers, each as likely as often as
-it is listed.
+A bucket's rule is ``"uniform"``, ``"sloped"`` (an older word for it), ``"log-uniform"`` (the
+logarithms are uniform), a number (the only one that is used), or a list of numbers, each as likely
+as often as it is listed.
 """
 
 from __future__ import annotations
@@ -30,9 +29,7 @@ class Sample(tuple[float, ...]):
     __slots__ = ()
 
 
-SLOPED = "sloped"
-
-SPREADS = ("uniform", SLOPED, "log-uniform")
+SPREADS = ("uniform", "sloped", "log-uniform")
 
 REDRAWS = 20
 """Times that a value which stands for a missing one is drawn anew."""

@@ -21,8 +21,7 @@ from dualquery.mechanisms.protocol import Budget, Session, Task
 from dualquery.privacy.neighbours import RELATIONS, Neighbours
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.generate.frequent import FrequentItems
-from dualquery.releases.comparison import GIVEN_QUERIES
-from dualquery.releases.evaluation import evaluate
+from dualquery.releases.evaluation import GIVEN_QUERIES, evaluate
 from dualquery.requests import BudgetRequest, ReleaseSpec, WorkloadRequest
 from dualquery.room.curator import Curator
 from dualquery.room.randomness import SeededRandomness
