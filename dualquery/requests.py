@@ -529,7 +529,6 @@ class MechanismRequest:
         "it chooses; those of a game imply dualquery.",
         MECHANISM,
         name="mechanism",
-        complete="mechanisms",
     )
     given: Mapping[str, Any] | Sequence[str] | None = option(
         None,
@@ -550,7 +549,6 @@ class MechanismRequest:
         None,
         "Solver of best responses, one that 'dualquery solvers' lists; default: auto.",
         MECHANISM,
-        complete="solvers",
         read=_read_solver,
     )
     solver_timeout: float | None = option(
@@ -673,7 +671,6 @@ class ReleaseSpec:
         None,
         "Schema: a file or a built-in name. Without it a part of the budget learns one.",
         DATA,
-        complete="schemas",
     )
     workload: WorkloadRequest = part(WorkloadRequest)
     mechanism: MechanismRequest = part(MechanismRequest)

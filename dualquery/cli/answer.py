@@ -7,8 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from dualquery.cli.footnotes import Footnotes
-from dualquery.cli.numbers import shown
+from dualquery.cli.numbers import Footnotes, shown
 from dualquery.cli.options import Json, ReleaseFolder
 from dualquery.cli.terminal import Terminal
 from dualquery.runtime.errors import BadInputError

@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from dualquery.cli.given_table import given_table
 from dualquery.cli.options import (
     AnswersCache,
     Csv,
@@ -21,6 +20,7 @@ from dualquery.cli.options import (
     TableName,
     Threads,
     Verbose,
+    given_table,
 )
 from dualquery.cli.terminal import Terminal, set_threads, start_logging
 from dualquery.runtime.figures import share

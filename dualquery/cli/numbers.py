@@ -1,9 +1,11 @@
-"""Answers and the ends of their intervals as text: with the digits that are known of them."""
+"""Answers as text: with the digits that are known of them, and what each rests on."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
+from typing import Any
 
 from dualquery.runtime.figures import share
 
@@ -74,3 +76,33 @@ def _rounded(value: float, decimals: int, rounding: str) -> str:
     if found.is_zero():  # it may have a sign
         return f"{0:.{max(decimals, 0)}f}"
     return f"{found:f}" if decimals >= 0 else str(found)
+
+
+class Footnotes:
+    """The remarks on some answers; where these differ, each has a number that marks its answers.
+
+    Parameters
+    ----------
+    answers
+        As of `dualquery.releases.answering.answer_queries`: ``low`` and ``basis`` are looked at.
+    """
+
+    def __init__(self, answers: Iterable[Mapping[str, Any]]) -> None:
+        self._numbers: dict[str, int] = {}
+        for answer in answers:
+            self._numbers.setdefault(_remark(answer), len(self._numbers) + 1)
+
+    def mark(self, answer: Mapping[str, Any]) -> str:
+        """Return the mark of an answer, such as ``[2]``; empty if there is one remark for all."""
+        return f"[{self._numbers[_remark(answer)]}]" if len(self._numbers) > 1 else ""
+
+    @property
+    def lines(self) -> list[str]:
+        """The remarks, each behind its mark."""
+        if len(self._numbers) == 1:
+            return list(self._numbers)
+        return [f"[{number}] {remark}" for remark, number in self._numbers.items()]
+
+
+def _remark(answer: Mapping[str, Any]) -> str:
+    return f"{'no interval' if answer['low'] is None else 'interval'}: {answer['basis']}"

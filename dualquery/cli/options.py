@@ -1,15 +1,17 @@
-"""Options of commands, as the request's fields declare them; options from ``--config``."""
+"""What commands share: options as the request's fields declare them, ``--config``, the table."""
 
 from __future__ import annotations
 
+import contextlib
 import inspect
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
 import typer
+from typer.core import TyperGroup
 
-from dualquery.cli import completing
 from dualquery.data.table import Table
 from dualquery.data.units import Unit, Weight
 from dualquery.requests import Run
@@ -26,8 +28,6 @@ def declared(kind: type[Any], name: str) -> Any:
 
 def _for_typer(each: Option) -> Any:
     more: dict[str, Any] = {"help": each.help}
-    if each.complete:
-        more["autocompletion"] = getattr(completing, each.complete)
     if each.metavar:
         more["metavar"] = each.metavar
     if not each.flags:
@@ -68,11 +68,7 @@ ReleaseFolder: TypeAlias = Annotated[
 ]
 TableName: TypeAlias = Annotated[
     str,
-    typer.Argument(
-        help="The private table: NAME, PATH or FORMAT:PATH.",
-        metavar="TABLE",
-        autocompletion=completing.tables,
-    ),
+    typer.Argument(help="The private table: NAME, PATH or FORMAT:PATH.", metavar="TABLE"),
 ]
 Json: TypeAlias = Annotated[
     bool, typer.Option("--json", help="Print one JSON object on stdout.", rich_help_panel=RUN)
@@ -161,3 +157,61 @@ def _as_typed(value: Any, several: bool) -> str | list[str]:
 def is_stdin(text: str) -> bool:
     """Return whether a table is the standard input: ``-`` or ``FORMAT:-``."""
     return text.rpartition(":")[2] == "-"
+
+
+@contextlib.contextmanager
+def given_table(text: str, csv: str | None) -> Iterator[Any]:
+    """Yield what `dualquery.release` takes as a table, for as long as it is read.
+
+    Parameters
+    ----------
+    text
+        As for `parse_source`; or ``-``, for CSV from the standard input, or ``FORMAT:-``.
+    csv
+        How a CSV file is written; None for the standard.
+
+    Raises
+    ------
+    BadInputError
+        If the standard input is a terminal, or cannot be kept; if ``csv`` goes with no CSV file.
+    """
+    if not is_stdin(text):
+        yield text if csv is None else Table(text, csv=csv).named
+        return
+    from dualquery.data.readers.dialect import Dialect
+    from dualquery.data.readers.formats import FORMATS, open_as
+    from dualquery.data.spool import spooled
+
+    form = text.rpartition(":")[0] or "csv"
+    if form not in FORMATS or FORMATS[form].folders or FORMATS[form].query:
+        raise BadInputError(
+            f"{text}: the standard input is read as CSV, or as FORMAT:- of a format of files"
+        )
+    if sys.stdin.isatty():
+        raise BadInputError(f"{text}: the standard input is the keyboard; pipe a table into it")
+    dialect = None if csv is None else Dialect.parse(csv)
+    with spooled(sys.stdin.buffer, text) as path:
+        yield open_as(form, path, text, dialect)
+
+
+def with_default(command: str, stands_alone: Callable[[str], bool]) -> type[TyperGroup]:
+    """Return a group of commands of which one need not be named.
+
+    Parameters
+    ----------
+    command
+        The command that is meant then.
+    stands_alone
+        Whether a first argument that is neither a command nor a request for help belongs to it.
+    """
+
+    class WithDefault(TyperGroup):
+        def parse_args(self, context: Any, arguments: list[str]) -> list[str]:
+            named = arguments and arguments[0] in {*self.commands, *context.help_option_names}
+            # To complete the first word, a shell wants to hear the commands, too.
+            asked = arguments or not context.resilient_parsing
+            if asked and not named and stands_alone(arguments[0] if arguments else ""):
+                arguments = [command, *arguments]
+            return super().parse_args(context, arguments)
+
+    return WithDefault

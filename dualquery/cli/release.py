@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import datetime
+import inspect
+import itertools
+import textwrap
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import MISSING, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dualquery.cli.options import Explain, Json, Verbose, apply_config, is_stdin, with_options_of
+from dualquery.cli.options import (
+    Explain,
+    Json,
+    Verbose,
+    apply_config,
+    given_table,
+    is_stdin,
+    with_options_of,
+)
 from dualquery.cli.terminal import Terminal, set_threads, start_logging
 from dualquery.requests import ReleaseSpec
 from dualquery.runtime.errors import BadInputError
@@ -111,15 +123,45 @@ def release(
     set_threads(given["threads"])
 
     if "help" in (given["option"] or []):
-        from dualquery.cli.mechanism_help import show_options
-
-        show_options(terminal, given["mechanism"])
+        _show_options(terminal, given["mechanism"])
     elif given["dry_run"]:
         from dualquery.cli.dry_run import show_outlook
 
         show_outlook(terminal, given)
     else:
         _release(context, given, terminal)
+
+
+def option_helps(mechanism: type[Any]) -> dict[str, str]:
+    """Return each field of a configuration class with its default, and what its docstring says."""
+    texts: dict[str, str] = {}
+    for cls in reversed(mechanism.__mro__[:-1]):
+        with contextlib.suppress(OSError, TypeError):  # a third party's class without source
+            (tree,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
+            for field, text in itertools.pairwise(getattr(tree, "body", [])):
+                if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr):
+                    said = getattr(text.value, "value", "")
+                    texts[ast.unparse(field.target)] = " ".join(str(said).split())
+    return {
+        field.name
+        if field.default in (MISSING, None)
+        else f"{field.name}={field.default}": texts.get(field.name, "")
+        for field in fields(mechanism)
+    }
+
+
+def _show_options(terminal: Terminal, mechanism: str | None) -> None:
+    """List a mechanism's options with their defaults; None for all that ``auto`` may take."""
+    from dualquery.mechanisms.registry import AUTOMATIC, mechanism_class
+
+    for name in AUTOMATIC if mechanism is None else (mechanism,):
+        helps = option_helps(mechanism_class(name))
+        terminal.console.print(f"options of the mechanism {name}", markup=False)
+        for title, text in helps.items():
+            terminal.console.print(title, markup=False, style="bold")
+            terminal.console.print(f"    {text}", markup=False)
+        if not helps:
+            terminal.console.print(f"{name} has no options")
 
 
 def _release(context: typer.Context, given: dict[str, Any], terminal: Terminal) -> None:
@@ -147,8 +189,6 @@ def _release(context: typer.Context, given: dict[str, Any], terminal: Terminal) 
         from dualquery.api import release_of
 
         if is_stdin(given["data"]):
-            from dualquery.cli.given_table import given_table
-
             table = held.enter_context(given_table(given["data"], spec.table.csv))
             spec = replace(spec, table=replace(spec.table, data=table))
         run = replace(spec.run, checkpoint=place.checkpoint, progress=progress)

@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dualquery.cli.given_table import given_table
-from dualquery.cli.options import Csv, Quiet, ReleaseFolder, Threads
+from dualquery.cli.options import Csv, Quiet, ReleaseFolder, Threads, given_table
 from dualquery.cli.terminal import Terminal, set_threads
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.whole_files import require_new, whole_file

@@ -8,10 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dualquery.cli import completing
-from dualquery.cli.default_command import with_default
-from dualquery.cli.given_table import given_table
-from dualquery.cli.options import Csv, MaxRowsPerUnit, Quiet, TableName, UnitColumn
+from dualquery.cli.options import (
+    Csv,
+    MaxRowsPerUnit,
+    Quiet,
+    TableName,
+    UnitColumn,
+    given_table,
+    with_default,
+)
 from dualquery.cli.terminal import Terminal, start_logging
 from dualquery.data.schema.columns import Binary
 from dualquery.data.schema.numbers import finite_number
@@ -62,11 +67,7 @@ def about() -> None:
 def check(
     file: Annotated[
         str,
-        typer.Argument(
-            help="A schema's file or a data dictionary.",
-            metavar="FILE",
-            autocompletion=completing.schemas,
-        ),
+        typer.Argument(help="A schema's file or a data dictionary.", metavar="FILE"),
     ],
     out: Annotated[
         Path | None, typer.Option(help="File to make: the same as a schema of this program.")

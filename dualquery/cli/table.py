@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dualquery.cli.footnotes import Footnotes
-from dualquery.cli.numbers import shown
+from dualquery.cli.numbers import Footnotes, shown
 from dualquery.cli.options import Json, ReleaseFolder
 from dualquery.cli.terminal import Terminal
 from dualquery.runtime.escaping import csv_cell, html_text, terminal_line

@@ -50,7 +50,6 @@ class Table:
         flags=(),
         typed="adult",
         metavar="TABLE",
-        complete="tables",
     )
     _: KW_ONLY
     csv: str | None = option(

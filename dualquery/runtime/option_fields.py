@@ -42,9 +42,8 @@ class Option:
         Makes the field's value of what was typed; None for the value itself.
     least
         Smallest number; None for any.
-    metavar, complete
-        What stands for the value in the help, and which names a shell may complete (a function of
-        `dualquery.cli.completing`); empty for the usual.
+    metavar
+        What stands for the value in the help; empty for the usual.
     attempt
         Whether each attempt at a release may have its own: it changes no result.
     """
@@ -58,7 +57,6 @@ class Option:
     read: Callable[[Any], Any] | None = None
     least: int | None = None
     metavar: str = ""
-    complete: str = ""
     attempt: bool = False
 
 

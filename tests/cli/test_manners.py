@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 import dualquery
-from dualquery.cli import completing
 from dualquery.cli.main import FIRST_STEPS, app, main
 from dualquery.room.ledger import Ledger
 from dualquery.runtime import progress
@@ -89,36 +88,6 @@ def test_a_weak_budget_is_warned_of_before_it_is_spent(
     caplog.clear()
     assert main([*asked, "--epsilon", "10"]) == 2
     assert caplog.messages == []
-
-
-def test_what_a_shell_completes(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "adults.csv").touch()
-    (tmp_path / ".hidden").touch()
-    assert completing.mechanisms("mwem") == ["mwem", "mwem-sampled"]
-    assert completing.solvers("loc") == ["local-search"]
-    assert completing.schemas("adult") == ["adult", "adult-paper", "adults.csv"]
-    assert completing.tables("ad") == ["adult", "adbc:", "adults.csv"]
-    assert completing.tables("csv:") == ["csv:adults.csv"]
-    assert completing.tables("no-such-folder/") == []
-
-
-@pytest.mark.parametrize(
-    ("typed", "offered"),
-    [
-        ("dualquery release --mechanism stag", ["staged"]),
-        ("dualquery budget ", ["plan", "init", "show", "export"]),
-        ("dualquery budget --rou", ["--rounds"]),
-        ("dualquery schema ch", ["check"]),
-    ],
-)
-def test_the_shell_asks_and_is_answered(monkeypatch, capsys, typed, offered) -> None:
-    monkeypatch.setenv("_DUALQUERY_COMPLETE", "complete_bash")
-    monkeypatch.setenv("COMP_WORDS", typed)
-    monkeypatch.setenv("COMP_CWORD", str(typed.count(" ")))
-    with pytest.raises(SystemExit):
-        main([])
-    assert capsys.readouterr().out.split() == offered
 
 
 def test_a_release_of_another_version_says_what_differs(tmp_path: Path, caplog) -> None:

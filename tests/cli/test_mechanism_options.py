@@ -26,12 +26,12 @@ def test_the_options_of_a_mechanism_are_listed(dualquery, here, mechanism) -> No
 
 
 def test_every_mechanism_documents_its_options() -> None:
-    from dualquery.cli.mechanism_help import option_helps
+    from dualquery.cli.release import option_helps
     from dualquery.mechanisms.registry import BUILT_IN, mechanism_class
 
     for name in BUILT_IN:
-        for option in option_helps(mechanism_class(name)):
-            assert option.text, (name, option.title)
+        for option, text in option_helps(mechanism_class(name)).items():
+            assert text, (name, option)
 
 
 def test_help_names_every_mechanism(dualquery) -> None:

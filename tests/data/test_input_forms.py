@@ -21,7 +21,7 @@ import pyarrow as pa
 import pytest
 from scipy import sparse
 
-from dualquery.cli.given_table import given_table
+from dualquery.cli.options import given_table
 from dualquery.data.readers.formats import source_of
 from dualquery.data.readers.source import ItemSource, TableSource
 from dualquery.rows.dataset import load
