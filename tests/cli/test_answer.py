@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 
 import polars as pl
 import pytest
@@ -33,27 +32,6 @@ def test_answer_from_the_workload_and_from_the_records(dualquery, released) -> N
     assert shown.out.splitlines() == [
         f"{as_shown(made.answers[0], None, None)[0]}\treleased\t{known}"
     ]
-
-
-def test_answers_are_shown_to_the_digit_that_their_interval_supports(
-    dualquery, files, tmp_path
-) -> None:
-    made = ("--mechanism", "independent", "--out", tmp_path / "own", "--quiet")
-    assert dualquery("release", files[0], "--schema", files[1], *made).code == 0
-    asked = ("flag", "age>=25", "mean(age)", "count(flag)", "sex=Male")
-    known = dualquery("answer", tmp_path / "own", *asked, "--json").json["answers"]
-    shown = dualquery("answer", tmp_path / "own", *asked).out.splitlines()
-    for exact, line in zip(known, shown, strict=True):
-        number, _, *others = line.split("\t")
-        interval = next(field for field in others if "interval of the truth: " in field)
-        low, high = interval.split(": ")[1].split(" to ")
-        digits = [len(each.partition(".")[2]) for each in (number, low, high)]
-        half = (exact["high"] - exact["low"]) / 2
-        assert len(set(digits)) == 1
-        assert 10 <= half * 10 ** digits[0] < 100 or (digits[0] == 0 and half >= 10)
-        assert float(number) == round(exact["answer"], digits[0])
-        assert float(low) <= exact["low"] < exact["high"] <= float(high)
-        assert float(high) - float(low) <= 2 * half + 2 * 10 ** -digits[0]
 
 
 def test_sample_draws_records_and_says_from_what(dualquery, released, small, here) -> None:
@@ -131,42 +109,6 @@ def test_missing_values_are_written_as_the_table_has_them(dualquery, here) -> No
         assert dualquery("evaluate", folder, out, "--json").code == 0
 
 
-def test_a_csv_file_of_records_has_the_separator_that_the_header_told(dualquery, here) -> None:
-    kinds = {"name": "size", "kind": "categorical", "values": ["1", "2"]}
-    town = {"name": "town", "kind": "categorical", "values": ["Bern", "Ulm"]}
-    (here / "s.json").write_text(json.dumps({"declared": True, "columns": [kinds, town]}))
-    rows = [f"1;Bern;{place}\n2;Ulm;{place}\n" for place in range(50)]
-    (here / "t.csv").write_text("size;town;home\n" + "".join(rows))
-    made = ("--schema", "s.json", "--mechanism", "independent", "--way", 2, "--queries", 5)
-    for unit in ((), ("--unit", "home", "--max-rows-per-unit", 2, "--rows", 100)):
-        assert dualquery("release", "t.csv", *made, *unit, "--out", "r").code == 0
-        assert json.loads((here / "r" / "release.json").read_text())["options"]["csv"] is None
-        done = dualquery("sample", "r", "--records", 9, "--out", "rows.csv", "--json")
-        assert done.json["csv"] == "delimiter=;"
-        assert (here / "rows.csv").read_text().startswith("size;town\n")
-        if not unit:
-            pl.read_csv(here / "rows.csv", separator=";").write_csv(here / "commas.csv")
-            for copy in ("rows.csv", "commas.csv"):  # each is read by its own header
-                assert dualquery("evaluate", "r", copy, "--json").code == 0
-        (here / "rows.csv").unlink()
-        shutil.rmtree(here / "r")
-
-
-def test_answer_says_which_bucket_was_answered(dualquery, released) -> None:
-    done = dualquery("answer", released, "age=33", "--json")
-    assert done.json["answers"][0]["query"] == "age=33"
-    assert done.json["answers"][0]["answered"] == "age=25-50"
-    assert dualquery("answer", released, "age=33").out.endswith("\tage=33\tanswered: age=25-50\n")
-
-
-def test_answer_finds_a_query_however_it_is_written(dualquery, released) -> None:
-    known = package.load_release(released).answer_table["query"][0]
-    turned = " & ".join(reversed(known.split(" & ")))
-    one, other = dualquery("answer", released, known, turned, "--json").json["answers"]
-    assert one["answer"] == other["answer"]
-    assert other["source"] == "released"
-
-
 def test_a_mark_ties_each_answer_to_what_is_said_of_its_interval(dualquery, files, here) -> None:
     """Some remarks differ: each answer has the number of its own."""
     made = ("--mechanism", "independent", "--out", "own", "--quiet")
@@ -183,17 +125,6 @@ def test_a_mark_ties_each_answer_to_what_is_said_of_its_interval(dualquery, file
     alone = dualquery("answer", "own", "age>=30")
     assert "\t[1]" not in alone.out
     assert f"interval: {known[2]['basis']}" in alone.err.splitlines()
-
-
-def test_answer_without_records(dualquery, files, tmp_path) -> None:
-    dualquery(
-        "release", files[0], "--schema", files[1], "--mechanism", "gaussian", "--queries", "all",
-        "--way", "1", "--out", tmp_path / "g", "--quiet",
-    )  # fmt: skip
-    assert dualquery("answer", tmp_path / "g", "flag").code == 0
-    done = dualquery("answer", tmp_path / "g", "flag & sex=Male")
-    assert done.code == 2
-    assert "not in the workload" in done.last
 
 
 def test_answer_reads_a_file_and_writes_one(dualquery, released, here) -> None:

@@ -86,20 +86,6 @@ def test_a_release_that_is_not_private_is_refused(dualquery: Run, noisy, files, 
     assert [path.name for path in here.iterdir()] == ["b.budget"]
 
 
-def test_the_file_must_protect_what_the_release_protects(dualquery: Run, noisy) -> None:
-    assert dualquery(*INIT, "--neighbours", "add-remove").code == 0
-    done = dualquery(*noisy, "--budget", "b.budget")
-    assert done.code == 2
-    assert "releases with --neighbours add-remove, and this release has replace-one" in done.last
-    added = [*noisy, "--budget", "b.budget", "--neighbours", "add-remove", "--out", "one"]
-    assert dualquery(*added).code == 0
-    person = ["budget", "init", "p.budget", "--epsilon", "1", "--delta", "0", "--unit", "person"]
-    assert dualquery(*person).code == 0
-    done = dualquery(*noisy, "--budget", "p.budget", "--out", "two")
-    assert done.code == 2
-    assert "protect one 'person', and this release protects one 'row'" in done.last
-
-
 def test_another_table_is_charged_and_warned_of(
     dualquery: Run, noisy, files, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -56,15 +56,6 @@ def test_it_warns_of_a_weak_budget_as_the_release_does(table: Path, capsys, capl
     assert json.loads(capsys.readouterr().out)["notes"] == []
 
 
-def test_it_says_that_the_folder_exists_and_rounds_the_cost_up(table: Path, capsys) -> None:
-    asked = ["release", "p.parquet", "--schema", "s.json", "--queries", "50", "--dry-run"]
-    (table.parent / "r").mkdir()
-    assert main([*asked, "--out", "r"]) == 2
-    assert "r exists already; name another folder" in capsys.readouterr().err
-    assert main([*asked, "--epsilon", ".001", "--mechanism", "gaussian"]) == 0
-    assert "cost: epsilon 0.001, delta 1.12e-05, by" in capsys.readouterr().out
-
-
 def test_nothing_is_made_or_charged(table: Path, capsys) -> None:
     before = sorted(table.parent.iterdir())
     assert main(["release", "p.parquet", "--schema", "s.json", "--dry-run"]) == 0
@@ -139,13 +130,6 @@ def test_what_it_cannot_know_is_asked_for(table: Path, capsys, asked, message) -
     people().write_csv("p.csv")
     assert main(["release", *asked, "--dry-run"]) == 2
     assert message in capsys.readouterr().err
-
-
-def test_weights_are_no_rows(table: Path, capsys) -> None:
-    asked = [*WEIGHT, "--rows", "900", "--delta", "1e-6", "--mechanism", "gaussian"]
-    people().with_columns(w=1).write_csv("h.csv")
-    assert main(["release", *asked, "--dry-run"]) == 0
-    assert "queries on a weight of 900 of" in " ".join(capsys.readouterr().out.split())
 
 
 def test_items_that_options_declare_need_no_schema(table: Path, capsys) -> None:

@@ -49,15 +49,6 @@ def test_explanations_stay_on_the_terminal(
     assert "passes over the rows: 0, " in caplog.text
 
 
-def test_passes_over_files_are_reported(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    table = tmp_path / "table.csv"
-    table.write_text("a,b,c\n" + "0,1,0\n1,1,0\n" * 1_000_000)
-    arguments = ["--engine", "stream", "--explain", "--queries", "8", "--rounds", "2"]
-    arguments.append("--schema-from-data")
-    assert main(["release", str(table), *arguments, "--out", str(tmp_path / "out")]) == DONE
-    assert f"; {table.stat().st_size / 2**20:.0f} MiB read from files" in caplog.text
-
-
 def test_times_are_not_told_to_those_who_only_want_to_hear_more(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -14,7 +14,7 @@ from dualquery.cli.main import FIRST_STEPS, app, main
 from dualquery.room.ledger import Ledger
 from dualquery.runtime import progress
 from dualquery.runtime.errors import BadInputError
-from dualquery.runtime.progress import Lines, duration
+from dualquery.runtime.progress import Lines
 from tests.tables import SCHEMA, people, reseal, write_people
 
 
@@ -49,25 +49,6 @@ def test_a_log_hears_how_far_a_long_phase_is(monkeypatch, capsys) -> None:
         now[0] += 1.0
         lines.step(done, 12)
     assert capsys.readouterr().err == "sampling the records\n"  # over before one reads more
-
-
-def test_a_phase_that_slows_down_is_not_promised_an_early_end(monkeypatch, capsys) -> None:
-    now = [0.0]
-    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
-    lines = Lines()
-    lines.phase("running")
-    for done in range(1, 1000):
-        now[0] += 0.1 if done < 900 else 60.0
-        lines.step(done, 1000)
-    (slow,) = [each for each in capsys.readouterr().err.splitlines() if " 902 of" in each]
-    assert "98 min left" in slow
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"), [(0.4, "0 s"), (99, "99 s"), (150, "2 min"), (9000, "2.5 h")]
-)
-def test_durations(seconds, text) -> None:
-    assert duration(seconds) == text
 
 
 @pytest.mark.parametrize("quiet", [False, True])

@@ -12,7 +12,6 @@ import time
 from pathlib import Path
 
 import pytest
-import typer
 
 import dualquery as package
 from dualquery.cli.main import FIRST_STEPS, app
@@ -50,17 +49,6 @@ def test_the_help_of_every_command_has_an_example(dualquery, words) -> None:
     assert f"dualquery {' '.join(words)}" in done.out
 
 
-@pytest.mark.parametrize("words", commands(), ids=" ".join)
-def test_no_paragraph_of_a_help_is_wrapped_twice(dualquery, words) -> None:
-    """Lines of a docstring stay lines on a terminal of 80 columns, where longer ones are broken."""
-    command = typer.main.get_command(app)
-    for word in words:
-        command = command.commands[word]
-    for paragraph in (command.help or "").split("\n\n"):
-        lines = paragraph.splitlines()
-        assert len(lines) == 1 or max(map(len, lines)) <= 78 or " dualquery " in paragraph
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -96,17 +84,6 @@ def test_internal_faults_are_exit_code_1(dualquery, small, here, monkeypatch) ->
     assert "Traceback" not in done.err
     for flag in ("--verbose", "-v"):
         assert "Traceback" in dualquery(*small, flag).err
-    assert names(here) == set()
-
-
-def test_lack_of_memory_is_exit_code_2(dualquery, small, here, monkeypatch) -> None:
-    def fail(*_, **__):
-        raise MemoryError
-
-    monkeypatch.setattr("dualquery.releases.making.run", fail)
-    done = dualquery(*small)
-    assert done.code == 2
-    assert "not enough memory" in done.last
     assert names(here) == set()
 
 

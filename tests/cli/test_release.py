@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 
-import polars as pl
 import pytest
 
 import dualquery as package
@@ -37,22 +36,9 @@ def test_release_json_is_one_object_with_listed_keys(dualquery, small, here) -> 
     assert {**done.json, **unseen} == {"release": "mine", **stored}
 
 
-@pytest.mark.parametrize("order", [["--json", "--quiet"], ["-q", "--json"]])
-def test_json_with_quiet_is_still_json_and_nothing_else(dualquery, small, order) -> None:
-    done = dualquery(*small, *order)
-    assert done.code == 0
-    assert done.json["mechanism"] == "dualquery"
-    assert done.err == ""
-
-
 def test_quiet_says_nothing(dualquery, small) -> None:
     done = dualquery(*small, "--quiet")
     assert (done.code, done.out, done.err) == (0, "", "")
-
-
-def test_verbose_logs_the_phases(dualquery, small, caplog) -> None:
-    assert dualquery(*small, "--verbose").code == 0
-    assert "reading the table" in caplog.messages
 
 
 def test_default_folder_is_named_after_the_time(dualquery, small, here) -> None:
@@ -62,15 +48,6 @@ def test_default_folder_is_named_after_the_time(dualquery, small, here) -> None:
     assert name.endswith("Z")
 
 
-def test_the_default_table_is_adult(dualquery, here) -> None:
-    done = dualquery(
-        "release", "--queries", "20", "--rounds", "4", "--samples", "3", "--out", "a", "--json"
-    )
-    assert done.code == 0
-    assert done.json["rows"] == 30_162
-    assert done.json["privacy"]["private"]
-
-
 def test_a_seed_is_marked_and_states_no_epsilon(dualquery, small) -> None:
     done = dualquery(*small, "--seed", "1", "--json")
     assert done.json["privacy"].keys() == {"private", "reasons_not_private"}
@@ -78,15 +55,6 @@ def test_a_seed_is_marked_and_states_no_epsilon(dualquery, small) -> None:
     shown = dualquery(*small, "--seed", "1", "--out", "b")
     assert "not private" in shown.out
     assert "epsilon" not in shown.out
-
-
-def test_no_schema_is_marked_and_states_no_epsilon(dualquery, files) -> None:
-    done = dualquery(
-        "release", files[0], "--queries", "20", "--mechanism", "laplace", "--json",
-        "--schema-from-data",
-    )  # fmt: skip
-    assert done.code == 0
-    assert done.json["privacy"].keys() == {"private", "reasons_not_private"}
 
 
 def test_neither_folder_nor_json_nor_screen_tells_the_path_of_the_table(
@@ -132,25 +100,6 @@ def test_workloads(dualquery, files, options, queries) -> None:
     assert done.json["queries"] == queries
 
 
-def test_a_file_of_queries(dualquery, files, tmp_path) -> None:
-    (tmp_path / "list.txt").write_text("# mine\nage=0-25 & sex=Male\n!flag\n")
-    done = dualquery(
-        "release", files[0], "--schema", files[1], "--mechanism", "gaussian",
-        "--queries", tmp_path / "list.txt", "--json",
-    )  # fmt: skip
-    assert done.code == 0
-    assert done.json["queries"] == 2
-
-
-def test_json_shows_letters_as_they_are(dualquery, tmp_path) -> None:
-    table = tmp_path / "t.csv"
-    table.write_text("größe\nklein\ngroß\n", encoding="utf-8")
-    base = ["release", table, "--mechanism", "zero", "--queries", "all", "--way", "1"]
-    base.append("--schema-from-data")
-    assert dualquery(*base, "--out", tmp_path / "out").code == 0
-    assert "größe=groß" in dualquery("answer", tmp_path / "out", "größe=groß", "--json").out
-
-
 def test_names_that_look_like_markup_are_printed_as_they_are(dualquery, tmp_path, here) -> None:
     table = tmp_path / "t.csv"
     table.write_text("[bold],[/red]\nx,y\nz,w\n" * 1 + "x,w\n")
@@ -160,18 +109,6 @@ def test_names_that_look_like_markup_are_printed_as_they_are(dualquery, tmp_path
     )  # fmt: skip
     assert done.code == 0
     assert "[/red]" in done.out
-
-
-def test_effective_options_are_stored(dualquery, small) -> None:
-    options = dualquery(*small, "--epsilon", "0.5", "--accountant", "zcdp", "--json").json[
-        "options"
-    ]
-    assert options["epsilon"] == 0.5
-    assert options["delta"] == 1 / 300**2
-    assert options["accountant"] == "zcdp"
-    assert options["neighbours"] == "replace-one"
-    assert options["seed"] is None
-    assert options["mechanism"]["samples"] == 5
 
 
 def test_the_panel_is_short_and_nothing_is_said_twice(dualquery, here) -> None:
@@ -187,23 +124,6 @@ def test_the_panel_is_short_and_nothing_is_said_twice(dualquery, here) -> None:
     assert "Optimal adaptive composition" in words
     stored = json.loads((here / "short" / "release.json").read_text())
     assert any("composition" in text for text in stored["privacy"]["assumptions"])
-
-
-@pytest.mark.parametrize("why", ["seed", "schema"])
-def test_not_private_is_said_once(dualquery, small, files, why) -> None:
-    options = {
-        "seed": [*small, "--seed", "1"],
-        "schema": ["release", files[0], "--queries", "9", "--schema-from-data"],
-    }
-    done = dualquery(*options[why])
-    assert done.code == 0
-    assert (done.out + done.err).count("not private") == 1
-
-
-def test_what_looks_at_no_row_cites_no_theorem(dualquery, small) -> None:
-    arguments = [*small[: small.index("--rounds")], "--mechanism", "zero", "--json"]
-    (sentence, *_) = dualquery(*arguments).json["privacy"]["assumptions"]
-    assert sentence == "The mechanism looks at no private row."
 
 
 def test_phases_are_plain_lines_when_stderr_is_no_terminal(dualquery, small) -> None:
@@ -222,51 +142,6 @@ def test_a_release_that_is_not_private_says_so_even_quietly(dualquery, small, he
     assert "the release is NOT private; baselines at epsilon" in " ".join(shown.out.split())
     assert dualquery("evaluate", "seeded", small[1], "--json").json["private"] is False
     assert dualquery(*small, "--out", "unseeded", "-q").err == ""
-
-
-def test_release_of_an_added_or_removed_record(dualquery, tmp_path) -> None:
-    out = tmp_path / "out"
-    done = dualquery(
-        "release", "adult", "--queries", "30", "--mechanism", "gaussian", "--neighbours",
-        "add-remove", "--rows", "30000", "--out", str(out), "--json",
-    )  # fmt: skip
-    assert done.code == 0
-    found = json.loads((out / "release.json").read_text(encoding="utf-8"))
-    assert found["options"]["rows"] == 30000
-    assert abs(found["rows"] - 30162) < 1000  # measured, whatever was stated
-    assert found["privacy"]["delta"] == 1 / 30000**2
-    assert "30162" not in done.out + done.err
-
-
-def test_synthetic_records_are_plain_parquet(released) -> None:
-    assert pl.read_parquet(released / "synthetic.parquet").columns == [
-        "age", "job", "flag", "sex", "constant",
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("value", "shown"),
-    [
-        (0.0, "0.0000"),
-        (0.25, "0.2500"),
-        (0.001, "0.0010"),
-        (0.00017, "0.00017"),
-        (1e-12, "1.0e-12"),
-    ],
-)
-def test_a_small_share_is_never_shown_as_none(value: float, shown: str) -> None:
-    from dualquery.runtime.figures import share
-
-    assert share(value) == shown
-
-
-def test_numbers_may_be_written_short_and_all_marginals_asked_for(dualquery, small, here) -> None:
-    base = [each for each in small if each not in ("--queries", "30")]
-    done = dualquery(*base, "--queries", "1e1", "--out", "ten", "--json")
-    assert done.json["queries"] == 10
-    done = dualquery(*base, "--marginals", "all", "--out", "whole", "--json")
-    every = dualquery(*base, "--queries", "all", "--out", "every", "--json")
-    assert done.json["queries"] == every.json["queries"]
 
 
 def test_a_table_in_another_dialect_is_released(dualquery, files, here) -> None:

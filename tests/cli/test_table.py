@@ -70,19 +70,6 @@ def test_tables_in_files_have_no_formulas_and_no_markup(dualquery, made, here) -
     assert "exists already" in again.last
 
 
-def test_a_table_shows_numbers_and_remarks_as_answers_are_shown(dualquery, files, here) -> None:
-    made = ("--mechanism", "independent", "--out", "own", "--quiet")
-    assert dualquery("release", files[0], "--schema", files[1], *made).code == 0
-    for value in ("count", "share", "mean(age)"):
-        arguments = ("table", "own", "--rows", "sex", "--value", value)
-        done = dualquery(*arguments)
-        for cell in dualquery(*arguments, "--json").json["cells"]:
-            number, interval = shown(cell["answer"], cell["low"], cell["high"])
-            assert f" {number} " in done.out
-            assert interval in done.out
-            assert f"{cell['basis']}\n" in done.err
-
-
 def test_marks_tie_cells_to_what_is_said_of_their_intervals(dualquery, files, here) -> None:
     """Some cells were measured, others not."""
     made = ("--mechanism", "matrix", "--queries", "12", "--way", "2", "--out", "own", "--quiet")
@@ -97,18 +84,6 @@ def test_marks_tie_cells_to_what_is_said_of_their_intervals(dualquery, files, he
         assert f" {number} {marks[cell['basis']]} " in done.out
     assert dualquery(*arguments, "--out", "t.html").code == 0
     assert " [2]<br>" in (here / "t.html").read_text("utf-8")
-
-
-def test_simultaneous_intervals_are_longer(dualquery, made) -> None:
-    arguments = ("table", made, "--rows", "age", "--json")
-    each = dualquery(*arguments).json
-    together = dualquery(*arguments, "--simultaneous").json
-    assert (each["level"], together["level"]) == (0.95, 0.95)
-    assert together["simultaneous"]
-    for one, other in zip(each["cells"], together["cells"], strict=True):
-        assert other["low"] <= one["low"]
-        assert one["high"] <= other["high"]
-        assert other["high"] - other["low"] > one["high"] - one["low"]
 
 
 @pytest.mark.parametrize(

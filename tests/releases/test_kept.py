@@ -46,28 +46,6 @@ def test_measurements_and_model_come_back(made, saved) -> None:
     np.testing.assert_array_equal(again.model.weights, made.model.weights)
 
 
-def test_the_table_of_measurements_is_open(saved) -> None:
-    table = pl.read_parquet(saved / MEASUREMENTS)
-    assert table.schema == {
-        "factors": pl.List(pl.Int32),
-        "query": pl.Int32,
-        "value": pl.Float64,
-        "deviation": pl.Float64,
-        "absent": pl.Float64,
-    }
-    assert table["query"].null_count() == len(table)
-
-
-def test_a_release_without_either_has_no_files_for_them(tmp_path) -> None:
-    made = dualquery.release(people(), schema=SCHEMA, queries=10, way=1, mechanism="zero")
-    folder = made.save(tmp_path / "out")
-    assert not (folder / MEASUREMENTS).exists()
-    assert not (folder / MODEL).exists()
-    again = load_release(folder)
-    assert again.measurements is None
-    assert again.model is None
-
-
 def test_a_model_of_a_third_party_is_used_but_not_stored(made, tmp_path) -> None:
     class Own(ProductMixture):
         kind = "own"
@@ -89,16 +67,6 @@ def test_a_missing_or_damaged_file_is_refused(saved, name) -> None:
             load_release(saved)
     (saved / name).unlink()
     with pytest.raises(BadInputError, match=name):
-        load_release(saved)
-
-
-def test_measurements_of_another_number_are_refused(saved) -> None:
-    path = saved / "release.json"
-    stored = json.loads(path.read_text())
-    stored["measurements"]["numbers"] += 1
-    path.write_text(json.dumps(stored))
-    reseal(saved)
-    with pytest.raises(BadInputError, match="measurements found"):
         load_release(saved)
 
 

@@ -12,12 +12,9 @@ import dualquery
 from dualquery.data.schema.columns import Numeric
 from dualquery.data.schema.table import TableSchema
 from dualquery.estimates.means import BoughtMean, combined
-from dualquery.estimates.total import Total
-from dualquery.privacy.neighbours import Neighbours
 from dualquery.releases.answering import answer_queries
 from dualquery.releases.means import SHARE
 from dualquery.report.page import report
-from dualquery.room.row_count import RowCount
 from dualquery.runtime.errors import BadInputError
 from dualquery.verification import check
 from tests.tables import SCHEMA, people
@@ -71,35 +68,6 @@ def test_the_mechanism_pays_for_the_means() -> None:
     first = with_means.proof["schedule"][0]["events"][0]
     assert first["ground"]["statistic"] == "ColumnSums"
     assert not plain.means
-
-
-def intervals_of(noise, total: Total, level: float, truth: float, draws: np.ndarray) -> float:
-    inside = 0
-    for draw in draws:
-        mean = BoughtMean("age", truth + draw, 0.5, noise, 0.0, 100.0, 0.0)
-        found = mean.interval(total, level)
-        inside += found.lower[0] <= truth <= found.upper[0]
-    return inside / len(draws)
-
-
-@pytest.mark.parametrize("level", [0.8, 0.95])
-def test_intervals_cover_as_often_as_they_say(level: float) -> None:
-    generator = np.random.default_rng(0)
-    total = Total.of(RowCount(100))
-    gaussian = intervals_of("gaussian", total, level, 40.0, generator.normal(0, 0.5, 2000))
-    laplace = intervals_of("discrete laplace", total, level, 40.0, generator.laplace(0, 0.5, 2000))
-    assert abs(gaussian - level) < 5 * np.sqrt(level * (1 - level) / 2000)
-    assert laplace > level - 5 * np.sqrt(level * (1 - level) / 2000)
-
-
-def test_intervals_allow_for_the_rows_that_are_not_known() -> None:
-    mean = BoughtMean("age", 40.0, 0.5, "gaussian", 0.0, 100.0, 0.0)
-    bought = RowCount(100, Neighbours.ADD_REMOVE, 5.0)
-    widths = [
-        (found.upper - found.lower)[0]
-        for found in (mean.interval(Total.of(RowCount(100))), mean.interval(Total.of(bought)))
-    ]
-    assert widths[0] < widths[1]
 
 
 @pytest.mark.parametrize(

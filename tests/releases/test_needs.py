@@ -55,17 +55,3 @@ def test_records_rows_and_the_mechanism_are_counted() -> None:
         needed(task, "mwem", representation=how).usual for how in ("factored", "histogram")
     )
     assert cells > plain
-
-
-@pytest.mark.parametrize(
-    ("epsilon", "delta", "chosen"),
-    [(1.0, 1e-6, "probed"), (50.0, 1e-6, "matrix"), (1.0, 0.0, "dualquery")],
-)
-def test_auto_needs_what_the_mechanism_needs_that_it_takes(
-    epsilon: float, delta: float, chosen: str
-) -> None:
-    task, budget = task_of(Domain(np.arange(0, 300, 10)), 5_000), Budget(epsilon, delta)
-    auto, own = configure("auto", {}), configure(chosen, {})
-    plan = auto.plan(task, budget)
-    assert plan.mechanism == chosen
-    assert auto.bytes_needed(task, plan) == own.bytes_needed(task, own.plan(task, budget))

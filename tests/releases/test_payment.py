@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import dualquery
-from dualquery import BadInputError, BudgetFile, Synthesizer
+from dualquery import BadInputError, BudgetFile
 from dualquery.privacy.statement import PrivacyStatement
 from dualquery.releases import making
 from dualquery.releases.payment import ADD_UP
@@ -160,43 +160,9 @@ def test_a_release_that_fails_has_spent_its_charge(file: BudgetFile, monkeypatch
     assert file.read().spent == (0.4, 1e-8)
 
 
-def test_a_mechanism_that_looks_at_nothing_costs_nothing(file: BudgetFile) -> None:
-    release(budget=file, mechanism="uniform")
-    assert file.read().spent == (0.0, 0.0)
-    assert len(file.read().releases) == 1
-
-
-def test_each_fit_of_a_synthesizer_is_charged(file: BudgetFile) -> None:
-    options = {"schema": SCHEMA, "queries": 20, "way": 2, "mechanism": "independent"}
-    made = Synthesizer(0.3, 1e-8, budget=str(file.path), **options)
-    for expected in (0.3, 0.6):
-        made.fit(people(200))
-        assert file.read().spent[0] == expected
-    made.sample(5)
-    assert file.read().spent[0] == 0.6
-
-
 def test_without_a_file_a_release_says_that_guarantees_add_up() -> None:
     made = release()
     assert made.options["budget_file"] == {"charged": False}
     assert made.privacy.guarantee().endswith(ADD_UP)
     assert PrivacyStatement.from_dict(made.privacy.to_dict()) == made.privacy
     assert ADD_UP not in release(seed=1).privacy.text()
-
-
-def test_compositions_let_through_what_they_promise(tmp_path: Path) -> None:
-    """Many releases with Gaussian noise: zcdp and either take more of them than sums do."""
-    taken = {}
-    for composition in ("sum", "zcdp", "either"):
-        budget = BudgetFile.create(
-            tmp_path / composition, epsilon=1.0, delta=1e-6, composition=composition
-        )
-        taken[composition] = 0
-        try:
-            while True:
-                release(budget=budget, epsilon=0.4)
-                taken[composition] += 1
-        except BadInputError:
-            assert budget.read().spent[0] <= 1.0
-    assert taken["sum"] == 2
-    assert taken["zcdp"] >= taken["either"] > 2

@@ -87,17 +87,6 @@ def test_targets_that_cannot_be_are_refused_before_anything_is_drawn(tmp_path) -
             check_target(tmp_path / name)
 
 
-def test_a_fault_while_writing_leaves_nothing(made, tmp_path) -> None:
-    def frames():
-        yield made.sample(10)
-        raise OSError("No space left on device")
-
-    for suffix in ("csv", "parquet"):
-        with pytest.raises(BadInputError, match="No space left"):
-            write_frames(frames(), tmp_path / f"rows.{suffix}")
-    assert [*tmp_path.iterdir()] == []
-
-
 def test_lists_of_items_go_into_parquet_only(tmp_path) -> None:
     schema = ItemSchema(np.arange(10_001), declared=True)
     records = np.zeros((4, 10_001), np.uint8)
@@ -129,10 +118,6 @@ def test_a_release_has_as_many_records_as_asked_for(mechanism, options) -> None:
     assert len(made.records) == 777
     repeated = mechanism in ("dualquery", "smalldb")
     assert any("repeat the" in note for note in made.notes) == repeated
-
-
-def test_by_default_there_is_a_record_a_row() -> None:
-    assert len(released(mechanism="independent").records) == 300
 
 
 def test_wide_records_are_fewer_and_the_release_says_so(monkeypatch) -> None:

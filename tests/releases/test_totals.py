@@ -188,19 +188,6 @@ def test_one_question_without_an_answer_keeps_the_others_from_none() -> None:
         answer_queries(made, asked[1:2])
 
 
-def test_messages_about_rules_say_what_to_write() -> None:
-    with pytest.raises(dualquery.BadInputError, match=r"write 'or', not '\|'"):
-        rules_of(_ruled("age < 10 => (edu=u | edu=v)"))
-    with pytest.raises(dualquery.BadInputError, match='"missing": "category"'):
-        rules_of(_ruled("edu < age"))
-
-
-def _ruled(rule: str) -> TableSchema:
-    found = dualquery.data.schema_from_dict({**SCHEMA.to_dict(), "rules": [rule]})
-    assert isinstance(found, TableSchema)
-    return found
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("factor", [0.5, 0.9, 1.1, 2.0])
 @pytest.mark.parametrize("units", [False, True])
