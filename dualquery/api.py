@@ -1,56 +1,68 @@
-"""The main job in one call: a table goes in, a private release comes out."""
+"""The main job in one call: a table goes in, a private release comes out.
+
+Arguments of `release` are plain values, and one object for each part of the job. Every field of
+these objects is a keyword, too: ``release(table, way=2)`` is
+``release(table, queries=WorkloadRequest(way=2))``.
+"""
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dualquery.arguments import spec_of, told_in_python
+from dualquery.data.table import Table
 from dualquery.mechanisms.protocol import Task
 from dualquery.mechanisms.registry import configure
-from dualquery.privacy.budget import weak_epsilon
-from dualquery.privacy.events import pure_epsilon
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.family import Queries
-from dualquery.releases.learning import learned_for
-from dualquery.releases.making import (
-    keep_questions,
-    keep_request,
-    make_release,
-    plan_release,
-    require_possible,
-)
-from dualquery.releases.payment import Payment
+from dualquery.releases.making import release_of
 from dualquery.requests import (
     BudgetRequest,
     Guarantee,
+    MechanismRequest,
     ReleaseSpec,
     Run,
     SyntheticRecords,
     WorkloadRequest,
 )
-from dualquery.room.journal import NO_JOURNAL, Journal
 from dualquery.room.row_count import COUNT_SHARE, RowCount
-from dualquery.runtime.errors import BadInputError
-from dualquery.runtime.figures import some
-from dualquery.runtime.progress import listener
-from dualquery.runtime.warned import privacy_log
+from dualquery.runtime.errors import BadInputError, did_you_mean
+from dualquery.runtime.option_fields import keywords_of
 
 if TYPE_CHECKING:
     from dualquery.budgets.budget_file import BudgetFile
     from dualquery.data.schema.protocol import Schema
     from dualquery.estimates.expected import ExpectedError
-    from dualquery.privacy.events import Event
     from dualquery.releases.folder import Release
 
 REPLACE_ONE = Neighbours.REPLACE_ONE.value
 AS_USUAL = Run()
 
+OBJECTS = {
+    "table": Table, "queries": WorkloadRequest, "records": SyntheticRecords,
+    "guarantee": Guarantee, "run": Run,
+}  # fmt: skip
+"""Arguments of `release` that are objects, or the value of their first field."""
 
-@told_in_python
+PLAIN = ("schema", "mechanism", "options", "epsilon", "delta", "budget", "seed")
+"""Its other arguments."""
+
+KEYWORDS: Mapping[type[Any], Mapping[str, str]] = {
+    kind: {
+        name: field
+        for name, field in keywords_of(kind).items()
+        if name not in (*OBJECTS, *PLAIN, "data")
+    }
+    for kind in OBJECTS.values()
+}
+"""For each object: the keywords of `dualquery.release` that stand for its fields."""
+
+
+_TWICE = "{} is given twice: as a keyword and in the {}; leave one out"
+
+
 def release(
     table: Any = "adult",
     *,
@@ -104,7 +116,7 @@ def release(
         Engine, threads, checkpoint, progress, private errors: a `Run`.
     keywords
         Any field of these objects by its own name, such as ``way=2``, ``neighbours="add-remove"``
-        or ``threads=1`` (`dualquery.arguments.KEYWORDS` lists them).
+        or ``threads=1`` (`KEYWORDS` lists them).
 
     Returns
     -------
@@ -130,65 +142,45 @@ def release(
         "options": options, "records": records, "epsilon": epsilon, "delta": delta,
         "guarantee": guarantee, "budget": budget, "seed": seed, "run": run,
     }  # fmt: skip
-    return release_of(spec_of(given, keywords))
+    return release_of(_spec_of(given, keywords))
 
 
-def release_of(spec: ReleaseSpec) -> Release:
-    """Make the release that is asked for.
-
-    Raises
-    ------
-    BadInputError
-        As `release`.
-    """
-    configured = spec.configured
-    weak = weak_epsilon(spec.budget.epsilon)
-    for warning in weak:
-        privacy_log.warning(warning)
-    progress = listener(spec.run.progress)
-    if spec.mechanism.name is None and configured.name != "auto":
-        progress.note(f"mechanism {configured.name}, because it has the options that were given")
-    # The clock is read before the table is: how long a pass over private rows took stays unsaid.
-    created = datetime.datetime.now(datetime.UTC)
-    source, engine, budget = spec.table.named, spec.run.reading, spec.budget
-    journal: Journal = NO_JOURNAL
-    if spec.checkpoint is not None:
-        spec.checkpoint.start()
-        keep_request(spec, spec.checkpoint)
-        journal = spec.checkpoint
-    payment = Payment.begin(
-        spec.budget_file, source, budget.relation, configured.name, spec.seed, spec.checkpoint
+def _spec_of(given: Mapping[str, Any], keywords: Mapping[str, Any]) -> ReleaseSpec:
+    """Return the request that the arguments of `release` and further keywords make, checked."""
+    known = [*given, *(name for own in KEYWORDS.values() for name in own)]
+    for name in keywords:
+        if name not in known:
+            close = did_you_mean(name, known)
+            raise TypeError(f"release() got an unexpected keyword argument {name!r}{close}")
+    made = {name: _merged(kind, given[name], keywords) for name, kind in OBJECTS.items()}
+    about = {each.name: getattr(made["guarantee"], each.name) for each in fields(Guarantee)}
+    return ReleaseSpec(
+        table=made["table"],
+        schema=given["schema"],
+        workload=made["queries"],
+        mechanism=MechanismRequest(name=given["mechanism"], given=given["options"]),
+        records=made["records"],
+        budget=BudgetRequest(epsilon=given["epsilon"], delta=given["delta"], **about),
+        budget_file=given["budget"],
+        seed=given["seed"],
+        run=made["run"],
     )
-    progress.phase("reading the table")
-    learned = learned_for(spec, payment, journal)
-    schema = spec.schema if learned is None else learned.schema
-    charged = None if learned is None or learned.price is None else learned
-    columns = spec.table.columns if learned is None else None
-    read = (schema, columns, spec.table.max_ones_per_row, budget.unit)
-    with engine.open(source, *read, budget.weight, sums=spec.workload.means) as data:
-        if data.left_out:
-            progress.note(f"left out, as the schema does not describe them: {some(data.left_out)}")
-        payment.require_declared(data.schema.declared)
 
-        def pay_first(event: Event) -> None:
-            in_all = budget.delta_of(configured, data.units or 0)  # which is public, if it is used
-            events: tuple[Event, ...] = (event,)
-            own = (pure_epsilon(event), 0.0)
-            if charged is not None and charged.price is not None:
-                events = (*charged.events, event)
-                own = (own[0] + charged.price.own(in_all)[0], in_all)
-            payment.pay_first(events, own, (budget.epsilon, in_all))
 
-        require_possible(spec, data.schema, data.units)
-        count = budget.count_rows(data.records, spec.seed, pay_first, journal, data.units)
-        with count.cost_told():
-            planned = plan_release(spec, data.schema, count, progress, charged)
-        for warning in planned.warnings:
-            if warning not in weak:
-                privacy_log.warning(warning)
-        keep_questions(journal, planned.schema, planned.task.queries)
-        data = replace(data, schema=planned.schema)
-        return make_release(planned, data, payment, progress, created)
+def _merged(kind: type[Any], given: object, keywords: Mapping[str, Any]) -> Any:
+    """Return an argument as an object, with the fields that were given as keywords."""
+    first, *_ = fields(kind)
+    names, defaults = KEYWORDS[kind], {field.name: field.default for field in fields(kind)}
+    own = {names[name]: value for name, value in keywords.items() if name in names}
+    if not isinstance(given, kind):
+        if first.name in own and given != defaults[first.name]:
+            own_name = next(name for name, field in names.items() if field == first.name)
+            raise BadInputError(_TWICE.format(own_name, kind.__name__))
+        return kind(**{first.name: given, **own})
+    for name, field in names.items():
+        if field in own and getattr(given, field) != defaults[field]:
+            raise BadInputError(_TWICE.format(name, kind.__name__))
+    return replace(given, **own) if own else given
 
 
 def expected_error(

@@ -1,7 +1,7 @@
 """What a user asks for: one `ReleaseSpec`, checked as far as possible without a table.
 
 It is made of what was typed (`dualquery.runtime.option_fields.built`), of Python's arguments
-(`dualquery.arguments`) or of a checkpoint. All options of a release are declared here, or on the
+(`dualquery.api`) or of a checkpoint. All options of a release are declared here, or on the
 objects that its fields hold.
 """
 
@@ -359,8 +359,8 @@ class Guarantee:
         "auto (the smallest valid bound), or one that 'dualquery budget plan' lists.",
         BUDGET,
     )
-    unit: Unit | None = part(Unit, None, "unit=dualquery.Unit(...)")
-    weight: Weight | None = part(Weight, None, "weight=dualquery.Weight(...)")
+    unit: Unit | None = part(Unit, None)
+    weight: Weight | None = part(Weight, None)
 
     def __post_init__(self) -> None:
         for name, kind, rest in (("unit", Unit, "max_rows"), ("weight", Weight, "max")):
@@ -611,7 +611,7 @@ class Run:
         takes, and the error to expect.
     """
 
-    engine: EngineChoice | str = part(EngineChoice, "auto", "engine=dualquery.Engine(...)")
+    engine: EngineChoice | str = part(EngineChoice, "auto")
     _: KW_ONLY
     threads: int | None = option(
         None, "Most threads; default: one for each core.", RUN, least=1, attempt=True

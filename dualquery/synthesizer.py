@@ -8,8 +8,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dualquery.api import release
-from dualquery.arguments import KEYWORDS
+from dualquery.api import KEYWORDS, release
 from dualquery.data.frames import FrameKind, as_table
 from dualquery.mechanisms.registry import check_mechanism, has_options, mechanism_names
 from dualquery.releases.folder import load_release

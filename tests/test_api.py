@@ -459,22 +459,6 @@ def test_drafted_schema_is_not_declared() -> None:
     assert not draft_table_schema(source_of(people()), None).declared
 
 
-@pytest.mark.parametrize(
-    ("keywords", "note"),
-    [
-        ({"way": 0}, "--way is way=..."),
-        ({"max_cells": 5}, "--max-cells is max_cells=..., --marginals is marginals=..."),
-        ({"unit": dualquery.Unit("row", 3), "mechanism": "randomized-response"}, "dualquery.Unit"),
-    ],
-)
-def test_errors_note_the_keywords_for_the_options_that_they_name(keywords, note) -> None:
-    with pytest.raises(BadInputError) as told:
-        dualquery.release(people(), schema=SCHEMA, **keywords)
-    (found,) = told.value.__notes__
-    assert found.startswith("in Python, ")
-    assert note in found
-
-
 @pytest.mark.parametrize("what", ["unit", "weight"])
 def test_a_unit_or_weight_is_no_column_name(what) -> None:
     with pytest.raises(

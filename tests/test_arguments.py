@@ -9,7 +9,7 @@ import pytest
 
 import dualquery
 from dualquery import BadInputError, Guarantee, Run, SyntheticRecords, Table, WorkloadRequest
-from dualquery.arguments import KEYWORDS
+from dualquery.api import KEYWORDS
 from tests.tables import SCHEMA, people
 
 SMALL = {"schema": SCHEMA, "mechanism": "independent", "seed": 7, "delta": 1e-3}

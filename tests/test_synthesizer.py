@@ -12,7 +12,7 @@ import pytest
 
 import dualquery
 from dualquery import Synthesizer
-from dualquery.arguments import KEYWORDS
+from dualquery.api import KEYWORDS
 from dualquery.data.frames import FrameKind
 from dualquery.runtime.errors import BadInputError
 from tests.tables import SCHEMA, people

@@ -27,7 +27,7 @@ from dualquery.cli.solvers import solvers
 from dualquery.cli.table import table
 from dualquery.cli.verify import sign, verify
 from dualquery.data.spool import remove_abandoned
-from dualquery.runtime.errors import IN_PYTHON, BadInputError, InterruptedRun
+from dualquery.runtime.errors import BadInputError, InterruptedRun
 from dualquery.runtime.escaping import terminal_line
 from dualquery.runtime.versions import __version__
 
@@ -149,8 +149,7 @@ def _explain(error: BaseException, kept: str, *, verbose: bool) -> int:
     from solvers.errors import SolverError
 
     # What else is to be known: how an unfinished release goes on, for example.
-    told = (each for each in getattr(error, "__notes__", ()) if not each.startswith(IN_PYTHON))
-    notes = "".join(f"; {note}" for note in told)
+    notes = "".join(f"; {note}" for note in getattr(error, "__notes__", ()))
     if isinstance(error, InterruptedRun):
         return _stop(f"interrupted: {error}", INTERRUPTED)
     if isinstance(error, typer.Abort):

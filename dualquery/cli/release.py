@@ -186,7 +186,7 @@ def _release(context: typer.Context, given: dict[str, Any], terminal: Terminal) 
             place.checkpoint.same("command", {name: _plain(given[name]) for name in KEPT})
         progress = held.enter_context(terminal.progress())
 
-        from dualquery.api import release_of
+        from dualquery.releases.making import release_of
 
         if is_stdin(given["data"]):
             table = held.enter_context(given_table(given["data"], spec.table.csv))

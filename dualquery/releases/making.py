@@ -16,11 +16,13 @@ from numpy.typing import NDArray
 from dualquery.estimates.means import BoughtMean
 from dualquery.estimates.total import Total
 from dualquery.mechanisms.protocol import Budget, Mechanism, Outcome, Plan, Session, Task
-from dualquery.privacy.events import Event, events_of
+from dualquery.privacy.budget import weak_epsilon
+from dualquery.privacy.events import Event, events_of, pure_epsilon
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.statement import PrivacyStatement
 from dualquery.queries.family import Statistic
 from dualquery.releases.folder import Release
+from dualquery.releases.learning import learned_for
 from dualquery.releases.means import Beside, with_beside, without_beside
 from dualquery.releases.needs import Memory, bytes_on_disk, memory_needed
 from dualquery.releases.payment import Payment, mark_of
@@ -36,9 +38,11 @@ from dualquery.room.randomness import randomness
 from dualquery.room.row_count import COUNT_SHARE, RowCount
 from dualquery.rules.reading import rules_of, without_absent
 from dualquery.runtime.errors import BadInputError, LackOfMemoryError
-from dualquery.runtime.progress import NO_PROGRESS, Progress
+from dualquery.runtime.figures import some
+from dualquery.runtime.progress import NO_PROGRESS, Progress, listener
 from dualquery.runtime.resources import check_memory, thread_count
 from dualquery.runtime.versions import versions
+from dualquery.runtime.warned import privacy_log
 
 if TYPE_CHECKING:
     from dualquery.data.schema.items import ItemSchema
@@ -265,6 +269,58 @@ def keep_questions(journal: Journal, schema: Schema, queries: Queries) -> None:
         # The same from run to run of one version of Polars, and versions are compared.
         digest.update(pl.DataFrame(columns).hash_rows().to_numpy().tobytes())
     journal.same("workload", {"queries": len(queries), "sha256": digest.hexdigest()})
+
+
+def release_of(spec: ReleaseSpec) -> Release:
+    """Make the release that is asked for; raises as `dualquery.release`."""
+    configured = spec.configured
+    weak = weak_epsilon(spec.budget.epsilon)
+    for warning in weak:
+        privacy_log.warning(warning)
+    progress = listener(spec.run.progress)
+    if spec.mechanism.name is None and configured.name != "auto":
+        progress.note(f"mechanism {configured.name}, because it has the options that were given")
+    # The clock is read before the table is: how long a pass over private rows took stays unsaid.
+    created = datetime.datetime.now(datetime.UTC)
+    source, engine, budget = spec.table.named, spec.run.reading, spec.budget
+    journal: Journal = NO_JOURNAL
+    if spec.checkpoint is not None:
+        spec.checkpoint.start()
+        keep_request(spec, spec.checkpoint)
+        journal = spec.checkpoint
+    payment = Payment.begin(
+        spec.budget_file, source, budget.relation, configured.name, spec.seed, spec.checkpoint
+    )
+    progress.phase("reading the table")
+    learned = learned_for(spec, payment, journal)
+    schema = spec.schema if learned is None else learned.schema
+    charged = None if learned is None or learned.price is None else learned
+    columns = spec.table.columns if learned is None else None
+    read = (schema, columns, spec.table.max_ones_per_row, budget.unit)
+    with engine.open(source, *read, budget.weight, sums=spec.workload.means) as data:
+        if data.left_out:
+            progress.note(f"left out, as the schema does not describe them: {some(data.left_out)}")
+        payment.require_declared(data.schema.declared)
+
+        def pay_first(event: Event) -> None:
+            in_all = budget.delta_of(configured, data.units or 0)  # which is public, if it is used
+            events: tuple[Event, ...] = (event,)
+            own = (pure_epsilon(event), 0.0)
+            if charged is not None and charged.price is not None:
+                events = (*charged.events, event)
+                own = (own[0] + charged.price.own(in_all)[0], in_all)
+            payment.pay_first(events, own, (budget.epsilon, in_all))
+
+        require_possible(spec, data.schema, data.units)
+        count = budget.count_rows(data.records, spec.seed, pay_first, journal, data.units)
+        with count.cost_told():
+            planned = plan_release(spec, data.schema, count, progress, charged)
+        for warning in planned.warnings:
+            if warning not in weak:
+                privacy_log.warning(warning)
+        keep_questions(journal, planned.schema, planned.task.queries)
+        data = replace(data, schema=planned.schema)
+        return make_release(planned, data, payment, progress, created)
 
 
 def make_release(

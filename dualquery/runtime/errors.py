@@ -15,10 +15,6 @@ class BadInputError(ValueError):
     """
 
 
-IN_PYTHON = "in Python, "
-"""How a note on an error begins that is for callers in Python; the command line leaves it out."""
-
-
 class InterruptedRun(Exception):  # noqa: N818  # the user's wish, no error
     """A run that a signal stopped (exit code 130): says what is left of it, and how to go on."""
 

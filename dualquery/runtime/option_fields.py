@@ -77,7 +77,7 @@ def option(
     return field(default=default, metadata={_OPTION: Option(help, panel, **more)})
 
 
-def part(kind: type[Any], default: Any = MISSING, in_python: str = "") -> Any:
+def part(kind: type[Any], default: Any = MISSING) -> Any:
     """Return a dataclass's field that holds an object with options of its own.
 
     Parameters
@@ -86,10 +86,8 @@ def part(kind: type[Any], default: Any = MISSING, in_python: str = "") -> Any:
         The object's class.
     default
         The field's; by default an object made of its own defaults.
-    in_python
-        How callers in Python write the object, where its options are no keywords.
     """
-    metadata = {_PART: kind, "in_python": in_python}
+    metadata = {_PART: kind}
     if default is MISSING:
         return field(default_factory=kind, metadata=metadata)
     return field(default=default, metadata=metadata)
@@ -119,18 +117,6 @@ def keywords_of(kind: type[Any]) -> dict[str, str]:
         for each in fields(kind)
         if each.init
     }
-
-
-def only_in_objects(kind: type[Any]) -> dict[str, str]:
-    """Return the options that are no keywords in Python, each with what is written instead."""
-    found: dict[str, str] = {}
-    for each in fields(kind):
-        if _PART in each.metadata:
-            inside = each.metadata[_PART]
-            written = each.metadata["in_python"]
-            found |= dict.fromkeys(options_of(inside), written) if written else {}
-            found |= only_in_objects(inside)
-    return found
 
 
 def built(kind: type[T], typed: Mapping[str, Any]) -> T:

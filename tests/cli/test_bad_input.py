@@ -98,7 +98,6 @@ def test_messages_name_the_option_and_what_was_found(dualquery) -> None:
     assert dualquery("release", "--rows", "1e5").last.endswith("; found '1e5'")
     chosen = dualquery("release", "adult", "--query-columns", "agee").last
     assert chosen == "error: --query-columns: there is no column 'agee'; did you mean 'age'?"
-    assert "in Python" not in dualquery("release", "--way", "0").last
 
 
 @pytest.mark.parametrize(

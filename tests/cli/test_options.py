@@ -10,7 +10,7 @@ from typing import Any
 import typer
 
 import dualquery
-from dualquery.arguments import KEYWORDS
+from dualquery.api import KEYWORDS
 from dualquery.cli.main import app
 
 FROZEN = Path(__file__).with_name("options.txt")

@@ -51,7 +51,7 @@ OPENERS = (
     "dualquery.rows.dataset",
     "dualquery.rows.engines",
     "dualquery.data.table",
-    "dualquery.arguments",
+    "dualquery.releases.making",
     "dualquery.api",
     "dualquery.capture",
     "dualquery.synthesizer",
@@ -108,7 +108,6 @@ STATED = {
 
 UNSTATED = {
     "dualquery/__init__.py": "names of the package: what they do is listed below their own files",
-    "dualquery/arguments.py": "hands the table to `release`, which is listed here",
     "dualquery/requests.py": "holds the table for `release`, which is listed here",
     "dualquery/cli/dry_run.py": "reads the rows of public tables only, to count them",
     "dualquery/cli/options.py": "declares options, and hands the table to a command, listed here",
