@@ -11,6 +11,7 @@ import typer
 from dualquery.cli.options import Json, Quiet, Threads
 from dualquery.cli.terminal import Terminal, set_threads, start_logging
 from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.whole_files import whole_file
 
 
 def audit(
@@ -57,7 +58,8 @@ def audit(
     if out is not None:
         text = json.dumps(data, indent=2, ensure_ascii=False)
         for name, content in (("audit.md", page), ("audit.json", f"{text}\n")):
-            _write(out / name, content)
+            with whole_file(out / name) as part:
+                part.write_text(content, encoding="utf-8")
     terminal.emit(data)
     if not as_json:
         terminal.console.print(page, markup=False)
@@ -71,13 +73,3 @@ def _make_folder(out: Path) -> None:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as fault:
         raise BadInputError(f"--out {out}: no folder can be made ({fault.strerror})") from None
-
-
-def _write(path: Path, text: str) -> None:
-    """Write a file whole, or leave it as it was."""
-    draft = path.with_name(f".{path.name}.draft")
-    try:
-        draft.write_text(text, encoding="utf-8")
-        draft.replace(path)
-    except OSError as fault:
-        raise BadInputError(f"{path}: cannot be written ({fault.strerror})") from None

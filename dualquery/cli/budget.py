@@ -106,8 +106,6 @@ def show(file: File, as_json: Json = False) -> None:
 
       dualquery budget show survey.budget
     """
-    from rich.table import Table
-
     from dualquery.budgets.budget_file import BudgetFile
 
     found = BudgetFile(file)
@@ -120,15 +118,19 @@ def show(file: File, as_json: Json = False) -> None:
     console.print(_terms(account), markup=False)
     console.print(f"spent: epsilon {spent[0]:.6g}, delta {spent[1]:.6g}", markup=False)
     console.print(f"left: {account.terms.filter.left(account.costs)}", markup=False)
-    table = Table("release", "begun", "mechanism", "epsilon", "delta", "rho", "")
-    for each in account.releases.values():
-        costs = (each.cost.epsilon, each.cost.delta, each.cost.rho)
-        numbers = (f"{number:.3g}" for number in costs)  # so that the day fits, too
-        table.add_row(
-            each.id[:8], each.written[:10], each.mechanism, *numbers, _stage(each.finished)
+    rows = [
+        (
+            each.id[:8],
+            each.written[:10],  # the day
+            each.mechanism,
+            *(f"{cost:.3g}" for cost in (each.cost.epsilon, each.cost.delta, each.cost.rho)),
+            _stage(each.finished),
         )
-    if account.releases:
-        console.print(table)
+        for each in account.releases.values()
+    ]
+    if rows:
+        heads = ("release", "begun", "mechanism", "epsilon", "delta", "rho", "")
+        terminal.table(heads, rows)
     if problem is not None:
         console.print(f"warning: {problem}", style="yellow", markup=False)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,10 +14,7 @@ from dualquery.cli.terminal import Terminal
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from dualquery.mechanisms.dualquery.parameters import Chosen
-    from dualquery.mechanisms.forecast import Forecast
     from dualquery.privacy.accountants.choice import Accountant
     from dualquery.privacy.neighbours import Neighbours
 
@@ -150,35 +147,20 @@ def plan(
     shown = ", ".join(f"{k} {v:g}" for k, v in parameters.items() if v is not None)
     spent = "" if epsilon is None else f", epsilon {epsilon:g}"
     title = f"DualQuery: n {rows:,}, delta {used:.3g}, {neighbours}; {shown}{spent}"
-    terminal.console.print(_priced(lines, sought, title, who))
-    if expected.errors or expected.reasons:
-        terminal.console.print(
-            _errors(expected, f"error to expect of {len(task.workload):,} queries")
-        )
+    shown_lines = [(each["accountant"], _figure(each[sought]), each["remark"]) for each in lines]
+    terminal.table(("accountant", sought, "rests on"), shown_lines, title=title, caption=who)
+    errors = [
+        *((name, each.max_error.text(), each.mean_error.text(), each.basis)
+          for name, each in expected.errors.items()),
+        *((name, "-", "-", reason) for name, reason in expected.reasons.items()),
+    ]  # fmt: skip
+    if errors:
+        title = f"error to expect of {len(task.workload):,} queries"
+        terminal.table(("mechanism", "max error", "mean error", "rests on"), errors, title=title)
 
 
-def _priced(lines: Sequence[Mapping[str, Any]], sought: str, title: str, caption: str) -> Table:
-    """Return the accountants as a table."""
-    from rich.table import Table
-
-    table = Table("accountant", sought, "rests on", title=title, caption=caption)
-    for line in lines:
-        value = line[sought]
-        text = "-" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
-        table.add_row(line["accountant"], text, line["remark"])
-    return table
-
-
-def _errors(expected: Forecast, title: str) -> Table:
-    """Return the errors to expect as a table."""
-    from rich.table import Table
-
-    table = Table("mechanism", "max error", "mean error", "rests on", title=title)
-    for name, each in expected.errors.items():
-        table.add_row(name, each.max_error.text(), each.mean_error.text(), each.basis)
-    for name, reason in expected.reasons.items():
-        table.add_row(name, "-", "-", reason)
-    return table
+def _figure(value: float | None) -> str:
+    return "-" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
 
 
 def _left_open(chosen: Chosen, given: Mapping[str, Any]) -> dict[str, int | float | None]:

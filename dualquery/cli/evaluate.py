@@ -66,10 +66,6 @@ def evaluate(
     start_logging(verbose=verbose, quiet=quiet, explain=explain)
     set_threads(threads)
 
-    from rich.markup import escape
-    from rich.table import Table
-    from rich.text import Text
-
     from dualquery.releases.sampling import unasked_note
 
     with given_table(table, csv) as holders, terminal.progress() as progress:
@@ -96,9 +92,8 @@ def evaluate(
     guarantee = f"epsilon {found['epsilon']:g}, delta {found['delta']:.3g}, {compared.protected}"
     if not found["private"]:
         guarantee = f"the release is NOT private; baselines at {guarantee}"
-    console.print(f"{found['queries']:,} queries on {compared.size}; {escape(guarantee)}")
-    lines = Table("answers from", "max error", "mean error")
-    mechanism, synthetic = f"[bold]{escape(found['mechanism'])}[/bold]", found["synthetic"]
+    console.print(f"{found['queries']:,} queries on {compared.size}; {guarantee}", markup=False)
+    mechanism, synthetic = found["mechanism"], found["synthetic"]
     if synthetic == {key: found[key] for key in ("max_error", "mean_error")}:
         rows = [(f"{mechanism} (release and synthetic records)", found)]
     else:
@@ -109,36 +104,29 @@ def evaluate(
         (f"baseline: {name}" + (f" ({line['noise']} noise)" if "noise" in line else ""), line)
         for name, line in found["baselines"].items()
     ]
-    for name, line in rows:
-        lines.add_row(name, *_errors(line))
-    console.print(lines)
+    errors = ("max error", "mean error")
+    terminal.table(("answers from", *errors), [(name, *_errors(line)) for name, line in rows])
     if found["means"]:
         level = f"{found['means'][0]['level']:.0%}"
-        means = Table("mean of", "released", f"{level} interval", "truth")
-        for line in found["means"]:
-            figures = (f"{line[key]:.6g}" for key in ("mean", "low", "high", "truth"))
-            mean, low, high, truth = figures
-            means.add_row(Text(line["column"]), mean, f"{low} to {high}", truth)
-        console.print(means)
-    if found["remark"] is not None:
-        console.print(found["remark"], markup=False)
-    if note := unasked_note(compared.release):
-        console.print(note, markup=False)
-    if len(found["by_literals"]) > 1:
-        sizes = Table("literals", "queries", "max error", "mean error")
-        for line in found["by_literals"]:
-            sizes.add_row(f"{line['literals']}", f"{line['queries']:,}", *_errors(line))
-        console.print(sizes)
-    if found["by_column"]:
-        columns = Table("queries about", "queries", "max error", "mean error")
-        for line in found["by_column"][:_NAMED]:
-            columns.add_row(Text(line["column"]), f"{line['queries']:,}", *_errors(line))
-        console.print(columns)
-    queries = Table("furthest from the truth", "answer", "truth", "error")
-    for line in found["worst"][:_NAMED]:
-        figures = (share(line[key]) for key in ("answer", "truth", "error"))
-        queries.add_row(Text(line["query"]), *figures)
-    console.print(queries)
+        means = [
+            (each["column"], f"{each['mean']:.6g}", f"{each['low']:.6g} to {each['high']:.6g}",
+             f"{each['truth']:.6g}")
+            for each in found["means"]
+        ]  # fmt: skip
+        terminal.table(("mean of", "released", f"{level} interval", "truth"), means)
+    for remark in (found["remark"], unasked_note(compared.release)):
+        if remark:
+            console.print(remark, markup=False)
+    for head, key, lines in (
+        ("literals", "literals", found["by_literals"]),
+        ("queries about", "column", found["by_column"][:_NAMED]),
+    ):
+        if len(lines) > (key == "literals"):
+            shown = [(f"{each[key]}", f"{each['queries']:,}", *_errors(each)) for each in lines]
+            terminal.table((head, "queries", *errors), shown)
+    figures = ("answer", "truth", "error")
+    worst = [(each["query"], *(share(each[key]) for key in figures)) for each in found["worst"]]
+    terminal.table(("furthest from the truth", *figures), worst[:_NAMED])
 
 
 def _errors(line: Mapping[str, float]) -> tuple[str, str]:

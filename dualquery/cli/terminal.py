@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -60,6 +60,16 @@ class Terminal:
     def console(self) -> Console:
         """Where people read: stdout, or stderr when stdout belongs to a machine."""
         return plain_console(stderr=self.machine, quiet=self.quiet, highlight=False)
+
+    def table(self, heads: Sequence[str], rows: Iterable[Sequence[str]], **more: Any) -> None:
+        """Print a table; what stands in its cells is no markup."""
+        from rich.markup import escape
+        from rich.table import Table
+
+        drawn = Table(*map(escape, heads), **more)
+        for row in rows:
+            drawn.add_row(*map(escape, row))
+        self.console.print(drawn)
 
     def emit(self, value: Any) -> None:
         """Print one JSON object on stdout when a machine asked for it."""
