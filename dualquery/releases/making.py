@@ -26,8 +26,14 @@ from dualquery.releases.learning import learned_for
 from dualquery.releases.means import Beside, with_beside, without_beside
 from dualquery.releases.needs import Memory, bytes_on_disk, memory_needed
 from dualquery.releases.payment import Payment, mark_of
-from dualquery.releases.pricing import NOISE_ALONE, declarations, price, statement
-from dualquery.releases.proof import Price, proof_record
+from dualquery.releases.proof import (
+    NOISE_ALONE,
+    Price,
+    declarations,
+    price,
+    proof_record,
+    statement,
+)
 from dualquery.releases.ruled import legal_records, with_forced_answers
 from dualquery.releases.sampling import finished_records, unasked_note
 from dualquery.room.curator import Curator

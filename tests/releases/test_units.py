@@ -31,7 +31,7 @@ def homes(rows: int = 1200) -> pl.DataFrame:
 KEPT = homes().filter(pl.int_range(pl.len()).over("home") < 5).height
 
 
-@pytest.mark.parametrize("mechanism", ["matrix", "dualquery", "mwem", "independent", "laplace"])
+@pytest.mark.parametrize("mechanism", ["matrix", "dualquery", "laplace"])
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
 def test_a_release_says_what_it_protects_and_is_confirmed(mechanism, neighbours, tmp_path) -> None:
     delta = None if neighbours == "replace-one" or mechanism == "laplace" else 1e-6
@@ -70,12 +70,6 @@ def test_the_number_of_rows_may_be_stated(tmp_path) -> None:
         dualquery.release(homes(), rows=100, **ASKED)
 
 
-def test_units_of_one_row_are_as_many_as_their_rows(tmp_path) -> None:
-    made = dualquery.release(homes(), mechanism="gaussian", unit=Unit("home", max_rows=1), **ASKED)
-    assert (made.n, made.proof["rows"]["bought"]) == (HOMES, None)
-    assert verify(made.save(tmp_path / "made")).faults == ()
-
-
 def test_the_truth_is_of_all_rows_and_answers_are_near_it() -> None:
     made = dualquery.release(
         homes(), mechanism="gaussian", unit=FIVE, **{**ASKED, "epsilon": 1000.0}
@@ -93,29 +87,6 @@ def test_the_truth_is_of_all_rows_and_answers_are_near_it() -> None:
         homes(), mechanism="gaussian", unit=Unit("home", 100), **{**ASKED, "epsilon": 1e4}
     )
     assert dualquery.evaluate(whole, homes())["max_error"] < 0.02
-
-
-@pytest.mark.parametrize(
-    ("rows", "said"),
-    [(None, "number of units, {}, which is public, stands"), (77, "stated by the user, as 77")],
-)
-def test_what_is_said_of_units_of_one_row(rows, said) -> None:
-    """Nobody stated the number of units: it was counted."""
-    made = dualquery.release(
-        homes(), mechanism="gaussian", unit=Unit("home", 1), rows=rows, **ASKED
-    )
-    assert said.format(f"{homes()['home'].n_unique():,}") in made.privacy.text()
-    assert ("stated by the user" in made.privacy.text()) == (rows is not None)
-
-
-def test_delta_is_asked_for_where_no_number_is_public() -> None:
-    with pytest.raises(BadInputError, match="no public number of rows n"):
-        dualquery.release(homes(), neighbours="add-remove", unit=FIVE, **ASKED)
-
-
-def test_randomized_response_is_refused() -> None:
-    with pytest.raises(BadInputError, match="without --unit"):
-        dualquery.release(homes(), mechanism="randomized-response", unit=FIVE, **ASKED)
 
 
 def test_one_budget_file_has_one_unit(tmp_path) -> None:
@@ -163,15 +134,6 @@ def _more(where, key, value) -> None:
 
 def _game(stored):
     return stored["proof"]["schedule"][0]["events"][0]
-
-
-def test_the_report_says_it(tmp_path) -> None:
-    from dualquery.report.page import report
-
-    made = dualquery.release(homes(), mechanism="gaussian", unit=FIVE, **ASKED)
-    text = report(made)
-    assert "Units are protected: all rows with the same value of" in text
-    assert "Each row of the table is protected" not in text
 
 
 @pytest.mark.parametrize(("share", "warned"), [(1.0, True), (0.9, False)])
