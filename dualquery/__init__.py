@@ -72,31 +72,26 @@ check_siblings()
 
 # Heavy libraries load with the first use of a name, so that the command line starts at once.
 _HOME = {
-    "Answers": "dualquery.releases.answers",
-    "BadInputError": "dualquery.runtime.errors",
-    "BudgetFile": "dualquery.budgets.budget_file",
-    "Engine": "dualquery.rows.engines",
-    "FactorParities": "dualquery.queries.parities",
-    "Guarantee": "dualquery.requests",
-    "HistogramQueries": "dualquery.queries.tabulated",
-    "Parities": "dualquery.queries.parities",
-    "RangeQueries": "dualquery.queries.ranges",
-    "Release": "dualquery.releases.folder",
-    "Run": "dualquery.requests",
-    "SeriesRangeQueries": "dualquery.queries.ranges",
-    "SyntheticRecords": "dualquery.requests",
-    "Synthesizer": "dualquery.synthesizer",
-    "Table": "dualquery.data.table",
-    "Unit": "dualquery.data.units",
-    "Weight": "dualquery.data.units",
-    "Workload": "dualquery.queries.conjunctions",
-    "WorkloadRequest": "dualquery.requests",
-    "answer_queries": "dualquery.releases.answering",
-    "compare": "dualquery.releases.evaluation",
-    "evaluate": "dualquery.releases.evaluation",
-    "expected_error": "dualquery.api",
-    "load_release": "dualquery.releases.folder",
-    "release": "dualquery.api",
+    name: f"dualquery.{module}"
+    for module, names in {
+        "api": ("expected_error", "release"),
+        "budgets.budget_file": ("BudgetFile",),
+        "data.table": ("Table",),
+        "data.units": ("Unit", "Weight"),
+        "queries.conjunctions": ("Workload",),
+        "queries.parities": ("FactorParities", "Parities"),
+        "queries.ranges": ("RangeQueries", "SeriesRangeQueries"),
+        "queries.tabulated": ("HistogramQueries",),
+        "releases.answering": ("answer_queries",),
+        "releases.answers": ("Answers",),
+        "releases.evaluation": ("compare", "evaluate"),
+        "releases.folder": ("Release", "load_release"),
+        "requests": ("Guarantee", "Run", "SyntheticRecords", "WorkloadRequest"),
+        "rows.engines": ("Engine",),
+        "runtime.errors": ("BadInputError",),
+        "synthesizer": ("Synthesizer",),
+    }.items()
+    for name in names
 }
 
 
