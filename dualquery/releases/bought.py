@@ -106,8 +106,9 @@ def with_mean(column: Numeric, shares: Float64, mean: float) -> Numeric:
     distances = (numbers - numbers.max(axis=1, keepdims=True)) / widest
 
     def weights(tilt: float) -> Float64:
-        parts: Float64 = np.exp(tilt * distances)
-        return parts / parts.sum(axis=1, keepdims=True)
+        parts = np.exp(tilt * distances)
+        found: Float64 = parts / parts.sum(axis=1, keepdims=True)
+        return found
 
     def excess(tilt: float) -> float:
         return float(shares @ (weights(tilt) * numbers).sum(axis=1)) - mean

@@ -20,8 +20,7 @@ from dualquery.privacy.budget import check_ranges, default_delta
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.family import Queries
 from dualquery.releases.payment import Payment
-from dualquery.releases.pricing import NOISE_ALONE
-from dualquery.releases.proof import described
+from dualquery.releases.proof import NOISE_ALONE, described
 from dualquery.releases.schema_learning import (
     LearnedSchema,
     PriceOf,
