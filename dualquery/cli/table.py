@@ -10,25 +10,12 @@ import typer
 from dualquery.cli.numbers import Footnotes, shown
 from dualquery.cli.options import Json, ReleaseFolder
 from dualquery.cli.terminal import Terminal
-from dualquery.runtime.escaping import csv_cell, html_text, terminal_line
+from dualquery.runtime.escaping import csv_cell, terminal_line
 
 if TYPE_CHECKING:
     import polars as pl
 
     from dualquery.releases.cross_tables import CrossTable
-
-_SUFFIXES = (".csv", ".parquet", ".html")
-
-_PAGE = """<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>
-body {{ font-family: sans-serif }} table {{ border-collapse: collapse }}
-th, td {{ border: 1px solid #999; padding: .2em .6em; text-align: right }} small {{ color: #555 }}
-</style></head><body><h1>{title}</h1><table>
-{rows}
-</table>
-{notes}
-</body></html>
-"""
 
 
 def table(
@@ -50,7 +37,7 @@ def table(
         bool,
         typer.Option("--simultaneous", help="Make all intervals hold at once, not each by itself."),
     ] = False,
-    out: Annotated[Path | None, typer.Option(help="File to make: .csv, .parquet or .html.")] = None,
+    out: Annotated[Path | None, typer.Option(help="File to make: .csv or .parquet.")] = None,
     as_json: Json = False,
 ) -> None:
     """Make a cross table from a release; costs no privacy.
@@ -64,17 +51,15 @@ def table(
     """
     from dualquery.releases.cross_tables import cross_table
     from dualquery.releases.folder import load_release
-    from dualquery.releases.table_files import check_target, write_frames, write_page
+    from dualquery.releases.table_files import check_target, write_frames
 
     if out is not None:
-        check_target(out, _SUFFIXES)
+        check_target(out)
     terminal = Terminal(machine=as_json)
     made = cross_table(
         load_release(release), rows, columns, where=where, value=value, simultaneous=simultaneous
     )
-    if out is not None and out.suffix == ".html":
-        write_page(_page(made), out)
-    elif out is not None:
+    if out is not None:
         write_frames([_frame(made, escaped=out.suffix == ".csv")], out)
     described = {
         "rows": made.rows, "columns": made.columns or None, "value": made.value,
@@ -100,20 +85,6 @@ def _show(terminal: Terminal, made: CrossTable) -> None:
     terminal.console.print(drawn)
     for note in _notes(made, notes):
         typer.echo(terminal_line(note), err=True)
-
-
-def _page(made: CrossTable) -> str:
-    """Return the table as an HTML page; every text from the data is escaped."""
-    heads = "".join(f"<th>{html_text(name or made.value)}</th>" for name in made.column_labels)
-    lines = [f"<tr><th>{html_text(made.rows)}</th>{heads}</tr>"]
-    notes = Footnotes(made.cells)
-    for label, cells in _by_rows(made):
-        texts = "".join(
-            "<td>{}<br><small>{}</small></td>".format(*_texts(cell, notes)) for cell in cells
-        )
-        lines.append(f"<tr><th>{html_text(label)}</th>{texts}</tr>")
-    below = "\n".join(f"<p>{html_text(note)}</p>" for note in _notes(made, notes))
-    return _PAGE.format(title=html_text(_title(made)), rows="\n".join(lines), notes=below)
 
 
 def _frame(made: CrossTable, *, escaped: bool) -> pl.DataFrame:

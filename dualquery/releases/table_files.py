@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,18 +17,16 @@ if TYPE_CHECKING:
 SUFFIXES = (".csv", ".parquet")
 
 
-def check_target(path: Path, suffixes: Sequence[str] = SUFFIXES) -> None:
+def check_target(path: Path) -> None:
     """Refuse a file that cannot be made, or of a format that is not written, before any work.
-
-    ``suffixes`` are the ends of names that are written.
 
     Raises
     ------
     BadInputError
         If so (see `require_new`).
     """
-    if path.suffix not in suffixes:
-        raise BadInputError(f"{path}: name a file that ends in {' or '.join(suffixes)}")
+    if path.suffix not in SUFFIXES:
+        raise BadInputError(f"{path}: name a file that ends in {' or '.join(SUFFIXES)}")
     require_new(path)
 
 
@@ -43,34 +40,15 @@ def write_frames(frames: Iterable[pl.DataFrame], path: Path, dialect: Dialect = 
     BadInputError
         If the file cannot be written; nothing is left behind then.
     """
-    with _whole_or_not(path, SUFFIXES) as part:
-        if path.suffix == ".csv":
-            _write_csv(frames, part, dialect)
-        else:
-            _write_parquet(frames, part)
-
-
-def write_page(page: str, path: Path) -> None:
-    """Write an HTML page.
-
-    Raises
-    ------
-    BadInputError
-        If the file cannot be written; nothing is left behind then.
-    """
-    with _whole_or_not(path, (".html",)) as part:
-        part.write_text(page, encoding="utf-8")
-
-
-@contextlib.contextmanager
-def _whole_or_not(path: Path, suffixes: Sequence[str]) -> Iterator[Path]:
-    """Yield a hidden file that gets its name once it is complete."""
     from polars.exceptions import PolarsError
 
     try:
         with whole_file(path) as part:
-            yield part
-            check_target(path, suffixes)
+            if path.suffix == ".csv":
+                _write_csv(frames, part, dialect)
+            else:
+                _write_parquet(frames, part)
+            check_target(path)
     except PolarsError as fault:
         raise BadInputError(f"{path}: cannot be written ({fault})") from None
 
