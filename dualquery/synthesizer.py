@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from dualquery.api import KEYWORDS, release
 from dualquery.data.frames import FrameKind, as_table
-from dualquery.mechanisms.registry import check_mechanism, has_options, mechanism_names
 from dualquery.releases.folder import load_release
 from dualquery.releases.sampling import source_of_records
 from dualquery.runtime.errors import BadInputError, did_you_mean
@@ -18,9 +17,6 @@ from dualquery.runtime.escaping import html_text
 
 if TYPE_CHECKING:
     from dualquery.releases.folder import Release
-
-ELSEWHERE = ("aim", "dpctgan", "dpgan", "mst", "pacsynth", "patectgan", "pategan")
-"""Synthesizers that smartnoise-synth knows and this package does not have."""
 
 
 class Synthesizer:
@@ -62,46 +58,7 @@ class Synthesizer:
         for name, value in given.arguments.items():
             setattr(self, name, value)
 
-    @classmethod
-    def create(cls, synth: str = "auto", epsilon: float = 1.0, **options: Any) -> Synthesizer:
-        """Return a synthesizer by the name of its mechanism, as smartnoise-synth's factory does.
-
-        Parameters
-        ----------
-        synth
-            A mechanism's name. One that only smartnoise-synth has becomes ``auto``, with a warning.
-        epsilon
-            Privacy budget.
-        options
-            Keywords of the constructor, or options of the mechanism. Others, which tune
-            smartnoise-synth's own synthesizers, are named in a warning and left out.
-
-        Raises
-        ------
-        BadInputError
-            If there is no such mechanism.
-        """
-        name = synth.lower()
-        if name in ELSEWHERE:
-            warnings.warn(f"{synth} is not in this package; the mechanism is auto", stacklevel=2)
-            name = "auto"
-        check_mechanism(name)
-        known = cls._names()
-        kept = {key: value for key, value in options.items() if key in known}
-        others = {key: value for key, value in options.items() if key not in known}
-        own = {key: value for key, value in others.items() if has_options(name, [key])}
-        if foreign := sorted(others.keys() - own.keys()):
-            warnings.warn(f"left out, without a meaning here: {', '.join(foreign)}", stacklevel=2)
-        if own:
-            kept["options"] = {**own, **(kept.get("options") or {})}
-        return cls(epsilon, **{"mechanism": name, **kept})
-
-    @classmethod
-    def list_synthesizers(cls) -> list[str]:
-        """Return the names that `create` takes, as smartnoise-synth's factory does."""
-        return [*mechanism_names(), *ELSEWHERE]
-
-    def fit(self, X: Any, y: Any = None, **elsewhere: Any) -> Synthesizer:  # noqa: ARG002
+    def fit(self, X: Any, y: Any = None) -> Synthesizer:  # noqa: ARG002
         """Spend the budget on a table; `sample` costs nothing after that.
 
         Warns when the result is not private, as it is without a declared ``schema``.
@@ -115,21 +72,12 @@ class Synthesizer:
             whole numbers ``float64`` because some row lacks one, that says so; ``Int64`` does not.
         y
             Ignored; scikit-learn's pipelines pass it. A target is a column of the table.
-        elsewhere
-            What smartnoise-synth takes to make a schema from the table (``preprocessor_eps``,
-            ``categorical_columns`` and the like): left out with a warning.
 
         Raises
         ------
         BadInputError
             If the table or the parameters cannot be used, or the mechanism makes no records.
         """
-        if elsewhere:
-            warnings.warn(
-                f"left out: {', '.join(sorted(elsewhere))}; no budget is spent on a schema, state "
-                "one with schema=",
-                stacklevel=2,
-            )
         made = release(as_table(X, self.schema), **self._given())
         if not made.privacy.private:
             warnings.warn(made.privacy.text(), stacklevel=2)
@@ -157,9 +105,9 @@ class Synthesizer:
         rows = made.sample(made.base.rows_at_least if n is None else n, seed=seed)
         return self._kind.made_of(rows, self.release.schema)
 
-    def fit_sample(self, X: Any, n: int | None = None, **elsewhere: Any) -> Any:
+    def fit_sample(self, X: Any, n: int | None = None) -> Any:
         """Fit and sample (see both)."""
-        return self.fit(X, **elsewhere).sample(n)
+        return self.fit(X).sample(n)
 
     def save(self, path: str | Path) -> Path:
         """Write the release of `fit` as a folder; costs no privacy.

@@ -221,32 +221,6 @@ def test_a_matrix_comes_back_as_one() -> None:
     assert Synthesizer(mechanism="independent", way=2).fit_sample(bits, 7).shape == (7, 3)
 
 
-def test_a_script_for_smartnoise_synth_runs_with_another_import() -> None:
-    frame = people().to_pandas()
-    with pytest.warns(UserWarning, match="left out, without a meaning here: split_factor, verbose"):
-        synth = Synthesizer.create(
-            "mwem",
-            epsilon=1.0,
-            split_factor=2,
-            verbose=True,
-            iterations=3,
-            options={"way": 2},
-            schema_from_data=True,
-        )
-    assert synth.options == {"iterations": 3, "way": 2}
-    assert {"mwem", "mst", "auto"} <= set(Synthesizer.list_synthesizers())
-    synth.set_params(options={"iterations": 3})
-    with pytest.warns(UserWarning, match="left out: preprocessor_eps") as told:
-        rows = synth.fit_sample(frame, preprocessor_eps=0.2)
-    assert any("not private" in str(each.message) for each in told)
-    assert list(rows.columns) == list(frame.columns)
-    assert synth.release.mechanism == "mwem"
-    with pytest.warns(UserWarning, match="mst is not in this package; the mechanism is auto"):
-        assert Synthesizer.create("mst").mechanism == "auto"
-    with pytest.raises(BadInputError, match="mwme"):
-        Synthesizer.create("mwme")
-
-
 def test_what_was_fitted_is_saved_and_loaded(fitted, tmp_path) -> None:
     fitted.save(tmp_path / "release")
     again = Synthesizer.load(tmp_path / "release", like=people())
