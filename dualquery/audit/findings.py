@@ -12,8 +12,7 @@ class Finding:
     tried: int = 0
     """Runs, strategies or releases, as the check counts them."""
     pairs: int = 0
-    """Pairs of neighbouring tables that were compared, each in both directions where these
-    differ."""
+    """Pairs of neighbouring tables that were compared."""
     share: float = 0.0
     """Largest part of a charge that the truth needed: at most 1 without a violation."""
     violations: list[str] = field(default_factory=list)

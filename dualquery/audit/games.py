@@ -1,14 +1,10 @@
 """Tiny games: everything that a mechanism can show, on all neighbours, against its charge.
 
-A game is a mechanism with options, a small workload, a budget and a relation of neighbours. The
-mechanism plans and runs as in a release, on `Rooms` that hold all tables of a few rows at once.
+The mechanism plans and runs as in a release, on `Rooms` that hold all tables of a few rows at once.
 Where all results can be listed, the delta of each pair of tables is exact for every epsilon,
-adaptive choices included. Where noise has too many values, some paths are taken; along each of them
-the laws of all draws are known exactly, and their losses add up as for a fixed sequence of draws.
-Accountants promise to cover that, and any adaptive choice besides.
-
-Every accountant that supports the schedule is held against the truth over its whole curve: delta at
-each of some epsilons, and epsilon at each of some deltas.
+adaptive choices included. Where noise has too many values, some paths are taken: along each the
+laws of all draws are exact, and their losses add up. Every accountant that supports the schedule is
+held against the truth over its whole curve.
 """
 
 from __future__ import annotations
@@ -23,7 +19,7 @@ from numpy.typing import NDArray
 
 from dualquery.audit.findings import Finding
 from dualquery.audit.guides import EveryPath, Guide, RandomPath, TooManyPaths
-from dualquery.audit.losses import NOTHING, Loss
+from dualquery.audit.laws import NOTHING, Loss
 from dualquery.audit.rooms import Probe, Rooms, Violation
 from dualquery.audit.tables import (
     Cells,
@@ -71,9 +67,6 @@ class Game:
     grids: tuple[Grid, ...] = ()
     """Of the numbers that records carry, whose means are bought besides."""
 
-    counts: bool = False
-    """Whether the number of rows is measured besides, where it is private."""
-
     @property
     def plan(self) -> Plan[Any]:
         """The mechanism's plan; `BadInputError` if it refuses the task or its queries."""
@@ -88,13 +81,8 @@ class Game:
 
     @property
     def count(self) -> RowCount:
-        """The public number of rows: stated, or as if it were bought."""
-        return RowCount(self.stated, self.budget.neighbours, 0.0 if self.counts else 1.0)
-
-    @cached_property
-    def events(self) -> int:
-        """How many events the schedule has: no mechanism draws more often."""
-        return len(events_of(self.plan.schedule))
+        """The public number of rows, as if it were bought."""
+        return RowCount(self.stated, self.budget.neighbours, 1.0)
 
     @property
     def task(self) -> Task:
@@ -102,52 +90,43 @@ class Game:
         return Task(self.queries, self.stated)
 
     @cached_property
-    def records(self) -> NDArray[np.uint8]:
+    def _records(self) -> NDArray[np.uint8]:
         """All legal records, with every number that they may carry."""
         return with_every_number(legal_records(self.queries.domain), self.grids)
 
     @cached_property
-    def tables(self) -> list[Cells]:
-        """All tables."""
-        return tables_of(len(self.records), self.rows, self.budget.neighbours)
+    def _tables(self) -> list[Cells]:
+        return tables_of(len(self._records), self.rows, self.budget.neighbours)
 
     @cached_property
     def pairs(self) -> NDArray[np.int64]:
         """The numbers of neighbouring tables: shape ``(pairs, 2)``."""
-        number = {cells: place for place, cells in enumerate(self.tables)}
-        pairs = pairs_of(len(self.records), self.rows, self.budget.neighbours)
+        number = {cells: place for place, cells in enumerate(self._tables)}
+        pairs = pairs_of(len(self._records), self.rows, self.budget.neighbours)
         return np.array([[number[one], number[other]] for one, other in pairs])
 
     @cached_property
     def _held(self) -> list[PrivateData]:
         """What the rooms hold, so that the queries are counted once and not on every path."""
-        statistics = self.mechanism.statistics(self.queries)
-        relation = self.budget.neighbours
-        rows = [records_of(self.records[list(cells)]) for cells in self.tables]
-        return [
-            PrivateData(each, statistics, relation, self.stated, grids=self.grids) for each in rows
-        ]
+        given = self.mechanism.statistics(self.queries), self.budget.neighbours, self.stated
+        rows = [records_of(self._records[list(cells)]) for cells in self._tables]
+        return [PrivateData(each, *given, grids=self.grids) for each in rows]
 
     def play(self, guide: Guide) -> Rooms:
         """Run the mechanism once, on all tables, as a release does."""
 
         def room(table: int, probe: Probe) -> Curator:
-            held = self._held[table]
+            held, relation = self._held[table], self.budget.neighbours
             curator = Curator(
-                held.rows,
-                held.queries,
-                self.plan.schedule,
-                probe,
-                neighbours=self.budget.neighbours,
-                public_rows=self.stated,
-                grids=self.grids,
-            )
+                held.rows, held.queries, self.plan.schedule, probe, neighbours=relation,
+                public_rows=self.stated, grids=self.grids,
+            )  # fmt: skip
             curator._data = held
             return curator
 
         largest = self.rows + self.budget.neighbours.steps
         steps = largest * (self.queries.high - self.queries.low) / self.queries.step
-        rooms = Rooms(room, len(self.tables), guide, min(round(steps), _REACH))
+        rooms = Rooms(room, len(self._tables), guide, min(round(steps), _REACH))
         with rooms.watching():
             total, _ = self._plans[1].buy(rooms, self.count)  # type: ignore[arg-type]  # stands for a curator
             task = replace(self.task, n=total.copies)
@@ -165,10 +144,8 @@ def audit_game(game: Game, paths: int, most: int) -> Finding:
     ----------
     game
         Whose mechanism must accept the task.
-    paths
-        Paths to take where not all can be.
-    most
-        Paths to take where all can be.
+    paths, most
+        Paths to take where not all can be, and where all can.
     """
     finding = Finding()
     try:
@@ -186,13 +163,12 @@ def audit_game(game: Game, paths: int, most: int) -> Finding:
 
 def _every_path(game: Game, most: int) -> tuple[Truth, int]:
     """Return the truth of a game all of whose results are listed."""
-    guide = EveryPath(most)
-    logs = []
-    more = True
+    guide, events = EveryPath(most), len(events_of(game.plan.schedule))
+    logs, more = [], True
     while more:
         rooms = game.play(guide)
         # With its schedule used up a mechanism draws no more, whatever the last draw shows.
-        known = bool(rooms.laws) and len(rooms.grounds()) == game.events
+        known = bool(rooms.laws) and len(rooms.grounds()) == events
         if not known:
             logs.append(rooms.log_chances())
         elif guide.at_first:

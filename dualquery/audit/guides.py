@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,26 +13,8 @@ class TooManyPaths(Exception):  # noqa: N818 - it ends an enumeration, and is no
     """The game has results that cannot be enumerated, or too many."""
 
 
-class Guide(Protocol):
-    """Says what a draw shows."""
-
-    def choose(self, outcomes: int, draws: int = 1) -> tuple[int, ...]:
-        """Return ``draws`` of so many outcomes, from 0 on, increasing."""
-        ...
-
-    def noise(self, count: int) -> NDArray[np.float64]:
-        """Return what noise shows on so many numbers, in units of its scale."""
-        ...
-
-
 class EveryPath:
-    """Leads through all outcomes of all draws, one path after the other, depth first.
-
-    Parameters
-    ----------
-    most
-        Paths; more end the enumeration.
-    """
+    """Leads through all outcomes of all draws, depth first; more than ``most`` paths end it."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -44,7 +25,7 @@ class EveryPath:
         self.paths = 0
 
     def choose(self, outcomes: int, draws: int = 1) -> tuple[int, ...]:
-        """Return the outcomes of this path; those after them are visited by later paths."""
+        """Return the path's next draws of so many outcomes, from 0 on, increasing."""
         width = math.comb(outcomes + draws - 1, draws)
         if width > self._most:
             raise TooManyPaths(f"{width:,} outcomes of one draw")
@@ -71,18 +52,10 @@ class EveryPath:
         return not self._taken or self._taken[-1] == 0
 
     def next_path(self, *, known: bool = False) -> bool:
-        """Go to the next path; tell whether there is one.
+        """Go to the next path; return whether there is one.
 
-        Parameters
-        ----------
-        known
-            Whether the paths that differ in the last draw alone are known from this one: of them
-            only that to its last outcome is taken besides.
-
-        Raises
-        ------
-        TooManyPaths
-            If there are more than are to be visited.
+        Where the paths that differ in the last draw alone are ``known`` from this one, only that to
+        its last outcome is taken besides.
         """
         if not self.paths and math.prod(self._widths) > 4 * self._most:
             raise TooManyPaths(f"about {math.prod(self._widths):,} paths")
@@ -104,13 +77,7 @@ class EveryPath:
 
 
 class RandomPath:
-    """Chooses each outcome alike, so that rare results are visited as well.
-
-    Parameters
-    ----------
-    seed
-        Of the choice: the audit's games are about made-up tables and need no privacy.
-    """
+    """Chooses each outcome alike, so that rare results are visited as well."""
 
     def __init__(self, seed: int) -> None:
         self._generator = np.random.default_rng(seed)
@@ -123,3 +90,7 @@ class RandomPath:
         """Return normal noise, all of it none, ordinary or large."""
         size = self._generator.choice([0.0, 1.0, 3.0])
         return np.asarray(size * self._generator.normal(size=count))
+
+
+Guide = EveryPath | RandomPath
+"""Says what draws show."""

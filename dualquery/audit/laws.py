@@ -1,4 +1,10 @@
-"""The laws of draws on one table: how likely what was shown is, and the loss to another table."""
+"""The laws of draws on one table, and the privacy loss between two tables.
+
+The *loss* of a result is the logarithm of the ratio of its chances on two neighbouring tables. A
+draw on a pair of tables has a `Loss`: finitely many values with their chances, and the shift of
+Gaussian noise. Losses of draws that follow each other add up. Written for the audit from the
+definitions, without the accountants' code.
+"""
 
 from __future__ import annotations
 
@@ -10,19 +16,117 @@ from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import log_ndtr
 
-from dualquery.audit.losses import Loss, choice_loss, gaussian_loss, laplace_loss
 from dualquery.room.draws import weighted_kernels as kernels
 
 Float64 = NDArray[np.float64]
 
+GRID = 1e-7
+"""Losses are rounded down to multiples of this where laws are added: never a larger delta."""
+
+_MOST_VALUES = 4096
+"""Above so many values of a loss the grid is coarsened; still downwards."""
+
+
+@dataclass(frozen=True, eq=False)
+class Loss:
+    """The law of a loss on the first of two tables."""
+
+    values: Float64
+    """Shape ``(v,)``; infinite where the second table cannot give the result."""
+    chances: Float64
+    """Shape ``(v,)``, adding up to 1."""
+    shift: float = 0.0
+    """Of Gaussian noise besides: Euclidean distance of the exact numbers, over the scale."""
+
+    def and_then(self, other: Loss) -> Loss:
+        """Return the law of the sum of two independent losses."""
+        values = np.add.outer(self.values, other.values).ravel()
+        chances = np.multiply.outer(self.chances, other.chances).ravel()
+        return _merged(values, chances, math.hypot(self.shift, other.shift))
+
+    def times(self, count: int) -> Loss:
+        """Return the law of ``count`` independent draws alike."""
+        if count == 1:
+            return self
+        half = self.times(count // 2)
+        return half.and_then(half).and_then(self) if count % 2 else half.and_then(half)
+
+    def delta(self, epsilon: float) -> float:
+        """Return the smallest delta that goes with ``epsilon`` on this pair, in this order."""
+        return float(self.chances @ hockey_stick(epsilon - self.values, self.shift))
+
+
+NOTHING = Loss(np.zeros(1), np.ones(1))
+"""Nothing is drawn."""
+
+
+def hockey_stick(epsilons: Float64, shift: float) -> Float64:
+    """Return ``E (1 - exp(e - L))_+`` of Gaussian noise of a shift, for each e of any sign.
+
+    L is normal with mean ``shift^2 / 2`` and deviation ``shift`` (Balle and Wang 2018, Theorem 8).
+    """
+    if shift == 0.0:
+        return np.asarray(-np.expm1(np.minimum(epsilons, 0.0)))
+    upper = log_ndtr(shift / 2.0 - epsilons / shift)
+    lower = epsilons + log_ndtr(-shift / 2.0 - epsilons / shift)
+    return np.asarray(np.exp(upper) - np.exp(lower))
+
+
+def choice_loss(one: Float64, other: Float64) -> Loss:
+    """Return the loss of a draw by the log-chances of its outcomes on the two tables."""
+    likely = np.isfinite(one)
+    return _merged(one[likely] - other[likely], np.exp(one[likely]), 0.0)
+
+
+def laplace_loss(moves: Float64, scale: float) -> Loss:
+    """Return the loss of discrete Laplace noise on numbers that differ by whole ``moves``.
+
+    With a difference k > 0 and noise z the loss is ``(|z - k| - |z|) / scale``.
+    """
+    total = NOTHING
+    ratio = math.exp(-1.0 / scale)
+    for move in np.abs(moves[moves != 0]).astype(np.int64).tolist():
+        between = np.arange(1.0, move)
+        values = np.concatenate(([move], move - 2.0 * between, [-move])) / scale
+        inside = (1.0 - ratio) / (1.0 + ratio) * ratio**between
+        ends = 1.0 / (1.0 + ratio), ratio**move / (1.0 + ratio)
+        chances = np.concatenate((ends[:1], inside, ends[1:])).astype(np.float64)
+        total = total.and_then(Loss(values, chances))
+    return total
+
+
+def gaussian_loss(moves: Float64, scales: Float64) -> Loss:
+    """Return the loss of Gaussian noise on numbers that differ by ``moves``.
+
+    What is drawn is discrete, and far closer to it than is looked for here.
+    """
+    return Loss(np.zeros(1), np.ones(1), float(np.linalg.norm(moves / scales)))
+
+
+def _merged(values: Float64, chances: Float64, shift: float) -> Loss:
+    """Add up the chances of equal values, rounded down to a grid: coarser if they are too many."""
+    loss = _rounded(values, chances, shift, GRID)
+    if len(loss.values) > _MOST_VALUES:
+        span = float(np.ptp(loss.values[np.isfinite(loss.values)]))
+        loss = _rounded(values, chances, shift, span / _MOST_VALUES)
+    return loss
+
+
+def _rounded(values: Float64, chances: Float64, shift: float, grid: float) -> Loss:
+    """Add up the chances of values that are the same when rounded down to a grid."""
+    # What lies just below a point of the grid by its own rounding belongs to it.
+    rounded = np.where(np.isfinite(values), np.floor(values / grid + 1e-6) * grid, values)
+    kept, place = np.unique(rounded, return_inverse=True)
+    return Loss(kept, np.bincount(place, chances, len(kept)).astype(np.float64), shift)
+
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """Independent draws of outcomes."""
+    """Independent draws of outcomes, with the logarithms of their chances."""
 
     logs: Float64
-    """Logarithm of each outcome's chance; shape ``(outcomes,)``."""
     draws: int = 1
 
     def log_chance(self, shown: tuple[int, ...]) -> float:
@@ -48,10 +152,7 @@ class Noise:
     """Whether it is discrete Laplace noise, and not Gaussian."""
 
     def log_chance(self, shown: tuple[int, int]) -> float:
-        """Return the log-chance of one integer, or of it and all beyond.
-
-        ``shown`` is the integer, and 1 or -1 where all above or below it are meant, too.
-        """
+        """Return the log-chance of an integer; with an end 1 or -1, of all beyond it as well."""
         value, end = shown
         ratio = math.exp(-1.0 / self.scales[0])
         away = value - float(self.numbers[0])
@@ -63,13 +164,7 @@ class Noise:
         return math.log((1.0 - ratio) / (1.0 + ratio)) + abs(away) * math.log(ratio)
 
     def loss_to(self, other: Noise) -> Loss:
-        """Return the loss, this table being the first.
-
-        Raises
-        ------
-        ValueError
-            If the scales are not the same on both tables: they would be private.
-        """
+        """Return the loss, this table being the first; scales that differ would be private."""
         if not np.array_equal(self.scales, other.scales):
             raise ValueError("the scale of the noise depends on the table")
         moves = self.numbers - other.numbers
@@ -124,13 +219,7 @@ def _noisy_max_logs(scores: tuple[int, ...], scale: float) -> Float64:
 
 
 def reports_law(chances: list[Float64]) -> Choice:
-    """Return the law of the reports of all rows, their order aside.
-
-    Parameters
-    ----------
-    chances
-        For each row the chance of every report: shape ``(reports,)``.
-    """
+    """Return the law of the reports of all rows, their order aside: each row's chances given."""
     reports = len(chances[0])
     found: dict[tuple[int, ...], float] = dict.fromkeys(
         itertools.combinations_with_replacement(range(reports), len(chances)), 0.0

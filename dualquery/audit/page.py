@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any
 
 from dualquery.audit.findings import Finding
-from dualquery.audit.suite import Audit
+from dualquery.audit.suite import Audit, Result
 
 SECTIONS = {
     "sensitivity": (
         "What the room counts",
         "Random workloads, strategies, limits and models on small domains; every pair of legal "
         "records, on some rows: of rows, of units, of rows with weights. A case is a workload.",
-    ),
-    "planned": (
-        "What mechanisms plan to measure",
-        "The first measurement of each mechanism's plan for random workloads, tried in the same "
-        "way. Mechanisms without a case measure nothing at first, or nothing at all.",
     ),
     "games": (
         "Tiny games",
@@ -41,28 +37,23 @@ def to_data(audit: Audit, version: str, date: str) -> dict[str, Any]:
         "version": version,
         "date": date,
         "seconds": round(audit.seconds),
-        "checks": [
-            {
-                "name": result.name,
-                "tried": result.finding.tried,
-                "pairs": result.finding.pairs,
-                "largest_share": result.finding.share,
-                "violations": result.finding.violations,
-                "remarks": result.finding.remarks,
-                "seconds": result.seconds,
-            }
-            for result in audit.results
-        ],
+        "checks": [_check_data(result) for result in audit.results],
         "planted": [
             {
-                "name": catch.name,
-                "check": catch.check,
-                "caught": bool(catch.found),
-                "violation": next(iter(catch.found), None),
+                "name": result.bug,
+                "check": result.check,
+                "caught": result.caught,
+                "violation": next(iter(result.finding.violations), None),
             }
-            for catch in audit.catches
+            for result in audit.catches
         ],
     }
+
+
+def _check_data(result: Result) -> dict[str, Any]:
+    found = asdict(result.finding)
+    found["largest_share"] = found.pop("share")
+    return {"name": result.check, **found, "seconds": result.seconds}
 
 
 def verdict(audit: Audit) -> str:
@@ -94,12 +85,12 @@ def to_markdown(audit: Audit, version: str, date: str) -> str:
         lines += [_line(name, finding) for name, finding in of_section(audit, key)]
         lines.append("")
     lines += ["## Planted bugs", "", "| bug | check | caught |", "|---|---|---|"]
-    for catch in audit.catches:
-        lines.append(f"| {catch.name} | {catch.check} | {'yes' if catch.found else '**NO**'} |")
+    for each in audit.catches:
+        lines.append(f"| {each.bug} | {each.check} | {'yes' if each.caught else '**NO**'} |")
     remarks = [line for result in audit.results for line in result.finding.remarks]
     for title, found in (("Violations", audit.violations), ("Not tried", remarks)):
         if found:
-            lines += ["", f"## {title}", "", *(f"- {_cell(line)}" for line in found)]
+            lines += ["", f"## {title}", "", *(f"- {' '.join(line.split())}" for line in found)]
     return "\n".join(lines) + "\n"
 
 
@@ -107,7 +98,7 @@ def of_section(audit: Audit, section: str) -> Iterator[tuple[str, Finding]]:
     """Yield what was found in a part, both relations of neighbours together."""
     found: dict[str, Finding] = {}
     for result in audit.results:
-        part, _, name = result.name.partition("/")
+        part, _, name = result.check.partition("/")
         if part == section:
             found.setdefault(name.partition("/")[0], Finding()).add(result.finding)
     yield from found.items()
@@ -117,7 +108,3 @@ def _line(name: str, finding: Finding) -> str:
     share = f"{finding.share:.4f}" if finding.tried else ""
     wrong = f"**{len(finding.violations)}**" if finding.violations else "0"
     return f"| {name} | {finding.tried:,} | {finding.pairs:,} | {share} | {wrong} |"
-
-
-def _cell(text: str) -> str:
-    return " ".join(text.split())

@@ -1,9 +1,8 @@
 """Bugs that are planted in this process, one at a time, and the check that must catch each.
 
 A check that finds nothing is worth as much as what it would have found. Each entry replaces one
-function or method of the private room by one with a bug that has been made before, somewhere, or
-nearly; the room knows nothing of it. The named check must report a violation then, and none without
-it.
+function or method of the project by one with a bug that has been made before, somewhere, or nearly;
+the room knows nothing of it. The named check must report a violation then, and none without it.
 """
 
 from __future__ import annotations
@@ -11,254 +10,167 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from types import ModuleType
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from dualquery.audit.patching import replaced, replaced_everywhere
 from dualquery.data import units
 from dualquery.data.schema.grids import Grid
-from dualquery.data.units import Weight
+from dualquery.privacy import events
 from dualquery.privacy.neighbours import Neighbours
-from dualquery.room import randomness, row_count
+from dualquery.room import learning, randomness, row_count, statistics
 from dualquery.room.draws import exponential, weighted
 from dualquery.room.loads import LightCounts
 from dualquery.room.randomness import SeededRandomness, SystemRandomness
 from dualquery.room.row_count import RowCount
-from dualquery.room.scores import ExactScores, WorstCuboid
+from dualquery.room.scores import WorstCuboid
 from dualquery.room.sensitivity import bounds, contrasts, moves
 from dualquery.room.sensitivity.moves import Moves
-from dualquery.room.statistics import counts
 from dualquery.rows.packed import Records
+
+Faulty = Callable[..., Any]
+"""Stands for a function, which it gets first, before what that would be given."""
 
 
 @dataclass(frozen=True)
 class Planted:
-    """A bug."""
+    """A bug: what it stands in the place of, and who must notice."""
 
     name: str
-    plant: Callable[[], AbstractContextManager[None]]
     check: str
     """Name of the check that must catch it (`dualquery.audit.suite`)."""
+    owner: Any
+    """A module, whose function is replaced wherever it was imported; or a class."""
+    attribute: str
+    faulty: Faulty
 
+    def plant(self) -> AbstractContextManager[None]:
+        """Return a context in which the bug is there."""
+        original = getattr(self.owner, self.attribute)
 
-def _half_the_range_of_a_selection() -> AbstractContextManager[None]:
-    original = exponential.select_largest
+        def by(*given: Any, **named: Any) -> Any:
+            return self.faulty(original, *given, **named)
 
-    def faulty(scores: Any, allowed: Any, epsilon: float, spread: float, source: Any) -> int:
-        return original(scores, allowed, epsilon, spread / 2, source)
+        if isinstance(self.owner, ModuleType):
+            return replaced_everywhere(self.owner, self.attribute, by)
+        static = isinstance(vars(self.owner)[self.attribute], staticmethod)
+        return replaced(self.owner, self.attribute, staticmethod(by) if static else by)
 
-    return replaced_everywhere(exponential, "select_largest", faulty)
 
+def _half_the_range(original: Faulty, *given: Any) -> Any:
+    *before, spread, source = given
+    return original(*before, spread / 2, source)
 
-def _half_the_range_of_the_game() -> AbstractContextManager[None]:
-    original = weighted.draw_outcomes
 
-    def faulty(scores: Any, sides: int, largest: int, unit: float, *others: Any) -> Any:
-        return original(scores, sides, largest, sides * unit, *others)
-
-    return replaced_everywhere(weighted, "draw_outcomes", faulty)
-
-
-def _no_root_of_two() -> AbstractContextManager[None]:
-    return replaced_everywhere(moves, "table_moves", lambda _: Moves.of_entries(1, 1))
-
-
-def _cuboid_score_of_one() -> AbstractContextManager[None]:
-    original = WorstCuboid.exact
-
-    def faulty(self: WorstCuboid, data: Any) -> ExactScores:
-        return replace(original(self, data), move=1.0)
-
-    return replaced(WorstCuboid, "exact", faulty)
-
-
-def _one_parity() -> AbstractContextManager[None]:
-    return replaced_everywhere(moves, "parity_moves", lambda *_: Moves.of_entries(1, 1))
-
-
-def _no_limit() -> AbstractContextManager[None]:
-    original = LightCounts.__call__
-
-    def faulty(self: LightCounts, rows: Any, threads: int) -> Any:
-        return original(replace(self, limit=None), rows, threads)
-
-    return replaced(LightCounts, "__call__", faulty)
-
-
-def _short_contrasts() -> AbstractContextManager[None]:
-    original = contrasts.squared_lengths
-    return replaced_everywhere(contrasts, "squared_lengths", lambda *given: original(*given) / 2.0)
-
-
-def _too_few_queries() -> AbstractContextManager[None]:
-    original = bounds.differing_queries
-
-    def faulty(*given: Any) -> bounds.Bound:
-        found = original(*given)
-        return replace(found, count=found.count // 2)
-
-    return replaced_everywhere(bounds, "differing_queries", faulty)
-
-
-def _rows_counted_twice() -> AbstractContextManager[None]:
-    original = Records.total
-
-    def faulty(self: Records, of: Any, threads: int) -> Any:
-        return 2 * original(self, of, threads)
-
-    return replaced(Records, "total", faulty)
-
-
-def _a_seed_used_again() -> AbstractContextManager[None]:
-    class Faulty(SeededRandomness):
-        seeded = False
-
-    return replaced_everywhere(randomness, "randomness", lambda _: Faulty(0))
-
-
-def _a_tenth_of_the_noise() -> AbstractContextManager[None]:
-    original = SystemRandomness.discrete_gaussian
-
-    def faulty(self: SystemRandomness, scale: float, count: int) -> Any:
-        return original(self, scale / 10, count)
-
-    return replaced(SystemRandomness, "discrete_gaussian", faulty)
-
-
-def _the_true_rows_in_complements() -> AbstractContextManager[None]:
-    def faulty(data: Any, queries: Any, noisy: Any) -> Any:
-        return np.where(bounds.complemented(queries), data.rows.n - noisy, noisy)
-
-    return replaced_everywhere(counts, "_as_counts", faulty)
-
-
-def _the_true_number_of_rows() -> AbstractContextManager[None]:
-    def faulty(records: Any, epsilon: float, *_: Any, **__: Any) -> RowCount:
-        return RowCount(records.n, Neighbours.ADD_REMOVE, row_count.COUNT_SHARE * epsilon)
-
-    return replaced_everywhere(row_count, "buy_row_count", faulty)
-
-
-def _units_of_one_row() -> AbstractContextManager[None]:
-    original = Moves.between
-
-    def faulty(neighbours: Neighbours, *steps: Any) -> Moves:
-        if neighbours.unit is not None:
-            neighbours = replace(neighbours, unit=replace(neighbours.unit, max_rows=1))
-        return original(neighbours, *steps)
-
-    return replaced(Moves, "between", staticmethod(faulty))
-
-
-def _rows_that_others_crowd_out() -> AbstractContextManager[None]:
-    original = units.cut_to_units
-
-    def faulty(source: Any, unit: Any, schema: Any = None) -> Any:
-        found = original(source, unit, schema)
-        whole = replace(unit, max_rows=units.MOST_ROWS_PER_UNIT)
-        rows = original(source, whole, schema).kept
-        # As many rows as all units may have together, whoever has them.
-        return replace(found, kept=rows & (np.cumsum(rows) <= unit.max_rows * found.units))
-
-    return replaced_everywhere(units, "cut_to_units", faulty)
-
-
-def _copies_of_one_row() -> AbstractContextManager[None]:
-    original = Moves.between
-
-    def faulty(neighbours: Neighbours, *steps: Any) -> Moves:
-        return original(replace(neighbours, weight=None), *steps)
-
-    return replaced(Moves, "between", staticmethod(faulty))
-
-
-def _weights_by_the_largest() -> AbstractContextManager[None]:
-    original = units._copies
-
-    def faulty(values: pl.Series, weight: Weight, *where: Any) -> Any:
-        largest = values.to_numpy().max(initial=1e-9)
-        return original(values / largest * weight.max, weight, *where)
-
-    return replaced_everywhere(units, "_copies", faulty)
-
-
-def _numbers_beyond_their_range() -> AbstractContextManager[None]:
-    def faulty(self: Grid, numbers: Any) -> Any:
-        points = np.rint((numbers - self.low) / self.step).astype(np.int64)
-        return (points[:, None] >> np.arange(self.digits) & 1).astype(np.bool_)
-
-    return replaced(Grid, "encode", faulty)
-
-
-PLANTED = (
-    Planted(
-        "half the range of a draw: a selection",
-        _half_the_range_of_a_selection,
-        "games/mwem/replace-one",
-    ),
-    Planted(
-        "half the range of a draw: DualQuery's samples",
-        _half_the_range_of_the_game,
-        "games/dualquery/replace-one",
-    ),
-    Planted("sqrt 2 left out on tables", _no_root_of_two, "sensitivity/OneCuboid/replace-one"),
-    Planted(
-        "a cuboid's score that moves by 1",
-        _cuboid_score_of_one,
-        "sensitivity/WorstCuboid/replace-one",
-    ),
-    Planted("parities of which one moves", _one_parity, "sensitivity/Parities/replace-one"),
-    Planted("a limit on loads that is left out", _no_limit, "sensitivity/FeatureSums/replace-one"),
-    Planted(
-        "contrasts of half their squared length",
-        _short_contrasts,
-        "sensitivity/FeatureSums/add-remove",
-    ),
-    Planted(
-        "noise on all queries by a bound that is too small",
-        _too_few_queries,
-        "sensitivity/AllQueries/replace-one",
-    ),
-    Planted("rows counted twice", _rows_counted_twice, "sensitivity/OneQuery/replace-one"),
-    Planted("a seed used again", _a_seed_used_again, "releases/fresh draws"),
-    Planted(
-        "noise of a tenth of its scale", _a_tenth_of_the_noise, "releases/gaussian/replace-one"
-    ),
-    Planted(
-        "units whose rows are charged as one",
-        _units_of_one_row,
-        "sensitivity/OneCuboid/replace-one of units",
-    ),
-    Planted(
-        "rows of a unit that stay or go by what others have",
-        _rows_that_others_crowd_out,
-        "sensitivity/rows that count/replace-one of units",
-    ),
-    Planted(
-        "copies of a row that are charged as one",
-        _copies_of_one_row,
-        "sensitivity/OneCuboid/replace-one with weights",
-    ),
-    Planted(
-        "weights in parts of the table's largest one",
-        _weights_by_the_largest,
-        "sensitivity/rows that count/replace-one with weights",
-    ),
-    Planted(
-        "numbers of a column that are not brought into its range",
-        _numbers_beyond_their_range,
-        "sensitivity/ColumnSums/replace-one",
-    ),
-    Planted(
-        "the true n in what complements give out",
-        _the_true_rows_in_complements,
-        "games/gaussian/add-remove",
-    ),
-    Planted(
-        "the true n as the noisy number of rows",
-        _the_true_number_of_rows,
-        "releases/laplace/add-remove",
-    ),
-)
+def _half_the_unit(
+    original: Faulty, scores: Any, sides: int, largest: int, unit: float, *others: Any
+) -> Any:
+    return original(scores, sides, largest, sides * unit, *others)
+
+
+def _no_limit(original: Faulty, counts: LightCounts, *given: Any) -> Any:
+    return original(replace(counts, limit=None), *given)
+
+
+def _half_the_bound(original: Faulty, *given: Any) -> bounds.Bound:
+    found: bounds.Bound = original(*given)
+    return replace(found, count=found.count // 2)
+
+
+class _Unseeded(SeededRandomness):
+    seeded = False
+
+
+def _units_of_one_row(original: Faulty, neighbours: Neighbours, *steps: Any) -> Moves:
+    if neighbours.unit is not None:
+        neighbours = replace(neighbours, unit=replace(neighbours.unit, max_rows=1))
+    return original(neighbours, *steps)  # type: ignore[no-any-return]
+
+
+def _rows_that_others_crowd_out(
+    original: Faulty, source: Any, unit: Any, schema: Any = None
+) -> Any:
+    found = original(source, unit, schema)
+    rows = original(source, replace(unit, max_rows=units.MOST_ROWS_PER_UNIT), schema).kept
+    # As many rows as all units may have together, whoever has them.
+    return replace(found, kept=rows & (np.cumsum(rows) <= unit.max_rows * found.units))
+
+
+def _weights_by_the_largest(original: Faulty, values: Any, weight: Any, *where: Any) -> Any:
+    return original(values / values.to_numpy().max(initial=1e-9) * weight.max, weight, *where)
+
+
+def _beyond_its_range(_: Faulty, grid: Grid, numbers: Any) -> Any:
+    points = np.rint((numbers - grid.low) / grid.step).astype(np.int64)
+    return (points[:, None] >> np.arange(grid.digits) & 1).astype(np.bool_)
+
+
+def _true_rows_in_complements(_: Faulty, data: Any, queries: Any, noisy: Any) -> Any:
+    return np.where(bounds.complemented(queries), data.rows.n - noisy, noisy)
+
+
+def _true_number_of_rows(_: Faulty, records: Any, epsilon: float, *__: Any) -> RowCount:
+    return RowCount(records.n, Neighbours.ADD_REMOVE, row_count.COUNT_SHARE * epsilon)
+
+
+def _of_one(*_: Any) -> Moves:
+    return Moves.of_entries(1, 1)
+
+
+def _one_too_low(original: Faulty, *given: Any) -> float:
+    return float(original(*given)) - 1.0
+
+
+_LISTED: tuple[tuple[str, str, Any, str, Faulty], ...] = (
+    ("half the range of a draw: a selection", "games/mwem/replace-one",
+     exponential, "select_largest", _half_the_range),
+    ("half the range of a draw: DualQuery's samples", "games/dualquery/replace-one",
+     weighted, "draw_outcomes", _half_the_unit),
+    ("sqrt 2 left out on tables", "sensitivity/OneCuboid/replace-one",
+     moves, "table_moves", _of_one),
+    ("a cuboid's score that moves by 1", "sensitivity/WorstCuboid/replace-one",
+     WorstCuboid, "exact", lambda original, *given: replace(original(*given), move=1.0)),
+    ("parities of which one moves", "sensitivity/Parities/replace-one",
+     moves, "parity_moves", _of_one),
+    ("a limit on loads that is left out", "sensitivity/FeatureSums/replace-one",
+     LightCounts, "__call__", _no_limit),
+    ("contrasts of half their squared length", "sensitivity/FeatureSums/add-remove",
+     contrasts, "squared_lengths", lambda original, *given: original(*given) / 2.0),
+    ("noise on all queries by a bound that is too small", "sensitivity/AllQueries/replace-one",
+     bounds, "differing_queries", _half_the_bound),
+    ("rows counted twice", "sensitivity/OneQuery/replace-one",
+     Records, "total", lambda original, *given: 2 * original(*given)),
+    ("a seed used again", "releases/fresh draws",
+     randomness, "randomness", lambda *_: _Unseeded(0)),
+    ("noise of a tenth of its scale", "releases/gaussian/replace-one",
+     SystemRandomness, "discrete_gaussian",
+     lambda original, source, scale, count: original(source, scale / 10, count)),
+    ("units whose rows are charged as one", "sensitivity/OneCuboid/replace-one of units",
+     Moves, "between", _units_of_one_row),
+    ("rows of a unit that stay or go by what others have",
+     "sensitivity/rows that count/replace-one of units",
+     units, "cut_to_units", _rows_that_others_crowd_out),
+    ("copies of a row that are charged as one", "sensitivity/OneCuboid/replace-one with weights",
+     Moves, "between",
+     lambda original, relation, *steps: original(replace(relation, weight=None), *steps)),
+    ("weights in parts of the table's largest one",
+     "sensitivity/rows that count/replace-one with weights",
+     units, "_copies", _weights_by_the_largest),
+    ("numbers of a column that are not brought into its range",
+     "sensitivity/ColumnSums/replace-one", Grid, "encode", _beyond_its_range),
+    ("the true n in what complements give out", "games/gaussian/add-remove",
+     statistics, "_as_counts", _true_rows_in_complements),
+    ("the true n as the noisy number of rows", "releases/laplace/add-remove",
+     row_count, "buy_row_count", _true_number_of_rows),
+    ("a threshold whose delta nobody charges", "sensitivity/learned schema/replace-one",
+     events, "threshold_delta", lambda *_: 0.0),
+    ("a threshold that is one too low", "sensitivity/learned schema/add-remove",
+     learning, "threshold", _one_too_low),
+    ("a threshold that is one too low, as drawn", "releases/single texts",
+     learning, "threshold", _one_too_low),
+)  # fmt: skip
+
+PLANTED = tuple(Planted(*each) for each in _LISTED)
+"""All bugs."""

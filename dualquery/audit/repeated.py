@@ -1,16 +1,16 @@
 """Releases made again and again on two neighbouring tables: a lower bound on epsilon from these.
 
-`dualquery.release` runs as users run it: unseeded, its own randomness and samplers, its own number
-of rows. A third of the releases choose a set of results that is far more likely on one table than
-on the other; the rest bound its two chances by Clopper and Pearson's intervals (1934), and with
-them epsilon: ``ln((p - delta) / q)``. It exceeds the true epsilon with a chance of `ERROR` at most.
+`dualquery.release` runs as users run it: unseeded, with its own number of rows. A third of the
+releases choose a set of results that is far more likely on one table than on the other; the rest
+bound its two chances by Clopper and Pearson's intervals (1934), and with them epsilon: ``ln((p -
+delta) / q)``. It exceeds the true epsilon with a chance of `ERROR` at most.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -60,23 +60,15 @@ Values = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Event:
-    """A set of results: those of which a number lies on one side of a bound, or is equal to it."""
+    """A set of results: those of which a number lies above, below or at a bound."""
 
     direction: Values
     bound: float
-    kind: str
+    inside: Callable[[Values, float], NDArray[np.bool_]]
 
     def share(self, results: Values) -> tuple[int, int]:
         """Return how many of some results, ``(r, k)``, lie in the set, and r."""
-        seen = results @ self.direction
-        match self.kind:
-            case "above":
-                inside = seen > self.bound
-            case "below":
-                inside = seen < self.bound
-            case _:
-                inside = seen == self.bound
-        return int(inside.sum()), len(results)
+        return int(self.inside(results @ self.direction, self.bound).sum()), len(results)
 
 
 @dataclass(frozen=True)
@@ -99,17 +91,12 @@ class Asked:
 def audit_releases(asked: Asked, seconds: float, most: int) -> Finding:
     """Make releases of two tables for some seconds, and bound epsilon from below.
 
-    A few hundred releases bound it by 3 at most. So faults show where little is stated, and honest
-    releases show some of what they may show only where much is.
-
     Parameters
     ----------
     asked
-        Which releases.
-    seconds
-        How long, about; at least `LEAST` of each table are made.
-    most
-        Releases of each table, at most.
+        Which releases. A few hundred of them bound epsilon by 3 at most.
+    seconds, most
+        How long, about, and releases of each table at most; at least `LEAST` are made.
     """
     finding = Finding()
     try:
@@ -127,7 +114,7 @@ def audit_releases(asked: Asked, seconds: float, most: int) -> Finding:
     while len(results[1]) < most and (len(results[1]) < LEAST or time.monotonic() < end):
         for table, found in zip(tables, results, strict=True):
             found.append(_numbers(_made(table, asked, delta)))
-    low = max(_bounds(np.array(results[0]), np.array(results[1]), stated.delta))
+    low = max(bounds(np.array(results[0]), np.array(results[1]), stated.delta))
     finding.tried, finding.pairs = 2 * len(results[1]), 1
     finding.compare(max(low, 0.0), stated.epsilon, f"{asked}: epsilon")
     return finding
@@ -161,18 +148,11 @@ def _made(table: pl.DataFrame, asked: Asked, delta: float) -> Release:
     columns = (*COLUMNS, SIZE) if asked.means else COLUMNS
     return release(
         table,
-        schema=TableSchema(columns, name="audit", declared=True),
-        queries=QUERIES,
-        means=[SIZE.name] if asked.means else None,
-        mechanism=asked.mechanism,
-        options=asked.options,
-        epsilon=asked.epsilon,
-        delta=delta,
-        neighbours=asked.relation.value,
-        unit=asked.relation.unit,
-        weight=asked.relation.weight,
-        threads=1,
-    )
+        schema=TableSchema(columns, name="audit", declared=True), queries=QUERIES,
+        means=[SIZE.name] if asked.means else None, mechanism=asked.mechanism,
+        options=asked.options, epsilon=asked.epsilon, delta=delta, threads=1,
+        neighbours=asked.relation.value, unit=asked.relation.unit, weight=asked.relation.weight,
+    )  # fmt: skip
 
 
 def _accepted_delta(asked: Asked) -> float:
@@ -196,8 +176,8 @@ def _numbers(made: Release) -> Values:
     return np.concatenate((made.answers, shares, [made.n], means))
 
 
-def _bounds(one: Values, other: Values, delta: float) -> Iterator[float]:
-    """Yield lower bounds on epsilon, each table being the first once."""
+def bounds(one: Values, other: Values, delta: float, error: float = ERROR / 4) -> Iterator[float]:
+    """Yield lower bounds on epsilon by ``(results, numbers)``, each table being the first once."""
     half = len(one) // 3
     for first, second in ((one, other), (other, one)):
         promises = {
@@ -205,7 +185,7 @@ def _bounds(one: Values, other: Values, delta: float) -> Iterator[float]:
             for event in _events(first[:half], second[:half])
         }
         event = max(promises, key=promises.__getitem__)
-        yield _epsilon(event.share(first[half:]), event.share(second[half:]), delta, ERROR / 4)
+        yield _epsilon(event.share(first[half:]), event.share(second[half:]), delta, error)
 
 
 def _events(one: Values, other: Values) -> Iterator[Event]:
@@ -218,8 +198,8 @@ def _events(one: Values, other: Values) -> Iterator[Event]:
     for direction in (apart / (both.var(axis=0) + 1e-12), fisher, *np.eye(both.shape[1])):
         seen = both @ direction
         for bound in np.unique(np.quantile(seen, np.linspace(0.02, 0.98, 25))):
-            for kind in ("above", "below", "equal"):
-                yield Event(direction, float(bound), kind)
+            for inside in (np.greater, np.less, np.equal):
+                yield Event(direction, float(bound), inside)
 
 
 @cache
@@ -233,10 +213,7 @@ def _epsilon(one: tuple[int, int], other: tuple[int, int], delta: float, error: 
 
 
 def audit_fresh_draws() -> Finding:
-    """Check that no draw is made twice: in one source, in two sources, in two releases.
-
-    Honest draws here agree with a chance below 2^-100.
-    """
+    """Check that no draw is made twice; honest ones agree with a chance below 2^-100."""
     finding = Finding()
     one, other = randomness(None), randomness(None)
     scale = 2.0**40

@@ -1,15 +1,10 @@
 """One private room for each table, made to give out the same results; and how likely these were.
 
 A mechanism runs once, on `Rooms` in the place of a curator. Each call goes to one real
-`dualquery.room.curator.Curator` for every table. All of the room's code runs: what is counted, how
-far it moves, what is charged, how scores become weights. Only where a result is drawn, a guide says
-what is drawn, and the audit notes how likely that is on every table. So the audit knows the law of
-everything that the mechanism can see, whatever the mechanism does with it: a third party's needs no
-line of its own.
-
-The draws are watched at four places: `Exact.noisy` (noise), ``look_up`` (draws by weight),
-``report_noisy_max`` and ``randomize`` (randomized response). That the samplers behind them follow
-their laws is for `dualquery.audit.repeated`, and for the tests of these samplers.
+`dualquery.room.curator.Curator` for every table, so all of the room's code runs. Only where a
+result is drawn (`Exact.noisy`, ``look_up``, ``report_noisy_max``, ``randomize``), a guide says what
+is drawn, and the audit notes how likely that is on every table. That the samplers follow their laws
+is for `dualquery.audit.repeated`, and for their own tests.
 """
 
 from __future__ import annotations
@@ -42,16 +37,14 @@ class Violation(Exception):  # noqa: N818 - what an audit looks for, not an erro
 
 
 class Probe:
-    """Stands for a source of randomness: draws one scale, so that the scale can be seen."""
+    """Stands for a source of randomness: draws one scale, so that the scale can be seen.
+
+    ``scale`` is that of the last noise; ``unit`` says how many scales were drawn: many of integer
+    noise, whose scale may be a fraction.
+    """
 
     seeded = False
-
-    def __init__(self) -> None:
-        self.scale = 0.0
-        """Of the last noise, as it was asked for."""
-        self.unit = 1.0
-        """Scales that were drawn: many of integer noise, whose scale may be a fraction."""
-        self.integers = False
+    scale, unit, integers = 0.0, 1.0, False
 
     def words(self, count: int) -> NDArray[np.uint64]:
         """Return zeros: what is drawn with them is replaced."""
@@ -74,14 +67,10 @@ class Rooms:
 
     Parameters
     ----------
-    make
-        Makes the curator of table number t, with a source of randomness.
-    tables
-        How many there are.
-    guide
-        Says what the draws show.
-    reach
-        How far from the exact number a single integer is shown, at most.
+    make, tables
+        Makes the curator of table number t, with a source of randomness; how many there are.
+    guide, reach
+        What the draws show; how far from the exact number a single integer is shown, at most.
     """
 
     def __init__(
@@ -236,15 +225,11 @@ class Rooms:
         law = reports_law(chances)
         (shown,) = self._draw(law, lambda: self._guide.choose(len(law.logs)))
         reported = np.zeros((len(rows), domain.columns), np.int64)
-        cells = _multiset(shown, int(np.prod(sizes)), len(rows))
+        # The outcomes of the law are the tables of so many reports, in this order.
+        ways = itertools.combinations_with_replacement(range(int(np.prod(sizes))), len(rows))
+        cells = np.array(next(itertools.islice(ways, shown, None)))
         reported[:, columns] = np.stack(np.unravel_index(cells, sizes), axis=1)
         return rows_of_values(reported, domain)
-
-
-def _multiset(number: int, cells: int, rows: int) -> NDArray[np.int64]:
-    """Return the cells of the ``number``-th table of so many rows, in the order of the laws."""
-    ways = itertools.combinations_with_replacement(range(cells), rows)
-    return np.array(next(itertools.islice(ways, number, None)))
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -2,66 +2,41 @@
 
 Numbers are taken where noise would be added to them, scores where they would become weights: on
 some rows with every legal record of a small domain besides. The largest move over all pairs of
-records (or to the table without a record) is the truth. Domains, workloads, strategies, limits and
-models are random; the measurements that mechanisms plan for such workloads are tried, too.
+records (or to the table without a record) is the truth. Which rows of a unit stay, and how often
+each counts, must follow from the unit's own rows; the number of rows has noise of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, NoReturn
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
-from dualquery.audit import strategies
+from dualquery.audit.cases import CASES, Case, Generator, random_domain
 from dualquery.audit.findings import Finding
 from dualquery.audit.patching import replaced_everywhere
 from dualquery.audit.rooms import Probe
-from dualquery.audit.strategies import Generator
 from dualquery.audit.tables import legal_records, name_of, records_of, table_of
-from dualquery.data.domain import Domain
+from dualquery.data.cuts import CutTable
+from dualquery.data.readers.python_objects import frame_source
+from dualquery.data.readers.source import Source
 from dualquery.data.schema.grids import Grid
-from dualquery.mechanisms.protocol import Budget, Mechanism, Session, Task
+from dualquery.data.units import Unit, Weight, cut_to_units, weigh
 from dualquery.privacy.neighbours import Neighbours
-from dualquery.queries.forms.cuboids import Cuboids
-from dualquery.queries.forms.fourier import asked_sets
 from dualquery.room import randomness
 from dualquery.room.private_data import PrivateData
 from dualquery.room.row_count import buy_row_count
-from dualquery.room.scores import GRID, SCORES, PrivateScores, WorstCuboid, WorstQuery
-from dualquery.room.statistics import (
-    STATISTICS,
-    AllQueries,
-    ColumnSums,
-    EveryCell,
-    FeatureSums,
-    OneCuboid,
-    OneQuery,
-    Parities,
-    PrivateStatistic,
-    QueryTable,
-    RowTotal,
-    SomeQueries,
-)
-from dualquery.runtime.errors import BadInputError
+from dualquery.room.scores import GRID, SCORES, WorstCuboid, WorstQuery
+from dualquery.room.statistics import STATISTICS
 
 _MIXED_UNITS = 20
 """Units of random records, besides those of one record."""
 
 EVERYTHING = (*STATISTICS, *SCORES)
 """Every type that the room measures or selects by: the room's own lists."""
-
-
-@dataclass(frozen=True, eq=False)
-class Case:
-    """Something that the room counts, on the queries that it holds."""
-
-    queries: Any
-    counted: PrivateStatistic | PrivateScores
-    grids: tuple[Grid, ...] = ()
-    """Of the numbers that records carry: every pair of records carries every pair of ends."""
 
 
 def move(case: Case, relation: Neighbours, generator: Generator, finding: Finding) -> None:
@@ -120,11 +95,7 @@ Counted = tuple[tuple[int, int], ...]
 
 
 def _units(universe: int, relation: Neighbours, generator: Generator) -> list[Counted]:
-    """Return what one unit may be; no rows at all come last.
-
-    Every record by itself; of units and weighted rows every record as often as can be, and some
-    other ones.
-    """
+    """Return what one unit may be: each record once, or as often as can be; some; none, last."""
     most = relation.steps // relation.copies
     units: list[Counted] = [((record, 1),) for record in range(universe)]
     if relation.steps > 1:
@@ -158,104 +129,6 @@ def _told(queries: Any) -> str:
     return f"{len(queries)} {type(queries).__name__} on columns of {columns} bits{most}"
 
 
-# --- a case of everything that the room counts ----------------------------------------------------
-
-Make = Callable[[Domain, Generator], Case]
-
-
-def _any_queries(domain: Domain, generator: Generator) -> Any:
-    makers = (
-        strategies.random_workload,
-        strategies.proper_workload,
-        strategies.marginals,
-        strategies.other_family,
-        strategies.few_ones,
-    )
-    return makers[generator.integers(len(makers))](domain, generator)
-
-
-def _all_queries(domain: Domain, generator: Generator) -> Case:
-    return Case(_any_queries(domain, generator), AllQueries())
-
-
-def _some_queries(domain: Domain, generator: Generator) -> Case:
-    queries = strategies.random_workload(domain, generator)
-    positions = generator.integers(len(queries), size=generator.integers(1, 12))
-    return Case(queries, SomeQueries(positions))
-
-
-def _one_query(domain: Domain, generator: Generator) -> Case:
-    queries = _any_queries(domain, generator)
-    return Case(queries, OneQuery(int(generator.integers(len(queries)))))
-
-
-def _one_cuboid(domain: Domain, generator: Generator) -> Case:
-    queries = strategies.marginals(domain, generator)
-    return Case(queries, OneCuboid(int(generator.integers(len(Cuboids.of(queries))))))
-
-
-def _query_table(domain: Domain, generator: Generator) -> Case:
-    queries = strategies.proper_workload(domain, generator)
-    return Case(queries, QueryTable(int(generator.integers(len(queries)))))
-
-
-def _every_cell(domain: Domain, generator: Generator) -> Case:
-    return Case(strategies.proper_workload(domain, generator), EveryCell())
-
-
-def _parities(domain: Domain, generator: Generator) -> Case:
-    return Case(asked_sets(strategies.proper_workload(domain, generator)).workload, Parities())
-
-
-def _feature_sums(domain: Domain, generator: Generator) -> Case:
-    queries = strategies.proper_workload(domain, generator)
-    return Case(queries, FeatureSums(strategies.random_strategy(domain, generator)))
-
-
-def _column_sums(domain: Domain, generator: Generator) -> Case:
-    grids = tuple(
-        Grid(str(place), -1.0, 1.0, int(generator.integers(1, 200)), exact=False)
-        for place in range(generator.integers(1, 4))
-    )
-    return Case(strategies.proper_workload(domain, generator), ColumnSums(grids), grids)
-
-
-def _row_total(domain: Domain, generator: Generator) -> Case:
-    return Case(strategies.proper_workload(domain, generator), RowTotal())
-
-
-def _model(queries: Any, generator: Generator) -> NDArray[np.float64]:
-    far = generator.choice([1.0, 1.5])
-    return np.asarray(generator.uniform(far * queries.low, far * queries.high, len(queries)))
-
-
-def _worst_query(domain: Domain, generator: Generator) -> Case:
-    queries = _any_queries(domain, generator)
-    return Case(queries, WorstQuery(_model(queries, generator)))
-
-
-def _worst_cuboid(domain: Domain, generator: Generator) -> Case:
-    queries = strategies.marginals(domain, generator)
-    return Case(queries, WorstCuboid(_model(queries, generator)))
-
-
-CASES: Mapping[type, Make] = {
-    AllQueries: _all_queries,
-    SomeQueries: _some_queries,
-    OneQuery: _one_query,
-    OneCuboid: _one_cuboid,
-    QueryTable: _query_table,
-    EveryCell: _every_cell,
-    Parities: _parities,
-    FeatureSums: _feature_sums,
-    ColumnSums: _column_sums,
-    RowTotal: _row_total,
-    WorstQuery: _worst_query,
-    WorstCuboid: _worst_cuboid,
-}
-"""How a case of each is made."""
-
-
 def audit_moves(kind: type, relation: Neighbours, cases: int) -> Finding:
     """Try random cases of one statistic, or of one kind of scores."""
     finding = Finding()
@@ -265,61 +138,9 @@ def audit_moves(kind: type, relation: Neighbours, cases: int) -> Finding:
         return finding
     for seed in range(cases):
         generator = np.random.default_rng(seed)
-        case = make(strategies.random_domain(generator), generator)
+        case = make(random_domain(generator), generator)
         move(case, relation, generator, finding)
     return finding
-
-
-# --- what mechanisms plan to measure --------------------------------------------------------------
-
-
-class _Heard(Exception):  # noqa: N818 - ends a run that is not wanted
-    """A mechanism asked for a measurement."""
-
-
-class _Listener:
-    """Stands for a curator, and gives out nothing."""
-
-    def __init__(self) -> None:
-        self.statistic: PrivateStatistic | None = None
-
-    def __getattr__(self, name: str) -> Callable[..., NoReturn]:
-        if name.startswith("_"):
-            raise AttributeError(name)
-
-        def call(*given: Any, **_: Any) -> NoReturn:
-            if given and isinstance(given[0], STATISTICS):
-                self.statistic = given[0]
-            raise _Heard
-
-        return call
-
-
-def audit_planned(mechanism: Mechanism[Any], relation: Neighbours, workloads: int) -> Finding:
-    """Try what a mechanism measures first, on random workloads that it accepts."""
-    finding = Finding()
-    for case, generator in _planned(mechanism, relation, workloads):
-        move(case, relation, generator, finding)
-    return finding
-
-
-def _planned(
-    mechanism: Mechanism[Any], relation: Neighbours, workloads: int
-) -> Iterator[tuple[Case, Generator]]:
-    for seed in range(workloads):
-        generator = np.random.default_rng(seed)
-        domain = strategies.random_domain(generator)
-        make = (strategies.proper_workload, strategies.marginals)[seed % 2]
-        task = Task(make(domain, generator), 1000)
-        listener = _Listener()
-        try:
-            plan = mechanism.plan(task, Budget(1.0, 1e-5, neighbours=relation))
-            mechanism.run(task, plan, listener, Session(public_seed=0))  # type: ignore[arg-type]  # stands for a curator
-        except BadInputError:
-            continue
-        except _Heard:
-            if listener.statistic is not None:
-                yield Case(mechanism.statistics(task.queries), listener.statistic), generator
 
 
 # --- the number of rows ---------------------------------------------------------------------------
@@ -346,3 +167,83 @@ def audit_row_count(tables: int, relation: Neighbours = Neighbours.ADD_REMOVE) -
         if shown[1] - shown[0] != relation.steps:
             finding.violations.append(f"the number of rows moves by {shown[1] - shown[0]}")
     return finding
+
+
+# --- which rows count ---------------------------------------------------------------------------
+
+_UNITS, _MOST_ROWS = 4, 5
+"""Units of a table, and rows of one."""
+
+_LARGEST = (0.3, 1.0, 5.0, 12.5, 1e6)
+"""Largest weights that count."""
+
+Row = tuple[int, int, float]
+"""Its unit, what tells it from others, its weight."""
+
+
+def audit_units(tables: int, relation: Neighbours) -> Finding:
+    """Read random tables and neighbours of them, and compare the rows of all units but one."""
+    finding = Finding()
+    for seed in range(tables):
+        generator = np.random.default_rng(seed)
+        neighbours = _sized(relation, generator)
+        most = 1 if neighbours.unit is None else _MOST_ROWS  # a row is a unit of its own
+        others = _rows(generator, range(1, _UNITS), most)
+        alternatives = [[], *(_rows(generator, range(1), most) for _ in range(4))]
+        counted = [_counted(_mixed(others, own, generator), neighbours) for own in alternatives]
+        finding.tried += 1
+        finding.pairs += len(counted) * (len(counted) - 1) // 2
+        for table in counted:
+            steps = max((sum(rows.values()) for rows in table.values()), default=0)
+            finding.compare(float(steps), float(neighbours.steps), f"table {seed}: a unit's rows")
+            if any(table.get(unit) != counted[0].get(unit) for unit in range(1, _UNITS)):
+                finding.violations.append(f"table {seed}: other rows count when one unit changes")
+    return finding
+
+
+def _sized(relation: Neighbours, generator: np.random.Generator) -> Neighbours:
+    """Return the relation with other numbers of rows and of copies."""
+    unit, weight = relation.unit, relation.weight
+    if unit is not None:
+        unit = Unit("unit", int(generator.integers(1, _MOST_ROWS)))
+    if weight is not None:
+        weight = Weight("weight", float(generator.choice(_LARGEST)))
+    return replace(relation, unit=unit, weight=weight)
+
+
+def _rows(generator: np.random.Generator, units: range, most: int) -> list[Row]:
+    """Return rows of some units in any order."""
+    rows: list[Row] = []
+    for unit in units:
+        for _ in range(generator.integers(1, most + 1)):
+            weights = [0.0, generator.uniform(0, 15), 10 ** generator.uniform(-3, 9)]
+            rows.append((unit, int(generator.integers(1 << 30)), float(generator.choice(weights))))
+    return [rows[place] for place in generator.permutation(len(rows))]
+
+
+def _mixed(others: list[Row], own: list[Row], generator: np.random.Generator) -> pl.DataFrame:
+    """Return a table of the rows of both, each in its order, shuffled into each other."""
+    whose = generator.permutation([0] * len(others) + [1] * len(own))
+    left = [iter(others), iter(own)]
+    rows = [next(left[side]) for side in whose]
+    schema = {"unit": pl.Int64, "row": pl.Int64, "weight": pl.Float64}
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def _counted(table: pl.DataFrame, neighbours: Neighbours) -> dict[int, dict[int, int]]:
+    """Return how often each row counts, unit by unit, as a release reads them."""
+    source: Source = frame_source(table, "a table")
+    if neighbours.unit is not None:
+        source = cut_to_units(source, neighbours.unit)
+    if neighbours.weight is not None:
+        digits = weigh(source, neighbours.weight).digits
+        copies = sum(part.kept.astype(np.int64) << place for place, part in enumerate(digits))
+    else:
+        assert isinstance(source, CutTable)
+        copies = source.kept.astype(np.int64)
+    counted: dict[int, dict[int, int]] = {}
+    rows = table.select("unit", "row").iter_rows()
+    for (unit, row), times in zip(rows, np.asarray(copies).tolist(), strict=True):
+        if times:
+            counted.setdefault(unit, {})[row] = times
+    return counted

@@ -38,10 +38,7 @@ Cells = tuple[int, ...]
 
 
 def legal_records(domain: Domain) -> NDArray[np.uint8]:
-    """Return every legal record, in the order of the histogram's cells: uint8, ``(c, bits)``.
-
-    Where records have at most ``max_ones`` 1s, those that have more are left out.
-    """
+    """Return every legal record, in the order of the histogram's cells: uint8, ``(c, bits)``."""
     sizes = axis_sizes(domain).tolist()
     values = np.array(list(itertools.product(*map(range, sizes))))
     records = rows_of_values(values, domain)

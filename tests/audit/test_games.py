@@ -9,9 +9,12 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
+from dualquery.audit import suite
+from dualquery.audit.findings import Finding
 from dualquery.audit.games import Game, audit_game
 from dualquery.audit.guides import EveryPath, RandomPath, TooManyPaths
 from dualquery.audit.patching import replaced
+from dualquery.audit.suite import FULL
 from dualquery.audit.tables import UNITS, name_of
 from dualquery.data.domain import Domain
 from dualquery.data.schema.grids import Grid
@@ -21,20 +24,22 @@ from dualquery.privacy.events import LaplaceNoise
 from dualquery.privacy.neighbours import RELATIONS, Neighbours
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.parities import Parities
+from dualquery.room import statistics
 from dualquery.room.curator import Curator
 from dualquery.room.noise.laplace import Laplace
 from dualquery.room.sensitivity.moves import Moves
 from dualquery.room.statistics import ColumnSums, OneQuery
-from dualquery.room.statistics import counts as count_statistics
 from dualquery.runtime.errors import BadInputError
 
 BINARY = Workload(np.array([[0, -1], [0, 2], [1, 3]], np.int32), Domain.binary(2))
 
 
-def game(name, options, relation=Neighbours.REPLACE_ONE, delta=0.0, queries=BINARY, rows=2) -> Game:
+def game(
+    name, options, relation=Neighbours.REPLACE_ONE, delta=0.0, queries=BINARY, rows=2, stated=None
+) -> Game:
     mechanism = configure(name, options) if isinstance(name, str) else name
     budget = Budget(1.0, delta, neighbours=relation)
-    return Game(mechanism, queries, rows, budget, rows, "a game")
+    return Game(mechanism, queries, rows, budget, stated or rows, "a game")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +98,7 @@ def test_noise_that_is_too_small_is_a_finding() -> None:
     def faulty(queries, neighbours):
         return 0.5
 
-    with replaced(count_statistics, "one_count_move", faulty):
+    with replaced(statistics, "one_count_move", faulty):
         found = audit_game(game(Curious(scale=1.0), {}), paths=2, most=500)
     assert any("delta of the budget" in line for line in found.violations)
 
@@ -130,17 +135,28 @@ def test_every_path_has_its_chance_and_all_chances_add_up() -> None:
 
 
 def test_guides() -> None:
-    guide, seen = EveryPath(most=50), []
-    while True:
-        seen.append((guide.choose(3), guide.choose(2, draws=2)))
-        if not guide.next_path():
-            break
-    assert len(set(seen)) == len(seen) == 3 * 3
     with pytest.raises(TooManyPaths, match="noisy numbers at once"):
-        guide.noise(3)
+        EveryPath(most=50).noise(3)
     with pytest.raises(TooManyPaths):
         EveryPath(most=3).choose(4)
     assert RandomPath(1).choose(9, draws=4) == tuple(sorted(RandomPath(1).choose(9, draws=4)))
+
+
+@pytest.mark.parametrize("relation", UNITS, ids=name_of)
+@pytest.mark.parametrize(
+    ("name", "options", "delta"),
+    [
+        ("dualquery", {"rounds": 3, "samples": 1}, 0.0),
+        ("mwem", {"iterations": 1, "records": 2, "select": "noisy-max"}, 0.0),
+        ("gaussian", {}, 1e-2),
+    ],
+)
+def test_charges_cover_units_of_two_rows(name, options, delta, relation) -> None:
+    found = audit_game(
+        game(name, options, relation, delta=delta, rows=1, stated=2), paths=2, most=300
+    )
+    assert found.violations == []
+    assert 0.2 < found.share <= 1 + 1e-9
 
 
 @pytest.mark.parametrize("name", ["uniform", "zero"])
@@ -189,3 +205,12 @@ def test_means_that_are_bought_cost_what_is_charged(relation) -> None:
             replace(game("laplace", {}, relation, queries=queries, rows=1), grids=(grid,)), 2, 500
         )
     assert any("delta of the budget" in line for line in found.violations)
+
+
+def test_a_refusal_is_told_and_is_no_violation() -> None:
+    one, finding = Workload(np.array([[0]], np.int32), Domain.binary(1)), Finding()
+    assert "at least 2" in suite._add_game(
+        Game(configure("dualquery", {}), one, 1, Budget(1.0, 1e-2), 1, "one row"), FULL, finding
+    )
+    assert not finding.violations
+    assert not finding.tried

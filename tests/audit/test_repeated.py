@@ -25,9 +25,7 @@ def test_the_bound_is_below_the_truth_and_near_it() -> None:
     generator = np.random.default_rng(1)
     found = [
         max(
-            repeated._bounds(
-                coins(generator, chance, 3000), coins(generator, 1 - chance, 3000), 0.0
-            )
+            repeated.bounds(coins(generator, chance, 3000), coins(generator, 1 - chance, 3000), 0.0)
         )
         for _ in range(20)
     ]
@@ -37,7 +35,7 @@ def test_the_bound_is_below_the_truth_and_near_it() -> None:
 
 def test_equal_laws_give_no_bound() -> None:
     generator = np.random.default_rng(2)
-    low = max(repeated._bounds(coins(generator, 0.5, 600), coins(generator, 0.5, 600), 0.0))
+    low = max(repeated.bounds(coins(generator, 0.5, 600), coins(generator, 0.5, 600), 0.0))
     assert low <= 0
 
 
@@ -50,7 +48,7 @@ def test_what_common_noise_hides_is_found() -> None:
         own = generator.normal(0.0, 0.3, (600, 2))
         return common[:, None] + own + np.array([difference, 0.0])
 
-    assert max(repeated._bounds(results(1.0), results(0.0), 1e-3)) > 1
+    assert max(repeated.bounds(results(1.0), results(0.0), 1e-3)) > 1
 
 
 def test_delta_is_taken_off() -> None:

@@ -4,20 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from dualquery.audit.sensitivities import (
-    CASES,
-    EVERYTHING,
-    audit_moves,
-    audit_planned,
-    audit_row_count,
-)
+from dualquery.audit.cases import CASES
+from dualquery.audit.sensitivities import EVERYTHING, audit_moves, audit_row_count, audit_units
 from dualquery.audit.tables import UNITS, WEIGHTS, name_of
-from dualquery.audit.units import audit_units
-from dualquery.mechanisms.registry import configure
+from dualquery.audit.thresholds import audit_single_texts, audit_thresholds
 from dualquery.privacy.neighbours import RELATIONS, Neighbours
 from dualquery.room.statistics import AllQueries, RowTotal
 
-both_relations = pytest.mark.parametrize("relation", [*RELATIONS, *UNITS], ids=name_of)
 every_relation = pytest.mark.parametrize("relation", [*RELATIONS, *UNITS, *WEIGHTS], ids=name_of)
 
 
@@ -44,14 +37,6 @@ def test_a_new_statistic_without_a_case_is_a_finding() -> None:
     assert found.violations == ["New is measured by the room, and not tried here"]
 
 
-@both_relations
-@pytest.mark.parametrize("name", ["matrix", "staged", "probed", "laplace"])
-def test_plans_are_found_and_tried(name, relation) -> None:
-    found = audit_planned(configure(name, {}), relation, 2)
-    assert found.violations == []
-    assert found.tried == 2
-
-
 def test_the_number_of_rows() -> None:
     for relation in (Neighbours.ADD_REMOVE, *UNITS, *WEIGHTS):
         found = audit_row_count(3, relation)
@@ -63,3 +48,16 @@ def test_the_number_of_rows() -> None:
 def test_which_rows_count(relation) -> None:
     found = audit_units(8, relation)
     assert (found.violations, found.tried, found.share) == ([], 8, 1)
+
+
+@pytest.mark.parametrize("relation", [*RELATIONS, *UNITS], ids=name_of)
+def test_thresholds_of_a_learned_schema(relation) -> None:
+    found = audit_thresholds(relation)
+    assert found.violations == []
+    assert 0.9 < found.share <= 1 + 1e-9
+
+
+def test_texts_of_single_rows() -> None:
+    found = audit_single_texts()
+    assert (found.violations, found.tried) == ([], 20_000)
+    assert found.share > 0.8

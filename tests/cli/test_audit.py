@@ -3,37 +3,30 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from dualquery.audit import suite
 from dualquery.audit.findings import Finding
-from dualquery.audit.planted import PLANTED, Planted
-from dualquery.audit.suite import Check
+from dualquery.audit.planted import PLANTED
 from dualquery.cli.main import main
+from dualquery.mechanisms.registry import mechanism_names
 from dualquery.privacy.neighbours import RELATIONS
+
+PLANTED_CHECK = "sensitivity/OneCuboid/replace-one"
 
 
 @pytest.fixture
 def few(monkeypatch):
     """Make the audit one of two checks and one planted bug; return what replaces the findings."""
-    found = {"sensitivity/OneCuboid/replace-one": Finding(tried=3, pairs=7, share=0.5)}
-    real = suite.list_checks
-
-    def checks(effort):
-        bug = next(each for each in real(effort) if each.name == PLANTED_CHECK)
-        yield bug
-        for name, finding in found.items():
-            if name != PLANTED_CHECK:
-                yield Check(name, lambda finding=finding: finding, 1.0)
-
+    found = {}
+    run = suite.list_checks(suite.QUICK)[PLANTED_CHECK]
+    checks = lambda _: {PLANTED_CHECK: run} | {k: (lambda f=f: f) for k, f in found.items()}  # noqa: E731
     monkeypatch.setattr(suite, "list_checks", checks)
     monkeypatch.setattr(suite, "PLANTED", PLANTED[2:3])
     return found
-
-
-PLANTED_CHECK = "sensitivity/OneCuboid/replace-one"
 
 
 def test_an_audit_that_finds_nothing(few, tmp_path: Path, capsys) -> None:
@@ -63,12 +56,24 @@ def test_a_violation_ends_with_2(few, tmp_path: Path, capsys) -> None:
 
 
 def test_a_missed_bug_ends_with_2(few, monkeypatch, capsys) -> None:
-    from contextlib import nullcontext
-
-    harmless = Planted("nothing at all", nullcontext, PLANTED_CHECK)
+    harmless = replace(PLANTED[2], faulty=lambda original, *given: original(*given))
     monkeypatch.setattr(suite, "PLANTED", (harmless,))
     assert main(["audit", "--quick", "--threads", "1"]) == 2
     assert "0 of 1 planted bugs caught" in capsys.readouterr().err
+
+
+def test_a_check_that_breaks_is_a_violation_and_catches_nothing(few, monkeypatch, capsys) -> None:
+    def broken(*_: object) -> Finding:
+        raise ZeroDivisionError("by nothing")
+
+    monkeypatch.setattr(suite, "PLANTED", (replace(PLANTED[2], faulty=broken),))
+    assert main(["audit", "--quick", "--threads", "1"]) == 2
+    assert "0 of 1 planted bugs caught" in capsys.readouterr().err
+    monkeypatch.setattr(suite, "list_checks", lambda _: {"games/x/replace-one": broken})
+    result = suite.carry_out(suite.Task(suite.QUICK, "games/x/replace-one"))
+    assert result.finding.violations == [
+        "games/x/replace-one ended with ZeroDivisionError: by nothing"
+    ]
 
 
 def test_a_folder_that_cannot_be_made(tmp_path: Path, capsys) -> None:
@@ -78,9 +83,9 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path, capsys) -> None:
 
 
 def test_every_mechanism_and_relation_is_listed() -> None:
-    names = {check.name for check in suite.list_checks(suite.QUICK)}
-    for part in ("games", "planned", "releases"):
-        for mechanism in ("dualquery", "auto", "mwem", "mwem-sampled", "barak", "matrix"):
+    names = {*suite.list_checks(suite.QUICK)}
+    for part in ("games", "releases"):
+        for mechanism in mechanism_names():
             for relation in RELATIONS:
                 named = f"{part}/{mechanism}/{relation.value}" in names
                 assert named == ((part, mechanism) != ("releases", "auto"))

@@ -7,7 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
-from dualquery.audit.sensitivities import CASES, Case, carrying
+from dualquery.audit.cases import CASES, Case
+from dualquery.audit.sensitivities import carrying
 from dualquery.audit.tables import UNITS, legal_records, name_of, records_of
 from dualquery.data.domain import Domain
 from dualquery.data.units import Unit

@@ -1,20 +1,42 @@
-"""Random small domains, workloads and strategies: what the audit's sensitivities are tried on."""
+"""Random cases of everything that the room counts, on small domains."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from dualquery.data.cells import axis_sizes, cells_of
 from dualquery.data.domain import Domain
+from dualquery.data.schema.grids import Grid
 from dualquery.privacy.neighbours import Neighbours
+from dualquery.queries import parities
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.family import Queries
+from dualquery.queries.forms.cuboids import Cuboids
+from dualquery.queries.forms.fourier import asked_sets
 from dualquery.queries.generate.marginals import all_marginals
 from dualquery.queries.generate.random import count_distinct, random_conjunctions
-from dualquery.queries.parities import Parities
 from dualquery.queries.ranges import RangeQueries
 from dualquery.queries.tabulated import HistogramQueries
 from dualquery.room.features import Features
+from dualquery.room.scores import PrivateScores, WorstCuboid, WorstQuery
+from dualquery.room.statistics import (
+    AllQueries,
+    ColumnSums,
+    EveryCell,
+    FeatureSums,
+    OneCuboid,
+    OneQuery,
+    Parities,
+    PrivateStatistic,
+    QueryTable,
+    RowTotal,
+    SomeQueries,
+)
 from dualquery.room.strategy import Strategy
 from dualquery.rows.repeats import first_occurrences, pad_right
 
@@ -63,11 +85,18 @@ def other_family(domain: Domain, generator: Generator) -> Queries:
     """Return queries that are no conjunctions."""
     kind = generator.integers(3)
     if kind == 0:
-        return Parities(domain, int(generator.integers(1, min(3, domain.columns) + 1)))
+        return parities.Parities(domain, int(generator.integers(1, min(3, domain.columns) + 1)))
     if kind == 1:
         return RangeQueries.all_products(domain, int(generator.integers(1, domain.columns + 1)))
     values = generator.normal(size=(generator.integers(1, 7), cells_of(domain)))
     return HistogramQueries(values * generator.choice([0.1, 1.0, 20.0]), domain)
+
+
+def few_ones(_: Domain, generator: Generator) -> Workload:
+    """Return conjunctions about binary columns, of which records have few 1s."""
+    binary = Domain.binary(int(generator.integers(3, 6)))
+    most = int(generator.integers(1, binary.bits))
+    return random_workload(Domain(binary.offsets, most), generator)
 
 
 def random_features(domain: Domain, generator: Generator) -> Features:
@@ -117,8 +146,81 @@ def random_strategy(domain: Domain, generator: Generator) -> Strategy:
     return Strategy(features, scales, Neighbours.REPLACE_ONE, limit)
 
 
-def few_ones(_: Domain, generator: Generator) -> Workload:
-    """Return conjunctions about binary columns, of which records have few 1s."""
-    binary = Domain.binary(int(generator.integers(3, 6)))
-    most = int(generator.integers(1, binary.bits))
-    return random_workload(Domain(binary.offsets, most), generator)
+@dataclass(frozen=True, eq=False)
+class Case:
+    """Something that the room counts, on the queries that it holds."""
+
+    queries: Any
+    counted: PrivateStatistic | PrivateScores
+    grids: tuple[Grid, ...] = ()
+    """Of the numbers that records carry: every pair of records carries every pair of ends."""
+
+
+def _any_queries(domain: Domain, generator: Generator) -> Any:
+    makers = (random_workload, proper_workload, marginals, other_family, few_ones)
+    return makers[generator.integers(len(makers))](domain, generator)
+
+
+def _position(queries: Any, generator: Generator) -> int:
+    return int(generator.integers(len(queries)))
+
+
+def _some_queries(domain: Domain, generator: Generator) -> Case:
+    queries = random_workload(domain, generator)
+    positions = generator.integers(len(queries), size=generator.integers(1, 12))
+    return Case(queries, SomeQueries(positions))
+
+
+def _one_query(domain: Domain, generator: Generator) -> Case:
+    queries = _any_queries(domain, generator)
+    return Case(queries, OneQuery(_position(queries, generator)))
+
+
+def _one_cuboid(domain: Domain, generator: Generator) -> Case:
+    queries = marginals(domain, generator)
+    return Case(queries, OneCuboid(_position(Cuboids.of(queries), generator)))
+
+
+def _query_table(domain: Domain, generator: Generator) -> Case:
+    queries = proper_workload(domain, generator)
+    return Case(queries, QueryTable(_position(queries, generator)))
+
+
+def _column_sums(domain: Domain, generator: Generator) -> Case:
+    grids = tuple(
+        Grid(str(place), -1.0, 1.0, int(generator.integers(1, 200)), exact=False)
+        for place in range(generator.integers(1, 4))
+    )
+    return Case(proper_workload(domain, generator), ColumnSums(grids), grids)
+
+
+def _model(queries: Any, generator: Generator) -> NDArray[np.float64]:
+    far = generator.choice([1.0, 1.5])
+    return np.asarray(generator.uniform(far * queries.low, far * queries.high, len(queries)))
+
+
+def _worst_query(domain: Domain, generator: Generator) -> Case:
+    queries = _any_queries(domain, generator)
+    return Case(queries, WorstQuery(_model(queries, generator)))
+
+
+def _worst_cuboid(domain: Domain, generator: Generator) -> Case:
+    queries = marginals(domain, generator)
+    return Case(queries, WorstCuboid(_model(queries, generator)))
+
+
+CASES: Mapping[type, Callable[[Domain, Generator], Case]] = {
+    AllQueries: lambda d, g: Case(_any_queries(d, g), AllQueries()),
+    SomeQueries: _some_queries,
+    OneQuery: _one_query,
+    OneCuboid: _one_cuboid,
+    QueryTable: _query_table,
+    EveryCell: lambda d, g: Case(proper_workload(d, g), EveryCell()),
+    Parities: lambda d, g: Case(asked_sets(proper_workload(d, g)).workload, Parities()),
+    FeatureSums: lambda d, g: Case(proper_workload(d, g), FeatureSums(random_strategy(d, g))),
+    ColumnSums: _column_sums,
+    RowTotal: lambda d, g: Case(proper_workload(d, g), RowTotal()),
+    WorstQuery: _worst_query,
+    WorstCuboid: _worst_cuboid,
+}
+"""How a case of each is made."""
