@@ -11,17 +11,15 @@ from collections.abc import Callable
 
 from dualquery.privacy.accountants.choice import AUTO, best
 from dualquery.privacy.accountants.zcdp import rho_for
+from dualquery.privacy.calibrate import largest_that_fits
 from dualquery.privacy.events import GaussianNoise, Schedule, require_positive
 from dualquery.runtime.errors import BadInputError
 
 _TOLERANCE = 1e-6
-"""Relative distance of a calibrated rho from the largest one, about."""
+"""Relative distance of a calibrated rho from the largest one."""
 
-_FACTOR = 1.5
-"""A bracket grows by this."""
-
-_MOST_STEPS = 60
-"""Times that a bracket may grow."""
+_LEAST = 1e-10
+"""The smallest rho that is tried, in parts of the one that zCDP allows."""
 
 
 def calibrate_rho(
@@ -62,8 +60,14 @@ def calibrate_rho(
     def cost(rho: float) -> float:
         return best(schedule_of(rho), delta, accountant)[1]
 
-    low, high = _bracket(cost, rho_for(epsilon, delta), epsilon)
-    return _last_that_fits(cost, low, high, epsilon)
+    guess = rho_for(epsilon, delta)
+    rho, spent = largest_that_fits(cost, epsilon, _LEAST * guess, guess, _TOLERANCE)
+    if spent > epsilon:
+        raise BadInputError(
+            f"Even very large noise costs more than epsilon = {epsilon:g}; ask for a larger "
+            "epsilon or another accountant."
+        )
+    return rho
 
 
 def calibrate_gaussian_scale(
@@ -95,37 +99,3 @@ def calibrate_gaussian_scale(
         return (GaussianNoise(sensitivity, scale_of(rho)),)
 
     return scale_of(calibrate_rho(schedule_of, epsilon, delta, accountant))
-
-
-def _bracket(cost: Callable[[float], float], guess: float, limit: float) -> tuple[float, float]:
-    """Return a rho that fits and one that does not."""
-    rho = guess
-    if cost(rho) <= limit:
-        for _ in range(_MOST_STEPS):
-            if cost(rho * _FACTOR) > limit:
-                return rho, rho * _FACTOR
-            rho *= _FACTOR
-        raise BadInputError("No noise is too small for this budget; ask for a smaller epsilon.")
-    for _ in range(_MOST_STEPS):
-        if cost(rho / _FACTOR) <= limit:
-            return rho / _FACTOR, rho
-        rho /= _FACTOR
-    raise BadInputError(
-        f"Even very large noise costs more than epsilon = {limit:g}; ask for a larger epsilon or "
-        "another accountant."
-    )
-
-
-def _last_that_fits(cost: Callable[[float], float], low: float, high: float, limit: float) -> float:
-    """Return a rho in [low, high) that fits, close to the last one."""
-    from scipy.optimize import brentq
-
-    def excess(log_rho: float) -> float:
-        return math.log(min(cost(math.exp(log_rho)), 1e6 * limit) / limit)
-
-    rho = math.exp(brentq(excess, math.log(low), math.log(high), xtol=_TOLERANCE, rtol=1e-12))
-    step = _TOLERANCE
-    while cost(rho) > limit:
-        rho = max(low, rho * (1.0 - step))
-        step *= 2.0
-    return float(rho)

@@ -102,11 +102,6 @@ def test_bad_events_say_what_was_found(build, found: str) -> None:
         build()
 
 
-def test_replace_one_is_the_implemented_relation() -> None:
-    assert Neighbours.parse("replace-one") is Neighbours.REPLACE_ONE
-    assert Neighbours.parse("add-remove") is Neighbours.ADD_REMOVE
-
-
 # --- the paper's theorem --------------------------------------------------------------------
 
 
@@ -163,10 +158,6 @@ def test_advanced_refuses_gaussian_noise() -> None:
 
 
 # --- zCDP -----------------------------------------------------------------------------------
-
-
-def test_zcdp_on_adult() -> None:
-    assert ZCDP.epsilon(ADULT, 1e-3) == pytest.approx(0.293, abs=5e-4)
 
 
 @pytest.mark.parametrize("rho", [1e-6, 1e-3, 0.05, 1.0, 20.0])
@@ -246,12 +237,6 @@ def test_delta_and_epsilon_agree(accountant, schedule, delta: float) -> None:
     assert accountant.delta(schedule, epsilon) == pytest.approx(delta, rel=0.01)
 
 
-def test_delta_of_basic_composition_is_0() -> None:
-    events = (SampledQueries(0.1, 2), LaplaceNoise(0.3))
-    assert ADVANCED.delta(events, 0.5 * (1 + 1e-9)) == 0.0
-    assert ADVANCED.delta(events, 0.4) > 0.0
-
-
 # --- choosing -------------------------------------------------------------------------------
 
 
@@ -261,17 +246,6 @@ def test_auto_is_the_smallest_of_the_valid_ones() -> None:
     valid = [a for a in ACCOUNTANTS if a.supports(ADULT, 1e-3) is None]
     assert valid == [*ACCOUNTANTS]
     assert epsilon == min(a.epsilon(ADULT, 1e-3) for a in valid)
-
-
-def test_auto_at_delta_0_is_basic_composition() -> None:
-    accountant, epsilon = best(ADULT, 0.0)
-    assert accountant.name == "advanced"
-    assert epsilon == ADVANCED.epsilon(ADULT, 0.0)
-
-
-def test_auto_composes_gaussian_noise_exactly() -> None:
-    accountant, _ = best((SampledQueries(0.1, 1), GaussianNoise(1.0, 10.0)), 1e-6)
-    assert accountant.name == "exact"
 
 
 def test_a_named_accountant_that_is_not_valid_is_refused_with_its_reason() -> None:
@@ -286,12 +260,6 @@ def test_an_empty_schedule_costs_nothing() -> None:
     for accountant in (ADVANCED, ZCDP, choices("exact")[0]):
         assert accountant.epsilon((), 1e-6) == 0.0
         assert accountant.delta((), 0.1) == 0.0
-
-
-def test_every_accountant_states_its_theorem() -> None:
-    for accountant in ACCOUNTANTS:
-        assert accountant.assumptions.endswith(".")
-        assert any(year in accountant.assumptions for year in ("2010", "2014", "2020", "2021"))
 
 
 @pytest.mark.parametrize("width", [1e-7, 1e-8, 1e-10])
@@ -324,8 +292,3 @@ def test_a_schedule_of_a_derived_type_is_refused() -> None:
     ):
         with pytest.raises(TypeError, match=r"is no (schedule|event)"):
             events_of(schedule)
-
-
-def test_a_number_that_is_none_prices_nothing() -> None:
-    with pytest.raises(BadInputError, match="draws is nan"):
-        SampledQueries(0.1, float("nan"))

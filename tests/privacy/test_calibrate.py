@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 
 from dualquery.privacy.accountants.choice import ACCOUNTANTS, best, choices
 from dualquery.privacy.budget import check_budget, default_delta
-from dualquery.privacy.calibrate import (
-    calibrate_game,
-    laplace_scale,
-)
+from dualquery.privacy.calibrate import calibrate_game, laplace_scale, largest_that_fits
+from dualquery.privacy.calibrate_noise import calibrate_gaussian_scale, calibrate_rho
+from dualquery.privacy.events import GaussianNoise
 from dualquery.privacy.statement import PrivacyStatement
 from dualquery.runtime.errors import BadInputError
 
@@ -31,32 +30,51 @@ def epsilon_of(schedule, delta: float, name: str) -> float:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-3), (0.1, 1e-9), (4.0, 1e-6)])
-def test_the_largest_step(name: str, epsilon: float, delta: float) -> None:
-    found = calibrate_game(epsilon, delta, 30162, rounds=20, samples=200, accountant=name)
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"rounds": 20, "samples": 200},
+        {"rounds": 60, "step": 0.1},
+        {"rounds": 20, "step": 0.5},
+        {"samples": 200, "step": 0.5},
+        {"samples": 10, "step": 2.0},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-4), (4.0, 1e-9)])
+def test_the_largest_of_what_is_open(name: str, given, epsilon: float, delta: float) -> None:
+    found = calibrate_game(epsilon, delta, 30162, **given, accountant=name)
     assert found.accountant == name
     assert found.epsilon == epsilon_of(found.schedule, delta, name) <= epsilon
-    assert (found.schedule.rounds, found.schedule.samples, found.schedule.n) == (20, 200, 30162)
-    larger = replace(found.schedule, step=found.schedule.step * 1.001)
-    assert epsilon_of(larger, delta, name) > epsilon
+    (opened,) = {"rounds", "samples", "step"} - {*given}
+    assert {**given, opened: found.value} == {
+        each: getattr(found.schedule, each) for each in (*given, opened)
+    }
+    more = found.value * 1.001 if opened == "step" else found.value + 1
+    assert epsilon_of(replace(found.schedule, **{opened: more}), delta, name) > epsilon
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize(("step", "rounds"), [(0.5, 20), (0.1, 60)])
-def test_the_largest_samples(name: str, step: float, rounds: int) -> None:
-    found = calibrate_game(1.0, 1e-4, 30162, rounds=rounds, step=step, accountant=name)
-    assert found.epsilon <= 1.0
-    larger = replace(found.schedule, samples=found.schedule.samples + 1)
-    assert epsilon_of(larger, 1e-4, name) > 1.0
+@pytest.mark.parametrize("cost", [lambda x: x**2, lambda x: x + x**3, lambda x: 2 * (x > 7) + 0.5])
+@pytest.mark.parametrize("guess", [1e-6, 3.0, 1e9])
+def test_the_search_finds_the_largest(cost, guess) -> None:
+    found, spent = largest_that_fits(cost, 2.0, 1e-9, guess, 1e-8)
+    assert spent == cost(found) <= 2.0 < cost(found * (1 + 1e-7))
+    found, spent = largest_that_fits(lambda n: cost(n / 100), 2.0, 1, guess, 0.0, whole=True)
+    assert spent == cost(found / 100) <= 2.0 < cost((found + 1) / 100)
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize(("step", "samples"), [(0.5, 200), (2.0, 10)])
-def test_the_largest_rounds(name: str, step: float, samples: int) -> None:
-    found = calibrate_game(1.0, 1e-4, 30162, samples=samples, step=step, accountant=name)
-    assert found.epsilon <= 1.0
-    larger = replace(found.schedule, rounds=found.schedule.rounds + 1)
-    assert epsilon_of(larger, 1e-4, name) > 1.0
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: calibrate_gaussian_scale(1.0, 0.0, 1.0), "delta between 0 and 1"),
+        (lambda: calibrate_gaussian_scale(1.0, 1e-6, -1.0), "sensitivity is -1.0"),
+        (lambda: calibrate_rho(lambda _: (GaussianNoise(1.0, 1.0),), 0.1, 1e-9), "Even very large"),
+        (lambda: calibrate_rho(lambda _: (GaussianNoise(1.0, 99.0),), 1.0, 1e-9), "No noise is"),
+    ],
+)
+def test_noise_that_cannot_be_calibrated(build, message: str) -> None:
+    with pytest.raises(BadInputError, match=message):
+        build()
 
 
 @settings(max_examples=40, deadline=None)
@@ -150,11 +168,6 @@ def test_what_does_not_fit_says_which_bound_failed(build, message: str) -> None:
 
 
 # --- noise ----------------------------------------------------------------------------------
-
-
-def test_laplace_scale() -> None:
-    assert laplace_scale(0.5, 2.0) == pytest.approx(4.0)
-    assert 2.0 / laplace_scale(0.3, 2.0) <= 0.3
 
 
 # --- budget ---------------------------------------------------------------------------------

@@ -123,17 +123,6 @@ def test_an_adversary_of_two_releases_by_enumeration(composition) -> None:
     assert tried >= 5
 
 
-def test_ten_releases_of_a_tenth_are_one() -> None:
-    """Decimals add up as a person expects: the double 0.1 is a little above a tenth."""
-    chosen = PrivacyFilter(1.0, 1e-6)
-    tenth = Cost(0.005, 0.1, 1e-7)
-    assert sum([Fraction(0.1)] * 10) > 1
-    assert chosen.allows([tenth] * 10)
-    assert chosen.spent([tenth] * 10) == (1.0, 1e-6)
-    assert not chosen.allows([*[tenth] * 10, Cost(0.0, 1e-12, 0.0)])
-    assert not chosen.allows([*[tenth] * 10, Cost(0.0, 0.0, 1e-18)])
-
-
 def test_either_takes_the_better_of_both_halves() -> None:
     either = PrivacyFilter(1.0, 1e-6, Composition.EITHER)
     pure = [Cost.of((LaplaceNoise(0.5),), 0.5, 0.0)] * 2
@@ -147,15 +136,6 @@ def test_either_takes_the_better_of_both_halves() -> None:
     # Half of delta: what the sum alone would allow.
     assert PrivacyFilter(1.0, 1e-6).allows([Cost(math.inf, 0.5, 6e-7)])
     assert not either.allows([Cost(math.inf, 0.5, 6e-7)])
-
-
-def test_nothing_spent_and_nothing_left() -> None:
-    for composition in COMPOSITIONS:
-        chosen = PrivacyFilter(1.0, 1e-6, composition)
-        assert chosen.spent([]) == (0.0, 0.0)
-        assert chosen.spent([Cost(0.0, 0.0, 0.0)]) == (0.0, 0.0)
-        assert not chosen.allows([Cost(1e200, 2.0, 0.0)] * 3)
-        assert chosen.left([Cost(0.0, 0.3, 0.0)])
 
 
 def test_a_cost_is_that_of_its_events() -> None:

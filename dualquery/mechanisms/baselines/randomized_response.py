@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from dualquery.data.cells import axis_sizes
 from dualquery.mechanisms.protocol import Budget, Details, Mechanism, Outcome, Plan, Session, Task
 from dualquery.privacy.accountants.choice import best
-from dualquery.privacy.calibrate import bisect_largest
+from dualquery.privacy.calibrate import largest_that_fits
 from dualquery.privacy.events import RandomizedReport, Schedule
 from dualquery.queries.conjunctions import Workload, require_conjunctions
 from dualquery.queries.family import Queries
@@ -91,20 +91,18 @@ def largest_report_epsilon(columns: int, budget: Budget) -> float:
         If the accountant asked for does not support pure mechanisms at this delta, or nothing fits.
     """
 
-    def fits(epsilon: float) -> bool:
-        _, cost = best(_reports(columns, epsilon), budget.delta, budget.accountant)
-        return cost <= budget.epsilon
+    def cost(epsilon: float) -> float:
+        return best(_reports(columns, epsilon), budget.delta, budget.accountant)[1]
 
     # The plain sum leaves room for its rounding, and is what every other way improves on.
-    low = min(budget.epsilon / columns, _LARGEST_EPSILON) * (1.0 - 1e-11)
-    high = 2.0 * budget.epsilon / columns
-    low = bisect_largest(fits, low if fits(low) else 0.0, high, _LARGEST_EPSILON)
-    if low == 0.0:
+    first = budget.epsilon / columns
+    found, spent = largest_that_fits(cost, budget.epsilon, 1e-9 * first, first, 1e-9)
+    if spent > budget.epsilon:
         raise BadInputError(
             f"epsilon {budget.epsilon:g} for reports of {columns} columns does not fit with "
             f"accountant {budget.accountant}; use --accountant auto"
         )
-    return low
+    return min(found, _LARGEST_EPSILON)
 
 
 def _reports(columns: int, epsilon: float) -> Schedule:

@@ -176,7 +176,7 @@ def _strength(n: int, budget: Budget) -> float:
 
 def _calibrated(
     n: int, budget: Budget, rounds: int | None, samples: int | None, eta: float | None
-) -> Calibration[GameSchedule]:
+) -> Calibration:
     """Find the one open parameter that spends the budget."""
     return calibrate_game(
         budget.epsilon,
