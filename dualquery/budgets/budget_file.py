@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from dualquery.budgets.account import ROW, Account, Claim, Entry, Terms, new_token, now
-from dualquery.budgets.places import require_local
 from dualquery.budgets.seen import Seen
 from dualquery.budgets.sqlite import connected, transaction
 from dualquery.privacy.composition import Composition, Cost, PrivacyFilter
@@ -223,7 +222,6 @@ class BudgetFile:
         place = Path(os.path.realpath(self.path))
         if not place.parent.is_dir():
             raise BadInputError(f"{self.path}: there is no folder {place.parent}")
-        require_local(place.parent, f"the budget file {self.path}")
         if place.is_file() and place.stat().st_nlink > 1:
             raise BadInputError(
                 f"{self.path} has several names (hard links); a change that is interrupted under "

@@ -8,13 +8,16 @@ import stat
 import sys
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from dualquery.budgets.budget_file import BudgetFile
 from dualquery.budgets.seen import Seen
 from dualquery.releases.payment import is_new, mark_of
+from dualquery.runtime.durable import try_lock
 from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.state_folder import state_folder
 from tests.budgets.conftest import Make
 from tests.budgets.test_charges import charged
 
@@ -69,20 +72,6 @@ def test_a_new_file_is_known_before_its_first_charge(make: Make) -> None:
         connection.execute("UPDATE terms SET epsilon = 100")
     with pytest.raises(BadInputError, match="charged apart"):
         charged(file)
-
-
-def test_a_charge_of_another_process_meanwhile_is_no_problem(make: Make, monkeypatch) -> None:
-    file = make()
-    opened = Seen.opened
-
-    def late() -> object:
-        monkeypatch.setattr(Seen, "opened", opened)
-        charged(file)
-        return opened()
-
-    monkeypatch.setattr(Seen, "opened", late)
-    assert file.problem() is None
-    assert len(file.read().releases) == 1
 
 
 def test_the_counter_is_not_ahead_of_the_file(make: Make, monkeypatch) -> None:
@@ -153,3 +142,58 @@ def test_marks_are_keyed_and_only_compared_under_one_key(
     assert key not in Path(file.path).read_bytes()
     with pytest.raises(BadInputError, match="there is no such file"):
         mark_of("none.csv")
+
+
+# --- where the state is ---------------------------------------------------------------------------
+
+
+def test_locks_of_windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A byte of the file is locked without waiting; a lock of another process is no fault."""
+    monkeypatch.setattr(sys, "platform", "win32")
+    asked: list[tuple[int, int]] = []
+    held = False
+
+    def locking(descriptor: int, mode: int, size: int) -> None:
+        asked.append((mode, size))
+        if held:
+            raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setitem(sys.modules, "msvcrt", SimpleNamespace(LK_NBLCK=2, locking=locking))
+    with (tmp_path / "lock").open("wb") as file:
+        assert try_lock(file)
+        held = True
+        assert not try_lock(file)
+    assert asked == [(2, 1), (2, 1)]
+
+
+@pytest.mark.parametrize(
+    ("platform", "variables", "expected"),
+    [
+        ("linux", {"XDG_STATE_HOME": "/s"}, "/s/dualquery"),
+        ("darwin", {"XDG_STATE_HOME": "/s"}, "/s/dualquery"),
+        ("linux", {"XDG_STATE_HOME": "relative"}, "HOME/.local/state/dualquery"),
+        ("linux", {"LOCALAPPDATA": "/l"}, "HOME/.local/state/dualquery"),
+        ("darwin", {}, "HOME/Library/Application Support/dualquery"),
+        ("win32", {"LOCALAPPDATA": "/l"}, "/l/dualquery"),
+        ("win32", {}, "HOME/AppData/Local/dualquery"),
+    ],
+)
+def test_the_state_folder(monkeypatch, tmp_path: Path, platform, variables, expected) -> None:
+    for name in ("XDG_STATE_HOME", "LOCALAPPDATA"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(Path, "home", lambda: tmp_path)
+    monkeypatch.setattr(sys, "platform", platform)
+    assert state_folder() == Path(expected.replace("HOME", str(tmp_path)))
+
+
+def test_without_a_home_the_user_is_told(monkeypatch) -> None:
+    def homeless() -> Path:
+        raise RuntimeError("no home")
+
+    monkeypatch.delenv("XDG_STATE_HOME")
+    monkeypatch.delenv("LOCALAPPDATA", raising=False)
+    monkeypatch.setattr(Path, "home", homeless)
+    with pytest.raises(BadInputError, match="set XDG_STATE_HOME"):
+        state_folder()
