@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from numpy.typing import NDArray
 
@@ -44,35 +44,38 @@ class Recorded:
     """What came of it; None if it was lost."""
 
 
-class Journal(Protocol):
-    """Keeps draws and public values of a run, in their order."""
+class Journal:
+    """Keeps draws and public values of a run, in their order; this one keeps nothing.
+
+    A run with it cannot go on once it is interrupted; others override all of this.
+    """
 
     @property
     def lost(self) -> int:
         """Number of draws of earlier attempts without a result."""
-        ...
+        return 0
 
     def recorded(self) -> Recorded | None:
         """Return the next draw of an earlier attempt that `take` has not passed; None if none."""
-        ...
+        return None
 
     def take(self) -> None:
         """Pass the draw that `recorded` returned."""
-        ...
 
     def begin(self, events: tuple[Event, ...], ground: Ground, *, spare: bool) -> None:
         """Keep that a draw is about to be made. It is on the disk when this returns.
 
         ``spare`` says that the run can go on without it, should it be lost.
         """
-        ...
 
     def end(self, result: NDArray[Any]) -> None:
         """Keep what came of the draw that began last. It is on the disk when this returns."""
-        ...
 
     def recall(
-        self, name: str, compute: Callable[[], Public], instead: Callable[[], Public]
+        self,
+        name: str,  # noqa: ARG002
+        compute: Callable[[], Public],
+        instead: Callable[[], Public],  # noqa: ARG002
     ) -> Public:
         """Return a public value: the one that was kept under a name, else a new one, kept.
 
@@ -85,68 +88,17 @@ class Journal(Protocol):
         instead
             Makes a value where the process died of `compute` twice.
         """
-        ...
-
-    def same(self, what: str, value: Public) -> None:
-        """Keep a fact about the run; refuse to go on if an earlier attempt had another.
-
-        Raises
-        ------
-        BadInputError
-            If it had: the message says what differs.
-        """
-        ...
-
-    def make_room(self, size: int) -> None:
-        """Make sure that so many bytes can be written in the end, before anything is drawn.
-
-        Raises
-        ------
-        BadInputError
-            If the disk has no room for them.
-        """
-        ...
-
-    def finish(self) -> None:
-        """Keep that all is drawn. It is on the disk when this returns."""
-        ...
-
-
-class NoJournal:
-    """Keeps nothing: a run that cannot go on once it is interrupted."""
-
-    lost = 0
-
-    def recorded(self) -> Recorded | None:
-        """Know of no earlier attempt."""
-        return None
-
-    def take(self) -> None:
-        """Never called: there is nothing to pass."""
-
-    def begin(self, events: tuple[Event, ...], ground: Ground, *, spare: bool) -> None:
-        """Ignore it."""
-
-    def end(self, result: NDArray[Any]) -> None:
-        """Ignore it."""
-
-    def recall(
-        self,
-        name: str,  # noqa: ARG002
-        compute: Callable[[], Public],
-        instead: Callable[[], Public],  # noqa: ARG002
-    ) -> Public:
-        """Compute it."""
         return compute()
 
     def same(self, what: str, value: Public) -> None:
-        """Ignore it."""
+        """Keep a fact about the run; `BadInputError` if an earlier attempt had another."""
 
     def make_room(self, size: int) -> None:
-        """Ignore it."""
+        """Make sure that so many bytes can be written in the end; `BadInputError` if not."""
 
     def finish(self) -> None:
-        """Ignore it."""
+        """Keep that all is drawn. It is on the disk when this returns."""
 
 
-NO_JOURNAL = NoJournal()
+NO_JOURNAL = Journal()
+"""For runs that need not go on."""

@@ -17,7 +17,7 @@ from dualquery.checkpoints.checkpoint import Checkpoint
 from dualquery.checkpoints.lines import Lines
 from dualquery.privacy.events import Event, GaussianNoise, LaplaceNoise, SampledQueries
 from dualquery.room.ground import Ground
-from dualquery.room.journal import NoJournal, Recorded
+from dualquery.room.journal import Journal, Recorded
 from dualquery.room.ledger import Ledger, covers
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.progress import NoProgress
@@ -33,7 +33,7 @@ class Killed(BaseException):
     """The process is gone."""
 
 
-class Disk(NoJournal):
+class Disk(Journal):
     """A journal that survives its process, which is killed at one of its steps."""
 
     def __init__(self) -> None:
@@ -197,26 +197,6 @@ def test_a_signal_that_asks_to_end_loses_no_draw() -> None:
     with pytest.raises(KeyboardInterrupt):
         ledger.draw(STAGES[0], GROUND, make, ())
     assert [each.result for each in disk.kept] == [7]
-
-
-def test_a_journal_that_forgets_what_began_would_be_seen() -> None:
-    class Forgetful(Disk):
-        def begin(self, events, ground, *, spare) -> None:
-            self.step()
-            self.begun = events, ground
-            self.step()
-
-        def end(self, result) -> None:
-            self.kept.append(Recorded(*self.begun, None))
-            super().end(result)
-
-    most = 0
-    for kills in itertools.product(range(STEPS * len(GAME)), range(-1, STEPS)):
-        run = Run(GAME)
-        run.disk = Forgetful()
-        attempts(run, game, kills)
-        most = max(most, *run.draws.values(), 0)
-    assert most > 1
 
 
 class Interrupting(NoProgress):

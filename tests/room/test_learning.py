@@ -11,6 +11,7 @@ import pytest
 from scipy.stats import binomtest, norm
 
 import dualquery
+from dualquery.audit.repeated import bounds
 from dualquery.budgets.budget_file import BudgetFile
 from dualquery.data.readers.formats import source_of
 from dualquery.data.shapes import Months, Numbers, Values, count_shapes
@@ -109,6 +110,37 @@ def test_a_text_of_one_row_is_published_as_rarely_as_it_should() -> None:
     room = SchemaRoom(source_of(pl.DataFrame({"a": [f"v{i}" for i in range(20_000)]})), ("a",), RO)
     found = published(room, scale, delta, seed=1)
     assert binomtest(len(found), 20_000, delta / 2).pvalue > 1e-4
+
+
+WORST = ["word"] * 17, ["word"] * 16 + ["7"]
+"""One table has a text of its own, of another kind and length, and fewer rows of another text."""
+
+
+def schemas(table: list[str], price: SchemaPrice, seeds: range) -> np.ndarray:
+    """Learn schemas of one column: noisy shapes along their difference, and which texts it has."""
+    towards = np.subtract(*(count_shapes(pl.Series(each)) for each in WORST))
+    room = SchemaRoom(source_of(pl.DataFrame({"a": table})), ("a",), RO)
+    found = np.empty((len(seeds), 3))
+    for number, seed in enumerate(seeds):
+        room.open(price.events, seed, NO_JOURNAL)
+        shapes = room.shapes(price.shapes_scale).ravel()
+        (texts,) = room.values([("a", Values())], price.values_scale, price.delta)
+        found[number] = shapes @ towards, "word" in texts, "7" in texts
+    return found
+
+
+@pytest.mark.slow
+def test_the_worst_pair_shows_no_more_than_is_stated() -> None:
+    """100,000 runs at (1, 1e-3): the empirical lower bound on epsilon at 95% stays below 1."""
+    price, runs = SchemaPrice.whole(1.0, 1e-3, 1, RO), 50_000
+    assert round(price.fewest) == 17  # so many rows of a text are at the threshold
+    one, other = (schemas(WORST[k], price, range(k * runs, (k + 1) * runs)) for k in (0, 1))
+    low = max(bounds(one, other, 1e-3, error=0.05 / 4))
+    print(
+        f"{2 * runs:,} runs: epsilon is at least {low:.3f}; '7' came {other[:, 2].sum():.0f} times"
+    )
+    assert 0.3 < low < 1.0
+    assert one[:, 2].sum() == 0
 
 
 def test_a_text_is_published_as_often_as_gaussian_noise_lifts_it() -> None:

@@ -58,23 +58,6 @@ def test_nothing_else_in_the_room_logs_prints_or_writes() -> None:
     assert {path: ways for path, ways in found.items() if ways} == {GATE: ["logging"]}
 
 
-def test_a_second_way_out_would_be_seen() -> None:
-    planted = """
-import logging
-from pathlib import Path
-print(counts)
-np.save("counts.npy", counts)
-Path("counts").write_text(str(counts))
-"""
-    assert ways_out(ast.parse(planted)) == [
-        "logging",
-        "pathlib",
-        "print()",
-        "save()",
-        "write_text()",
-    ]
-
-
 @pytest.mark.parametrize("word", [False, None, "no", "true", 1])
 def test_a_closed_gate_looks_at_nothing(word, caplog) -> None:
     """Only True is the word: a text or a number is none."""
@@ -101,7 +84,7 @@ def test_an_open_gate_tells_the_log_and_nobody_else(caplog) -> None:
     assert "cells: max error 0.2500" in caplog.text
 
 
-@pytest.mark.parametrize("mechanism", ["matrix", "dualquery", "mwem", "independent"])
+@pytest.mark.parametrize("mechanism", ["dualquery", "mwem"])
 def test_verbose_is_not_the_word(mechanism: str, tmp_path, capsys, caplog) -> None:
     table, schema = write_people(tmp_path)
     asked = ["--queries", "20", "--way", "1", "--seed", "1", "--json", "--verbose"]

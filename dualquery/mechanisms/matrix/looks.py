@@ -24,7 +24,7 @@ from dualquery.privacy.neighbours import Neighbours
 from dualquery.room.curator import Curator
 from dualquery.room.features import Features
 from dualquery.room.noise.gaussian import Gaussian
-from dualquery.room.statistics.features import FeatureSums
+from dualquery.room.statistics import FeatureSums
 from dualquery.room.strategy import Strategy
 
 Float64 = NDArray[np.float64]

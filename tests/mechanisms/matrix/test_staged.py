@@ -29,7 +29,7 @@ from dualquery.room.curator import Curator
 from dualquery.room.features import Features
 from dualquery.room.noise.gaussian import Gaussian
 from dualquery.room.randomness import SeededRandomness
-from dualquery.room.statistics.features import FeatureSums
+from dualquery.room.statistics import FeatureSums
 from dualquery.room.strategy import Strategy
 from dualquery.rows.packed import RecordsBuilder
 
