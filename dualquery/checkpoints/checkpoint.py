@@ -20,7 +20,7 @@ from dualquery.budgets.account import new_token
 from dualquery.checkpoints.lines import Entry, Lines
 from dualquery.privacy.events import Event, RandomizedReport
 from dualquery.room.ground import Ground
-from dualquery.room.journal import Public, Recorded
+from dualquery.room.journal import Journal, Public, Recorded
 from dualquery.runtime.errors import BadInputError
 
 FORMAT = 2
@@ -41,7 +41,7 @@ STUCK = (
 )
 
 
-class Checkpoint:
+class Checkpoint(Journal):
     """A journal (`dualquery.room.journal`) in a file of its own, for one run.
 
     Another attempt opens the file anew: what this one draws is in the file only.
@@ -232,7 +232,7 @@ class Checkpoint:
             self.complete = True
 
     def recorded(self) -> Recorded | None:
-        """Return the next draw of an earlier attempt that `take` has not passed; None if none."""
+        """Return the next draw of an earlier attempt; None if there is none."""
         return self._draws[self._taken] if self._taken < len(self._draws) else None
 
     def take(self) -> None:

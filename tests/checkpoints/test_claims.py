@@ -1,21 +1,171 @@
 """A charge belongs to one run: kills at every step, copies at every step, restored checkpoints.
 
-``-m slow`` goes through all mechanisms and pairs of steps; else a few are drawn.
+A `World` is a folder with a budget file, the user's counters and the places of releases. `Steps`
+calls back before and after each step that changes the disk, and around each draw, so that one run
+shows the disk as ``kill -9`` would leave it at each of them. ``-m slow`` goes through all
+mechanisms and pairs of steps; else a few are drawn.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import random
 import shutil
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+import dualquery
+from dualquery.budgets.budget_file import BudgetFile
+from dualquery.checkpoints.checkpoint import Checkpoint
+from dualquery.checkpoints.folder import SPACE
+from dualquery.checkpoints.lines import Lines
+from dualquery.releases.reservation import reserve, resume
+from dualquery.room.randomness import SeededRandomness
 from dualquery.runtime.errors import BadInputError
-from tests.checkpoints.worlds import DRAWS, HOWS, Steps, World
+from tests.tables import SCHEMA, people
+
+SMALL = {"schema": SCHEMA, "queries": 8, "way": 1, "threads": 1, "epsilon": 0.5, "delta": 1e-7}
+HOWS = {
+    "gaussian": {"mechanism": "gaussian"},
+    "laplace, rows bought": {"mechanism": "laplace", "neighbours": "add-remove", "delta": 0.0},
+    "game": {"mechanism": "dualquery", "options": {"rounds": 4, "samples": 3}},
+    "independent": {"mechanism": "independent"},
+}
+DRAWS = {"gaussian": 1, "laplace, rows bought": 2, "game": 3, "independent": 1}
+"""Draws of a release's schedule."""
+ROWS = people(150)
+
+
+class Steps:
+    """Calls `at` with the name of each step, and counts draws."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.at: Callable[[str], None] = lambda _: None
+        self.made = 0
+        """Number of draws that were made."""
+        self.drawing = False
+        """Whether a draw was counted and has no result on the disk."""
+        self._attempts = 0
+        monkeypatch.setattr("dualquery.releases.payment.prepare", lambda _: None)
+        for module in ("making", "row_count"):
+            room = "releases" if module == "making" else "room"
+            monkeypatch.setattr(f"dualquery.{room}.{module}.randomness", self._source)
+        for owner, name, label in (
+            (Lines, "append", lambda entry, **_: f"line {next(iter(entry))}"),
+            (BudgetFile, "write", lambda *_: "transaction"),
+            (BudgetFile, "count_draw", lambda *_: "count"),
+            (Path, "rename", lambda *_: "name"),
+        ):
+            monkeypatch.setattr(owner, name, self._stepped(getattr(owner, name), label))
+        begin, end = Checkpoint.begin, Checkpoint.end
+
+        def begins(kept: Checkpoint, *given: object, **options: object) -> None:
+            begin(kept, *given, **options)  # type: ignore[arg-type]
+            self.made += 1
+
+        def ends(kept: Checkpoint, result: object) -> None:
+            self.at("drawn")
+            end(kept, result)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(Checkpoint, "begin", begins)
+        monkeypatch.setattr(Checkpoint, "end", ends)
+
+    def _source(self, seed: int | None) -> SeededRandomness:
+        assert seed is None
+        self._attempts += 1  # draws that were made twice would differ
+        return SeededRandomness(self._attempts)
+
+    def _stepped(self, step: Callable[..., object], label: Callable[..., str]) -> object:
+        def stepped(this: object, *given: object, **options: object) -> object:
+            name = label(*given, **options)
+            if options.get("sync") is False:
+                return step(this, *given, **options)
+            self.at(f"before {name}")
+            result = step(this, *given, **options)
+            self.drawing = name == "count" or (self.drawing and name != "line end")
+            self.at(f"after {name}")
+            return result
+
+        return stepped
+
+
+@dataclass(frozen=True)
+class World:
+    """A folder with all that a release leaves on the disk."""
+
+    place: Path
+    how: str
+
+    @staticmethod
+    def make(place: Path, how: str, monkeypatch: pytest.MonkeyPatch) -> World:
+        """Make one with a budget file for exactly one release."""
+        world = World(place, how)
+        place.mkdir()
+        world.enter(monkeypatch)
+        BudgetFile.create(
+            place / "budget", epsilon=0.5, delta=1e-6,
+            neighbours=HOWS[how].get("neighbours", "replace-one"),
+        )  # fmt: skip
+        return world
+
+    def enter(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Let the user's counters be those of this world."""
+        monkeypatch.setenv("XDG_STATE_HOME", str(self.place / "state"))
+
+    def copied(self, place: Path) -> World:
+        """Return a copy of all of it."""
+        shutil.copytree(self.place, place, ignore=lambda *_: [SPACE])
+        return World(place, self.how)
+
+    def copy_checkpoint(self, name: str = "copy", source: Path | None = None) -> None:
+        """Copy the folder of the interrupted release, here or from elsewhere."""
+        source = self.place / "out.unfinished" if source is None else source
+        if source.exists():
+            target = self.place / f"{name}.unfinished"
+            shutil.copytree(source, target, ignore=lambda *_: [SPACE], dirs_exist_ok=True)
+
+    def release(self) -> None:
+        """Make a release, ``out``."""
+        self._make(reserve(self.place / "out"))
+
+    def resume(self, name: str = "out") -> str:
+        """Go on with an interrupted release; return what refused it, or ""."""
+        path = self.place / f"{name}.unfinished"
+        if not path.exists():
+            return "there is nothing to go on with"
+        try:
+            self._make(resume(path))
+        except dualquery.BadInputError as error:
+            return str(error)
+        return ""
+
+    def _make(self, opened: object) -> None:
+        with opened as place:  # type: ignore[attr-defined]
+            made = dualquery.release(
+                ROWS, **{**SMALL, **HOWS[self.how]}, budget=self.place / "budget",
+                checkpoint=place.checkpoint,
+            )  # fmt: skip
+            place.write(made.write_files)
+
+    def check(self) -> None:
+        """Check that no more is spent than the file has, and that a charge has one release."""
+        account = BudgetFile(self.place / "budget").read()
+        assert account.spent[0] <= 0.5
+        found = [json.loads(path.read_text()) for path in self.place.glob("*/release.json")]
+        ids = [each["options"]["budget_file"]["release"] for each in found]
+        assert len(ids) == len(set(ids)), "two releases on one charge"
+        assert {*ids} <= {*account.releases}
+
+    @property
+    def released(self) -> bool:
+        """Whether there is a release."""
+        return any(self.place.glob("*/release.json"))
+
 
 ALL = [pytest.param(how, marks=pytest.mark.slow) for how in HOWS]
 FEW = ["laplace, rows bought"]

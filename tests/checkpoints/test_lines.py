@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import json
 import os
 from dataclasses import asdict
@@ -117,23 +118,20 @@ def test_any_changed_byte_before_the_last_line_is_found(tmp_path) -> None:
     ],
 )
 def test_lines_that_nobody_wrote_are_refused(tmp_path, entry) -> None:
-    path = tmp_path / "journal"
-    digest, lines = _empty(), []
-    for text in (json.dumps({"checkpoint": 1}), json.dumps(entry)):
+    """Digests that fit are no proof: who edits a file can compute them anew."""
+    first = isinstance(entry, dict) and "checkpoint" in entry
+    with pytest.raises(BadInputError, match=str(tmp_path)):
+        Checkpoint(forged(tmp_path / "journal", [] if first else [{"checkpoint": 1}], [entry]))
+
+
+def forged(path: Path, *parts: list[object]) -> Path:
+    digest, lines = _BEGINNING, []
+    for entry in itertools.chain(*parts):
+        text = json.dumps(entry)
         digest = _next(digest, text)
         lines.append(f"{digest} {text}\n")
-    path.write_text("".join(lines if "checkpoint" not in (entry or {}) else lines[:0]))
-    if isinstance(entry, dict) and "checkpoint" in entry:
-        text = json.dumps(entry)
-        path.write_text(f"{_next(_empty(), text)} {text}\n")
-    with pytest.raises(BadInputError, match=str(path)):
-        Checkpoint(path)
-
-
-def _empty() -> str:
-    from dualquery.checkpoints.lines import _BEGINNING
-
-    return _BEGINNING
+    path.write_text("".join(lines))
+    return path
 
 
 def test_a_full_disk_takes_what_was_held_and_then_says_so(tmp_path, monkeypatch) -> None:
@@ -176,7 +174,6 @@ def test_a_value_whose_computation_killed_two_processes_is_replaced(tmp_path) ->
 
 
 def test_what_would_fill_the_memory_is_refused(tmp_path) -> None:
-    """Digests that fit are no proof: who edits a file can compute them anew."""
     empty = {"array": "float64", "shape": [1 << 28], "data": ""}
     drawn = {"begin": {"kind": "LaplaceNoise", "epsilon": 1.0}, "times": 1 << 23}
     for entries, message in (
@@ -184,12 +181,5 @@ def test_what_would_fill_the_memory_is_refused(tmp_path) -> None:
         ([{"fact": "x", "value": {**empty, "shape": [1 << 30]}}], "may be left"),
         ([{**drawn, "ground": asdict(GROUND)}] * 3, "a draw of 8388608 events"),
     ):
-        path = tmp_path / "journal"
-        digest, lines = _BEGINNING, []
-        for entry in ({"checkpoint": 1}, *entries):
-            text = json.dumps(entry)
-            digest = _next(digest, text)
-            lines.append(f"{digest} {text}\n")
-        path.write_text("".join(lines))
         with pytest.raises(BadInputError, match=message):
-            Checkpoint(path)
+            Checkpoint(forged(tmp_path / "journal", [{"checkpoint": 1}], entries))
