@@ -59,5 +59,5 @@ def test_thresholds_of_a_learned_schema(relation) -> None:
 
 def test_texts_of_single_rows() -> None:
     found = audit_single_texts()
-    assert (found.violations, found.tried) == ([], 20_000)
+    assert (found.violations, found.tried) == ([], 40_000)
     assert found.share > 0.8

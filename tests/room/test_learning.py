@@ -122,7 +122,7 @@ def schemas(table: list[str], price: SchemaPrice, seeds: range) -> np.ndarray:
     room = SchemaRoom(source_of(pl.DataFrame({"a": table})), ("a",), RO)
     found = np.empty((len(seeds), 3))
     for number, seed in enumerate(seeds):
-        room.open(price.events, seed, NO_JOURNAL)
+        room.open(price.events, seed, NO_JOURNAL, 1.0)
         shapes = room.shapes(price.shapes_scale).ravel()
         (texts,) = room.values([("a", Values())], price.values_scale, price.delta)
         found[number] = shapes @ towards, "word" in texts, "7" in texts
