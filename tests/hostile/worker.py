@@ -115,17 +115,15 @@ class _Printed:
 
     def __init__(self) -> None:
         self.before = os.dup(2)
-        """The standard error as it was."""
-        self._file = tempfile.TemporaryFile()  # noqa: SIM115  # open until the process ends
-        os.dup2(self._file.fileno(), 2)
+        with tempfile.TemporaryFile() as file:
+            os.dup2(file.fileno(), 2)
         sys.stderr = os.fdopen(os.dup(self.before), "w")  # for the worker's own faults
         self._read = 0
 
     def new(self) -> bytes:
         """Return what was printed since this was asked last."""
         size = os.fstat(2).st_size
-        found = os.pread(2, size - self._read, self._read)
-        self._read = size
+        found, self._read = os.pread(2, size - self._read, self._read), size
         return found
 
 
