@@ -208,6 +208,13 @@ def test_an_interrupted_change_is_undone(make: Make, tmp_path: Path) -> None:
     assert not (crashed / "budget.sqlite-journal").exists()
 
 
+def test_a_failed_making_leaves_nothing(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("dualquery.budgets.budget_file._TABLES", {2: [("CREATE NONSENSE",)]})
+    with pytest.raises(BadInputError):
+        BudgetFile.create(tmp_path / "b.sqlite", epsilon=1.0, delta=0.0)
+    assert not list(tmp_path.iterdir())
+
+
 def test_the_clock_decides_nothing(make: Make, monkeypatch) -> None:
     """Entries keep their order and their cost whatever the clock says."""
     file = make()

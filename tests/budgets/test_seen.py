@@ -74,6 +74,20 @@ def test_a_new_file_is_known_before_its_first_charge(make: Make) -> None:
         charged(file)
 
 
+def test_a_charge_of_another_process_meanwhile_is_no_problem(make: Make, monkeypatch) -> None:
+    file = make()
+    opened = Seen.opened
+
+    def late() -> object:
+        monkeypatch.setattr(Seen, "opened", opened)
+        charged(file)
+        return opened()
+
+    monkeypatch.setattr(Seen, "opened", late)
+    assert file.problem() is None
+    assert len(file.read().releases) == 1
+
+
 def test_the_counter_is_not_ahead_of_the_file(make: Make, monkeypatch) -> None:
     """A crash between the two commits leaves the counter behind, so the file goes on."""
     file = make()

@@ -86,6 +86,7 @@ def test_costs_of_one_event(event, rho: float, pure: float) -> None:
         (lambda: SampledQueries(-1.0, 1), "-1.0"),
         (lambda: SampledQueries(math.nan, 1), "nan"),
         (lambda: SampledQueries(1.0, 0), "draws is 0"),
+        (lambda: SampledQueries(1.0, math.nan), "draws is nan"),
         (lambda: GaussianNoise(1.0, 0.0), "scale of gaussian noise is 0.0"),
         (lambda: GaussianNoise(math.inf, 1.0), "inf"),
         (lambda: GaussianNoise(1.0, -1.0), "-1.0"),

@@ -138,6 +138,15 @@ def test_either_takes_the_better_of_both_halves() -> None:
     assert not either.allows([Cost(math.inf, 0.5, 6e-7)])
 
 
+def test_nothing_spent_and_nothing_left() -> None:
+    for composition in COMPOSITIONS:
+        chosen = PrivacyFilter(1.0, 1e-6, composition)
+        assert chosen.spent([]) == (0.0, 0.0)
+        assert chosen.spent([Cost(0.0, 0.0, 0.0)]) == (0.0, 0.0)
+        assert not chosen.allows([Cost(1e200, 2.0, 0.0)] * 3)
+        assert chosen.left([Cost(0.0, 0.3, 0.0)])
+
+
 def test_a_cost_is_that_of_its_events() -> None:
     events = (GaussianNoise(1.0, 10.0), LaplaceNoise(0.1))
     cost = Cost.of(events, 0.9, 1e-7)

@@ -198,6 +198,23 @@ def test_gaussian_noise_in_the_recursion_is_the_closed_form() -> None:
         assert closed <= EXACT.delta((*noises, LaplaceNoise(1e-7)), epsilon) <= closed * 1.01
 
 
+def test_gaussian_delta_far_in_the_tail() -> None:
+    # Phi(-b) exp(epsilon) is nearly Phi(-a): the naive difference has no digit left here.
+    value = float(gaussian_delta(0.01, np.array([0.3]))[0])
+    # Phi(-a) - exp(eps) Phi(-b) = int_0^inf (1 - exp(-shift x)) phi(a + x) dx
+    x = np.linspace(0.0, 2.0, 400_001)
+    integral = np.trapezoid(-np.expm1(-0.01 * x) * norm.pdf(0.3 / 0.01 - 0.005 + x), x)
+    assert value == pytest.approx(float(integral), rel=1e-6)
+
+
+def test_tiny_and_large_scales() -> None:
+    tiny = (SampledQueries(1e-9, 100),) * 3
+    assert EXACT.epsilon(tiny, 1e-12) <= ZCDP.epsilon(tiny, 1e-12) * 1.005
+    large = (SampledQueries(3.0, 20),)
+    assert EXACT.epsilon(large, 1e-6) <= ZCDP.epsilon(large, 1e-6)
+    assert EXACT.delta((GaussianNoise(1.0, 10.0),), 50.0) < 1e-30
+
+
 def test_a_pure_mechanism_is_randomised_response() -> None:
     for epsilon in (0.0, 0.2, 0.49):
         p = 1 / (1 + math.exp(-0.5))

@@ -81,6 +81,15 @@ def test_weights_are_those_of_the_exponential_mechanism() -> None:
         np.testing.assert_allclose(found, expected / expected.sum(), rtol=1e-9, err_msg=str(cells))
 
 
+def test_large_tables_do_not_overflow() -> None:
+    databases = SmallDatabases(WORKLOAD, 3)
+    n = 2**40
+    counts = np.array([n, n, n, 0], np.int64)
+    scores = databases.scores(counts, n)
+    assert scores.max() == 0
+    assert scores.min() == -3 * n
+
+
 @pytest.mark.parametrize(("bits", "size"), [((1, 1), 1), ((1, 1), 4), ((3, 1), 3), ((1,), 6)])
 def test_databases_are_all_multisets_in_order(bits, size) -> None:
     domain = domain_of(*bits)

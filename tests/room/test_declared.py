@@ -188,6 +188,36 @@ def test_a_grid_that_no_sensitivity_follows_from_is_refused(changed, complaint: 
         Curator(as_records(np.ones((8, 3), np.uint8), queries.domain), queries, (), randomness(1))
 
 
+def test_the_room_itself_proves_that_sums_of_conjunctions_are_0_or_1() -> None:
+    queries = SumOf(4).disjunctions()
+    rows = as_records(np.ones((8, 4), np.uint8), queries.domain)
+    with pytest.raises(BadInputError, match="two may hold on one record"):
+        Curator(rows, queries, (), randomness(1))
+
+
+def test_every_conjunction_belongs_to_a_query() -> None:
+    """A last query that ends before the last conjunction would count all that follow."""
+    flags = LiteralRows(np.arange(0, 16, 2, dtype=np.int32)[:, None], Domain.binary(8))
+    with pytest.raises(ValueError, match="every conjunction is part of one query"):
+        Disjunctions(flags, np.array([0, 1]))
+
+
+class TwiceAsMany(AnyOf):
+    """Counts more numbers than there are queries."""
+
+    def counts(self, records, threads):
+        return np.repeat(super().counts(records, threads), 2)
+
+
+def test_the_room_takes_one_whole_number_for_each_query() -> None:
+    queries = TwiceAsMany(3)
+    room = Curator(
+        as_records(np.ones((8, 3), np.uint8), queries.domain), queries, (), randomness(1)
+    )
+    with pytest.raises(TypeError, match=r"counts\(\) must return one int64 for each query"):
+        room.evaluate()
+
+
 def test_queries_stay_what_was_proven() -> None:
     """Bounds are kept for a list of conjunctions: changed in place, it would keep its bound."""
     queries = Workload(np.array([[0], [2]], np.int32), Domain.binary(4))

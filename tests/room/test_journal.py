@@ -199,6 +199,17 @@ def test_a_signal_that_asks_to_end_loses_no_draw() -> None:
     assert [each.result for each in disk.kept] == [7]
 
 
+def test_a_journal_of_another_run_is_refused() -> None:
+    run = Run(GAME)
+    for result in game(run, run.begin(-1)):
+        assert result >= 0
+    other = Run(ITERATIONS)
+    other.disk = run.disk
+    with pytest.raises(BadInputError, match="the checkpoint is of another run"):
+        other.begin(-1)(ITERATIONS[0])
+    assert not other.draws
+
+
 class Interrupting(NoProgress):
     """Presses Ctrl-C at a round."""
 
