@@ -22,6 +22,16 @@ from dualquery.releases import making
 from dualquery.room.randomness import SeededRandomness, SystemRandomness
 
 
+class NoNoise(SeededRandomness):
+    """Draws no noise, so that a measurement shows what it is added to."""
+
+    def discrete_laplace(self, scale, count):
+        return np.zeros(count, np.int64)
+
+    def discrete_gaussian(self, scale, count):
+        return np.zeros(count, np.int64)
+
+
 @contextmanager
 def repeatable(name: str) -> Iterator[None]:
     """Let every source of private randomness that is made inside begin a stream told by a name.

@@ -33,6 +33,7 @@ from tests.cases import MEMORY, domain_of, records_of
 from tests.mwem.test_representations import measured, naive_mwem
 from tests.neighbouring import both_relations, pairs
 from tests.neighbouring import tables as tables_of
+from tests.noise import NoNoise
 from tests.queries.families import FAMILIES, all_records, obvious_values
 
 KINDS = (Histogram, Factored, JunctionTree)
@@ -90,16 +91,6 @@ TINY = {
 }
 every_tiny = pytest.mark.parametrize(("queries", "options"), TINY.values(), ids=TINY.keys())
 ROWS = 3
-
-
-class NoNoise(SeededRandomness):
-    """Draws no noise, so that a measurement shows the count itself."""
-
-    def discrete_laplace(self, _scale, count):
-        return np.zeros(count, dtype=np.int64)
-
-    def discrete_gaussian(self, _scale, count):
-        return np.zeros(count, dtype=np.int64)
 
 
 @both_relations

@@ -30,7 +30,6 @@ from dualquery.room.curator import Curator
 from dualquery.room.features import Features
 from dualquery.room.noise.gaussian import Gaussian
 from dualquery.room.noise.laplace import Laplace
-from dualquery.room.randomness import SeededRandomness
 from dualquery.room.row_count import COUNT_SHARE, RowCount, buy_row_count
 from dualquery.room.sensitivity.moves import count_moves, table_moves
 from dualquery.room.statistics import (
@@ -45,20 +44,11 @@ from dualquery.runtime.errors import BadInputError
 from tests.cases import all_records, domain_of, records_of
 from tests.neighbouring import both_relations, pairs
 from tests.neighbouring import tables as tables_of
+from tests.noise import NoNoise
 from tests.tables import SCHEMA, people
 
 AR = Neighbours.ADD_REMOVE
 ROWS = 2
-
-
-class NoNoise(SeededRandomness):
-    """Draws no noise, so that a measurement shows what it is added to."""
-
-    def discrete_laplace(self, scale, count):
-        return np.zeros(count, np.int64)
-
-    def discrete_gaussian(self, scale, count):
-        return np.zeros(count, np.int64)
 
 
 SIGNED = Workload(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
 
@@ -14,33 +12,17 @@ from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import Workload
 from dualquery.room.curator import Curator
 from dualquery.room.noise.gaussian import Gaussian
-from dualquery.room.randomness import SeededRandomness
 from dualquery.room.statistics import ColumnSums
 from tests.cases import domain_of
+from tests.noise import NoNoise
 
 GRIDS = (Grid("a", 0.0, 3.0, 3, True), Grid("b", -1.0, 1.0, 2, True))
 QUERIES = Workload(np.array([[0]], np.int32), domain_of(1))
 N = 2
 
 
-class NoNoise(SeededRandomness):
-    """Draws no noise, so that a measurement shows what it is added to."""
-
-    def discrete_laplace(self, scale, count):
-        return np.zeros(count, np.int64)
-
-    def discrete_gaussian(self, scale, count):
-        return np.zeros(count, np.int64)
-
-
-def every_row() -> list[tuple[int, ...]]:
-    rows = []
-    for bit, a, b in itertools.product((0, 1), (0.0, 1.0, 2.0, 3.0), (-1.0, 0.0, 1.0)):
-        digits = [
-            grid.encode(np.array([x]))[0].astype(int) for grid, x in zip(GRIDS, (a, b), strict=True)
-        ]
-        rows.append((bit, *np.concatenate(digits).tolist()))
-    return rows
+ROWS = [(0, 0, 1, 1, 0), (1, 1, 0, 0, 1)]
+"""A bit, and the digits of a number of each grid."""
 
 
 def curator(rows, relation, event, public=N, grids=GRIDS) -> Curator:
@@ -53,9 +35,9 @@ def curator(rows, relation, event, public=N, grids=GRIDS) -> Curator:
 @pytest.mark.parametrize("column", [0, 1])
 def test_one_of_the_columns_is_summed_by_itself(column: int) -> None:
     """Its sum is that of all columns' measurement, and moves as one column does."""
-    rows, event = every_row()[5:7], GaussianNoise(10.0, 10.0)
+    event = GaussianNoise(10.0, 10.0)
     found = [
-        curator(rows, Neighbours.REPLACE_ONE, event).measure(ColumnSums(grids), Gaussian(10.0))
+        curator(ROWS, Neighbours.REPLACE_ONE, event).measure(ColumnSums(grids), Gaussian(10.0))
         for grids in (GRIDS, GRIDS[column : column + 1])
     ]
     assert found[1].tolist() == found[0][column : column + 1].tolist()
@@ -65,7 +47,7 @@ def test_one_of_the_columns_is_summed_by_itself(column: int) -> None:
 def test_sums_of_other_numbers_than_the_rows_carry_are_refused() -> None:
     narrower = (Grid("a", 0.0, 3.0, 2, True), GRIDS[1])  # as many digits, and moves that are less
     event = GaussianNoise(10.0, 10.0)
-    rows = [every_row()[0]] * N
+    rows = ROWS
     for grids in (narrower, narrower[:1], (Grid("c", 0.0, 3.0, 3, True),), ()):
         with pytest.raises(ValueError, match="not those of the numbers"):
             curator(rows, Neighbours.REPLACE_ONE, event).measure(ColumnSums(grids), Gaussian(99.0))
