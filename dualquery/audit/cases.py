@@ -93,7 +93,7 @@ def other_family(domain: Domain, generator: Generator) -> Queries:
 
 
 def few_ones(_: Domain, generator: Generator) -> Workload:
-    """Return conjunctions about binary columns, of which records have few 1s."""
+    """Return conjunctions about binary columns; a record has few 1s."""
     binary = Domain.binary(int(generator.integers(3, 6)))
     most = int(generator.integers(1, binary.bits))
     return random_workload(Domain(binary.offsets, most), generator)

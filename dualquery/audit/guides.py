@@ -25,7 +25,7 @@ class EveryPath:
         self.paths = 0
 
     def choose(self, outcomes: int, draws: int = 1) -> tuple[int, ...]:
-        """Return the path's next draws of so many outcomes, from 0 on, increasing."""
+        """Return the path's next draws of outcomes 0, 1, ..., increasing."""
         width = math.comb(outcomes + draws - 1, draws)
         if width > self._most:
             raise TooManyPaths(f"{width:,} outcomes of one draw")

@@ -26,7 +26,7 @@ GRID = 1e-7
 """Losses are rounded down to multiples of this where laws are added: never a larger delta."""
 
 _MOST_VALUES = 4096
-"""Above so many values of a loss the grid is coarsened; still downwards."""
+"""Above this number of values of a loss the grid is coarsened; still downwards."""
 
 
 @dataclass(frozen=True, eq=False)

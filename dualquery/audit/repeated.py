@@ -60,7 +60,7 @@ Values = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Event:
-    """A set of results: those of which a number lies above, below or at a bound."""
+    """A set of results: a number of theirs lies above, below or at a bound."""
 
     direction: Values
     bound: float

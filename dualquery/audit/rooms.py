@@ -225,7 +225,7 @@ class Rooms:
         law = reports_law(chances)
         (shown,) = self._draw(law, lambda: self._guide.choose(len(law.logs)))
         reported = np.zeros((len(rows), domain.columns), np.int64)
-        # The outcomes of the law are the tables of so many reports, in this order.
+        # The outcomes of the law are the tables of as many reports, in this order.
         ways = itertools.combinations_with_replacement(range(int(np.prod(sizes))), len(rows))
         cells = np.array(next(itertools.islice(ways, shown, None)))
         reported[:, columns] = np.stack(np.unravel_index(cells, sizes), axis=1)

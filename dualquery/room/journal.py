@@ -94,7 +94,7 @@ class Journal:
         """Keep a fact about the run; `BadInputError` if an earlier attempt had another."""
 
     def make_room(self, size: int) -> None:
-        """Make sure that so many bytes can be written in the end; `BadInputError` if not."""
+        """Make sure that this number of bytes can be written in the end; `BadInputError` if not."""
 
     def finish(self) -> None:
         """Keep that all is drawn. It is on the disk when this returns."""
