@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from dualquery.queries.parities import FactorParities, Parities
     from dualquery.queries.ranges import RangeQueries, SeriesRangeQueries
     from dualquery.queries.tabulated import HistogramQueries
-    from dualquery.releases.answering import answer_queries
-    from dualquery.releases.answers import Answers
+    from dualquery.releases.answering import Answers, answer_queries
     from dualquery.releases.evaluation import compare, evaluate
     from dualquery.releases.folder import Release, load_release
     from dualquery.requests import Guarantee, Run, SyntheticRecords, WorkloadRequest
@@ -82,8 +81,7 @@ _HOME = {
         "queries.parities": ("FactorParities", "Parities"),
         "queries.ranges": ("RangeQueries", "SeriesRangeQueries"),
         "queries.tabulated": ("HistogramQueries",),
-        "releases.answering": ("answer_queries",),
-        "releases.answers": ("Answers",),
+        "releases.answering": ("Answers", "answer_queries"),
         "releases.evaluation": ("compare", "evaluate"),
         "releases.folder": ("Release", "load_release"),
         "requests": ("Guarantee", "Run", "SyntheticRecords", "WorkloadRequest"),

@@ -64,10 +64,7 @@ def bounded_interval(
 
 
 def _from_end(distance: Float64, critical: float) -> tuple[Float64, Float64]:
-    """Return the interval's ends by the estimate's distance from the end of the range.
-
-    All in standard deviations, and from there inwards.
-    """
+    """Return the interval's ends, from the end of the range inwards, in standard deviations."""
     numbers, accepted_below, accepted_above = _accepted(critical)
     nearer = np.interp(distance, accepted_above, numbers, left=0.0)
     further = np.interp(distance, accepted_below, numbers)

@@ -1,25 +1,16 @@
 """Intervals of shares that are shortest where a share is near what was expected of it.
 
-An interval of stated chance may be any, as long as each share m is *accepted* for a set of
-estimates that has this chance under m: the interval holds the shares for which the estimate is
-accepted. Which sets are taken decides how long intervals are, not how often they hold. Here a
-*guess* of the share decides, with a spread, made from numbers whose noise is independent of the
-estimate's: the sets are those that make the mean length least if shares scatter around their
-guesses so (Pratt, "Length of confidence intervals", JASA 56, 1961; Yu and Hoff, "Adaptive
-multigroup confidence intervals with constant coverage", Biometrika 105, 2018). Whether they do
-decides how much is gained: a guess that is off costs length, never coverage.
-
-**The rule.** Let f be the density of estimates if shares are drawn from the *prior*: normal around
-the guess, within 0 to 1, or, with chance `UNTOLD`, anywhere from 0 to 1. For m are accepted the
-estimates x with the largest ``phi(x - m) / f(x)``, in standard deviations of the noise. The second
-derivative of the logarithm of that is minus the variance of m given x (Tweedie's formula), so what
-is accepted is an interval from a to b; both of its tails are below 1/2, so m is in it.
-
-**The ends.** With the mass above x under m below the allowed ``miss``, let a be the estimate below
-which lies the rest of it. Then x is accepted if and only if its ratio is at least that of a. The
-lowest accepted m lies less than `_FURTHEST` below x: for b the ratio is that of a, a is at most the
-quantile of ``miss`` below m, and f is at least `UNTOLD` times the deviation at b, so
-``(b - m)^2 <= z^2 + 2 log(1 / (deviation UNTOLD))``. The upper end is the mirrored lower one.
+An interval holds the shares m that *accept* the estimate, whatever sets of estimates they accept,
+as long as these have the stated chance. Here a *guess* of the share, from numbers with independent
+noise, decides: the sets make the mean length least if shares scatter around their guesses (Pratt,
+JASA 56, 1961; Yu and Hoff, Biometrika 105, 2018). A wrong guess costs length, never coverage. Let f
+be the density of estimates if shares are drawn from the *prior*: normal around the guess, within 0
+to 1, or, with chance `UNTOLD`, uniform. Accepted for m are the estimates x with the largest ``phi(x
+- m) / f(x)``, in standard deviations. The second derivative of its logarithm is minus the variance
+of m given x (Tweedie's formula), so they are an interval from a to b. With the mass above x under m
+below ``miss``, let a be the estimate below which lies the rest of it: x is accepted if and only if
+its ratio is at least that of a. As f is at least `UNTOLD` times the deviation at b, ``(b - m)^2 <=
+z^2 + 2 log(1 / (deviation UNTOLD))``. The upper end is the mirrored lower one.
 """
 
 from __future__ import annotations
@@ -36,7 +27,7 @@ from dualquery.estimates.bounded import bounded_interval
 Float64: TypeAlias = NDArray[np.float64]
 
 UNTOLD = 0.1
-"""Chance that a guess tells nothing: a share far from it has an interval of the usual length."""
+"""Chance that a guess is useless: a share far from it has an interval of the usual length."""
 
 _FURTHEST, _HALVINGS = 12.0, 30
 """Standard deviations within which ends are sought, and the steps of the search."""

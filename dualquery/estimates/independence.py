@@ -54,11 +54,10 @@ def departures(chances: Float64) -> Float64:
 def guesses_of(
     estimates: Float64, variances: Float64, shares: Float64, covariances: Float64
 ) -> Guesses:
-    """Return what independent columns would say of conjunctions, free of their estimates' noise.
+    """Return the product of literals' shares, less their regression on a conjunction's estimate.
 
-    A share less its regression on the estimate has no covariance with it. Both noises are Gaussian,
-    so it is independent of the estimate. Its mean lacks the regression times the true share of the
-    conjunction, in whose place the guess itself is put, which is independent of the estimate too.
+    These are independent of its Gaussian noise. Their means lack the regression times the true
+    share of the conjunction, in whose place the guess itself is put.
 
     Parameters
     ----------

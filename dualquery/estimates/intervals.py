@@ -1,23 +1,12 @@
 """Intervals of true answers, from the noise of a measurement.
 
-The noise of a measurement is drawn anew, whatever was drawn before, so an interval around the
-measured number covers the true answer with its stated chance, also when the query was chosen by a
-look at the data. That holds for the first measurement of a query only: whether there is another may
-depend on how the first came out. Near the ends of the range that answers have, intervals from
-Gaussian noise are those of `dualquery.estimates.bounded`. A fitted answer does not have the noise's
-deviation, so intervals are of the truth and not of the fit: the released answer may lie outside its
-own. What was not measured has no interval; none is invented.
-
-**Where the number of rows n is private** a measurement is divided by a public N. It counts the n
-rows, and N - n more, as if each of these had some answer t in the queries' range: 0 for a count, 1
-where the complement was counted, the same share for all cells that are brought to add up to N. With
-the true answer x, its mean is ``m = (n x + (N - n) t) / N``, so ``x - m = (x - t) (N - n) / N``,
-and an interval of m that is made longer by ``|N - n| / N`` ranges at both ends has x, too. Where t
-is known, ``x = t + (m - t) N / n``: an end e need not move by more than ``|e - t| |N / n - 1|``.
-With n above N, m may lie beyond the range: then the end of the interval on that side is no nearer
-than the range's own but as rarely as where m is that end.
-How far a measured N is from n is known by its noise: the variances of Gaussian noise add up, and of
-a bought N, whose noise is another, a chance is taken off the level.
+They are of the truth, not of a fitted answer, which may lie outside its own; what was not measured
+has none. They cover for the first measurement of a query, also if a look at the data chose it.
+Where the number of rows n is private a measurement is divided by a public N, so that it counts N -
+n rows more, with some answer t in the queries' range: its mean is ``m = (n x + (N - n) t) / N`` for
+the true answer x. So an interval of m that is longer by ``|N - n| / N`` ranges at both ends has x;
+where t is known, an end e need not move by more than ``|e - t| |N / n - 1|``. Variances of Gaussian
+noise in N add up; of other noise a chance is taken off the level.
 """
 
 from __future__ import annotations
@@ -84,9 +73,8 @@ class Intervals:
     ) -> Intervals:
         """Return intervals around measurements, cut to the range of the queries.
 
-        ``measured`` is float64, shape ``(m,)``: noisy answers, not yet cut; NaN for none. One
-        beyond the range is brought to its end first. The interval then holds all that it would
-        hold otherwise, so it covers no more rarely, and it never shrinks to a single point.
+        ``measured`` is float64, shape ``(m,)``: noisy answers, NaN for none. One beyond the range
+        is brought to its end first, so that no interval is a single point.
         """
         within = np.clip(measured, low, high)
         return Intervals(
@@ -106,10 +94,9 @@ class Intervals:
         absent_row_answer: NDArray[np.float64] | float | None = None,
         guesses: Guesses | None = None,
     ) -> Intervals:
-        """Return intervals around measurements with Gaussian noise, in the range of the queries.
+        """Return the same for Gaussian noise with ``deviations``, float64 ``(m,)`` or one.
 
-        ``measured`` as of `around`; ``deviations``: of the noise, float64, shape ``(m,)``, or one;
-        ``guesses``: of the answers, for shares only.
+        ``guesses`` are of the answers, for shares only.
         """
         spread = np.broadcast_to(np.asarray(deviations, np.float64), measured.shape)
         critical = gaussian_half_width(1.0)
@@ -145,10 +132,7 @@ class Intervals:
                 below, above = np.hypot(half, below) - half, np.hypot(half, above) - half
         basis = f"{self.basis}; longer by what the noise in the number of rows may make"
         if not gaussian:
-            basis += (
-                f"; as it may make more in {ROWS_MISS:.0%} of all releases, the level is "
-                f"{_per_cent(level)}, not {_per_cent(self.level)}"
-            )
+            basis += f"; the level is {100.0 * level:.4g}%, not {100.0 * self.level:.4g}%"
         return Intervals(
             np.clip(self.lower - below, low, high),
             np.clip(self.upper + above, low, high),
@@ -157,17 +141,10 @@ class Intervals:
         )
 
     def for_cut(self, most: int | None, unit: Unit | None = None) -> Intervals:
-        """Say that these are of the rows as cut to ``most`` ones each, or to so many of a unit.
-
-        None where none is cut.
-        """
+        """Say that these are of the rows as cut to ``most`` ones each, or to those of a unit."""
         basis = self.basis
         if most is not None:
             basis += f"; of the rows as cut to {most:,} ones each"
         if unit is not None:
             basis += f"; of at most {unit.max_rows:,} rows a unit"
         return replace(self, basis=basis)
-
-
-def _per_cent(level: float) -> str:
-    return f"{100.0 * level:.4g}%"

@@ -1,10 +1,8 @@
 """The best unbiased estimates of linear functions of a table, from noisy numbers about its cells.
 
 Generalised least squares: among all combinations v of the numbers y with ``A' v = f``, so that
-``v y`` has the mean ``f p`` whatever the shares p of the cells, the one of least variance
-(Gauss and Markov; Aitken 1936). If no v has that property, f is outside the span of what was
-measured, and there is no unbiased estimate. No p is assumed, only that its sum is known to be 1
-where the number of rows is public.
+``v y`` has the mean ``f p`` for all shares p of the cells, the one of least variance (Gauss and
+Markov; Aitken 1936). If there is none, f is outside the span of what was measured.
 """
 
 from __future__ import annotations
@@ -18,25 +16,20 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import helmert
 
 from dualquery.estimates.evidence import Evidence
 
 Float64: TypeAlias = NDArray[np.float64]
 
-_FEW, _MANY = 256, 1_024
-"""Cells up to which one factorisation serves all functions: at once, and once it pays."""
-
-_PAYS = 24
-"""Functions whose iterations cost as much as a factorisation of `_MANY` cells."""
-
 _RANK = 1e-11
-"""Relative size of an eigenvalue that is taken for 0: numbers' variances differ by far less."""
+"""Relative size of a block's weight that is taken for 0: variances differ by far less."""
 
 _MISFIT = 1e-7
 """Relative distance from the span below which a function is in it."""
 
-_STEPS = 3_000
-"""Of the iterative solver."""
+_STEPS, _SMALL = 3_000, 1e-11
+"""Of the iterative solver, and the relative size of a residual at which it ends."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,8 +41,7 @@ class Estimates:
     values
         float64, shape ``(q,)``.
     loadings
-        float64, shape ``(m, q)``: combinations of the numbers, each times its deviation; so the
-        covariance of two estimates is the product of their columns.
+        float64, shape ``(m, q)``: combinations of the numbers, each times its deviation.
     spanned
         bool, shape ``(q,)``: whether the function is in the span. The others' entries mean nothing.
     absent
@@ -67,13 +59,8 @@ class Estimates:
     def take(self, places: Sequence[int]) -> Estimates:
         """Return the estimates at some places, repeats allowed."""
         at = list(places)
-        return Estimates(
-            self.values[at],
-            self.loadings[:, at],
-            self.spanned[at],
-            self.absent[at],
-            self.kurtosis,
-        )
+        parts = self.values[at], self.loadings[:, at], self.spanned[at], self.absent[at]
+        return Estimates(*parts, self.kurtosis)
 
     def over(self, whole: int) -> Estimates:
         """Return the estimates as parts of one of them, to first order in its noise."""
@@ -90,23 +77,11 @@ class Estimates:
         """Of the estimates: float64, shape ``(q, q)``."""
         return self.loadings.T @ self.loadings
 
-    @property
-    def gaussian(self) -> bool:
-        """Whether all of the numbers' noise is."""
-        return not self.kurtosis.any()
-
     def critical(self, level: float, combination: Float64 | None = None) -> float:
-        """Return how many standard deviations a combination of estimates may be off.
+        """Return the two-sided quantile of a combination's noise, in standard deviations.
 
-        For noise other than Gaussian the quantile is corrected by the kurtosis of the combination
-        (Cornish and Fisher 1938), which for Laplace noise is a little more than enough.
-
-        Parameters
-        ----------
-        level
-            Chance that it is off by less.
-        combination
-            float64, shape ``(q,)``; None for the first estimate.
+        For noise other than Gaussian it is corrected by the kurtosis (Cornish and Fisher 1938).
+        ``combination`` is float64, shape ``(q,)``; None for the first estimate.
         """
         z = NormalDist().inv_cdf((1.0 + level) / 2.0)
         mixed = self.loadings[:, 0] if combination is None else self.loadings @ combination
@@ -128,23 +103,22 @@ class LeastSquares:
 
     def __init__(self, evidence: Evidence, total_known: bool) -> None:
         self._evidence = evidence
-        self._cells = evidence.functionals.shape[1]
-        lines = evidence.functionals
-        # With a known total, a number less its mean over the cells says as much.
-        self._means = (
-            lines.sum(axis=1) / self._cells if total_known else np.zeros(len(lines.indptr) - 1)
-        )
         self._total_known = total_known
-        self._asked = 0
+        self._cells = math.prod(factors.shape[1] for factors in evidence.factors)
+        # With a known total, a number less its mean over the cells says as much.
+        products = [
+            factors.mean(axis=1)[chosen]
+            for factors, chosen in zip(evidence.factors, evidence.chosen, strict=True)
+        ]
+        self._levels: Float64 = math.prod(products) - evidence.less
+        self._means = self._levels if total_known else np.zeros_like(self._levels)
 
     def estimate(self, functions: Float64) -> Estimates:
         """Estimate functions of the cells: float64, shape ``(q, cells)``."""
         evidence = self._evidence
         means = functions.mean(axis=1) if self._total_known else np.zeros(len(functions))
         centred = functions - means[:, None]
-        self._asked += len(functions)
-        dense = self._cells <= _FEW or (self._cells <= _MANY and self._asked > _PAYS)
-        loadings, misfit = self._dense(centred) if dense else self._sparse(centred)
+        loadings, misfit = self._solve(centred)
         length = np.linalg.norm(functions, axis=1)
         combinations = loadings / evidence.deviations[:, None]
         absent = np.where(combinations != 0, combinations * evidence.absent[:, None], 0.0)
@@ -157,44 +131,87 @@ class LeastSquares:
         )
 
     @cached_property
-    def _factors(self) -> tuple[Float64, Float64, Float64]:
-        """The centred numbers over their deviations; eigenvectors and values of their square."""
-        lines = (self._evidence.functionals.toarray() - self._means[:, None]) / (
-            self._evidence.deviations[:, None]
-        )
-        values, vectors = np.linalg.eigh(lines.T @ lines)
-        kept = values > _RANK * max(float(values[-1]), 0.0)
-        return lines, vectors[:, kept], values[kept]
+    def _bases(self) -> tuple[list[Float64], list[Float64], Float64]:
+        """For each column an orthonormal basis, and factors in it; the scales of their products.
 
-    def _dense(self, functions: Float64) -> tuple[Float64, Float64]:
-        lines, vectors, values = self._factors
-        inside = vectors.T @ functions.T
-        loadings = lines @ (vectors @ (inside / values[:, None]))
-        misfit: Float64 = np.linalg.norm(functions.T - vectors @ inside, axis=0)
-        return loadings, misfit
-
-    def _sparse(self, functions: Float64) -> tuple[Float64, Float64]:
-        from scipy.sparse.linalg import LinearOperator, lsmr
-
-        lines, deviations = self._evidence.functionals, self._evidence.deviations
-
-        def to_cells(loading: Float64) -> Any:
-            combination = loading.ravel() / deviations
-            return lines.T @ combination - self._means @ combination
-
-        def to_numbers(cells: Float64) -> Any:
-            flat = cells.ravel()
-            return (lines @ flat - self._means * flat.sum()) / deviations
-
-        operator = LinearOperator(lines.T.shape, matvec=to_cells, rmatvec=to_numbers)
-        found = [
-            lsmr(operator, each, atol=1e-12, btol=1e-10, conlim=0, maxiter=_STEPS)[0]
-            for each in functions
+        The first of a basis is constant, so products fall into blocks, one a set of columns. Scales
+        make the mean square of the numbers on a block 1: a whole marginal then needs one step.
+        """
+        evidence, count = self._evidence, len(self._evidence.factors)
+        bases = [helmert(each.shape[1], full=True).T for each in evidence.factors]
+        factors = [each @ basis for each, basis in zip(evidence.factors, bases, strict=True)]
+        squares = evidence.deviations**-2.0
+        parts = [
+            np.stack((each[:, 0] ** 2, (each[:, 1:] ** 2).sum(axis=1)))[:, chosen]
+            for each, chosen in zip(factors, evidence.chosen, strict=True)
         ]
-        misfit = [
-            np.linalg.norm(to_cells(u) - each) for u, each in zip(found, functions, strict=True)
-        ]
-        return np.stack(found, axis=1), np.array(misfit)
+        weights = np.zeros((2,) * count)
+        for block in np.ndindex(*weights.shape):
+            free = math.prod(
+                each.shape[1] - 1 for each, in_it in zip(bases, block, strict=True) if in_it
+            )
+            product = math.prod(part[in_it] for part, in_it in zip(parts, block, strict=True))
+            weights[block] = squares @ product / max(free, 1)
+        constant = 0.0 if self._total_known else self._cells * squares @ self._levels**2
+        weights[(0,) * count] = constant
+        for axis, basis in enumerate(bases):
+            weights = np.repeat(weights, (1, len(basis) - 1), axis=axis)
+        weights[weights <= _RANK * weights.max(initial=0.0)] = np.inf
+        return bases, factors, weights**-0.5
+
+    def _solve(self, functions: Float64) -> tuple[Float64, Float64]:
+        """Return the shortest loadings whose sums are the functions, and how far these are off.
+
+        By conjugate gradients (Hestenes and Stiefel 1952), for all functions at once.
+        """
+        evidence, (bases, factors, scales) = self._evidence, self._bases
+        shape = tuple(len(each) for each in factors)
+        cells = tuple(range(1, 1 + len(shape)))
+        constant: tuple[Any, ...] = (slice(None), *(0,) * len(shape))
+        less = math.sqrt(self._cells) * evidence.less
+
+        def to_cells(loadings: Float64) -> Float64:
+            combinations = loadings / evidence.deviations
+            found = np.zeros((len(loadings), math.prod(shape)))
+            found[:, evidence.places] = combinations
+            found = _along(found.reshape(-1, *shape), [each.T for each in factors])
+            found[constant] -= combinations @ less
+            return found * scales
+
+        def to_numbers(some: Float64) -> Float64:
+            scaled = some * scales
+            found = _along(scaled, factors).reshape(len(some), -1)[:, evidence.places]
+            return (found - scaled[constant][:, None] * less) / evidence.deviations
+
+        wanted = _along(functions.reshape(-1, *scales.shape), [each.T for each in bases])
+        rest = wanted * scales
+        loadings = np.zeros((len(functions), len(evidence.places)))
+        gradient = to_numbers(rest)
+        direction, square = gradient, (gradient**2).sum(axis=1)
+        enough = _SMALL**2 * square
+        for _ in range(_STEPS):
+            if (square <= enough).all():
+                break
+            change = to_cells(direction)
+            step = _ratio(square, (change**2).sum(axis=cells))
+            loadings = loadings + step[:, None] * direction
+            rest = rest - step.reshape(-1, *(1 for _ in shape)) * change
+            gradient = to_numbers(rest)
+            before, square = square, (gradient**2).sum(axis=1)
+            direction = gradient + _ratio(square, before)[:, None] * direction
+        missing = np.divide(rest, scales, out=wanted, where=scales > 0)
+        return loadings.T, np.sqrt((missing**2).sum(axis=cells))
+
+
+def _along(table: Float64, matrices: Sequence[Float64]) -> Float64:
+    """Return a list of tables with each of their axes multiplied by a matrix from the left."""
+    for matrix in matrices:
+        table = np.tensordot(table, matrix, axes=(1, 1))
+    return table
+
+
+def _ratio(above: Float64, below: Float64) -> Float64:
+    return np.divide(above, below, out=np.zeros_like(above), where=below > 0)
 
 
 def fieller(

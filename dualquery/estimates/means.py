@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -92,23 +92,16 @@ class BoughtMean:
         return self.scale**2 * (1.0 if self.noise == "gaussian" else 2.0)
 
     def interval(self, total: Total, level: float = LEVEL) -> Intervals:
-        """Return one interval that covers the true mean with a chance over the noise.
-
-        A row that is not there counts as the middle of the range (`dualquery.data.schema.grids`).
-        """
+        """Return an interval of the true mean; an absent row counts as the range's middle."""
         half = self._off(level) + self.rounding
-        around = Intervals.around(
-            np.array([self.mean]), half, self.low, self.high, _BASIS, self._middle
-        )
-        return Intervals(
-            around.lower, around.upper, around.basis, level, around.absent_row_answer
-        ).for_total(total, self.low, self.high)
+        mean = np.array([self.mean])
+        around = Intervals.around(mean, half, self.low, self.high, _BASIS, self._middle)
+        return replace(around, level=level).for_total(total, self.low, self.high)
 
     def sum_limits(self, total: Total, level: float = LEVEL) -> tuple[float, float]:
-        """Return between what the column's sum over all rows, or by weight, lies.
+        """Return limits of the column's sum over all rows, or by weight.
 
-        What was summed are distances from the middle of the range: only the middle itself is
-        multiplied by the total.
+        Distances from the middle of the range were summed, so the total multiplies the middle only.
         """
         apart, half = self.mean - self._middle, self._off(level) + self.rounding
         middle, noise = self._middle * total.estimate, abs(self._middle) * total.off(1.0 - level)
@@ -126,21 +119,18 @@ class BoughtMean:
         return (self.low + self.high) / 2.0
 
     def _off(self, level: float) -> float:
-        """Return how far the noise is off with a chance of 1 - ``level`` at most."""
+        """Return a distance that the noise exceeds with a chance of 1 - ``level`` at most."""
         if self.noise == "gaussian":
             return gaussian_half_width(self.scale, 1.0 - level)
-        # A whole number k of scale s lies beyond x with a chance below 2 exp(-x / s), whatever
-        # s is: it is 2 p^(floor(x) + 1) / (1 + p), with p = exp(-1 / s).
+        # 2 p^(floor(x) + 1) / (1 + p), with p = exp(-1 / s), is below 2 exp(-x / s).
         return math.log(2.0 / (1.0 - level)) * self.scale
 
 
 def combined(bought: BoughtMean, by_buckets: float, deviation: float) -> float:
     """Return the mean that a bought one and one from buckets give together.
 
-    The second one takes for granted how numbers lie in the buckets, so it may be off by more than
-    its noise. By how much, the distance of the two tells: what their noise does not explain of its
-    square counts as the second one's variance (DerSimonian and Laird 1986, for two numbers), and
-    the two have the reciprocals of their variances as weights.
+    The second one rests on how numbers lie in the buckets: the part of the squared distance of the
+    two that noise does not explain is added to its variance (DerSimonian and Laird 1986).
 
     Parameters
     ----------

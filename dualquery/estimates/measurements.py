@@ -35,16 +35,14 @@ NoiseKind = Literal["gaussian", "discrete laplace"]
 
 Float64 = NDArray[np.float64]
 
-
 _CONTRASTS = -(2**30)
 """Code of the contrast of bit 0; those of the others lie below it."""
 
 _LARGEST = 1e30
-"""No number beyond it can be a share of rows, or noise that the room draws: squares stay finite."""
+"""No share of rows or noise of the room is larger; squares stay finite."""
 
 CHOSEN = "a first noisy look decided what else was measured, which the chance does not allow for"
-"""The note of measurements that were chosen so: their noise is new, but whether they are there
-depends on noise that came before."""
+"""The note of measurements that were chosen by earlier noise; their own is new."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,8 +117,7 @@ class Measurements:
         note: str = "",
     ) -> Measurements:
         """Return measured conjunctions: int32 ``(m, k)`` literal codes, padded with -1."""
-        present = literals >= 0
-        return _of_codes(literals, present, values, deviations, noise, absent, note)
+        return _of_codes(literals, literals >= 0, values, deviations, noise, absent, note)
 
     @staticmethod
     def of_features(
@@ -182,24 +179,17 @@ class Measurements:
     def table(self) -> pl.DataFrame:
         """Return a row a number: ``factors``, ``query``, ``value``, ``deviation``, ``absent``."""
         import polars as pl
+        import pyarrow as pa
 
-        lengths = np.diff(self.starts)
-        owner = np.repeat(np.arange(len(self), dtype=np.int64), lengths)
-        listed = (
-            pl.DataFrame({"owner": owner, "factors": self.factors})
-            .group_by("owner", maintain_order=True)
-            .agg("factors")
-        )
-        return (
-            pl.DataFrame({"owner": np.arange(len(self), dtype=np.int64)})
-            .join(listed, on="owner", how="left", maintain_order="left")
-            .select(
-                pl.col("factors").fill_null(pl.lit([], dtype=pl.List(pl.Int32))),
-                query=pl.Series(self.queries).replace(-1, None),
-                value=pl.Series(self.values),
-                deviation=pl.Series(self.deviations),
-                absent=pl.Series(self.absent).fill_nan(None),
-            )
+        lists = pa.LargeListArray.from_arrays(self.starts, self.factors)
+        return pl.DataFrame(
+            {
+                "factors": pl.Series(pl.from_arrow(lists), dtype=pl.List(pl.Int32)),
+                "query": pl.Series(self.queries).replace(-1, None),
+                "value": self.values,
+                "deviation": self.deviations,
+                "absent": pl.Series(self.absent).fill_nan(None),
+            }
         )
 
     @staticmethod
@@ -232,13 +222,11 @@ class Measurements:
 
 
 class Factors(NamedTuple):
-    """Factors of measured numbers, arrays of one shape: each looks at one bit."""
+    """Factors of measured numbers, arrays of one shape: the bit of each, and its two values."""
 
     bits: NDArray[np.int64]
     at_zero: NDArray[np.int64]
-    """Value where the bit is 0."""
     at_one: NDArray[np.int64]
-    """Value where the bit is 1."""
 
 
 def factors_of(codes: NDArray[Any], domain: Domain) -> Factors:

@@ -64,15 +64,7 @@ class Total:
         scale: float = 0.0,
         noise: NoiseKind = "gaussian",
     ) -> Total:
-        """Return the total of a release.
-
-        Parameters
-        ----------
-        count
-            Its public number of copies.
-        estimate, scale, noise
-            The number that the run itself measured, and its noise; None if it did not.
-        """
+        """Return the total of a release with a public count, or with the number it measured."""
         known: Known = "measured"
         if estimate is None:
             estimate = float(count.n)
@@ -117,20 +109,18 @@ class Total:
     @property
     def deviation(self) -> float:
         """Standard deviation of the noise, as a part of `unit`."""
-        if self.scale == 0.0:
-            return 0.0
-        gaussian = self.noise == "gaussian"
-        return (self.scale if gaussian else laplace_deviation(self.scale)) / self.copies
+        laplace = self.noise != "gaussian" and self.scale > 0.0
+        return (laplace_deviation(self.scale) if laplace else self.scale) / self.copies
 
     def off(self, miss: float) -> float:
-        """Return how far the noise is off with chance ``miss`` at most, in copies."""
+        """Return a distance that the noise exceeds with chance ``miss`` at most, in copies."""
         if self.scale == 0.0:
             return 0.0
         half = gaussian_half_width if self.noise == "gaussian" else laplace_half_width
         return half(self.scale, miss)
 
     def limits(self, miss: float) -> tuple[float, float]:
-        """Return between what the true number of rows, or weight, lies but for that chance."""
+        """Return limits of the true number of rows, or weight, that fail with that chance."""
         off = self.off(miss)
         return max(self.estimate - off, 0.0) * self.of_copy, (self.estimate + off) * self.of_copy
 

@@ -1,11 +1,12 @@
-"""Answers of any question from a finished release: post-processing, free of charge."""
+"""Answers of questions from a finished release: post-processing, free of charge."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,16 +18,71 @@ from dualquery.questions.forms import Bounds
 from dualquery.questions.plain import read_question
 from dualquery.questions.remarks import on_clipped_numbers
 from dualquery.questions.syntax import MEAN, SHARE, SUM, Question
-from dualquery.releases.answers import Answers
 from dualquery.releases.bought import likely_mean
 from dualquery.releases.knowledge import Knowledge, Known, Limits
 from dualquery.releases.ruled import FORCED, NO_SUCH_ROWS, forced_share
 from dualquery.runtime.errors import BadInputError
 
+if TYPE_CHECKING:
+    import polars as pl
+
 _NONE_SUCH = "no row of the schema can be like the given ones"
 _NONE_LIKELY = "by the release's estimate no rows are like the given ones"
 _NONE_KNOWN = "whether there are rows like the given ones is not known"
 _ANOTHER = "answers.parquet and the report have another interval, of the query's own measurement"
+_TEXTS = ("query", "answered", "source", "basis")
+_COLUMNS = ("query", "answered", "answer", "low", "high", "level", "source", "basis")
+
+
+class Answers(list[dict[str, Any]]):
+    """Answers to questions, a line each as `answer_queries` says: it shows and saves itself."""
+
+    def frame(self) -> pl.DataFrame:
+        """Return the answers as a table, a row a question, without ``interval``."""
+        import polars as pl
+
+        kinds = {name: pl.String if name in _TEXTS else pl.Float64 for name in _COLUMNS}
+        return pl.DataFrame([{name: line[name] for name in kinds} for line in self], schema=kinds)
+
+    def _repr_html_(self) -> str:
+        return self.frame()._repr_html_()
+
+    def save(self, path: str | Path) -> Path:
+        """Write the answers as a new file, CSV or Parquet by its ending.
+
+        Raises
+        ------
+        BadInputError
+            If the file exists already or cannot be written; nothing is left behind then.
+        """
+        from dualquery.releases.table_files import check_target, write_frames
+
+        target = Path(path)
+        check_target(target)
+        write_frames([self.frame()], target)
+        return target
+
+    @classmethod
+    def load(cls, path: str | Path) -> Answers:
+        """Return the answers that `save`, or ``dualquery answer --out``, wrote.
+
+        Raises
+        ------
+        BadInputError
+            If the file cannot be read, or holds something else.
+        """
+        import polars as pl
+
+        read = pl.read_parquet if Path(path).suffix == ".parquet" else pl.read_csv
+        try:
+            found = read(path)
+            lines = found.cast(cls().frame().schema).select(_COLUMNS).to_dicts()
+        except (OSError, pl.exceptions.PolarsError) as fault:
+            raise BadInputError(f"{path}: no answers that were saved ({fault})") from None
+        for line in lines:
+            line["basis"] = line["basis"] or ""
+            line["interval"] = None if line["low"] is None else (line["low"], line["high"])
+        return cls(lines)
 
 
 def answer_queries(
@@ -68,34 +124,24 @@ def answer_queries(
     found = Answers()
     for number, text in enumerate(queries):
         try:
-            _require_text(text)
-            question = read_question(text, release.schema)
-            _ = ask(question, knowledge.schema)  # a slip in one question stops the list
+            if not isinstance(text, str):
+                raise BadInputError(
+                    f"a question is a text, such as 'age>=18 & sex=Female', found {text!r}"
+                )
+            # A slip in one question stops the list; one that has no answer leaves the others.
+            asked = ask(read_question(text, release.schema), knowledge.schema)
             try:
-                line = answer_question(knowledge, question)
-            except BadInputError as unanswered:  # the other questions have answers all the same
+                line = _answer(knowledge, asked, LEVEL)
+            except BadInputError as unanswered:
                 if len(queries) == 1:
                     raise
-                line = _no_answer(text, str(unanswered), knowledge.source)
+                line = _line(asked, None, Limits(f"{text}: {unanswered}"), knowledge.source)
             found.append({"query": text, **line})
         except BadInputError as error:
             if place is None:
                 raise
             raise BadInputError(f"{place(number)}: {error}") from None
     return found
-
-
-def _no_answer(text: str, why: str, source: str) -> dict[str, Any]:
-    """Return the line of one question among others that nothing answers."""
-    nothing = dict.fromkeys(("answer", "low", "high", "level", "interval"))
-    return {"answered": text, **nothing, "source": source, "basis": f"{text}: {why}"}
-
-
-def _require_text(question: object) -> None:
-    if not isinstance(question, str):
-        raise BadInputError(
-            f"a question is a text, such as 'age>=18 & sex=Female', found {question!r}"
-        )
 
 
 def answer_question(
@@ -112,40 +158,38 @@ def answer_question(
     level
         The chance that its interval has.
     """
+    return _answer(knowledge, ask(question, knowledge.schema), level)
+
+
+def _answer(knowledge: Knowledge, asked: AnyAsked, level: float) -> dict[str, Any]:
     from dualquery.queries.text import print_queries
 
-    schema = knowledge.schema
-    asked = ask(question, schema)
+    schema, base = knowledge.schema, knowledge.base
     if asked.denominator is not None and not asked.denominator.high.terms:
         return _line(asked, None, Limits(_NONE_SUCH), knowledge.source)
     if isinstance(asked, AskedQuantile):
-        answer, limits = _quantile(knowledge, asked, level)
-        return _line(asked, answer, limits, knowledge.source)
+        return _line(asked, *_quantile(knowledge, asked, level), knowledge.source)
     forced = forced_share(asked, schema, knowledge.rules)
     if forced is not None:
         return _forced_line(knowledge, asked, forced, level)
-    bought = _bought(knowledge, question)
+    bought = _bought(knowledge, asked.question)
     if bought is not None:
-        limits, answer = _bought_limits(bought, knowledge, level), likely_mean(knowledge, bought)
-        if asked.of_rows:
-            low, high = bought.sum_limits(knowledge.base, level)
-            answer = float(np.clip(answer * knowledge.base.amount, low, high))
-            limits = replace(limits, low=low, high=high)
-        remark = on_clipped_numbers(schema.column(bought.column)[1])
-        asked = replace(asked, remark=remark, of_interval="")
-        return _line(asked, answer, limits, "released")
-    summed = asked.of_rows
-    limits = knowledge.limits(asked.numerator, asked.denominator, asked.range, level, summed=summed)
+        return _bought_line(knowledge, asked, bought, level)
+    limits = knowledge.limits(
+        asked.numerator, asked.denominator, asked.range, level, summed=asked.of_rows
+    )
     released = _released(knowledge.release, asked)
     if released is None:
-        answer, source = _likely(knowledge, asked, limits), knowledge.source
+        answer, source = _likely(knowledge, asked), knowledge.source
         if answer is None:
             assert asked.denominator is not None
             limits = replace(limits, basis=f"{_why_none(asked.denominator)}; {limits.basis}")
+        elif limits.low is not None and limits.high is not None:
+            answer = min(max(answer, limits.low), limits.high)
     else:
         (answer, own), source = released, "released"
-        if summed:
-            answer *= knowledge.base.amount
+        if asked.of_rows:
+            answer *= base.amount
             own = None if own is None else _of_total(knowledge, own)
         if limits.low is None and own is not None and level == LEVEL:
             limits = own
@@ -173,14 +217,21 @@ def _bought(knowledge: Knowledge, question: Question) -> BoughtMean | None:
     return next((each for each in knowledge.release.means if each.column == question.column), None)
 
 
-def _bought_limits(bought: BoughtMean, knowledge: Knowledge, level: float) -> Limits:
-    """Return where a mean that was bought lies."""
-    found = bought.interval(knowledge.base, level)
-    return Limits(found.basis, float(found.lower[0]), float(found.upper[0]), found.level)
+def _bought_line(
+    knowledge: Knowledge, asked: Asked, bought: BoughtMean, level: float
+) -> dict[str, Any]:
+    answer, found = likely_mean(knowledge, bought), bought.interval(knowledge.base, level)
+    low, high = float(found.lower[0]), float(found.upper[0])
+    if asked.of_rows:
+        low, high = bought.sum_limits(knowledge.base, level)
+        answer = float(np.clip(answer * knowledge.base.amount, low, high))
+    remark = on_clipped_numbers(knowledge.schema.column(bought.column)[1])
+    asked = replace(asked, remark=remark, of_interval="")
+    return _line(asked, answer, Limits(found.basis, low, high, found.level), "released")
 
 
-def _likely(knowledge: Knowledge, asked: Asked, limits: Limits) -> float | None:
-    """Return the model's answer, moved into the limits; None where the given rows are none."""
+def _likely(knowledge: Knowledge, asked: Asked) -> float | None:
+    """Return the model's answer, in the range; None where the given rows are none."""
     likely = knowledge.mean(asked.numerator.likely)
     if asked.denominator is not None:
         below = knowledge.mean(asked.denominator.likely)
@@ -188,18 +239,11 @@ def _likely(knowledge: Knowledge, asked: Asked, limits: Limits) -> float | None:
             return None
         likely /= below
     likely = float(np.clip(likely, *asked.range))
-    if asked.of_rows:
-        likely *= knowledge.base.amount
-    if limits.low is None or limits.high is None:
-        return likely
-    return float(np.clip(likely, limits.low, limits.high))
+    return likely * knowledge.base.amount if asked.of_rows else likely
 
 
 def _why_none(given: Bounds) -> str:
-    """Return why there is no answer where the given rows are likely none.
-
-    Nothing estimates what lies beyond the edges of a column, or in an empty part of a bucket.
-    """
+    """Return why there is no answer: nothing estimates what lies beyond a column's edges."""
     known = any(all(each.any() for each in term.values()) for term in given.likely.terms)
     return _NONE_LIKELY if known else _NONE_KNOWN
 
@@ -237,11 +281,10 @@ def _released(release: Known, asked: Asked) -> tuple[float, Limits | None] | Non
         at = workload.find(literals)
         if at is None:
             continue
-        known = release.intervals
-        interval = None if known is None else known.of(at)
-        if known is None or interval is None:
-            return float(release.answers[at]), None
-        return float(release.answers[at]), Limits(known.basis, *interval, known.level)
+        known, limits = release.intervals, None
+        if known is not None and (interval := known.of(at)) is not None:
+            limits = Limits(known.basis, *interval, known.level)
+        return float(release.answers[at]), limits
     return None
 
 
@@ -250,8 +293,8 @@ def _quantile(
 ) -> tuple[float | None, Limits]:
     """Return the number below which the asked share of the given rows lies, and its limits.
 
-    The limits are the numbers that the steps around may hold: a step is left out if the limits of
-    the share at most there, or below, exclude the level (Woodruff 1952).
+    The limits are the numbers of all steps but those whose shares' limits exclude the level
+    (Woodruff 1952).
     """
     level, steps = asked.question.level, len(asked.below)
     whole = knowledge.mean(asked.denominator.likely)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -41,16 +42,12 @@ class CrossTable:
         The names of the columns whose values are the rows and the columns; columns may be empty.
     row_labels, column_labels
         Their values; one empty label where there are no columns.
-    value
-        What is asked of each cell, as text.
-    where
-        The rows that the table is about, as text; empty for all.
+    value, where
+        What is asked of each cell, and of which rows, as text; empty for all.
     cells
         As of `dualquery.releases.answering.answer_queries`, without ``query``, by rows.
-    level
-        The chance that an interval has, or all of them at once if ``simultaneous``.
-    simultaneous
-        Whether all intervals hold at once with that chance.
+    level, simultaneous
+        The chance that an interval has, or all of them at once if simultaneous.
     """
 
     rows: str
@@ -70,16 +67,13 @@ class CrossTable:
 
     def lines(self) -> list[dict[str, Any]]:
         """Return a line a cell: the values of the columns, the answer and its interval."""
-        width = len(self.column_labels)
-        named = (
-            {self.rows: self.row_labels[place // width]}
-            | ({self.columns: self.column_labels[place % width]} if self.columns else {})
-            for place in range(len(self.cells))
-        )
         kept = ("answer", "low", "high", "source", "basis")
+        pairs = itertools.product(self.row_labels, self.column_labels)
         return [
-            {**name, **{key: cell[key] for key in kept}}
-            for name, cell in zip(named, self.cells, strict=True)
+            {self.rows: row}
+            | ({self.columns: column} if self.columns else {})
+            | {key: cell[key] for key in kept}
+            for (row, column), cell in zip(pairs, self.cells, strict=True)
         ]
 
 
@@ -131,12 +125,10 @@ def cross_table(
     level = 1.0 - (1.0 - LEVEL) / count if simultaneous else LEVEL
     knowledge = Knowledge(release)
     cells = []
-    for row in row_labels:
-        for column in column_labels:
-            there: list[Condition] = [Comparison(rows, "=", row)]
-            if columns is not None:
-                there.append(Comparison(columns, "=", column))
-            cells.append(answer_question(knowledge, _of_cell(asked, there, condition), level))
+    for row, column in itertools.product(row_labels, column_labels):
+        there: list[Condition] = [Comparison(rows, "=", row)]
+        there += [] if columns is None else [Comparison(columns, "=", column)]
+        cells.append(answer_question(knowledge, _of_cell(asked, there, condition), level))
     return CrossTable(
         rows=rows,
         columns=columns or "",
@@ -165,7 +157,6 @@ def _all(conditions: Sequence[Condition]) -> Condition:
 
 
 def _question(value: str) -> Question:
-    """Return what is asked of each cell, its rows not yet said."""
     if value in (SHARE, COUNT):
         return Question(value)
     question = parse_question(value)

@@ -1,7 +1,4 @@
-"""What a release knows of linear functions of its table: its model's word, and least squares.
-
-All of it is post-processing of what was released, and costs no privacy.
-"""
+"""Linear functions of a release's table, estimated by model and least squares: post-processing."""
 
 from __future__ import annotations
 
@@ -18,7 +15,6 @@ from dualquery.estimates.bounded import bounded_interval
 from dualquery.estimates.guessed import Guesses, guessed_interval
 from dualquery.estimates.half_widths import LEVEL
 from dualquery.estimates.independence import guesses_of
-from dualquery.estimates.intervals import Intervals
 from dualquery.estimates.least_squares import Estimates, LeastSquares, fieller
 from dualquery.estimates.total import Total
 from dualquery.queries.literals import LiteralRows
@@ -30,6 +26,7 @@ from dualquery.runtime.errors import BadInputError
 if TYPE_CHECKING:
     from dualquery.data.schema.protocol import Schema
     from dualquery.estimates.evidence import Measured
+    from dualquery.estimates.intervals import Intervals
     from dualquery.estimates.means import BoughtMean
     from dualquery.estimates.measurements import Measurements
     from dualquery.models.protocol import Model
@@ -137,11 +134,11 @@ class Knowledge:
 
     def __init__(self, release: Known) -> None:
         self.release = release
-        self._solvers: dict[tuple[int, ...], LeastSquares | None] = {}
+        self._solvers: dict[tuple[int, ...], LeastSquares] = {}
 
     @property
     def source(self) -> str:
-        """Where answers that were not released come from."""
+        """The source of answers that were not released."""
         if self.release.model is not None:
             return "model"
         return "measured" if self.release.records is None else "synthetic"
@@ -203,16 +200,16 @@ class Knowledge:
         *,
         summed: bool = False,
     ) -> Limits:
-        """Return where a mean, a ratio of two means, or a sum over the rows lies.
+        """Return the limits of a mean, a ratio of two means, or a sum over the rows.
 
         Parameters
         ----------
         numerator, denominator
             The forms; the denominator is at least 0 on every record. None for 1.
         range
-            The least and the largest value there can be, of a row.
+            The least and the largest value of a row.
         level
-            The chance, over the noise, that it lies there.
+            The chance, over the noise, that the limits hold.
         summed
             Whether it is the sum of the numerator over the rows, in rows or weight.
         """
@@ -241,7 +238,7 @@ class Knowledge:
         # Both ends by the larger deviation: by its own each, one near an end of the range and one
         # far from it might miss more often together.
         spread = np.full(2, np.sqrt(np.diag(found.covariance)[:2]).max())
-        if literals and found.gaussian:
+        if literals and not found.kurtosis.any():
             guesses = _guesses(found, factors, len(literals))
             lower, upper = guessed_interval(found.values[:2], spread, critical, guesses)
         else:
@@ -251,11 +248,10 @@ class Knowledge:
         return limits.times(whole * self.base.unit) if summed else limits
 
     def _ratio(self, found: Estimates, range: tuple[float, float], level: float) -> Limits:
-        """Return where a ratio lies: estimates of its least and largest numerator, denominator.
+        """Return the limits of a ratio: estimates of its least and largest numerator, denominator.
 
-        Where the estimated ratio is outside the range, ratios within it are as likely as their
-        distance says beyond that of the nearest one: all that Fieller's interval has of the range
-        is in this one, and it is never empty (likelihood ratios as of Feldman and Cousins 1998).
+        If the estimated ratio lies outside the range, the distance of the nearest ratio within it
+        is added to the quantile, so that the interval is never empty (Feldman and Cousins 1998).
         """
         if self.base.known == "stated" and found.absent.any():
             return Limits("the number of rows is private, so nothing is known of the error")
@@ -314,22 +310,19 @@ class Knowledge:
             return _NOT_MEASURED
         columns = tuple(sorted({column for form in forms for column in form.columns}))
         columns = columns or (0,)
-        measured = self.base.known == "measured"
         if columns not in self._solvers:
-            evidence = self._measured.about(columns)
-            if evidence is not None and measured:
-                evidence = evidence.with_total(self.base)
             if len(self._solvers) == _KEPT:
-                del self._solvers[next(iter(self._solvers))]
-            self._solvers[columns] = (
-                None if evidence is None else LeastSquares(evidence, not measured)
-            )
-        solver = self._solvers[columns]
-        if solver is None:
-            return _TOO_MANY
+                self._solvers.clear()
+            evidence, total = self._measured.about(columns), self.base
+            if evidence is None:
+                return _TOO_MANY
+            measured = total.known == "measured"
+            evidence = evidence.with_total(total) if measured else evidence
+            self._solvers[columns] = LeastSquares(evidence, not measured)
         distinct = list(dict.fromkeys(forms))  # a question without a cut has one form three times
         tables = [form.table(columns).ravel() for form in distinct]
-        found = solver.estimate(np.stack([*tables, np.ones_like(tables[0])]))
+        functions = np.stack([*tables, np.ones_like(tables[0])])
+        found = self._solvers[columns].estimate(functions)
         return found.take([*(distinct.index(form) for form in forms), len(distinct)])
 
     @cached_property
@@ -343,10 +336,9 @@ class Knowledge:
 
 
 def _guesses(found: Estimates, factors: Estimates, literals: int) -> Guesses:
-    """Return what a conjunction's literals tell of its two estimates, which are of the same.
+    """Return the guesses for a conjunction's two estimates from its literals' shares.
 
-    ``factors`` are their shares, from the third on; the last one is what all rows are of the unit
-    of the estimates ``found``.
+    These are in ``factors``, from the third on; all rows are the last of the estimates ``found``.
     """
     places = np.arange(2, 2 + literals)
     shares = np.where(factors.spanned, factors.values, np.nan)[places]

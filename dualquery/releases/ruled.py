@@ -1,7 +1,4 @@
-"""Releases keep the rules of their schema: records by repair, answers by what the rules force.
-
-All of it is public post-processing. What the private rows break is not looked at.
-"""
+"""Releases keep the rules of their schema: records by repair, answers by what the rules force."""
 
 from __future__ import annotations
 
@@ -34,11 +31,7 @@ NO_SUCH_ROWS = "the rules of the schema allow no rows like the given ones"
 def with_forced_answers(
     outcome: Outcome, queries: Queries, rules: Forbidden | None
 ) -> tuple[Outcome, tuple[str, ...]]:
-    """Return an outcome whose answers are 0 or 1 where the rules force that, and a remark on it.
-
-    Their intervals are these numbers. Only conjunctions are looked at, which any literals may be
-    in; answers of other families of queries are left as they are.
-    """
+    """Return an outcome whose conjunctions are 0 or 1 where rules force that, and a remark."""
     workload = conjunctions_of(queries)
     if rules is None or not rules.boxes or workload is None:
         return outcome, ()
@@ -63,8 +56,7 @@ def _exact(
 ) -> Intervals:
     """Return intervals that are the forced answers, where there are some."""
     if known is None:
-        basis = f"{FORCED}; of other answers nothing was measured"
-        return Intervals(forced, forced, basis)
+        return Intervals(forced, forced, f"{FORCED}; of other answers nothing was measured")
     return replace(
         known,
         lower=np.where(there, forced, known.lower),
@@ -74,10 +66,9 @@ def _exact(
 
 
 def forced_share(asked: Asked, schema: Schema, rules: Forbidden) -> float | None:
-    """Return the share, or the share that is counted, which the rules force to 0 or 1; else None.
+    """Return the share that the rules force to 0 or 1, NaN if they allow no given rows, or None.
 
-    NaN where the rules allow no given rows. A bucket that a range cuts is taken whole: rules do not
-    tell its numbers apart.
+    A bucket that a range cuts is taken whole.
     """
     question = asked.question
     forms = [each.high for each in (asked.numerator, asked.denominator) if each is not None]

@@ -13,15 +13,8 @@ import dualquery
 from dualquery.estimates.half_widths import LEVEL, gaussian_half_width, laplace_half_width
 from dualquery.estimates.intervals import Intervals
 from dualquery.estimates.total import Total
-from dualquery.mechanisms.matrix.expansion import Expansion
-from dualquery.mechanisms.matrix.measurement import FeatureMeasurement, QueryMeasurement
-from dualquery.mechanisms.matrix.scales import FIT, plan_strategy
-from dualquery.privacy.events import GaussianNoise
 from dualquery.privacy.neighbours import Neighbours
-from dualquery.queries.generate.random import random_conjunctions
 from dualquery.releases.answering import answer_queries
-from dualquery.room.curator import Curator
-from dualquery.room.randomness import SeededRandomness
 from dualquery.room.row_count import RowCount
 from dualquery.rows.dataset import load
 from tests.tables import SCHEMA, people
@@ -81,16 +74,6 @@ def test_mwem_has_intervals_for_what_it_measured(tmp_path: Path) -> None:
     assert made.summary()["intervals"]["answers"] == 10
 
 
-def test_what_is_not_measured_has_none(tmp_path: Path) -> None:
-    made = dualquery.release("adult", queries=100, mechanism="independent")
-    assert made.intervals is None
-    loaded = dualquery.load_release(made.save(tmp_path / "made"))
-    assert loaded.intervals is None
-    assert loaded.answer_table["interval_low"].null_count() == 100
-    (found,) = answer_queries(loaded, [made.answer_table["query"][0]])
-    assert found["interval"] is None
-
-
 def test_an_answer_comes_with_its_interval() -> None:
     made = dualquery.release("adult", queries=20, mechanism="gaussian", delta=1e-6)
     (found,) = answer_queries(made, [made.answer_table["query"][3]])
@@ -144,28 +127,6 @@ def test_intervals_say_that_a_stated_number_of_rows_is_one() -> None:
     assert known.for_total(Total.of(RowCount(8000)), 0.0, 1.0) is known
 
 
-@pytest.mark.parametrize("kind", ["queries", "features"])
-def test_rows_that_are_not_there_answer_as_is_said(kind: str) -> None:
-    """Without noise a measurement is the mean over all rows and those that are not there."""
-    workload = random_conjunctions(SCHEMA.domain, 60, 2, seed=1)
-    asked = QueryMeasurement(workload, AR)
-    if kind == "features":
-        expansion = Expansion.of(workload)
-        asked = FeatureMeasurement(expansion, plan_strategy(expansion, AR, FIT))
-    rows, public = 30, 41
-    records = load(people(rows), schema=SCHEMA).records
-    event = GaussianNoise(asked.sensitivity, 1e-6)
-    room = Curator(
-        records, workload, (event,), SeededRandomness(0), neighbours=AR, public_rows=public
-    )
-    found = asked.answers(asked.draw(room, 1e-6) / public)
-    counts = workload.counts(records, threads=1)
-    assert np.ptp(asked.absent_row_answer) > 0
-    np.testing.assert_allclose(
-        found, (counts + (public - rows) * asked.absent_row_answer) / public, atol=1e-4
-    )
-
-
 @pytest.mark.parametrize(
     ("mechanism", "options", "asked"),
     [
@@ -195,26 +156,3 @@ def test_intervals_cover_where_the_number_of_rows_is_private(mechanism, options,
     assert np.mean(inside) >= 0.94
     assert made.options["rows"] is None
     assert made.summary()["intervals"]["level"] == pytest.approx(0.94)
-
-
-def test_sampled_mwem_has_intervals_for_the_tables_it_measured() -> None:
-    """Of some 60 intervals of 95%, nearly independent, 48 or more cover but for about 1e-5."""
-    made = dualquery.release(
-        "adult",
-        columns="sex,income,race",
-        queries=90,
-        way=2,
-        mechanism="mwem-sampled",
-        options={"rounds": 15, "population": 2000},
-        delta=1e-6,
-        seed=2,
-    )
-    data = load("adult", columns="sex,income,race")
-    truth = made.workload.counts(data.records, threads=1) / data.n
-    assert made.intervals is not None
-    known = ~np.isnan(made.intervals.lower)
-    measured = {frozenset(made.workload.literals[line["query"]] >> 1) for line in made.trace}
-    asked = [frozenset(row >> 1) for row in made.workload.literals]
-    np.testing.assert_array_equal(known, [each in measured for each in asked])
-    inside = (made.intervals.lower <= truth) & (truth <= made.intervals.upper)
-    assert inside[known].mean() >= 0.8

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from dualquery.estimates import least_squares
 from dualquery.estimates.evidence import Measured
 from dualquery.estimates.least_squares import LeastSquares, fieller
 from dualquery.estimates.measurements import Measurements
+from dualquery.estimates.total import Total
 from tests.measured import functionals
 
 DOMAIN = Domain(np.array([0, 3, 4, 6, 10, 11]))
@@ -131,9 +134,9 @@ def test_evidence_is_of_the_cells(plain: Measurements, columns) -> None:
 def test_sums_over_other_columns_are_used_once() -> None:
     evidence = Measured(marginals(), DOMAIN).about((0,))
     assert evidence is not None
-    # From {0, 1, 3}, 8 cells each, and from {0, 2}, 2 cells each.
-    np.testing.assert_allclose(np.unique(evidence.deviations), 0.02 * np.sqrt([2, 8]))
-    assert evidence.functionals.toarray().sum(axis=0).tolist() == [2, 2, 2]
+    # The means of those from {0, 1, 3}, 8 cells each, and from {0, 2}, 2 cells each.
+    np.testing.assert_allclose(evidence.deviations, 0.02 / math.sqrt(1 / 8 + 1 / 2))
+    assert sorted(evidence.functionals.tolist()) == [[0, 0, 1], [0, 1, 0], [1, 0, 0]]
     missing = marginals()
     most = Measurements.of_literals(
         missing.factors[:27].reshape(-1, 3)[:-1], np.zeros(8), 0.02
@@ -143,50 +146,55 @@ def test_sums_over_other_columns_are_used_once() -> None:
     assert len(part.values) == 1
 
 
-@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("total", ["known", "private", "measured"])
 @pytest.mark.parametrize("columns", [(0, 1, 3), (1, 2, 3)])
-def test_no_unbiased_combination_has_less_variance(columns, known: bool) -> None:
+def test_no_unbiased_combination_has_less_variance(columns, total: str) -> None:
     """Against the textbook: minimise v' S v with A' v = f, by the equations of Lagrange."""
-    for plain in (features(), marginals()):
+    for plain in (features(), marginals(), blocks()):
+        plain = replace(plain, absent=np.where(np.arange(len(plain)) % 2, 0.0, 0.25))
         evidence = Measured(noisy(plain, np.random.default_rng(1)), DOMAIN).about(columns)
         assert evidence is not None
-        lines = evidence.functionals.toarray()
+        if total == "measured":
+            evidence = evidence.with_total(Total("rows", "measured", 1000, 900.0, 30.0))
+        lines, known = evidence.functionals, total == "known"
         count, cells = lines.shape
         if known:  # the total as one more number, without noise
             lines = np.vstack((lines, np.ones(cells)))
         variance = np.append(evidence.deviations**2, [0.0] * known)
         values = np.append(evidence.values, [1.0] * known)
-        f = np.random.default_rng(2).normal(size=count) @ lines[:count]
+        f = np.random.default_rng(2).normal(size=(3, count)) @ lines[:count]
         system = np.block([[np.diag(variance), lines], [lines.T, np.zeros((cells, cells))]])
-        best = np.linalg.lstsq(system, np.append(np.zeros(len(variance)), f), rcond=None)[0]
-        v = best[: len(variance)]
-        found = LeastSquares(evidence, known).estimate(f[None])
+        sides = np.concatenate((np.zeros((len(variance), 3)), f.T))
+        v = np.linalg.lstsq(system, sides, rcond=None)[0][: len(variance)]
+        found = LeastSquares(evidence, known).estimate(f)
         assert found.spanned.all()
-        assert found.values[0] == pytest.approx(v @ values, abs=1e-8)
-        assert found.covariance[0, 0] == pytest.approx(v**2 @ variance, rel=1e-6)
+        np.testing.assert_allclose(found.values, v.T @ values, rtol=1e-8)
+        np.testing.assert_allclose(found.covariance, v.T @ (variance[:, None] * v), rtol=1e-6)
 
 
-def test_both_solvers_say_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    generator = np.random.default_rng(3)
-    functions = generator.normal(size=(3, 24))
-    functions[2] = np.arange(24) % 4 == 1  # a share of column 3
-    dense = solver(marginals(), (0, 1, 3)).estimate(functions)
-    monkeypatch.setattr(least_squares, "_FEW", 0)
-    sparse = solver(marginals(), (0, 1, 3)).estimate(functions)
-    np.testing.assert_allclose(sparse.values, dense.values, atol=1e-6)
-    np.testing.assert_allclose(sparse.covariance, dense.covariance, rtol=1e-4, atol=1e-9)
-    assert sparse.spanned.all()
-    assert dense.spanned.all()
+def test_whole_marginals_take_one_step_a_scale(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All cells of all sets of columns, each set with noise of its own."""
+    scopes = [scope for k in (1, 2, 3) for scope in itertools.combinations((0, 2, 3), k)]
+    rows = padded(*(marginal(*scope) for scope in scopes))
+    deviations = np.repeat(
+        np.linspace(0.001, 0.1, len(scopes)), [len(marginal(*s)) for s in scopes]
+    )
+    plain = Measurements.of_literals(rows, np.zeros(len(rows)), deviations)
+    functions = np.random.default_rng(0).normal(size=(4, 24))
+    found = solver(plain, (0, 2, 3)).estimate(functions)
+    monkeypatch.setattr(least_squares, "_STEPS", 2)
+    again = solver(plain, (0, 2, 3)).estimate(functions)
+    assert found.spanned.all()
+    assert again.spanned.all()
+    np.testing.assert_allclose(again.values, found.values, rtol=1e-9)
 
 
-def test_what_was_not_measured_is_outside_the_span(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_not_measured_is_outside_the_span() -> None:
     cell = np.zeros((1, 24))
     cell[0, 5] = 1.0
     one_way = np.repeat(np.eye(3), 8, axis=1)
-    for dense in (256, 0):
-        monkeypatch.setattr(least_squares, "_FEW", dense)
-        found = solver(features(), (0, 1, 3)).estimate(np.concatenate((cell, one_way)))
-        assert found.spanned.tolist() == [False, True, True, True]
+    found = solver(features(), (0, 1, 3)).estimate(np.concatenate((cell, one_way)))
+    assert found.spanned.tolist() == [False, True, True, True]
 
 
 @pytest.mark.parametrize("noise", ["gaussian", "discrete laplace"])
@@ -228,8 +236,8 @@ def test_a_ratio_has_the_interval_of_fieller() -> None:
 def test_a_number_that_is_measured_twice_counts_as_their_mean() -> None:
     rows = np.array([[0, 20], [0, 20], [20, 0]], np.int32)
     twice = Measurements.of_literals(rows, np.array([0.2, 0.4, 0.5]), [0.01, 0.02, 0.02])
-    measured = Measured(twice, DOMAIN)
-    assert len(measured.values) == 1
+    evidence = Measured(twice, DOMAIN).about((0, 4))
+    assert evidence is not None
     weight = np.array([4.0, 1.0, 1.0])
-    assert measured.values[0] == pytest.approx(weight @ [0.2, 0.4, 0.5] / 6)
-    assert measured.deviations[0] == pytest.approx(0.02 / math.sqrt(6))
+    assert evidence.values.tolist() == pytest.approx([weight @ [0.2, 0.4, 0.5] / 6])
+    assert evidence.deviations.tolist() == pytest.approx([0.02 / math.sqrt(6)])

@@ -20,8 +20,7 @@ from dualquery.estimates.total import Total
 from dualquery.models.mixture import ProductMixture
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import Workload
-from dualquery.releases.answering import answer_queries
-from dualquery.releases.answers import Answers
+from dualquery.releases.answering import Answers, answer_queries
 from dualquery.releases.cross_tables import cross_table
 from dualquery.room.row_count import RowCount, bought_epsilon
 from dualquery.runtime.errors import BadInputError
