@@ -10,10 +10,8 @@ from numpy.typing import NDArray
 
 from dualquery.data.schema.columns import Column, Numeric
 from dualquery.data.schema.within import quantile_between
-from dualquery.questions.as_literals import same_conjunctions
-from dualquery.questions.beyond import opened
 from dualquery.questions.boxes import MOST_LITERALS, Box, boxes_of
-from dualquery.questions.canonical import canonical
+from dualquery.questions.canonical import canonical, same_conjunctions
 from dualquery.questions.columns import Allowed, Named, allowed_by, pieces_of, require_amounts
 from dualquery.questions.forms import Bounds
 from dualquery.questions.remarks import (
@@ -22,6 +20,7 @@ from dualquery.questions.remarks import (
     on_cuts,
     on_what_lies_beyond,
     on_whole_buckets,
+    opened,
 )
 from dualquery.questions.syntax import (
     COUNT,
@@ -35,7 +34,7 @@ from dualquery.questions.syntax import (
     literals_of,
     print_question,
 )
-from dualquery.questions.unknown import named_missing, value_in_need, why_not
+from dualquery.questions.unknown import named_missing, why_not
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -48,25 +47,19 @@ class Asked:
 
     Parameters
     ----------
-    question
-        In canonical form: values have become their buckets or categories.
-    text
-        The same as text.
-    numerator
-        What is averaged over the rows.
-    denominator
-        What the average is divided by; None for 1.
+    question, text
+        In canonical form: values have become their buckets or categories; the same as text.
+    numerator, denominator
+        What is averaged over the rows, and what the average is divided by; None for 1.
     of_rows
         Whether the answer is a number of rows, or a sum over them: n times the average.
     range
-        Least and largest answer that there can be, before it is multiplied by n.
+        Least and largest possible answer, before it is multiplied by n.
     conjunctions
-        Of a share or count without ``given``: literal codes, int32, increasing, of conjunctions
-        that say the same. The first is what was written, if that is one; empty if there is none.
-    remark
-        What a reader must know of the buckets that are cut; may be empty.
-    of_interval
-        The same of the interval, if there is one; may be empty.
+        Of a share or count without ``given``: literal codes, int32, increasing, of equivalent
+        conjunctions. The first is what was written, if that is one.
+    remark, of_interval
+        What a reader must know of buckets that are cut, and of the interval; may be empty.
     """
 
     question: Question
@@ -142,13 +135,7 @@ def ask(question: Question, schema: Schema) -> AnyAsked:
     BadInputError
         If a column or value is unknown, a column has no numbers, or the question is too large.
     """
-    try:
-        return _Compiler(question, schema).asked()
-    except BadInputError:
-        meant = value_in_need(question, getattr(schema, "columns", ()))
-        if meant is not None:
-            raise BadInputError(meant) from None
-        raise
+    return _Compiler(question, schema).asked()
 
 
 class _Compiler:
@@ -292,7 +279,6 @@ class _Compiler:
         return boxes_of(joined, pieces, self.whole)
 
     def _with_number(self, boxes: list[Box]) -> list[Box]:
-        """Return the parts of boxes in which the target is a number."""
         return _within(boxes, self.target, self.pieces[self.target].numbered)
 
     def _indicator(self, boxes: list[Box]) -> Bounds:
@@ -301,22 +287,20 @@ class _Compiler:
 
 def _within(boxes: list[Box], column: int, pieces: int) -> list[Box]:
     """Return the parts of boxes in which a column has one of some pieces."""
-    found: list[Box] = []
-    for box in boxes:
-        allowed = box.get(column, pieces) & pieces
-        if allowed:
-            found.append({**box, column: allowed})
-    return found
+    allowed = [(box, box.get(column, pieces) & pieces) for box in boxes]
+    return [{**box, column: there} for box, there in allowed if there]
 
 
 def _column(schema: Schema, name: str) -> tuple[int, Column]:
     try:
         return schema.column(name)
     except BadInputError as error:
-        message = str(error).removeprefix("query: ")
-        if name.isidentifier():
-            raise BadInputError(message) from None
-        raise BadInputError(
-            f"{message} (a name or value that holds signs or words of the language, such as & ( or "
-            "or, stands in double quotation marks)"
-        ) from None
+        marks = (
+            ""
+            if name.isidentifier()
+            else (
+                " (a name or value that holds signs or words of the language, such as & ( or or, "
+                "stands in double quotation marks)"
+            )
+        )
+        raise BadInputError(str(error).removeprefix("query: ") + marks) from None

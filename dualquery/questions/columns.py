@@ -3,7 +3,7 @@
 A value is a position on the column's axis: 0 and 1 of a binary column, the bits of any other. The
 ends of ranges may cut a bucket into *pieces*, which hold a part of its numbers. Numbers are taken
 to lie in a bucket as its schema says (`dualquery.data.schema.within`). For numbers beyond the outer
-edges see `dualquery.questions.beyond`.
+edges see `dualquery.questions.remarks`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import itertools
 import math
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -23,7 +23,6 @@ from dualquery.data.schema.dates import Dates
 from dualquery.data.schema.named_bits import find_bit
 from dualquery.data.schema.numbers import NUMBER_RANGE, finite_number, in_another_style
 from dualquery.data.schema.within import part_between
-from dualquery.questions.periods import place_of_end, places_within
 from dualquery.questions.syntax import Among, Between, Comparison, Flag, Literals
 from dualquery.runtime.errors import BadInputError
 
@@ -78,17 +77,12 @@ class Pieces:
     @staticmethod
     def joined(parts: Iterable[Pieces]) -> Pieces:
         """Return the pieces of several, one behind the other."""
-        every = tuple(parts)
-        return Pieces(
-            *(
-                np.concatenate([getattr(part, each.name) for part in every])
-                for each in fields(Pieces)
-            )
-        )
+        fields = zip(*(vars(part).values() for part in parts), strict=True)
+        return Pieces(*map(np.concatenate, fields))
 
     def part_of(self, places: slice) -> Pieces:
         """Return some of the pieces."""
-        return Pieces(*(getattr(self, each.name)[places] for each in fields(Pieces)))
+        return Pieces(*(each[places] for each in vars(self).values()))
 
     @property
     def every(self) -> int:
@@ -115,18 +109,9 @@ class Pieces:
     def weights(
         self, pieces: int, worth: tuple[Float64, Float64, Float64] | None = None
     ) -> Float64:
-        """Return what each value counts for, at least, likely and at most.
+        """Return each value's least, likely and largest weight: float64, shape ``(3, values)``.
 
-        Parameters
-        ----------
-        pieces
-            The allowed ones.
-        worth
-            The least, likely and largest worth of each piece; None for 1.
-
-        Returns
-        -------
-        float64, shape ``(3, values)``.
+        Of the allowed pieces, by the least, likely and largest worth of each; None for 1.
         """
         allowed = np.array([pieces >> i & 1 for i in range(len(self.value))], bool)
         one = np.ones(len(allowed))
@@ -391,3 +376,44 @@ def _number(column: Column, text: str, relation: str) -> float:
 
 def _as_bits(inside: NDArray[np.bool_]) -> int:
     return sum(1 << place for place in np.flatnonzero(inside).tolist())
+
+
+# Periods, such as 2024 and 2024-03, are all of their days: ``day>=2024`` is from its first day on,
+# ``day>2024`` behind its last. A range may begin or end where all dates do.
+
+
+def places_within(column: Dates, text: str) -> tuple[int, int] | None:
+    """Return the first and the last place of a period, if the column has any of it; else None."""
+    places = column.places_of_text(text)
+    if places is None or places[0] >= column.buckets or places[1] < 0:
+        return None
+    return places
+
+
+def place_of_end(column: Dates, text: str, relation: str) -> int:
+    """Return the place that a date or period is compared by.
+
+    Raises
+    ------
+    BadInputError
+        If the text is none, or one that the column cannot have.
+    """
+    places = column.places_of_text(text)
+    behind = relation in ("<=", ">")
+    if places is not None:
+        # Where all places begin or end is a place to compare by, though it lies beside them.
+        end = places[behind]
+        beside = -1 if behind else column.buckets
+        if column.outside == "clip" or end == beside or places_within(column, text):
+            return end
+    find_bit(column, text)  # refuses all but labels of what is no date
+    raise BadInputError(f"column {column.name!r} is compared with {text!r}, which is no date")
+
+
+def end_of_period(column: Dates, text: str, relation: str) -> str:
+    """Return the label of the place that a date or period is compared by.
+
+    One beyond all places stays as it is written.
+    """
+    place = place_of_end(column, text, relation)
+    return column.labels[place] if 0 <= place < column.buckets else text

@@ -6,6 +6,7 @@ computed from records, from a model, or from noisy measurements.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -54,7 +55,7 @@ class LinearForm:
     def factors(self) -> tuple[LinearForm, ...]:
         """The forms of single columns whose product it is, if their weights are from 0 to 1.
 
-        None if it is a sum of several products, or about fewer than two columns.
+        None of a sum of several products, or of fewer than two columns.
         """
         if len(self.terms) != 1 or len(self.terms[0]) < 2:
             return ()
@@ -67,10 +68,8 @@ class LinearForm:
         """Return the form of every record, given by its columns' values, int64 ``(r, columns)``."""
         total = np.zeros(len(values))
         for term in self.terms:
-            product = np.ones(len(values))
-            for column, weights in term.items():
-                product *= weights[values[:, column]]
-            total += product
+            factors = (weights[values[:, column]] for column, weights in term.items())
+            total += math.prod(factors, start=np.ones(len(values)))
         return total
 
     def table(self, columns: Sequence[int]) -> Float64:
@@ -78,13 +77,8 @@ class LinearForm:
         sizes = axis_sizes(self.domain)[list(columns)]
         total = np.zeros(tuple(sizes.tolist()))
         for term in self.terms:
-            product: Float64 = np.ones((1,) * len(columns))
-            for axis, column in enumerate(columns):
-                if column in term:
-                    shape = [1] * len(columns)
-                    shape[axis] = -1
-                    product = product * term[column].reshape(shape)
-            total += product
+            factors = np.ix_(*(term.get(c, np.ones(1)) for c in columns))
+            total += math.prod(factors)
         return total
 
     def conjunctions(self) -> tuple[NDArray[np.int32], Float64, float]:
@@ -134,10 +128,7 @@ class LinearForm:
 
 @dataclass(frozen=True, eq=False)
 class Bounds:
-    """A question's form where buckets are cut: what it is at least, likely and at most.
-
-    All three are the same object where nothing is cut.
-    """
+    """A form at least, likely and at most; the same object where no bucket is cut."""
 
     low: LinearForm
     likely: LinearForm

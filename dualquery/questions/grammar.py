@@ -21,6 +21,7 @@ doubled. Spaces around names, values and signs mean nothing.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import NoReturn, cast
 
 from dualquery.data.schema.numbers import finite_number, in_another_style
@@ -53,9 +54,6 @@ DEEPEST = 50
 _MEASURE = re.compile(r"\s*(share|count|mean|sum|median|quantile)\s*\(", re.IGNORECASE)
 _MEASURES = (SHARE, COUNT, MEAN, SUM, "median", QUANTILE)
 _CALL = re.compile(r"\s*(?!not\s*\()([^\W\d]\w*)\s*\(", re.IGNORECASE)
-_ELSEWHERE = {"average": MEAN, "avg": MEAN, "total": SUM, "number": COUNT, "percentile": QUANTILE}
-"""What other programs call a measure."""
-
 _RELATION = re.compile(r"\s*(!=|>=|<=|=|<|>)")
 _QUOTED = re.compile(r'\s*"((?:[^"]|"")*)"')
 # Spaces are looked at once, from their first on: a run of them takes no square of its length.
@@ -66,12 +64,7 @@ _VALUE_ENDS = re.compile(r'[&"(),]|(?<!\s)\s++(?:and|or|given)(?=[\s("!]|$)', re
 
 
 def parse_question(text: str) -> Question:
-    """Return the tree of a question.
-
-    Parameters
-    ----------
-    text
-        As this module describes.
+    """Return the tree of a question, a text as this module describes.
 
     Raises
     ------
@@ -100,13 +93,7 @@ class _Reader:
             self._no_measure(call[1])
         question = self._measure(started) if started else Question(SHARE, self._condition())
         if self._word("given"):
-            question = Question(
-                question.measure,
-                question.condition,
-                question.column,
-                question.level,
-                self._condition(),
-            )
+            question = replace(question, given=self._condition())
             if self._word("given"):
                 self._fail("'given' stands once in a question; join conditions by &")
         if self.text[self.at :].strip():
@@ -116,43 +103,34 @@ class _Reader:
     def _measure(self, started: re.Match[str]) -> Question:
         self.at = started.end()
         measure = started[1].lower()
-        question: Question
         if measure in (SHARE, COUNT):
-            condition = None if self._sign("*") else self._condition()
-            question = Question(measure, condition)
-        elif measure in (MEAN, SUM):
+            question = Question(measure, None if self._sign("*") else self._condition())
+        elif measure != QUANTILE:
+            measure = QUANTILE if measure == "median" else measure
             question = Question(measure, column=self._name())
-        elif measure == "median":
-            question = Question(QUANTILE, column=self._name())
         else:
             column = self._name()
             if not self._sign(","):
                 self._fail("a quantile needs its level behind a comma: quantile(income, 0.25)")
-            question = Question(QUANTILE, column=column, level=self._level(column))
+            question = Question(QUANTILE, column=column, level=self._level())
         self._close()
         return question
 
     def _no_measure(self, name: str) -> NoReturn:
-        meant = _ELSEWHERE.get(name.lower())
-        close = f"; did you mean {meant!r}?" if meant else did_you_mean(name.lower(), _MEASURES)
+        close = did_you_mean(name.lower(), _MEASURES)
         raise BadInputError(
             f"{shortened(self.text)!r} is no question: there is no {name}(...){close or '.'} "
             f"What can be asked is {', '.join(_MEASURES[:-1])} and {QUANTILE}; the name of a "
             "column that is called so stands in double quotation marks"
         )
 
-    def _level(self, column: str) -> float:
+    def _level(self) -> float:
         value = self._value()
         level = finite_number(value)
         if level is not None and 0.0 < level < 1.0:
             return level
-        style, meant = in_another_style(value, whole=False), ", such as 0.25"
-        if ";" in column:  # of a list as spreadsheets have them: x; 0,5
-            meant = " behind a comma, with a point before decimals, as in quantile(income, 0.25)"
-        elif style is not None:
-            meant = f": {style}"
-        elif level is not None and 1.0 < level < 100.0:
-            meant = f", such as {level / 100:g} for {level:g} in a hundred"
+        style = in_another_style(value, whole=False)
+        meant = ", such as 0.25" if style is None else f": {style}"
         raise BadInputError(
             f"{shortened(self.text)!r} is no question: the level of a quantile is {value!r}; a "
             f"number between 0 and 1 is needed{meant}"

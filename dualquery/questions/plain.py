@@ -10,12 +10,10 @@ or value that contains ``&``, a quotation mark or spaces at its ends (a name als
 from __future__ import annotations
 
 import re
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from dualquery.questions.grammar import LONGEST, parse_question, shortened
+from dualquery.questions.grammar import LONGEST, parse_question
 from dualquery.questions.syntax import SHARE, And, Comparison, Condition, Flag, Not, Question
-from dualquery.questions.unknown import in_quotation_marks
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -44,17 +42,7 @@ def read_question(text: str, schema: Schema) -> Question:
         If it is neither.
     """
     conjunction = _conjunction(text, schema) if len(text) <= LONGEST else None
-    if conjunction is not None:
-        return Question(SHARE, conjunction)
-    try:
-        return parse_question(text)
-    except BadInputError:
-        if len(text) <= LONGEST and (meant := _meant(text, schema)) is not None:
-            raise BadInputError(
-                f"{shortened(text)!r} is no question: a column's name that holds signs or words of "
-                f"the language stands in double quotation marks; write {meant}"
-            ) from None
-        raise
+    return parse_question(text) if conjunction is None else Question(SHARE, conjunction)
 
 
 def read_literal(piece: str, schema: Schema) -> tuple[Flag | Comparison, bool] | None:
@@ -95,15 +83,6 @@ def _conjunction(text: str, schema: Schema) -> Condition | None:
         else:
             found.append(Not(literal) if negated else literal)
     return found[0] if len(found) == 1 else And(tuple(found))
-
-
-def _meant(text: str, schema: Schema) -> str | None:
-    """Return a text with names of columns in quotation marks, if that makes it a question."""
-    meant = in_quotation_marks(text, schema.column_names)
-    with suppress(BadInputError):
-        parse_question(meant)
-        return meant
-    return None
 
 
 def _unquoted(text: str) -> str:

@@ -1,17 +1,23 @@
-"""What is said of numbers and dates in questions: what they stand for, and what they cut."""
+"""What ranges cut, and what lies beyond the edges of a column that clips: pieces and remarks.
+
+What lies beyond the edges is counted in the outermost buckets, in an unknown part of their rows. A
+range that ends at an outermost edge, or beyond it, tells it apart: it becomes *pieces* of the
+bucket, likely empty and at most all of it, and the limits of an answer allow for that.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeGuard
 
 import numpy as np
 
 from dualquery.data.schema.columns import Column, Numeric
-from dualquery.data.schema.dates import Dates
+from dualquery.data.schema.dates import CYCLES, Dates
 from dualquery.data.schema.named_bits import find_bit
 from dualquery.data.schema.numbers import finite_number
-from dualquery.questions.beyond import beyond_edges
-from dualquery.questions.columns import Allowed, pieces_of
+from dualquery.questions.columns import Allowed, Pieces, pieces_of
 from dualquery.questions.syntax import Among, Between, Comparison, Literals, quoted
 
 OF_INTERVAL = "the interval allows for any values in these buckets"
@@ -22,13 +28,7 @@ _MOST_EDGES = 4
 
 
 def on_whole_buckets(literals: Iterable[tuple[Literals, Column]]) -> str:
-    """Return a remark on numbers and dates that stand for all of their bucket; empty if none do.
-
-    Parameters
-    ----------
-    literals
-        Each with its column, which has their values.
-    """
+    """Return a remark on numbers and dates that stand for all of their bucket; empty if none do."""
     told = dict.fromkeys(
         f"{text} for all of {quoted(column.name)}={label}"
         for literal, column in literals
@@ -71,7 +71,8 @@ def on_cuts(column: Column, literals: Iterable[Allowed]) -> str:
     if not cut:
         return ""
     labels = ", ".join(column.labels[bucket] for bucket in cut)
-    uncut = [column.edge_texts[at] for at in _inner_edges(column, cut)[:_MOST_EDGES]]
+    inner = {edge for bucket in cut for edge in (bucket, bucket + 1)} & {*range(1, column.buckets)}
+    uncut = [column.edge_texts[at] for at in sorted(inner)[:_MOST_EDGES]]
     edges = " or ".join(filter(None, (", ".join(uncut[:-1]), *uncut[-1:])))
     advice = f"; with >= or < at {edges} nothing is cut" if uncut else ""
     even = all(column.rules[bucket] == "uniform" for bucket in cut)
@@ -79,12 +80,6 @@ def on_cuts(column: Column, literals: Iterable[Allowed]) -> str:
         f"{column.name} is cut within {labels}, as if its numbers lay "
         f"{'evenly' if even else 'as the schema says'} there{advice}"
     )
-
-
-def _inner_edges(column: Numeric, buckets: Iterable[int]) -> list[int]:
-    """Return the edges of some buckets behind which there are other buckets, increasing."""
-    edges = {edge for bucket in buckets for edge in (bucket, bucket + 1)}
-    return sorted(edges & {*range(1, column.buckets)})
 
 
 def on_what_lies_beyond(column: Column, literals: Iterable[Allowed]) -> str:
@@ -116,3 +111,59 @@ def on_clipped_numbers(column: Column) -> str:
         f"numbers of {column.name} below {column.edges[0]:g} count as {column.edges[0]:g}, those "
         f"above {column.bounds[-1][1]:g} as {column.bounds[-1][1]:g}"
     )
+
+
+def beyond_edges(
+    column: Column, literals: Iterable[Allowed]
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Return where the parts begin that ranges tell apart, below all buckets and above them."""
+    if not _clips(column):
+        return (), ()
+    spans = [span for each in literals if isinstance(each, tuple) for span in each]
+    ends = {end for span in spans for end in (span.low, span.high) if math.isfinite(end)}
+    if isinstance(column, Numeric):
+        (least, _), (_, most), whole = column.bounds[0], column.bounds[-1], column.integer
+    else:
+        least, most, whole = 0.0, column.buckets - 1.0, True
+    first = most + 1.0 if whole else math.nextafter(most, math.inf)
+    below: set[float] = set()
+    above: set[float] = set()
+    if any(end <= least for end in ends):
+        below = {-math.inf, *(end for end in ends if end < least)}
+    # Whole numbers that end at the last edge stop at the next number, others at the edge itself.
+    if any(end >= (first if whole else most) for end in ends):
+        above = {first, *(end for end in ends if end > first)}
+    return tuple(sorted(below)), tuple(sorted(above))
+
+
+def opened(pieces: Pieces, column: Column, literals: Iterable[Allowed]) -> Pieces:
+    """Return the pieces of a column, and those beyond its edges that literals tell apart."""
+    below, above = beyond_edges(column, literals)
+    if not below and not above:
+        return pieces
+    assert isinstance(column, Numeric | Dates)
+    behind = int(np.searchsorted(pieces.value, column.buckets))
+    numbers = pieces.part_of(slice(behind))
+    return Pieces.joined(
+        (
+            _empty(0, float(numbers.low[0]), below),
+            numbers,
+            _empty(column.buckets - 1, float(numbers.high[-1]), above),
+            pieces.part_of(slice(behind, None)),
+        )
+    )
+
+
+def _clips(column: Column) -> TypeGuard[Numeric | Dates]:
+    """Return whether something may lie beyond the edges of a column."""
+    if isinstance(column, Dates):
+        return column.outside == "clip" and column.by not in CYCLES
+    return isinstance(column, Numeric) and column.outside == "clip"
+
+
+def _empty(value: int, edge: float, begins: Sequence[float]) -> Pieces:
+    """Return pieces of a value beyond an edge, which are likely empty."""
+    count = len(begins)
+    at_edge = np.full(count, edge)
+    values = np.full(count, value)
+    return Pieces(values, np.zeros(count), at_edge, at_edge, at_edge, np.array(begins, np.float64))

@@ -79,7 +79,7 @@ Condition: TypeAlias = Literals | Not | And | Or
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked.
+    """A measure, of which rows.
 
     Parameters
     ----------

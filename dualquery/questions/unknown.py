@@ -1,31 +1,17 @@
-"""Names and values that a question gets wrong: why there is none, and what to write."""
+"""Values that a question gets wrong: why there is none, and what to write."""
 
 from __future__ import annotations
 
-import calendar
-import datetime
-import re
 from collections.abc import Sequence
 
 from dualquery.data.schema.checks import MISSING_LABEL
-from dualquery.data.schema.columns import Binary, Categorical, Column, Numeric
+from dualquery.data.schema.columns import Column, Numeric
 from dualquery.data.schema.dates import Dates
 from dualquery.data.schema.missing import avoided_by
 from dualquery.data.schema.named_bits import find_bit
 from dualquery.data.schema.numbers import finite_number, in_another_style
-from dualquery.questions.syntax import (
-    Among,
-    Between,
-    Comparison,
-    Literals,
-    Question,
-    literals_of,
-    print_question,
-    quoted,
-)
+from dualquery.questions.syntax import Among, Between, Comparison, Literals, quoted
 from dualquery.runtime.errors import BadInputError
-
-_SIGNS = {"%Y": r"(?P<Y>\d{4})", "%m": r"(?P<m>\d{1,2})", "%d": r"(?P<d>\d{1,2})"}
 
 
 def why_not(literal: Literals, column: Column, missing_values: Sequence[str]) -> str | None:
@@ -79,44 +65,6 @@ def named_missing(literal: Literals, column: Column, missing_values: Sequence[st
     return None
 
 
-def in_quotation_marks(text: str, names: Sequence[str]) -> str:
-    """Return a question with names of columns in quotation marks, where these need them."""
-    in_need = [name for name in names if name in text and quoted(name) != name]
-    if not in_need:
-        return text
-    longest_first = "|".join(re.escape(name) for name in sorted(in_need, key=len, reverse=True))
-    found = rf'"(?:[^"]|"")*"|(?<!\w)(?P<name>{longest_first})(?!\w)'
-    return re.sub(found, lambda at: quoted(at["name"]) if at["name"] else at[0], text)
-
-
-def value_in_need(question: Question, columns: Sequence[Column]) -> str | None:
-    """Return that a value needs quotation marks if it was read in pieces without; else None.
-
-    Parameters
-    ----------
-    question
-        The question, which names what there is not.
-    columns
-        Those whose values may be meant.
-    """
-    text = print_question(question)
-    literals = (*literals_of(question.condition), *literals_of(question.given))
-    whole = {each.value for each in literals if isinstance(each, Comparison)}
-    for column in columns:
-        for value in column.codes if isinstance(column, Binary | Categorical) else ():
-            if quoted(value) == value or value in whole:
-                continue
-            if not re.search(rf'(?<![\w"]){re.escape(value)}', text):
-                continue
-            marked = '"' + value.replace('"', '""') + '"'
-            return (
-                f"column {column.name!r}: signs or words in the value {value!r} mean something "
-                f"else in a question; put it in double quotation marks: {quoted(column.name)}="
-                f"{marked}"
-            )
-    return None
-
-
 def _known(column: Column, value: str) -> bool:
     try:
         find_bit(column, value)
@@ -129,7 +77,8 @@ def _why(column: Column, value: str, missing_values: Sequence[str], ordered: boo
     if _is_missing(column, value, missing_values):
         return _missing(column, value)
     if isinstance(column, Dates):
-        return _date(column, value, ordered)
+        places = column.places_of_text(value)
+        return None if places is None else _beyond(column, value, places, ordered)
     if not isinstance(column, Numeric):
         return None
     # A range may begin or end anywhere.
@@ -164,28 +113,6 @@ def _number(column: Numeric, value: str) -> str | None:
     return f"{beyond}; such numbers count in the nearest bucket, {quoted(column.name)}={nearest}"
 
 
-def _date(column: Dates, value: str, ordered: bool) -> str | None:
-    places = column.places_of_text(value)
-    if places is not None:
-        return _beyond(column, value, places, ordered)
-    for pattern in column.texts_of_dates:
-        parts = _parts(pattern, value)
-        if parts is None:
-            continue
-        try:
-            datetime.date(*parts)
-        except ValueError:
-            return f"there is no date {value}{_last_day(*parts)}"
-    return None
-
-
-def _last_day(year: int, month: int, day: int) -> str:  # noqa: ARG001
-    if not (1 <= month <= 12 and year):
-        return ""
-    last = calendar.monthrange(year, month)[1]
-    return f": {calendar.month_name[month]} {year} has {last} days"
-
-
 def _beyond(column: Dates, value: str, places: tuple[int, int], ordered: bool) -> str | None:
     """Return why a column does not have a date or period that lies beyond its own."""
     if places[0] < column.buckets and places[1] >= 0:
@@ -198,14 +125,3 @@ def _beyond(column: Dates, value: str, places: tuple[int, int], ordered: bool) -
         return None
     nearest = first if places[1] < 0 else last
     return f"{beyond}; such dates count in the nearest period, {quoted(column.name)}={nearest}"
-
-
-def _parts(pattern: str, value: str) -> tuple[int, int, int] | None:
-    """Return year, month and day of a text that is written as a date, whether there is one."""
-    if any(pattern.count(sign) != 1 for sign in _SIGNS):
-        return None
-    shape = re.escape(pattern)
-    for sign, part in _SIGNS.items():
-        shape = shape.replace(sign, part)
-    found = re.fullmatch(shape, value.strip(), re.ASCII)
-    return None if found is None else (int(found["Y"]), int(found["m"]), int(found["d"]))
