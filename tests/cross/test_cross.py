@@ -38,15 +38,21 @@ LOOSE = {
     "adaptive": 0.03,
     "gaussian": 0.05,
     "laplace": 0.08,
-    "independent": 0.1,
-    "mwem": 0.08,
+    "independent": 0.15,
+    "mwem": 0.12,
     "mwem-sampled": 0.08,
     "dualquery": 0.25,
     "barak": 0.1,
     "randomized-response": 0.15,
 }
 """By mechanism: the most that an answer without an interval, or a record's share, may be off, as a
-share of the rows. Measured at epsilon 50 on these tables; the games play a few rounds only."""
+share of the rows. Measured at epsilon 50 on these tables; the games play a few rounds only, and
+independent columns know nothing of the rule that ties jobs to ages."""
+
+MEASURED = {"query-items": {"smoker", "owner"}}
+"""By feature: the columns that alone are measured; of others an answer says that it is a guess."""
+
+WITHOUT_RECORDS = [f"mechanism={name}" for name in ("gaussian", "laplace", "randomized-response")]
 
 MECHANISMS = [f"mechanism={name}" for name in LOOSE if name != "adaptive"]
 KINDS = ["add-remove", "rows=0.5", "rows=2", "unit", "weight", "means", "rules", "missing"]
@@ -60,7 +66,14 @@ REFUSED = {
     ("lists", "means"): "means",
     ("lists", "target"): "target",
     ("target", "query-items"): "query-items",
+    ("missing", "incomplete"): "missing",
 }
+
+
+def relation(features: set[str]) -> list[str]:
+    """Return the option for the neighbours; a wrong number of rows is stated of a private one."""
+    private = any(one == "add-remove" or one.startswith("rows") for one in features)
+    return ["--neighbours", "add-remove"] if private else []
 
 
 def options(features: set[str], world: World) -> list[str]:
@@ -71,8 +84,7 @@ def options(features: set[str], world: World) -> list[str]:
     given = given or ["--delta", "1e-6", "--schema", str(world.schema)]
     if "lists" in features:
         given += ["--columns", f"0-{ITEMS - 1}"]
-    if "add-remove" in features:
-        given += ["--neighbours", "add-remove"]
+    given += relation(features)
     if "unit" in features:
         given += ["--unit", "home", "--max-rows-per-unit", str(MOST_ROWS)]
     if "weight" in features:
@@ -105,13 +117,13 @@ def released(
     world = (baskets if "lists" in features else people)(folder, features)
     out = folder / "release"
     command = ["release", f"{world.path}", *options(features, world), "--epsilon", str(epsilon)]
-    command += ["--out", str(out), "--records", "2000", "--threads", "1", "--quiet"]
+    command += ["--out", str(out), "--threads", "1", "--quiet"]
+    command += [] if features & {*WITHOUT_RECORDS} else ["--records", "2000"]
     if "budget" in features:
         budget = folder / "budget.db"
-        relation = ["--neighbours", "add-remove"] if "add-remove" in features else []
         unit = ["--unit", "home"] if "unit" in features else []
         limit = ["--epsilon", str(2 * epsilon), "--delta", "1e-5"]
-        assert main(["budget", "init", str(budget), *limit, *relation, *unit]) == 0
+        assert main(["budget", "init", str(budget), *limit, *relation(features), *unit]) == 0
         command += ["--budget", str(budget)]
     with pytest.MonkeyPatch.context() as patch:
         if "resume" in features:
@@ -146,8 +158,9 @@ def faults(world: World, release: dualquery.Release, features: set[str]) -> Iter
     name = next((f.partition("=")[2] for f in features if f.startswith("mechanism")), "adaptive")
     loose = LOOSE[name]
     for one, line in zip(asked, answers_of(release, asked), strict=True):
-        yield from _fault(one.text, line, *world.truth(one), loose * scale(world, one))
-    if "lists" not in features:
+        if not _is_guess(line, features):
+            yield from _fault(one.text, line, *world.truth(one), loose * scale(world, one))
+    if "lists" not in features and not features & {*MEASURED}:
         yield from _table_faults(world, release, loose)
     yield from _record_faults(world, release, features, loose)
     yield from _workload_faults(world, release, loose)
@@ -156,6 +169,11 @@ def faults(world: World, release: dualquery.Release, features: set[str]) -> Iter
 def answers_of(release: dualquery.Release, asked: list[Asked]) -> list[dict[str, object]]:
     """Return the lines of all answers."""
     return dualquery.answer_queries(release, [one.text for one in asked])
+
+
+def _is_guess(line: dict[str, object], features: set[str]) -> bool:
+    """Whether an answer is about columns that were not measured, and says so."""
+    return bool(features & {*MEASURED}) and "nothing is known of the error" in str(line["basis"])
 
 
 def _fault(
@@ -171,8 +189,10 @@ def _fault(
             yield found
         return
     further = (HALF_LENGTHS - 1) / 2 * (high - low) + tiny
+    # The answers of a workload are what a mechanism fitted, and their intervals are of the truth.
+    own = loose if line["source"] == "released" else tiny
     if not (
-        low - tiny <= answer <= high + tiny and low - further <= most and least <= high + further
+        low - own <= answer <= high + own and low - further <= most and least <= high + further
     ):
         yield found
 
@@ -192,8 +212,9 @@ def _record_faults(
     if release.synthetic is None or "lists" in features:
         return
     records = release.synthetic
+    (measured,) = [MEASURED[one] for one in features & {*MEASURED}] or [{*records.columns}]
     for (column, label), there in world.labels.items():
-        if column not in records.columns:
+        if column not in records.columns or column not in measured:
             continue
         truth = world.weight(there) / world.total
         share = float(records.select(there.fill_null(False).mean()).item())
@@ -212,7 +233,7 @@ def _workload_faults(world: World, release: dualquery.Release, loose: float) -> 
         "query", "answer", "interval_low", "interval_high"
     ).iter_rows():
         truth = world.weight(world.condition(query)) / world.total
-        line = {"answer": answer, "low": low, "high": high, "basis": "answers.parquet"}
+        line = {"answer": answer, "low": low, "high": high, "source": "released", "basis": ""}
         yield from _fault(query, line, truth, truth, loose)
 
 
@@ -276,6 +297,9 @@ ALWAYS = [
     ("mechanism=dualquery", "weight", "stream"),
     ("mechanism=mwem-sampled", "unit", "clipped"),
     ("mechanism=independent", "weight", "rules"),
+    ("mechanism=mwem", "weight", "dates"),
+    ("mechanism=barak", "lists", "budget"),
+    ("query-items", "means", "rules"),
 ]
 """Combinations in which something was wrong once, or that touch what others do not."""
 
@@ -287,7 +311,7 @@ def check(folder: Path, features: set[str], capsys: pytest.CaptureFixture[str]) 
         (last,) = [line for line in told.splitlines() if line.startswith("error: ")]
         assert len(last) < 400, last
         words = [word for pair, word in REFUSED.items() if {*pair} <= features]
-        assert words or "rows" in " ".join(features) or "mechanism" in " ".join(features), last
+        assert any(word in last for word in words), last
         return
     wrong = [*faults(world, release, features)]
     wrong += evaluation_faults(world, release, features)
