@@ -59,7 +59,7 @@ class Place:
             write_files(self._unfinished.release)
             if self.target.exists():
                 raise BadInputError(
-                    f"{self.target} appeared while the release was made; name another --out"
+                    f"{self.target} appeared while the release was made; name another folder"
                 )
             self._unfinished.name(self.target)
 
@@ -146,5 +146,5 @@ def _disk_errors(target: Path, *others: type[Exception]) -> Iterator[None]:
         full = number == errno.ENOSPC or "No space left" in text or "os error 28" in text
         reason = "the disk is full" if full else (getattr(error, "strerror", None) or text)
         raise BadInputError(
-            f"cannot write the release to {target}: {reason}; name another place with --out"
+            f"cannot write the release to {target}: {reason}; name another place"
         ) from error

@@ -15,7 +15,7 @@ HIDDEN = ".dualquery-"
 
 
 def require_new(path: Path) -> None:
-    """Refuse a file that ``--out`` cannot make, before any work is done for it.
+    """Refuse a file that cannot be made, before any work is done for it.
 
     Raises
     ------
@@ -23,7 +23,7 @@ def require_new(path: Path) -> None:
         If there is something at ``path`` already, or no folder that it could be in.
     """
     if path.exists() or path.is_symlink():
-        raise BadInputError(f"{path} exists already; delete it, or name another file with --out")
+        raise BadInputError(f"{path} exists already; delete it, or name another file")
     if not path.parent.is_dir():
         raise BadInputError(f"{path}: there is no folder {path.parent}; make it first")
 

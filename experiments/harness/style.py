@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import matplotlib as mpl
 import polars as pl
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter, StrMethodFormatter
 
 from experiments.harness.run_folder import write_whole
 
@@ -138,11 +138,15 @@ class Chart:
             axes.set_xscale("log")
             axes.set_xticks(self.ticks, [f"{value:g}" for value in self.ticks])
             axes.minorticks_off()
-        low, high = axes.get_ylim()
-        if self.scales[1] == "log" and high < 100.0 * low:
-            axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-            axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-            axes.yaxis.set_minor_formatter(NullFormatter())
+        for axis, scale in zip((axes.xaxis, axes.yaxis), self.scales, strict=True):
+            low, high = axis.get_view_interval()
+            if scale == "log" and high < 100.0 * low and not (self.ticks and axis is axes.xaxis):
+                axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+                thousands = EngFormatter(sep="")  # 50k, 2M
+                axis.set_major_formatter(
+                    thousands if low >= 1_000.0 else StrMethodFormatter("{x:g}")
+                )
+                axis.set_minor_formatter(NullFormatter())
 
 
 def picture(charts: Sequence[Chart], columns: int, height: float = 2.6, legend: int = 2) -> Figure:

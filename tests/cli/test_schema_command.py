@@ -41,7 +41,7 @@ def test_schema_leaves_existing_files_alone(dualquery, files, here) -> None:
     (here / "mine.json").write_text("mine")
     done = dualquery("schema", files[0], "--out", "mine.json")
     assert done.code == 2
-    assert done.last.endswith("exists already; delete it, or name another file with --out")
+    assert done.last.endswith("exists already; delete it, or name another file")
     assert (here / "mine.json").read_text() == "mine"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -156,3 +157,29 @@ def test_samples_of_figure4_are_the_authors() -> None:
 
     assert [samples_for(d) for d in (50, 500, 512_000)] == [200, 1_000, 70_000]
     assert 1_000 < samples_for(1_000) < 4_000
+
+
+@pytest.mark.parametrize("last", [50_000, 500_000, 2_000_000])
+def test_labels_of_an_axis_do_not_overlap(last: int) -> None:
+    """Figure 3's queries: over one decade or two the labels in between were written, too."""
+    import polars as pl
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    from experiments.harness import style
+
+    queries = [last // 25, last // 5, last]
+    table = pl.DataFrame({"queries": queries, "max_error": [0.01, 0.02, 0.03], "contender": "a"})
+    chart = style.Chart(
+        table=table, x="queries", y="max_error", by="contender", looks=style.curves("a"),
+        scales=("log", "log"),
+    )  # fmt: skip
+    with style.styled("test"):
+        figure = style.picture([chart], 1)
+        canvas = FigureCanvasAgg(figure)
+        canvas.draw()
+    axis = figure.axes[0].xaxis
+    labels = [*axis.get_ticklabels(), *axis.get_ticklabels(minor=True)]
+    boxes = [label.get_window_extent(canvas.get_renderer()) for label in labels if label.get_text()]
+    boxes.sort(key=lambda box: box.x0)
+    assert len(boxes) >= 3
+    assert all(one.x1 < other.x0 for one, other in itertools.pairwise(boxes))
