@@ -81,8 +81,7 @@ class Evidence:
         """Return the evidence with one number more: the sum of all cells, a measured total.
 
         Numbers are then of the rows alone, over the total's copies: what rows that are not there
-        contribute is taken off, from numbers and functionals. Numbers of which it is not known are
-        left out.
+        contribute is taken off, from numbers and functionals; unknown, a number is left out.
         """
         known = ~np.isnan(self.absent)
         absent, excess = self.absent[known], 0.0 if total.noise == "gaussian" else 3.0

@@ -1,4 +1,4 @@
-"""What the shares of single columns tell of a conjunction, before it is measured itself.
+"""Prior guesses of conjunctions from the shares of single columns.
 
 Were columns independent, the share of a conjunction would be the product of its literals' shares.
 How far it may be from that is a public assumption. Intervals are valid whether or not it holds
@@ -25,7 +25,7 @@ _REPETITIONS = 12
 
 
 def departures(chances: Float64) -> Float64:
-    """Return by how much conjunctions may differ from those of independent columns.
+    """Return the prior standard deviation of conjunctions around independent columns.
 
     A standard deviation: each pair of literals departs by `CORRELATION` times their standard
     deviations, on the rows where the others hold; each further literal halves it.

@@ -255,7 +255,7 @@ def _of_codes(
     note: str,
     places: NDArray[np.int64] | None = None,
 ) -> Measurements:
-    """Return measurements from rows of codes, of which some are present."""
+    """Return measurements from rows of codes, some present."""
     count = len(codes)
     queries = np.full(count, -1) if places is None else places
     return Measurements(

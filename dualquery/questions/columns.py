@@ -64,7 +64,7 @@ class Pieces:
         float64: the least, mean and largest number in it; NaN where there are no numbers.
     begins
         float64: where it begins on the axis that ranges are of. That is ``low``, but for numbers
-        beyond the edges, of which ``low``, ``mean`` and ``high`` are the edge; and for dates.
+        beyond the edges, whose ``low``, ``mean`` and ``high`` are the edge; and for dates.
     """
 
     value: NDArray[np.int64]

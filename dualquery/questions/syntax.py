@@ -79,7 +79,7 @@ Condition: TypeAlias = Literals | Not | And | Or
 
 @dataclass(frozen=True)
 class Question:
-    """A measure, of which rows.
+    """A measure of some rows.
 
     Parameters
     ----------

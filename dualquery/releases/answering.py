@@ -264,7 +264,7 @@ def _line(asked: AnyAsked, answer: float | None, limits: Limits, source: str) ->
 
 
 def _of_total(knowledge: Knowledge, limits: Limits) -> Limits:
-    """Return the limits of a sum from those of a share, where the total may be off, too."""
+    """Return the limits of a sum from those of a share and of the total."""
     if limits.low is None or limits.high is None or limits.level is None:
         return limits
     totals = knowledge.base.limits(1.0 - limits.level)

@@ -43,7 +43,7 @@ class CrossTable:
     row_labels, column_labels
         Their values; one empty label where there are no columns.
     value, where
-        What is asked of each cell, and of which rows, as text; empty for all.
+        What is asked of each cell, and the condition on rows, as text; empty for all.
     cells
         As of `dualquery.releases.answering.answer_queries`, without ``query``, by rows.
     level, simultaneous

@@ -114,7 +114,7 @@ class Limits:
     level: float | None = None
 
     def times(self, factor: float) -> Limits:
-        """Return the limits of so many times the value."""
+        """Return the limits of a multiple of the value."""
         if self.low is None or self.high is None:
             return self
         return replace(self, low=self.low * factor, high=self.high * factor)
