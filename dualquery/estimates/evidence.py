@@ -8,6 +8,7 @@ used once, so that the noise stays independent.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
 Float64: TypeAlias = NDArray[np.float64]
 Int64: TypeAlias = NDArray[np.int64]
 
-MOST_CELLS = 1 << 15
-"""Cells of the columns of a question; more are not looked at."""
+MOST_CELLS, MOST_PRODUCTS = 1 << 15, 1 << 21
+"""Cells of the columns of a question, and products of factors on them; more are not looked at."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,7 +208,10 @@ class Measured:
             first, kind = _distinct(codes - 1)
             factors.append(self._on_values(codes[first], column, size))
             chosen.append(kind[1:])
-        places = np.ravel_multi_index(chosen, tuple(len(each) for each in factors))
+        shape = tuple(len(each) for each in factors)
+        if math.prod(shape) > MOST_PRODUCTS:
+            return None
+        places = np.ravel_multi_index(chosen, shape)
         places, first, owner = np.unique(places, return_index=True, return_inverse=True)
         found = joined.merged(owner.ravel(), first)
         return Evidence(

@@ -241,3 +241,14 @@ def test_a_number_that_is_measured_twice_counts_as_their_mean() -> None:
     weight = np.array([4.0, 1.0, 1.0])
     assert evidence.values.tolist() == pytest.approx([weight @ [0.2, 0.4, 0.5] / 6])
     assert evidence.deviations.tolist() == pytest.approx([0.02 / math.sqrt(6)])
+
+
+def test_columns_of_too_many_products_are_not_looked_at() -> None:
+    """Fourteen binary columns, both literals of each: 2^14 cells, but 3^14 products."""
+    domain = Domain(np.arange(15))
+    literals = np.arange(28, dtype=np.int32)[:, None]
+    measured = Measured(Measurements.of_literals(literals, np.full(28, 0.5), 0.1), domain)
+    assert measured.about(range(14)) is None
+    some = measured.about(range(12))
+    assert some is not None
+    assert len(some.values) == 24
