@@ -178,13 +178,7 @@ class Measured:
         self._summed: dict[tuple[bool, ...], tuple[_Numbers, Int64]] = {}
 
     def about(self, columns: Sequence[int]) -> Evidence | None:
-        """Return what is known of the cells of some columns; None if they are too many.
-
-        Parameters
-        ----------
-        columns
-            Increasing, at least one.
-        """
+        """Return the numbers about the cells of some columns, increasing; None of too many."""
         sizes = axis_sizes(self.domain)[list(columns)]
         if np.prod(sizes.astype(float)) > MOST_CELLS:
             return None
