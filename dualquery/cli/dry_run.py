@@ -103,7 +103,7 @@ def plan_without_rows(spec: ReleaseSpec, rows: int | None) -> tuple[int, Planned
     BadInputError
         If there is no schema or no number of rows, or the release would be refused.
     """
-    from dualquery.data.blocks import choose_schema
+    from dualquery.data.choose import choose_schema
     from dualquery.data.readers.formats import source_of
     from dualquery.data.units import without_counting
     from dualquery.releases.making import plan_release

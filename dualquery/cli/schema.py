@@ -67,7 +67,7 @@ def about() -> None:
 def check(
     file: Annotated[
         str,
-        typer.Argument(help="A schema's file or a data dictionary.", metavar="FILE"),
+        typer.Argument(help="A schema's file.", metavar="FILE"),
     ],
     out: Annotated[
         Path | None, typer.Option(help="File to make: the same as a schema of this program.")
@@ -76,7 +76,7 @@ def check(
         str | None,
         typer.Option(
             "--with",
-            help="Table: show which cells do not fit, and how many rows break which rule. For "
+            help="Table: read it as a release would, and show how many rows break which rule. For "
             "you only, NOT PRIVATE.",
         ),
     ] = None,
@@ -90,16 +90,9 @@ def check(
     rules its rows break, is shown on stderr and nowhere else. What you change in
     the schema after seeing it is outside the guarantee.
 
-    Data dictionaries are read, too: domain files (column to size), Frictionless
-    Table Schema, CSV on the Web.
-    They declare nothing: write them as a schema with --out, check that, and set
-    "declared": true.
-
     Examples:
 
       dualquery schema check survey.json
-
-      dualquery schema check domain.json --out survey.json
 
       dualquery schema check survey.json --with survey.csv
     """
@@ -139,24 +132,12 @@ def check(
     if table is None:
         return
 
-    from dualquery.data.fit import show_fit
-    from dualquery.data.readers.formats import source_of
-    from dualquery.data.readers.source import TableSource
     from dualquery.room.private_errors import show_broken_rules
     from dualquery.rows.engines import Engine
 
-    with given_table(table, csv) as rows:
-        source = source_of(rows)
-        if isinstance(source, TableSource) and isinstance(found, TableSchema):
-            if not show_fit(source, found):
-                raise BadInputError(
-                    f"{table} does not fit {file}: see above; correct one of the two"
-                )
-        elif not rules:
-            raise BadInputError(f"{file} has no rules that the rows of {table} could break")
+    with given_table(table, csv) as rows, Engine().open(rows, found) as data:
         if rules:
-            with Engine().open(source, found, again=True) as data:
-                show_broken_rules(data.records, rules, asked=True)
+            show_broken_rules(data.records, rules, asked=True)
 
 
 @schema.command()
@@ -222,7 +203,7 @@ def draft(
         if value is not None:
             raise BadInputError(f"{option} is for a schema that is learned: give --epsilon, too")
     with given_table(table, csv) as rows, terminal.progress() as progress:
-        from dualquery.data.blocks import choose_schema
+        from dualquery.data.choose import choose_schema
         from dualquery.data.drafting import careful_draft
         from dualquery.data.readers.formats import source_of
         from dualquery.data.readers.source import TableSource

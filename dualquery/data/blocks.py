@@ -1,94 +1,37 @@
-"""A source and a schema become blocks of bits: which schema, which columns, in which order."""
+"""A source and a schema become blocks of bits, in the order of the rows."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
-from pathlib import Path
 from typing import TypeAlias
 
 from dualquery.data.cuts import CutTable, Kept
-from dualquery.data.draft import draft_item_schema, draft_table_schema
 from dualquery.data.encode import Watch, encode_frame, encode_items
 from dualquery.data.encoded import CodedRows, Encoded
 from dualquery.data.readers.source import (
-    DeclaredItemSource,
     ItemSource,
     PartitionedSource,
     Source,
     TableSource,
     blocks_of,
 )
-from dualquery.data.schema.column_choice import ColumnChoice, select_columns, select_items
 from dualquery.data.schema.columns import Binary
-from dualquery.data.schema.files import given_schema, load_schema
 from dualquery.data.schema.items import ItemSchema
-from dualquery.data.schema.protocol import Schema
 from dualquery.data.schema.table import TableSchema
 from dualquery.runtime.errors import BadInputError, suggest
 from dualquery.runtime.figures import some
 
 _CELLS = 1 << 24
-"""Rows are encoded in pieces of about so many cells, so that a wide table needs no more memory."""
+"""Cells of the pieces in which rows are encoded, so that a wide table needs no more memory."""
 
 _MOST_ENCODERS = 4
 """Most threads that encode: one thread that reads keeps no more of them busy."""
 
 Encoding: TypeAlias = Callable[[], Encoded]
 """A block that was read, to be encoded when it is called."""
-
-
-def choose_schema(
-    source: Source,
-    schema: Schema | Mapping[str, object] | str | Path | None = None,
-    columns: ColumnChoice | None = None,
-    max_ones_per_row: int | None = None,
-) -> TableSchema | ItemSchema:
-    """Return the schema with which `load` reads a source; drafting one takes a pass."""
-    chosen = _without_hidden(source, schema, columns)
-    return chosen if max_ones_per_row is None else chosen.with_max_ones(max_ones_per_row)
-
-
-def _without_hidden(
-    source: Source,
-    schema: Schema | Mapping[str, object] | str | Path | None,
-    columns: ColumnChoice | None,
-) -> TableSchema | ItemSchema:
-    """Return the schema without columns that are never released, such as that of units."""
-    if not isinstance(source, CutTable):
-        return _find_schema(source, schema, columns)
-    hidden = source.hidden
-    if schema is None and columns is not None:  # a draft; positions are those of the whole table
-        names = source.source.columns()
-        chosen = [names[place] for place in select_columns(columns, names)]
-        columns = [each for each in chosen if each not in hidden]
-    found = _find_schema(source, schema, columns)
-    listed = [f"!{name}" for name in found.column_names if name in hidden]
-    return found.restrict(listed) if listed else found
-
-
-def _find_schema(
-    source: Source,
-    schema: Schema | Mapping[str, object] | str | Path | None,
-    columns: ColumnChoice | None,
-) -> TableSchema | ItemSchema:
-    given = given_schema(schema)
-    if given is None and isinstance(source, TableSource):
-        if source.implied_schema is None:
-            return draft_table_schema(source, columns)
-        given = load_schema(source.implied_schema)
-    if given is None and isinstance(source, DeclaredItemSource):
-        given = source.schema()
-    if given is None and isinstance(source, ItemSource):
-        if columns is not None and source.width() is None:
-            items = select_items(columns)
-            return ItemSchema(items, name="selected items", outside="drop", declared=True)
-        given = draft_item_schema(source)
-    if not isinstance(given, TableSchema | ItemSchema):
-        raise BadInputError(f"schema of type {type(given).__name__}; a schema is expected")
-    return given if columns is None else given.restrict(columns)
 
 
 def encoded_blocks(
@@ -99,19 +42,7 @@ def encoded_blocks(
 ) -> Iterator[Encoded]:
     """Yield the rows of a source as bits, block by block, cut to the 1s that the schema allows.
 
-    Parameters
-    ----------
-    source, schema
-        What is read, and as what.
-    threads
-        Threads that encode. One thread reads, and the blocks keep their order.
-    watch
-        Is shown what the cells of a table's rows are; None for nobody.
-
-    Raises
-    ------
-    BadInputError
-        If the source lacks a column of the schema, or a value is not what the schema says.
+    One thread reads, and ``threads`` encode; ``watch`` is shown what the cells of a table are.
     """
     encodings = _encodings(source, schema, watch=watch)
     if isinstance(source, CutTable):
@@ -190,28 +121,27 @@ def in_order(encodings: Iterable[Encoding], threads: int) -> Iterator[Encoded]:
 
 def present_columns(source: TableSource, schema: TableSchema | ItemSchema) -> list[str]:
     """Return the names of the schema's columns; raise `BadInputError` if the table lacks one."""
-    present = list(source.columns())
-    names = list(schema.column_names)
+    present, names = list(source.columns()), list(schema.column_names)
     known = set(present)
-    for name in names:
-        if name not in known:
-            title = ""
-            if not known & set(names) and len(names) > 1 < len(present):
-                raise BadInputError(
-                    f"{source.label}: it has none of the columns that the schema {schema.name!r} "
-                    f"describes, such as {name!r}; its own are {some(present, 12)}: is the schema "
-                    "that of another table?"
-                )
-            if len(present) == 1 < len(names):
-                title = (
-                    "; if this is a title, delete the lines above the names of the columns; if it "
-                    "is all of these names, say how they are separated with --csv delimiter="
-                )
-            raise BadInputError(
-                f"{source.label}: there is no column {name!r}, which the schema {schema.name!r} "
-                f"describes; {suggest(name, present)}{title}"
-            )
-    return names
+    absent = next((name for name in names if name not in known), None)
+    if absent is None:
+        return names
+    if not known & set(names) and len(names) > 1 < len(present):
+        raise BadInputError(
+            f"{source.label}: it has none of the columns that the schema {schema.name!r} "
+            f"describes, such as {absent!r}; its own are {some(present, 12)}: is the schema that "
+            "of another table?"
+        )
+    title = ""
+    if len(present) == 1 < len(names):
+        title = (
+            "; if this is a title, delete the lines above the names of the columns; if it is all "
+            "of these names, say how they are separated with --csv delimiter="
+        )
+    raise BadInputError(
+        f"{source.label}: there is no column {absent!r}, which the schema {schema.name!r} "
+        f"describes; {suggest(absent, present)}{title}"
+    )
 
 
 def drops_rows(schema: TableSchema | ItemSchema) -> bool:
@@ -229,34 +159,27 @@ def left_out_columns(source: Source, schema: TableSchema | ItemSchema) -> tuple[
 
 def intake_notes(source: Source, schema: TableSchema | ItemSchema) -> tuple[str, ...]:
     """Return sentences on how rows are taken in; public choices only, never a row."""
-    notes = []
+    cut = isinstance(source, CutTable)
+    notes = list(source.notes) if isinstance(source, CutTable) else []
     if not schema.declared:
-        notes.append(
+        notes.insert(
+            0,
             "The schema is not declared: what it says may have been taken from the data. A release "
-            'is not private until its file says "declared": true.'
+            'is not private until its file says "declared": true.',
         )
-    if isinstance(source, CutTable):
-        notes.extend(source.notes)
     if drops_rows(schema):
-        notes.append(
-            "Rows with a missing value are left out by a public filter"
-            + (
-                ", each by itself."
-                if isinstance(source, CutTable)
-                else "; neighbouring tables are defined after it."
-            )
-        )
+        how = ", each by itself" if cut else "; neighbouring tables are defined after it"
+        notes.append(f"Rows with a missing value are left out by a public filter{how}.")
     if left_out := left_out_columns(source, schema):
-        columns = "column that the schema does not describe is"
-        if len(left_out) > 1:
-            columns = "columns that the schema does not describe are"
-        notes.append(f"{len(left_out)} {columns} left out.")
+        several = "columns that the schema does not describe are"
+        one = "column that the schema does not describe is"
+        notes.append(f"{len(left_out)} {several if len(left_out) > 1 else one} left out.")
     elif isinstance(schema, ItemSchema) and schema.outside == "drop":
         notes.append("Items outside the schema are left out of the records.")
     if schema.max_ones_per_row is not None:
         notes.append(
-            f"Rows with more than {schema.max_ones_per_row:,} ones are cut to so many of them, "
-            "each row by its own content; the guarantee is for the rows as they were, the answers "
-            "and their intervals are about the rows as cut."
+            f"Rows with more than {schema.max_ones_per_row:,} ones are cut to that number, each "
+            "row by its own content; the guarantee is for the rows as they were, the answers and "
+            "their intervals are about the rows as cut."
         )
     return tuple(notes)

@@ -24,18 +24,17 @@ if TYPE_CHECKING:
 class CutTable:
     """A table of which some rows stay: a table source.
 
-    Its frames have all rows; encoding leaves out those that do not stay.
+    Its frames have all rows; encoding leaves out those that are not ``kept``: bool, one a row,
+    private. Columns that are ``hidden`` are not released. The number of ``units``, or of rows where
+    each is one, is public where a unit is replaced, else private. Sentences for the release are in
+    ``notes``, by public choices only.
     """
 
     source: TableSource
     hidden: tuple[str, ...]
-    """Names of the columns that are not released."""
     kept: NDArray[np.bool_]
-    """Which rows stay: bool, one a row. Private."""
     units: int
-    """Number of units, or of rows where each is one; public where one is replaced, else private."""
     notes: tuple[str, ...] = ()
-    """Sentences for the release, by public choices only."""
 
     @property
     def label(self) -> str:
@@ -83,13 +82,7 @@ class Kept:
 
 
 def column_of(source: Source, column: str, option: str) -> TableSource:
-    """Return a source as a table that has a column which an option names.
-
-    Raises
-    ------
-    BadInputError
-        If it is no table, or has no such column.
-    """
+    """Return a source as a table that has a column which an option names."""
     from dualquery.data.readers.source import TableSource
 
     if not isinstance(source, TableSource):

@@ -19,7 +19,7 @@ from dualquery.data.schema import dates
 from dualquery.data.schema.columns import Binary, Categorical, Column, Numeric
 from dualquery.data.schema.dates import Dates
 from dualquery.data.schema.items import ItemSchema
-from dualquery.data.schema.numbers import in_another_style, numbers_among, with_points
+from dualquery.data.schema.numbers import numbers_among, with_points
 from dualquery.data.schema.table import TableSchema
 from dualquery.runtime.errors import BadInputError, suggest
 
@@ -47,30 +47,12 @@ def encode_frame(
 ) -> CodedRows:
     """Return the bits of a block of a table, and the digits of the numbers that rows carry.
 
-    Columns that are alike are encoded together. What becomes of a cell depends on its column and
-    its value alone, so each row is encoded independently of all others.
-
-    Parameters
-    ----------
-    schema
-        What the columns are.
-    frame
-        Has the schema's columns, of any type that may hold their values.
-    label, first_row
-        For messages: the table, and the 1-based number of the block's first row.
-    stay
-        Which rows stay, bool; None for all of them.
-    watch
-        Is shown what the cells of all rows of numeric and date columns are; None for nobody.
-
-    Raises
-    ------
-    BadInputError
-        If a cell is not what the schema says: the first such row and its first such column.
+    ``first_row`` is the 1-based number of the block's first row, for messages; ``stay`` says which
+    rows stay, and ``watch`` is shown what the cells of all rows of numeric and date columns are.
     """
-    parts = _parts(schema, frame, label, watch)
+    parts = _encode_alike(schema, frame, label, watch)
     odd = [part for part in parts if part.odd]
-    keep = _complete(odd, frame.height) if schema.drop_incomplete else None
+    keep = _without_missing(odd, frame.height) if schema.drop_incomplete else None
     if stay is not None:
         keep = stay if keep is None else keep & stay
     faults = []
@@ -111,13 +93,13 @@ def complete_rows(
     schema: TableSchema, frame: pl.DataFrame | TextBits, label: str
 ) -> NDArray[np.bool_]:
     """Return which rows of a block have a value in every column of the schema."""
-    return _complete(
-        [part for part in _parts(schema, frame, label, None) if part.odd], frame.height
+    return _without_missing(
+        [part for part in _encode_alike(schema, frame, label, None) if part.odd], frame.height
     )
 
 
 @dataclass(eq=False)
-class _Part:
+class _AlikeColumns:
     """Columns that differ in nothing but their names: their numbers, and their codes by row."""
 
     numbers: list[int]
@@ -125,23 +107,24 @@ class _Part:
     odd: bool
 
 
-def _complete(odd: Sequence[_Part], rows: int) -> NDArray[np.bool_]:
+def _without_missing(odd: Sequence[_AlikeColumns], rows: int) -> NDArray[np.bool_]:
     complete = np.ones(rows, np.bool_)
     for part in odd:
         complete &= ~np.any(part.codes == MISSING, axis=0)
     return complete
 
 
-def _parts(
+def _encode_alike(
     schema: TableSchema, frame: pl.DataFrame | TextBits, label: str, watch: Watch | None
-) -> list[_Part]:
+) -> list[_AlikeColumns]:
     """Return what columns make of their cells, those that are alike together."""
+    kinds: list[pl.DataType | None] = [None] * len(schema.columns)
+    if isinstance(frame, pl.DataFrame):
+        types = frame.schema
+        kinds = [types[name] for name in schema.column_names]
+        for column in schema.columns:
+            _require_bits(types[column.name], column.name, label)
     alike: dict[tuple[int, object], list[int]] = {}
-    kinds = (
-        [None] * len(schema.columns)
-        if isinstance(frame, TextBits)
-        else _kinds(schema, frame, label)
-    )
     for number, key in enumerate(zip(schema.alike, kinds, strict=True)):
         alike.setdefault(key, []).append(number)
     together = max(1, _TOGETHER // max(frame.height, 1))
@@ -151,13 +134,9 @@ def _parts(
             some = numbers[start : start + together]
             column = schema.columns[some[0]]
             names = [schema.columns[number].name for number in some]
-            missing = schema.missing_in(column)
-            if isinstance(frame, TextBits):
-                texts = pl.Series(BIT_TEXTS)
-                found = _looked_up(column, frame.of(names), 0, texts, None, missing, label)
-            else:
-                found = _codes(column, [frame.get_column(name) for name in names], missing, label)
-            part = _Part(some, *found)
+            part = _AlikeColumns(
+                some, *_codes_of_cells(column, frame, names, schema.missing_in(column), label)
+            )
             if watch is not None and isinstance(column, Numeric | Dates):
                 for number, name, codes in zip(some, names, part.codes, strict=True):
                     odd = np.flatnonzero(codes < 0)
@@ -169,41 +148,28 @@ def _parts(
     return parts
 
 
-def _kinds(schema: TableSchema, frame: pl.DataFrame, label: str) -> list[pl.DataType]:
-    """Return the types of the schema's columns; refuse those that no column can hold."""
-    types = frame.schema
-    kinds = [types[name] for name in schema.column_names]
-    for kind, name in zip(kinds, schema.column_names, strict=True):
-        _require_bits(kind, name, label)
-    return kinds
-
-
-def _codes(
-    column: Column, series: Sequence[pl.Series], missing_values: Sequence[str], label: str
-) -> tuple[NDArray[Any], bool]:
-    """Return the `local_codes` of columns that are alike, ``(columns, rows)``; whether any is odd.
-
-    Where few values are possible, each is looked at once. That changes the time, never a code.
-    """
-    found = _cells(series)
-    if found is not None:
-        cells, low, domain, null = found
-        return _looked_up(column, cells, low, domain, null, missing_values, label)
-    values = series[0] if len(series) == 1 else pl.concat(series)
-    codes = local_codes(column, values, missing_values, label).reshape(len(series), -1)
-    return codes, bool(np.any(codes < 0))
-
-
-def _looked_up(
+def _codes_of_cells(
     column: Column,
-    cells: NDArray[Any],
-    low: int,
-    domain: pl.Series,
-    null: NDArray[np.bool_] | None,
+    frame: pl.DataFrame | TextBits,
+    names: Sequence[str],
     missing_values: Sequence[str],
     label: str,
 ) -> tuple[NDArray[Any], bool]:
-    """Return `_codes` of cells, whole numbers that mean the values of a domain from ``low`` on."""
+    """Return the `local_codes` of columns that are alike, by column; whether any is odd.
+
+    Where few values are possible, each is looked at once. That changes the time, never a code.
+    """
+    series = [frame.get_column(name) for name in names] if isinstance(frame, pl.DataFrame) else []
+    found = (
+        _cells_as_small_integers(series)
+        if isinstance(frame, pl.DataFrame)
+        else (frame.of(names), 0, pl.Series(BIT_TEXTS), None)
+    )
+    if found is None:
+        values = series[0] if len(series) == 1 else pl.concat(series)
+        codes = local_codes(column, values, missing_values, label).reshape(len(series), -1)
+        return codes, bool(np.any(codes < 0))
+    cells, low, domain, null = found
     table = local_codes(column, domain, missing_values, label)
     as_it_is = isinstance(column, Binary) and np.array_equal(table, np.arange(len(table)) + low)
     if as_it_is and null is None:
@@ -215,65 +181,34 @@ def _looked_up(
     return codes, null is not None or bool(np.any(table < 0))
 
 
-def _cells(
+def _cells_as_small_integers(
     series: Sequence[pl.Series],
 ) -> tuple[NDArray[Any], int, pl.Series, NDArray[np.bool_] | None] | None:
-    """Return columns as whole numbers, the least of these, what each means, and which are null."""
+    """Return columns as whole numbers, the least of these, what each means, and which are null.
+
+    None for columns of other types than whole numbers and truth values, and of many numbers.
+    """
     kind = series[0].dtype
-    listed = isinstance(kind, pl.Enum) and len(kind.categories) > 0
-    if not (kind in _LISTABLE or kind.is_float() or listed):
+    if not (kind.is_integer() or kind == pl.Boolean):
         return None
     frame = pl.DataFrame(series)
     null = None
     if any(values.null_count() for values in series):
         null = frame.select(pl.all().is_null()).to_numpy().T
-        empty = kind.categories[0] if isinstance(kind, pl.Enum) else False
-        frame = frame.fill_null(value=empty if kind in (pl.Boolean, pl.Enum) else 0)
-    if isinstance(kind, pl.Enum):
-        frame = frame.select(pl.all().to_physical())
+        frame = frame.fill_null(value=False if kind == pl.Boolean else 0)
     cells = frame.to_numpy().T
     if kind == pl.Boolean:
         return cells.view(np.uint8), 0, pl.Series([False, True]), null
-    if kind.is_float():
-        nan = np.isnan(cells)
-        if nan.any():
-            null = nan if null is None else null | nan
-            cells = np.where(nan, 0, cells)
-    low, high = cells.min(initial=0), cells.max(initial=0)
-    few = min(max(cells.size // 4, 16), 1 << 16)
-    if isinstance(kind, pl.Enum):
-        names = kind.categories.cast(kind)
-        return (cells, 0, names, null) if high < len(names) <= few else None
-    if not (low > -(2**53) and high < 2**53 and int(high) - int(low) < few):
+    low, high = int(cells.min(initial=0)), int(cells.max(initial=0))
+    if not -(2**53) < low <= high < low + min(max(cells.size // 4, 16), 1 << 16) < 2**53:
         return None
-    if kind.is_float():
-        whole = cells.astype(np.int64)
-        if not np.array_equal(whole, cells):
-            return None
-        cells = whole
-    domain = pl.Series(np.arange(int(low), int(high) + 1), dtype=kind)
-    return cells, int(low), domain, null
+    return cells, low, pl.Series(np.arange(low, high + 1), dtype=kind), null
 
 
 def encode_items(
     schema: ItemSchema, rows: ItemRows | DenseItems, label: str, first_row: int
 ) -> Encoded:
-    """Return the bits of a block of rows of items.
-
-    Parameters
-    ----------
-    schema
-        Which items there are.
-    rows
-        The items of each row.
-    label, first_row
-        For messages: the file, and the 1-based number of the block's first row.
-
-    Raises
-    ------
-    BadInputError
-        If an item is not in the schema, and the schema does not leave such items out.
-    """
+    """Return the bits of a block of rows of items."""
     if isinstance(rows, DenseItems) and (coded := _dense(schema, rows.cells)):
         return coded
     first, last = int(schema.items[0]), int(schema.items[-1])
@@ -317,11 +252,6 @@ def local_codes(
 
     For a binary column the result is the value of the bit, 0 or 1. The caller applies what
     the column says of values that set no bit; dates that are to be clipped have been.
-
-    Raises
-    ------
-    BadInputError
-        If the type of the values is one that no column can hold, such as lists.
     """
     _require_bits(values.dtype, column.name, label)
     missing = missing_mask(values, missing_values)
@@ -358,11 +288,6 @@ def meanings(column: Column) -> NDArray[np.int32]:
 _KINDS = (
     pl.Boolean, pl.String, pl.Categorical, pl.Enum, pl.Null, pl.Date, pl.Datetime, pl.Time
 )  # fmt: skip
-
-_LISTABLE = (
-    pl.Boolean, pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64
-)  # fmt: skip
-"""Types whose values in a block may be few."""
 
 _TOGETHER = 1 << 23
 """Cells of columns that are encoded together."""
@@ -484,18 +409,18 @@ def _fault(column: Column, value: object, code: int) -> str:
             form = "ISO 8601, such as 2014-01-31" if column.format is None else column.format
             return f"{shown(value)} is not a date written as {form}; {fix}, or give its format"
         whole = isinstance(column, Numeric) and column.integer
-        if in_another_style(str(value), whole=whole):
+        if "," in str(value):
             fix = f"if commas stand before decimals, give --csv decimal=, ; else {fix}"
         return f"{shown(value)} is not {'a whole number' if whole else 'a number'}; {fix}"
-    if isinstance(column, Numeric):
-        return (
-            f"{shown(value)} is outside the schema's range, {column.edges[0]:g} to "
-            f"{column.bounds[-1][1]:g}; correct it, widen the edges, or set outside to clip"
+    if isinstance(column, Numeric | Dates):
+        ends = (
+            f"{column.edges[0]:g} to {column.bounds[-1][1]:g}"
+            if isinstance(column, Numeric)
+            else f"{column.first} to {column.last}"
         )
-    if isinstance(column, Dates):
         return (
-            f"{shown(value)} is outside the schema's range, {column.first} to {column.last}; "
-            "correct it, widen the range, or set outside to clip"
+            f"{shown(value)} is outside the schema's range, {ends}; correct it, widen the range, "
+            "or set outside to clip"
         )
     known = suggest(str(value), list(column.codes))
     fix = "" if isinstance(column, Binary) else ", or set outside to other"

@@ -11,15 +11,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, eq=False)
 class BitRows:
-    """Encoded rows as lists of the bits that are 1.
-
-    Parameters
-    ----------
-    indptr
-        int64, shape ``(rows + 1,)``, starting at 0.
-    bits
-        int32, the bits of row ``r`` at ``indptr[r] .. indptr[r + 1] - 1``.
-    """
+    """Rows as lists of the bits that are 1: row ``r`` has ``bits[indptr[r]:indptr[r + 1]]``."""
 
     indptr: NDArray[np.int64]
     bits: NDArray[np.int32]
@@ -32,15 +24,8 @@ class BitRows:
 class CodedRows:
     """Encoded rows, column by column.
 
-    Parameters
-    ----------
-    rows
-        Number of rows.
-    flags
-        Pairs of bits, int32 ``(k,)``, and their values 0 or 1 in each row, uint8 ``(k, rows)``.
-    codes
-        Pairs of first bits, int32 ``(k,)``, of one-hot columns, and the local bits that are 1 in
-        each row, int32 ``(k, rows)``.
+    ``flags`` are pairs of bits, ``(k,)``, and their values 0 or 1 in each row, ``(k, rows)``;
+    ``codes`` are pairs of the first bits of one-hot columns and the local bits that are 1.
     """
 
     rows: int

@@ -31,7 +31,6 @@ class FrameKind:
 
     library: Literal["polars", "pandas", "numpy"] = "polars"
     types: Mapping[str, Any] = field(default_factory=dict)
-    """The types of the columns, by their names."""
 
     @staticmethod
     def of(table: object) -> FrameKind:
@@ -90,16 +89,15 @@ def as_table(data: Any, schema: Schema | Mapping[str, object] | str | Path | Non
 def _polars(values: pl.Series, kind: Any, categories: list[str] | None) -> pl.Series:
     import polars as pl
 
-    if isinstance(kind, pl.Enum) or kind == pl.Enum:
+    if kind == pl.Boolean and values.dtype == pl.String:
+        return values.str.to_lowercase() == "true"
+    named = kind in (pl.Categorical, pl.Enum)
+    if kind == pl.Enum:
         if categories is None:
             return values
         kind = pl.Enum(categories)
-    elif kind == pl.Boolean and values.dtype == pl.String:
-        return values.str.to_lowercase() == "true"
     with contextlib.suppress(pl.exceptions.PolarsError):
-        if kind in (pl.Categorical, pl.Enum):
-            return values.cast(pl.String).cast(kind)
-        return values.cast(kind)
+        return values.cast(pl.String).cast(kind) if named else values.cast(kind)
     return values
 
 
@@ -110,15 +108,13 @@ def _pandas(
     import polars as pl
 
     table = rows.to_pandas()
-    for name, kind in types.items():
-        if name not in table.columns:
-            continue
+    for name in types.keys() & rows.schema.keys():
+        kind = types[name]
         if isinstance(kind, pd.CategoricalDtype):
-            known = categories.get(name)
-            if known is None:
+            if name not in categories:
                 continue
             # Numbers that were categories are numbers again, and so are the categories.
-            listed = pd.Series(known).astype(table[name].dropna().dtype)
+            listed = pd.Series(categories[name]).astype(table[name].dropna().dtype)
             kind = pd.CategoricalDtype(listed, kind.ordered)
         elif pd.api.types.is_bool_dtype(kind) and rows.schema[name] == pl.String:
             table[name] = table[name].str.lower() == "true"

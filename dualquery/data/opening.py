@@ -29,40 +29,9 @@ LONGEST_LINE = 1 << 24
 _GZIP_MAGIC = b"\x1f\x8b"
 
 
-_UNPACK = "unpack it first, or pack it by gzip"
-_OTHERS = {
-    b"PK\x03\x04": "a zip archive; unpack it, or give it as xlsx:PATH if it is an Excel workbook",
-    b"\xd0\xcf\x11\xe0": "an old Excel workbook; save it as .xlsx or as CSV",
-    b"PAR1\x15": "a Parquet file; give it as parquet:PATH",
-    b"ARROW1\0\0": "an Arrow file; give it as arrow:PATH",
-    b"BZh91AY&SY": f"packed by bzip2; {_UNPACK}",
-    b"\xfd7zXZ\0": f"packed by xz; {_UNPACK}",
-    b"7z\xbc\xaf\x27\x1c": f"packed by 7-Zip; {_UNPACK}",
-    b"\x28\xb5\x2f\xfd": f"packed by Zstandard; {_UNPACK}",
-}
-"""What files begin with that are no text, what they are, and what to do with them."""
-
-LONGEST_START = max(map(len, _OTHERS))
-"""Bytes that tell these."""
-
-
-def require_text(start: bytes, label: str) -> None:
-    """Raise `BadInputError` if a file that is to be text begins as others do, whatever its name."""
-    for mark, what in _OTHERS.items():
-        if start.startswith(mark):
-            raise BadInputError(f"{label}: this is no text but {what}")
-
-
 @contextlib.contextmanager
 def open_bytes(path: FilePath, label: str) -> Iterator[BinaryIO]:
-    """Open a file for reading, decompressing it if it starts like a gzip file.
-
-    Raises
-    ------
-    BadInputError
-        If the file cannot be read, is empty, or is a damaged or truncated gzip file: while the
-        caller reads, too.
-    """
+    """Open a file for reading, decompressing it if it starts like a gzip file."""
     with reading_errors(label), path.open("rb") as plain:
         start = plain.read(2)
         if not start:

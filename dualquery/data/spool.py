@@ -25,20 +25,7 @@ _TRIES = 10
 
 @contextlib.contextmanager
 def spooled(stream: BinaryIO, label: str) -> Iterator[Path]:
-    """Yield a file with what a stream holds; nobody else can read it, and it does not stay.
-
-    Parameters
-    ----------
-    stream
-        Read to its end.
-    label
-        What messages call it.
-
-    Raises
-    ------
-    BadInputError
-        If the stream cannot be read or the file not be written.
-    """
+    """Yield a file with what a stream holds; nobody else can read it, and it does not stay."""
     home = state_folder() / "spool"
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)

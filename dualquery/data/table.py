@@ -15,32 +15,8 @@ from dualquery.runtime.option_fields import DATA, option
 class Table:
     """A private table, and what of it is read.
 
-    Parameters
-    ----------
-    data
-        A built-in name, a path, ``FORMAT:PATH``, or a Polars, pandas, Arrow, NumPy or SciPy table.
-    columns
-        Names, positions or ranges of the columns to read; None for all.
-    max_ones_per_row
-        A public number: rows of binary columns with more 1s are cut to so many as they are read, so
-        that one row moves fewer answers (see `dualquery.data.truncation`). None for no cut, or for
-        what the schema says.
-    csv
-        How a CSV file is written, such as ``delimiter=;,encoding=latin-1,decimal=,``; None for the
-        standard. A CSV file that is open already was opened so. A release keeps these words.
-    schema_share
-        What a release without a schema spends on learning one: a share of rho, that is of the
-        squared ratio of sensitivity to noise, and of delta; between 0 and 1.
-    schema_from_data
-        True to draft a schema from the exact data instead: the release is then not private.
-    public_types
-        True to take the types of columns as public, as a Parquet file states them: those of truth
-        values need not be learned.
-
-    Raises
-    ------
-    BadInputError
-        If ``schema_share`` is not between 0 and 1.
+    The data are a built-in name, a path, ``FORMAT:PATH``, or a Polars, pandas, Arrow, NumPy or
+    SciPy table; each option says what it does.
     """
 
     data: Any = option(
@@ -91,21 +67,15 @@ class Table:
 
     @property
     def named(self) -> Any:
-        """The table as readers take it.
-
-        Raises
-        ------
-        BadInputError
-            If ``csv`` is given and is no dialect, or the data are no CSV file.
-        """
+        """The table as readers take it."""
         if self.csv is None:
             return self.data
         from dualquery.data.readers.csv import CsvSource
-        from dualquery.data.readers.csv_files import CsvFiles
         from dualquery.data.readers.dialect import Dialect
         from dualquery.data.readers.formats import parse_source
+        from dualquery.data.readers.parts import PartitionedTable
 
-        if isinstance(self.data, CsvSource | CsvFiles):
+        if isinstance(self.data, CsvSource | PartitionedTable):
             return self.data
         if not isinstance(self.data, str | Path):  # as text it would show its rows
             raise BadInputError("csv says how a CSV file is written, but the table is no file")
@@ -115,11 +85,6 @@ class Table:
         """Return the table, written as ``csv`` says if it is CSV in files and says nothing itself.
 
         ``csv`` comes from a release: what is no text says nothing.
-
-        Raises
-        ------
-        BadInputError
-            If there is no such file, or its format cannot be told.
         """
         from dualquery.data.readers.formats import is_csv
 

@@ -42,13 +42,5 @@ def _keep_ones(indptr: Array, bits: Array, most: int) -> tuple[Array, Array]:
 
 
 def truncate(rows: BitRows, most: int) -> BitRows:
-    """Return the rows with at most ``most`` 1s each, the numbers of a row increasing.
-
-    Parameters
-    ----------
-    rows
-        A number repeated within a row counts once.
-    most
-        At least 1.
-    """
+    """Return the rows with at most ``most`` 1s each, the numbers of a row increasing."""
     return BitRows(*_keep_ones(rows.indptr, rows.bits, most))

@@ -2,22 +2,20 @@
 
 **Units.** A *unit* is all rows with the same value in one column: a household's persons, a
 patient's visits. A guarantee for units needs that no unit has more than a public number K of rows,
-so of a unit with more the first K stay, in the order of the table. Rows that the schema leaves out
-as incomplete are left out before. Both depend on the unit's own rows and their order alone: when
-one unit is replaced, added or removed, the rows of all others stay as they were. Values are
-compared as they are in the table: ``7`` and ``07`` are two units, if they are texts. A row without
-a value has no unit, and is refused.
+so the first K of a unit's rows stay, in the order of the table. Incomplete rows that the schema
+leaves out are left out before. Both depend on the unit's own rows and their order alone: when one
+unit is replaced, added or removed, the rows of all others stay as they were. Values are compared as
+they are in the table. A row without a value has no unit, and is refused.
 
 **Weights.** A weighted share is the sum of the weights of the rows on which a query holds, divided
 by the sum of all weights; both are private. A weight is cut to a public largest weight W, and
-rounded to a whole number of *copies*, 0 to M, each of the weight W / M: a row then counts as so
-many copies of itself. M is the largest multiple of W up to `MOST_COPIES` if W is a whole number up
-to that, so that whole weights are exact, and else `MOST_COPIES`. How many copies a row has depends
-on that row alone. So a row with its weight is a unit of at most M rows, and all that is proven of
-units holds (`dualquery.privacy.neighbours`); the sum of the weights is the private number of rows.
-Copies are counted by the binary digits of their number: the rows whose number has the digit b count
-2^b times (`dualquery.rows.weighted`). **Not covered**: weights that were fitted to totals of the
-whole table (raked, calibrated) depend on other rows. The guarantee takes them as given and says so.
+rounded to a whole number of *copies*, 0 to M, each of the weight W / M. M is the largest multiple
+of W up to `MOST_COPIES` if W is a whole number up to that, so that whole weights are exact, and
+else `MOST_COPIES`. The copies of a row depend on that row alone. So a row with its weight is a unit
+of at most M rows, and all that is proven of units holds (`dualquery.privacy.neighbours`); the sum
+of the weights is the private number of rows. Copies are counted by the binary digits of their
+number (`dualquery.rows.weighted`). **Not covered**: weights that were fitted to totals of the whole
+table depend on other rows. The guarantee takes them as given and says so.
 
 Neither column is ever released.
 """
@@ -25,9 +23,9 @@ Neither column is ever released.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import MISSING, dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +40,8 @@ if TYPE_CHECKING:
     from dualquery.data.readers.source import Source, TableSource
     from dualquery.data.schema.items import ItemSchema
     from dualquery.data.schema.table import TableSchema
+
+T = TypeVar("T")
 
 MOST_ROWS_PER_UNIT = 1_000_000
 """Largest K: beyond that no answer would be left."""
@@ -94,18 +94,10 @@ class Unit:
 
     @staticmethod
     def of_options(column: str | None, max_rows: int | None) -> Unit | None:
-        """Return the unit that ``--unit`` and ``--max-rows-per-unit`` say; None if neither does.
-
-        Raises
-        ------
-        BadInputError
-            If only one of them is given, or it cannot be.
-        """
-        given = _given_together(
-            ("--unit", column, "the column that tells units"),
-            ("--max-rows-per-unit", max_rows, "how many rows of one may count, a number"),
-        )
-        return Unit(str(column), max_rows) if given and max_rows is not None else None
+        """Return the unit that ``--unit`` and ``--max-rows-per-unit`` say; None if neither does."""
+        said = ("--unit", column, "the column that tells units")
+        how = "how many rows of one may count, a number"
+        return _of_options(Unit, said, ("--max-rows-per-unit", max_rows, how))
 
     @property
     def note(self) -> str:
@@ -154,18 +146,11 @@ class Weight:
 
     @staticmethod
     def of_options(column: str | None, largest: float | None) -> Weight | None:
-        """Return the weight that ``--weight`` and ``--max-weight`` say; None if neither does.
-
-        Raises
-        ------
-        BadInputError
-            If only one of them is given, or it cannot be.
-        """
-        given = _given_together(
-            ("--weight", column, "the column of weights"),
-            ("--max-weight", largest, "the largest weight that counts, a number"),
+        """Return the weight that ``--weight`` and ``--max-weight`` say; None if neither does."""
+        said = ("--weight", column, "the column of weights")
+        return _of_options(
+            Weight, said, ("--max-weight", largest, "the largest weight that counts, a number")
         )
-        return Weight(str(column), largest) if given and largest is not None else None
 
     @property
     def copies(self) -> int:
@@ -207,13 +192,7 @@ class WeightedTable:
 
 
 def without_counting(source: Source, unit: Unit | None, weight: Weight | None) -> Source:
-    """Return a source without the columns of units and weights; of its rows none is looked at.
-
-    Raises
-    ------
-    BadInputError
-        If it has no such column.
-    """
+    """Return a source without the columns of units and weights; of its rows none is looked at."""
     for name, each in (("--unit", unit), ("--weight", weight)):
         if each is not None:
             hidden = (*(source.hidden if isinstance(source, CutTable) else ()), each.column)
@@ -227,13 +206,8 @@ def cut_to_units(
 ) -> CutTable:
     """Find the units of a table and the rows that stay, in one pass.
 
-    Takes memory for the values of the unit column, and a byte a row afterwards; for a query's whole
-    result (`dualquery.data.cuts.in_one_order`). Rows that ``schema`` leaves out are no unit's.
-
-    Raises
-    ------
-    BadInputError
-        If the source has no such column, or a row has no value in it.
+    Takes memory for the values of the unit column, and a byte a row afterwards. Rows that
+    ``schema`` leaves out are no unit's.
     """
     import polars as pl
 
@@ -260,11 +234,6 @@ def weigh(
     """Find how many copies each row of a table has, in one pass over the column of weights.
 
     Rows that ``schema`` leaves out have none.
-
-    Raises
-    ------
-    BadInputError
-        If the source has no such column, or a row has no weight or one that is no number from 0 on.
     """
     cut = source if isinstance(source, CutTable) else None
     column_of(source, weight.column, "--weight")
@@ -274,18 +243,16 @@ def weigh(
     for row, values, whole in _columns(table, weight.column, None if cut else schema):
         blocks.append(_copies(values, weight, table.label, row))
         complete.append(whole)
-    copies = np.concatenate(blocks)
-    kept = np.concatenate(complete) if cut is None else cut.kept
-    if len(kept) != len(copies):
-        raise BadInputError(f"{table.label}: the data must not change while they are read")
-    whole_table = CutTable(
-        table,
-        (*(cut.hidden if cut else ()), weight.column),
-        kept,
-        cut.units if cut else len(copies),
-        (*(cut.notes if cut else ()), weight.note),
-    )
+    copies, kept = np.concatenate(blocks), np.concatenate(complete)
+    if cut is None:
+        whole_table = CutTable(table, (weight.column,), kept, len(copies), (weight.note,))
+    else:
+        if len(cut.kept) != len(copies):
+            raise BadInputError(f"{table.label}: the data must not change while they are read")
+        hidden, notes = (*cut.hidden, weight.column), (*cut.notes, weight.note)
+        whole_table = replace(cut, source=table, hidden=hidden, notes=notes)
     digits = range(weight.copies.bit_length())
+    kept = whole_table.kept
     parts = (replace(whole_table, kept=kept & ((copies >> b) & 1 == 1)) for b in digits)
     return WeightedTable(whole_table, tuple(parts))
 
@@ -360,8 +327,10 @@ def _require_column_name(column: object, option: str) -> None:
         raise BadInputError(f"{option} is {column!r}; give the name of a column")
 
 
-def _given_together(column: tuple[str, str | None, str], limit: tuple[str, object, str]) -> bool:
-    """Return whether an option that names a column and one that limits it are given."""
+def _of_options(
+    kind: Callable[[str, Any], T], column: tuple[str, str | None, str], limit: tuple[str, Any, str]
+) -> T | None:
+    """Return what an option that names a column and one that limits it say; both or none."""
     (first, name, what), (second, number, how) = column, limit
     if name is None and number is not None:
         raise BadInputError(f"{second} needs {first}, {what}")
@@ -369,4 +338,4 @@ def _given_together(column: tuple[str, str | None, str], limit: tuple[str, objec
         raise BadInputError(
             f"{first} {name} needs {second}: {how} that you choose without looking at the table"
         )
-    return name is not None
+    return None if name is None else kind(name, number)

@@ -7,17 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar, runtime_checkable
 
-from dualquery.data.blocks import (
-    choose_schema,
-    drops_rows,
-    encoded_blocks,
-    intake_notes,
-    left_out_columns,
-)
+from dualquery.data.blocks import drops_rows, encoded_blocks, intake_notes, left_out_columns
+from dualquery.data.choose import choose_schema
 from dualquery.data.cuts import CutTable
 from dualquery.data.misfits import Misfits
-from dualquery.data.readers.csv import CsvSource
-from dualquery.data.readers.csv_files import CsvFiles
 from dualquery.data.readers.formats import source_of
 from dualquery.data.readers.source import DeclaredItemSource, Source
 from dualquery.data.schema.column_choice import ColumnChoice
@@ -143,7 +136,7 @@ def dataset(rows: R, schema: TableSchema | ItemSchema, source: Source) -> Datase
 def _written_as(source: Source) -> str | None:
     if isinstance(source, CutTable):
         return _written_as(source.source)
-    return source.written_as if isinstance(source, CsvSource | CsvFiles) else None
+    return getattr(source, "written_as", None)
 
 
 def read(source: Source, schema: TableSchema | ItemSchema, misfits: Misfits) -> Records:

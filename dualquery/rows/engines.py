@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from dualquery.data.blocks import choose_schema
+from dualquery.data.choose import choose_schema
 from dualquery.data.cuts import CutTable
 from dualquery.data.misfits import Misfits
 from dualquery.data.opening import FilePath

@@ -66,18 +66,18 @@ def test_schema_check_says_what_a_schema_means(dualquery, files, here, tmp_path)
     assert done.code == 0
     assert "5 columns" in done.out
     assert "declared" in done.out
-    dictionary = tmp_path / "domain.json"
-    dictionary.write_text('{"age": 3, "sex": 2}')
-    done = dualquery("schema", "check", dictionary, "--out", "mine.json")
+    written = tmp_path / "drafted.json"
+    written.write_text('{"columns": [{"name": "a", "kind": "binary"}]}')
+    done = dualquery("schema", "check", written, "--out", "mine.json")
     assert "not declared, so releases with it are not private" in " ".join(done.out.split())
     assert dualquery("schema", "check", "mine.json").code == 0
     own = [{"name": name, "kind": "binary", "missing_values": [9, "x"]} for name in "ab"]
-    dictionary.write_text(json.dumps({"missing_values": ["", "?"], "columns": own}))
-    done = dualquery("schema", "check", dictionary)
+    written.write_text(json.dumps({"missing_values": ["", "?"], "columns": own}))
+    done = dualquery("schema", "check", written)
     said = " ".join(done.out.split())
     assert "column 'a': missing values of its own are '9', 'x' note: column 'b'" in said
     assert said.count("missing values of all columns are null, '', '?'") == 1
-    dictionary.write_text('{"columns": [{"name": "a", "kind": "binry"}]}')
-    done = dualquery("schema", "check", dictionary)
+    written.write_text('{"columns": [{"name": "a", "kind": "binry"}]}')
+    done = dualquery("schema", "check", written)
     assert done.code == 2
     assert "kind is 'binry'" in done.last

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import gzip
-import io
 import math
 
 import numpy as np
 import polars as pl
 import pytest
 
-from dualquery.data.builtin import DATASETS, SCHEMAS, dataset_path, schema_path
+from dualquery.data.builtin import SCHEMAS, dataset_path, schema_path
 from dualquery.data.schema.columns import Categorical, Numeric
 from dualquery.data.schema.files import format_schema, load_schema
 from dualquery.data.schema.table import TableSchema
@@ -65,10 +64,6 @@ def table_schema(name: str) -> TableSchema:
 def authors_bin(value: float, largest: float, bins: int) -> int:
     """The rule of the authors' attribute.ml, in floating point."""
     return bins - 1 if value == largest else math.floor(value / (largest / bins))
-
-
-def test_the_package_data_are_small() -> None:
-    assert sum(len(dataset_path(name).read_bytes()) for name in DATASETS) < 250_000
 
 
 @pytest.mark.parametrize(("name", "bits"), [("adult", 172), ("adult-paper", 235), ("kdd99", 396)])
@@ -164,29 +159,3 @@ def test_kdd99_has_the_bits_of_the_papers() -> None:
         column = ones[offsets[number] : offsets[number + 1]]
         assert column.sum() == data.n
         assert np.count_nonzero(column) == PAPER_KDD99_OCCURRING.get(name, len(column))
-
-
-@needs_shared
-@pytest.mark.parametrize(
-    ("source", "columns", "n", "bits", "ones"),
-    [
-        ("sparse/mushroom.dat.gz", None, 8124, 119, 8124 * 23),
-        ("sparse/bms-webview2.dat.gz", None, 77_512, 3340, 358_278),
-        ("sparse/kosarak-first36682.dat.gz", None, 36_682, 17_034, 294_008),
-        ("sparse/npm-deps.dat.gz", "0-17769", 290_563, 17_770, 2_202_216),
-        ("matrix:sparse/plants.csv.gz", None, 23_215, 69, 288_198),
-        ("bitstring:dualquery/mcsherry-adult.txt.gz", None, 30_163, 27, 184_488),
-    ],
-)
-def test_real_files_have_the_sizes_that_their_readme_states(
-    source: str, columns: str | None, n: int, bits: int, ones: int
-) -> None:
-    form, _, name = source.rpartition(":")
-    path = str(SHARED / name)
-    data = load(f"{form}:{path}" if form else path, columns=columns)
-    assert (data.n, data.schema.domain.bits, int(data.records.ones().sum())) == (n, bits, ones)
-
-
-def test_the_table_is_readable_without_us() -> None:
-    frame = pl.read_parquet(io.BytesIO(dataset_path("adult").read_bytes()))
-    assert frame.shape == (30_162, 15)

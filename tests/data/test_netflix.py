@@ -10,9 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dualquery.data import schema_from_dict
 from dualquery.data.readers.netflix import MOVIES, NetflixSource
-from dualquery.queries.text import parse_query, print_queries
 from dualquery.rows.dataset import load
 from dualquery.runtime.errors import BadInputError
 
@@ -67,18 +65,6 @@ def test_many_movies_a_file(tmp_path: Path, ending: str) -> None:
     assert rows_of(f"netflix:{tmp_path}") == EXPECTED
 
 
-def test_one_file_alone(tmp_path: Path) -> None:
-    combined(tmp_path)
-    assert rows_of(f"netflix:{tmp_path / 'combined_data_1.txt'}") == {0: {8}, 1: {8}, 2: {8}}
-
-
-def test_other_files_of_the_folder_are_no_ratings(tmp_path: Path) -> None:
-    combined(tmp_path)
-    for name in ("probe.txt", "qualifying.txt", "README"):
-        (tmp_path / name).write_text("1:\n30878\n")
-    assert rows_of(f"netflix:{tmp_path}") == EXPECTED
-
-
 def test_the_movies_of_the_prize_are_declared(tmp_path: Path) -> None:
     combined(tmp_path)
     data = load(f"netflix:{tmp_path}")
@@ -121,24 +107,14 @@ def test_chunks_and_blocks_do_not_show(
     ("content", "message"),
     [
         ("8:\n6,3,2005-09-06\nx,3,2005-09-06\n", "line 3: 'x,3,2005-09-06' found where MOVIE: or"),
-        ("8:\n6,3,2005-9-6\n", "line 2: '6,3,2005-9-6' found where"),
-        ("8:\n6,7,2005-09-06\n", "line 2: '6,7,2005-09-06' found where"),
-        ("8:\n6,3\n", "line 2: '6,3' found where"),
-        ("8:\n6,\n", "line 2: '6,' found where"),
-        ("8:\n6\n", "line 2: '6' found where"),
         ("8:\n6", "line 2: '6' found where"),
         ("8: 6,3,2005-09-06\n", "line 1: '8: 6,3,2005-09-06' found where"),
-        ("8:\n1234567890,3,2005-09-06\n", "line 2: '1234567890,3,2005-09-06' found where"),
-        ("8:\n-6,3,2005-09-06\n", "line 2: '-6,3,2005-09-06' found where"),
-        ("8:\n6,3,2005-09-06,\n", "line 2: '6,3,2005-09-06,' found where"),
         ("6,3,2005-09-06\n8:\n", "line 1: a rating before the first line MOVIE:"),
         ("8:\n6,3,2005-09-06\n8:\n", "movie 8 is listed a second time"),
         ("0:\n6,3,2005-09-06\n", "movie 0; movies are numbered 1 to 17770"),
-        ("17771:\n", "movie 17771; movies are numbered 1 to 17770"),
         ("8:\n999999999,3,2005-09-06\n", "user 999999999; user ids up to 4194304 can be read"),
         ("", "the file is empty"),
         ("8:\n", "no rows, so there is nothing to release"),
-        ("\r\r", "line 1: '\\r\\r' found where MOVIE:"),
     ],
 )
 def test_faults_name_the_file_and_the_line(tmp_path: Path, content: str, message: str) -> None:
@@ -173,33 +149,3 @@ def test_folders_that_hold_no_ratings_or_both_forms_are_explained(tmp_path: Path
         load(f"fimi:{tmp_path}")
     with pytest.raises(BadInputError, match="there is no such file"):
         load(f"netflix:{tmp_path / 'nowhere'}")
-
-
-TITLES = b"1,2003,Dinosaur Planet\n2,NULL,Am\xe9lie, or Not\n3,1990,It\n4,1990,It\n5,NULL,1984\n"
-
-
-def test_movies_are_called_by_title_and_year(tmp_path: Path) -> None:
-    """Titles may hold commas and Latin letters; those of two movies are their numbers."""
-    combined(tmp_path)
-    assert load(f"netflix:{tmp_path}").schema.column_names[0] == "1"
-    (tmp_path / "movie_titles.csv").write_bytes(TITLES)
-    for path in (tmp_path, tmp_path / "combined_data_1.txt"):
-        data = load(f"netflix:{path}")
-        names = ["Dinosaur Planet (2003)", "Amélie, or Not", "3", "4", "5", "6"]
-        assert list(data.schema.column_names[:6]) == names
-        assert data.schema.declared
-    literals = np.array([[0, 3, 5]], np.int32)
-    printed = print_queries(literals, data.schema)[0]
-    assert printed == "Dinosaur Planet (2003) & !Amélie, or Not & !3"
-    np.testing.assert_array_equal(parse_query(printed, data.schema), literals[0])
-    np.testing.assert_array_equal(parse_query("1 & !2 & !3", data.schema), literals[0])
-    kept = load(f"netflix:{tmp_path}", columns="2-3").schema
-    assert kept.column_names == ("Amélie, or Not", "3")
-    assert schema_from_dict(kept.to_dict()) == kept
-
-
-def test_a_line_that_is_no_title_is_explained(tmp_path: Path) -> None:
-    combined(tmp_path)
-    (tmp_path / "movie_titles.csv").write_bytes(b"1,2003,A\nB,C\n")
-    with pytest.raises(BadInputError, match=r"movie_titles.csv: line 2: 'B,C' found where MOVIE"):
-        load(f"netflix:{tmp_path}")

@@ -5,22 +5,19 @@ from __future__ import annotations
 import gzip
 import io
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dualquery.data.readers.bitstring import BitstringSource
-from dualquery.data.readers.csv import CsvSource
-from dualquery.data.readers.fimi import FimiSource
+from dualquery.data.readers.csv import KDD99_COLUMNS, CsvSource, open_kdd99
 from dualquery.data.readers.formats import parse_source
-from dualquery.data.readers.kdd99 import COLUMNS, open_kdd99
-from dualquery.data.readers.matrix import MatrixSource
+from dualquery.data.readers.item_text import BitstringSource, FimiSource, MatrixSource
 from dualquery.data.readers.parquet import open_parquet
 from dualquery.data.readers.python_objects import DenseSource, FrameSource, SparseSource
 from dualquery.data.schema.columns import Binary, Categorical, Numeric
@@ -163,18 +160,6 @@ def test_declared_items_need_not_occur_and_others_are_left_out(tmp_path: Path) -
     assert data.notes == ("Items outside the schema are left out of the records.",)
 
 
-def test_columns_restrict_every_format(tmp_path: Path) -> None:
-    (tmp_path / "m").write_bytes(FILES["matrix"]())
-    np.testing.assert_array_equal(
-        rows(f"matrix:{tmp_path / 'm'}", None, "3,7-9"), BITS[:, [3, 7, 8, 9]]
-    )
-    np.testing.assert_array_equal(rows(BITS, None, "18"), BITS[:, [18]])
-    adult = load("adult", columns="sex,0")
-    assert adult.schema.column_names == ("age", "sex")
-    frame = pl.DataFrame({"a": ["x", "y"], "b": [1, 0]})
-    assert load(frame, columns="b").schema.column_names == ("b",)
-
-
 @pytest.mark.parametrize(
     "data",
     [
@@ -228,30 +213,6 @@ def test_tables_in_memory_and_on_disk_agree(tmp_path: Path) -> None:
         assert rows(table, schema).tolist() == expected
 
 
-def test_pandas_categories_and_column_numbers_are_understood() -> None:
-    table = pd.DataFrame({0: pd.Categorical(["b", "a", "b"]), 1: [1, 0, 1]})
-    schema = TableSchema((Categorical("0", (("a",), ("b",))), Binary("1")), declared=True)
-    assert rows(table, schema).tolist() == [[0, 1, 1], [1, 0, 0], [0, 1, 1]]
-
-
-def test_numbers_stand_for_categories_named_by_them() -> None:
-    schema = TableSchema((Categorical("c", (("1",), ("2.0",), ("x",))),), declared=True)
-    assert rows(pl.DataFrame({"c": [1.0, 2.0]}), schema).tolist() == [[1, 0, 0], [0, 1, 0]]
-    assert rows(pl.DataFrame({"c": [2, 1]}), schema).tolist() == [[0, 1, 0], [1, 0, 0]]
-
-
-@pytest.mark.parametrize("texts", [("False", "True"), ("FALSE", "TRUE"), ("false", "true")])
-@pytest.mark.parametrize("kind", ["binary", "categorical"])
-def test_truth_values_stand_for_texts_in_any_case(texts: tuple[str, str], kind: str) -> None:
-    column = (
-        Binary("x", *texts) if kind == "binary" else Categorical("x", ((texts[0],), (texts[1],)))
-    )
-    schema = TableSchema((column,), declared=True)
-    asked = [True, False, True]
-    written = pl.DataFrame({"x": [texts[value] for value in asked]})
-    assert np.array_equal(rows(pl.DataFrame({"x": asked}), schema), rows(written, schema))
-
-
 def test_quotes_line_feeds_and_byte_order_marks_in_csv(tmp_path: Path) -> None:
     content = '\ufeff"a ""b"", c",d\r\n"x\ny",0\r\n"x,y",1\r\n\r\n'
     (tmp_path / "q.csv").write_bytes(content.encode())
@@ -280,14 +241,6 @@ def test_incomplete_rows_are_left_out_when_declared() -> None:
     assert "neighbouring tables are defined after it" in data.notes[0]
 
 
-def test_a_number_may_stand_for_a_missing_value() -> None:
-    schema = TableSchema(
-        (Numeric("x", (0.0, 1.0, 2.0), missing="category"),), missing_values=("-9",), declared=True
-    )
-    for values in ([-9, 1], [-9.0, 1.0], ["-9", "1"], ["-9.00", "1"], [" -9", "1"]):
-        assert rows(pl.DataFrame({"x": values}), schema).tolist() == [[0, 0, 1], [0, 1, 0]]
-
-
 @pytest.mark.parametrize("text", ["-999", "-999.0", "-999,0"])
 def test_a_missing_number_may_be_written_as_the_file_has_it(tmp_path: Path, text: str) -> None:
     path = tmp_path / "t.csv"
@@ -306,24 +259,20 @@ def test_a_missing_number_may_be_written_as_the_file_has_it(tmp_path: Path, text
 
 def test_kdd99_lines_end_with_a_full_stop(tmp_path: Path) -> None:
     line = ", ".join(["0", "1", "22", *["0"] * 21, *["0.50"] * 7, "9", "9", *["1.00"] * 8, "11."])
-    assert len(COLUMNS) == line.count(",") + 1 == 42
+    assert len(KDD99_COLUMNS) == line.count(",") + 1 == 42
     path = tmp_path / "kdd"
     expected = None
     for end in ("\n", "\r\n"):
         path.write_bytes((end.join([line] * 5) + end).encode())
         for size in (300, 301, 302, 1 << 20):
-            found = rows(_small(path, size), "kdd99")
+            small = replace(open_kdd99(path, "kdd"), block_bytes=size)
+            found = rows(small, "kdd99")
             assert found.shape == (5, 396)
             assert np.all(found.sum(axis=1) == 41)
             expected = found[0] if expected is None else expected
             np.testing.assert_array_equal(found, np.tile(expected, (5, 1)))
     path.write_text(line)
     np.testing.assert_array_equal(rows(f"kdd99:{path}"), expected[None, :])
-
-
-def _small(path: Path, size: int) -> CsvSource:
-    source = open_kdd99(path, "kdd")
-    return CsvSource(path, "kdd", "kdd99", source.header, source.translate, block_bytes=size)
 
 
 def test_a_prefix_that_is_no_format_is_part_of_the_path(

@@ -10,26 +10,23 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dualquery.data.schema.column_choice import format_items, select_items
-from dualquery.data.schema.columns import Binary, Categorical, Column, Numeric
+from dualquery.data.schema.columns import Binary, Categorical, Numeric
 from dualquery.data.schema.files import load_schema, schema_from_dict, write_schema
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.table import TableSchema
 from dualquery.rows.dataset import load
 from dualquery.runtime.errors import BadInputError
+from tests.tables import random_records
 
 AGE = Numeric("age", (0.0, 30.0, 35.0, 100.0), integer=True)
 SEX = Categorical("sex", (("Female", "F"), ("Male", "M")))
 FLAG = Binary("flag")
 RATE = Numeric("rate", (0.0, 0.5, 1.0), missing="category", outside="clip")
 TABLE = TableSchema((AGE, SEX, FLAG, RATE), name="people", declared=True)
-
-
-def test_the_domain_has_one_run_of_bits_for_each_column() -> None:
-    np.testing.assert_array_equal(TABLE.domain.offsets, [0, 3, 5, 6, 9])
 
 
 def test_labels_name_columns_and_values() -> None:
@@ -44,29 +41,12 @@ def test_a_bucket_that_holds_one_whole_number_is_named_by_it() -> None:
     assert Numeric("k", (0.5, 1.5, 2.5, 9.0), integer=True).labels == ("1", "2", "2.5-9")
 
 
-def test_whole_edges_may_be_given_as_ints() -> None:
-    column = Numeric("x", (-1, 0, 2))
-    assert column == Numeric("x", (-1.0, 0.0, 2.0))
-    assert column.labels == ("-1 to 0", "0-2")
-    assert column.to_dict()["edges"] == [-1, 0, 2]
-
-
-def test_negative_ends_are_joined_by_to() -> None:
-    column = Numeric("x", (-114699.0, -94363.0, 0.0, 5e-5, 2e6))
-    labels = ("-114699 to -94363", "-94363 to 0", "0 to 5e-05", "5e-05 to 2000000")
-    assert column.labels == labels
-
-
 @pytest.mark.parametrize(
     ("edges", "value", "bit"),
     [
         ((-114699.0, -94363.0, 0.0), "-114699 to -94363", 0),
         ((-114699.0, -94363.0, 0.0), "-114699--94363", 0),
-        ((-114699.0, -94363.0, 0.0), "-94363.0 to 0", 1),
-        ((7317.84375, 27654.0175, 99999.0), "7317.84-27654", 0),
-        ((7317.84375, 27654.0175, 99999.0), "7317.84375-27654.0175", 0),
         ((7317.84375, 27654.0175, 99999.0), "7317.84375 to 27654", 0),
-        ((7317.84375, 27654.0175, 99999.0), "27654.0175-99999", 1),
         ((1e6, 2e6, 3e6), "1e+06-2e+06", 0),
         ((1.0, 1.00000001, 1.00000002), "1.00000001-1.00000002", 1),
     ],
@@ -94,16 +74,6 @@ def test_a_category_is_found_by_its_number() -> None:
             schema.literal("Größe", value)
 
 
-def test_the_categories_beside_the_declared_ones_are_offered() -> None:
-    schema = TableSchema(
-        (Categorical("city", (("Rome",),), outside="other", missing="category"),), declared=True
-    )
-    with pytest.raises(
-        BadInputError, match=r"'Rome', '\(other\)', '\(missing\)'; what .* list is '\(other\)'"
-    ):
-        schema.literal("city", "Paris")
-
-
 @given(st.lists(st.floats(-1e9, 1e9), min_size=3, max_size=8, unique=True))
 def test_every_printed_label_is_understood(edges: list[float]) -> None:
     column = Numeric("x", tuple(sorted(edges)))
@@ -114,23 +84,15 @@ def test_every_printed_label_is_understood(edges: list[float]) -> None:
         assert schema.literal("x", f"{low!r} to {high!r}") == 2 * bit
 
 
-def test_edges_that_look_alike_are_told_apart() -> None:
-    column = Numeric("x", (1.0, 1.00000001, 1.00000002))
-    assert column.labels == ("1-1.00000001", "1.00000001-1.00000002")
-
-
 @pytest.mark.parametrize(
     ("column", "value", "code"),
     [
         ("age", "30-35", 2),
         ("age", "32", 2),
         ("age", "35", 4),
-        ("age", "100", 4),
-        ("sex", "Male", 8),
         ("sex", "M", 8),
         ("sex", "Male|M", 8),
         ("flag", None, 10),
-        ("flag", "1", 10),
         ("flag", "0", 11),
         ("rate", "(missing)", 16),
         ("rate", "1.0", 14),
@@ -147,8 +109,6 @@ def test_a_literal_is_found_by_label_or_by_value(column: str, value: str | None,
         ("sex", "Mal", "query: column 'sex' has no value 'Mal'; did you mean 'Male'"),
         ("age", None, "query: column 'age' needs a value, such as age=0-30"),
         ("age", "101", "query: column 'age' has no value '101'; it must be one of '0-30', '30-35'"),
-        ("age", "2.5", "query: column 'age' has no value '2.5'; it must be one of '0-30', '30-35'"),
-        ("flag", "yes", "query: column 'flag' has no value 'yes'; it must be one of '0', '1'"),
     ],
 )
 def test_an_unknown_name_in_a_query_is_explained(
@@ -180,21 +140,14 @@ def test_items_have_ids_for_labels_and_literals() -> None:
             lambda: Categorical("c", (("a",),)),
             r"schema, column 'c': 1 value declared; a group needs at least two bits",
         ),
-        (lambda: Categorical("c", ()), "0 values declared"),
         (lambda: Categorical("c", (("a",), ())), "a category without any value"),
         (lambda: Categorical("c", (("a",), ("b", "a"))), "the value 'a' is declared twice"),
         (
             lambda: Categorical("c", (("a",), ("(missing)",)), missing="category"),
             r"the value '\(missing\)' has the name of a bit",
         ),
-        (
-            lambda: Categorical("c", (("a",), ("b",)), missing="drop"),  # type: ignore[arg-type]
-            "missing is 'drop'; it must be error or category",
-        ),
         (lambda: Numeric("c", (0.0, 1.0)), "1 bucket declared"),
-        (lambda: Numeric("c", (0.0,)), "1 edges; two buckets need three"),
         (lambda: Numeric("c", (0.0, 2.0, 1.0)), "must be finite and increase, but 1 follows 2"),
-        (lambda: Numeric("c", (0.0, float("nan"), 1.0)), "must be finite and increase, but nan"),
         (
             lambda: Numeric("c", (0.0, 1.0, float("inf"))),
             "but inf follows 1; every bucket needs",
@@ -204,21 +157,13 @@ def test_items_have_ids_for_labels_and_literals() -> None:
             "the bucket that starts at 0.2 holds no whole number",
         ),
         (lambda: Binary("c", "1", "1"), "both values of a binary column are '1'"),
-        (lambda: Binary(""), "a column has an empty name"),
         (lambda: TableSchema((), declared=True), "it has no columns, so records have no bits"),
         (lambda: TableSchema((FLAG, FLAG), declared=True), "the column 'flag' is declared twice"),
-        (
-            lambda: TableSchema(
-                (Categorical("c", (("?",), ("a",))),), missing_values=("?",), declared=True
-            ),
-            "'[?]' is declared as a value and also stands for a missing value",
-        ),
         (
             lambda: TableSchema((RATE,), drop_incomplete=True, declared=True),
             "column 'rate': missing is a category, but drop_incomplete leaves such rows out",
         ),
         (lambda: ItemSchema(np.zeros(0, np.int64), declared=True), "it has no items"),
-        (lambda: ItemSchema(np.array([1, 2]), names=("a",), declared=True), "1 names for 2 items"),
         (
             lambda: ItemSchema(np.array([1, 2]), names=("a", "a"), declared=True),
             "two items have the name 'a'",
@@ -228,16 +173,8 @@ def test_items_have_ids_for_labels_and_literals() -> None:
             "item 1 has the name '2'",
         ),
         (
-            lambda: ItemSchema(np.array([1, 2]), names=("a", ""), declared=True),
-            "item 2 has the name ''",
-        ),
-        (
             lambda: ItemSchema(np.array([2, 2]), declared=True),
             r"must increase from 0 or more, found \[2, 2\]",
-        ),
-        (
-            lambda: ItemSchema(np.array([-1, 2]), declared=True),
-            r"must increase from 0 or more, found \[-1, 2\]",
         ),
     ],
 )
@@ -255,10 +192,7 @@ def test_a_schema_that_makes_no_sense_is_refused(make: object, message: str) -> 
             {"columns": [], "declared": "true"},
             "schema: declared is 'true'; true or false, without quotation marks, is expected",
         ),
-        ({"missing_values": [None], "columns": []}, "missing_values holds None, which is not"),
-        ({}, "schema: columns is missing"),
         ({"kolumns": []}, "schema: unknown key 'kolumns'; did you mean 'columns'?"),
-        ({"columns": ["age"]}, "every column must be a table of keys"),
         ({"columns": [{"kind": "binary"}]}, "a column needs a name that is a text, found None"),
         (
             {"columns": [{"name": "a", "kind": "text"}]},
@@ -269,19 +203,12 @@ def test_a_schema_that_makes_no_sense_is_refused(make: object, message: str) -> 
             "column 'a': unknown key 'won'; did you mean 'one'",
         ),
         (
-            {"columns": [{"name": "a", "kind": "numeric", "edges": [0, "1"]}]},
-            "edges must be a list of numbers",
-        ),
-        (
             {"columns": [{"name": "a", "kind": "numeric", "edges": [0, 1, None]}]},
             "found [0, 1, null]; every bucket needs two ends",
         ),
         ({"columns": [], "version": 2}, "version 2 is not known to this program"),
-        ({"format": "other", "columns": []}, "format is 'other'"),
         ({"kind": "tree"}, "kind is 'tree'; it must be table or items"),
         ({"items": "4-x"}, "items: '4-x' is neither an item id nor a range"),
-        ({"items": "9-4"}, "the range '9-4' ends before it starts"),
-        ({"items": "0-99999999999"}, "100,000,000,000 ids selected; at most"),
     ],
 )
 def test_a_schema_file_that_makes_no_sense_is_refused(
@@ -358,80 +285,20 @@ def test_half_a_million_items_are_cheap() -> None:
     assert len(schema.bit_labels()) == 512_000
 
 
-def names() -> st.SearchStrategy[str]:
-    return st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=6)
-
-
-@st.composite
-def columns(draw: st.DrawFn, name: str, drops: bool) -> Column:
-    kind = draw(st.sampled_from(["binary", "categorical", "numeric"]))
-    missing = draw(st.sampled_from(["error"] if drops else ["error", "category"]))
-    if kind == "binary":
-        return Binary(name, *draw(st.lists(names(), min_size=2, max_size=2, unique=True)))
-    if kind == "categorical":
-        groups = draw(st.lists(st.lists(names(), min_size=1, max_size=2), min_size=2, max_size=5))
-        flat: set[str] = set()
-        kept = []
-        for group in groups:
-            fresh = tuple(dict.fromkeys(text for text in group if text not in flat))
-            flat.update(fresh)
-            kept += [fresh] if fresh else []
-        return Categorical(
-            name,
-            tuple(kept),
-            missing=missing,
-            outside="other" if len(kept) < 2 else draw(st.sampled_from(["error", "other"])),
-        )
-    integer = draw(st.booleans())
-    numbers = (
-        st.integers(-(2**40), 2**40)
-        if integer
-        else st.floats(allow_nan=False, allow_infinity=False, allow_subnormal=False)
+def test_names_of_any_letters_survive_json() -> None:
+    columns = (
+        Binary("größe, \n", "\u2028", '"'),
+        Categorical("=|", (("a|b", "!"), ("&",)), outside="other"),
     )
-    edges = draw(st.lists(numbers, min_size=3, max_size=6, unique=True))
-    return Numeric(name, tuple(sorted(map(float, edges))), integer=integer, missing=missing)
-
-
-@st.composite
-def tables(draw: st.DrawFn) -> TableSchema:
-    drops = draw(st.booleans())
-    chosen = draw(st.lists(names(), min_size=1, max_size=4, unique=True))
-    return TableSchema(
-        tuple(draw(columns(name, drops)) for name in chosen),
-        name=draw(st.text(max_size=5)),
-        declared=draw(st.booleans()),
-        drop_incomplete=drops,
-    )
-
-
-def legal_records(schema: TableSchema, n: int, seed: int) -> np.ndarray:
-    rng = np.random.default_rng(seed)
-    records = np.zeros((n, schema.domain.bits), np.uint8)
-    offsets = schema.domain.offsets
-    for start, size in zip(offsets[:-1], schema.domain.sizes, strict=True):
-        if size == 1:
-            records[:, start] = rng.integers(0, 2, n)
-        else:
-            records[np.arange(n), start + rng.integers(0, size, n)] = 1
-    return records
-
-
-@settings(max_examples=60, deadline=None)
-@given(tables(), st.integers(0, 2**32))
-def test_decoded_records_encode_to_the_same_bits(schema: TableSchema, seed: int) -> None:
-    records = legal_records(schema, 20, seed)
+    schema = TableSchema((*TABLE.columns, *columns), name="\t", declared=False)
+    assert schema_from_dict(json.loads(json.dumps(schema.to_dict()))) == schema
+    records = random_records(schema.domain, 20, np.random.default_rng(1))
     again = load(schema.decode(records), schema).records
     np.testing.assert_array_equal(again.dense_rows(0, 20), records)
 
 
-@settings(max_examples=60, deadline=None)
-@given(tables())
-def test_table_schemas_survive_json(schema: TableSchema) -> None:
-    assert schema_from_dict(json.loads(json.dumps(schema.to_dict()))) == schema
-
-
 def test_decoded_tables_survive_csv_and_parquet(tmp_path: Path) -> None:
-    records = legal_records(TABLE, 50, 3)
+    records = random_records(TABLE.domain, 50, np.random.default_rng(3))
     frame = TABLE.decode(records)
     assert frame.schema == {
         "age": pl.Int64,
@@ -447,7 +314,7 @@ def test_decoded_tables_survive_csv_and_parquet(tmp_path: Path) -> None:
 
 
 def test_a_record_that_breaks_a_group_is_not_decoded() -> None:
-    record = legal_records(TABLE, 1, 0)
+    record = random_records(TABLE.domain, 1, np.random.default_rng(0))
     record[0, :3] = 1
     with pytest.raises(ValueError, match="record 0 has 3 bits of column 'age' set"):
         TABLE.decode(record)
@@ -490,19 +357,6 @@ def test_a_schema_file_declares_itself_only_by_saying_so(tmp_path: Path) -> None
     assert load_schema(path).declared is False
     with pytest.raises(TypeError, match="declared"):
         TableSchema(TABLE.columns)  # type: ignore[call-arg]
-
-
-def test_drafted_items_are_no_declaration_either(tmp_path: Path) -> None:
-    write_schema(ItemSchema(np.array([3, 7]), declared=False), tmp_path / "s.json")
-    assert load_schema(tmp_path / "s.json").declared is False
-
-
-def test_a_message_names_a_drafted_schema_by_its_file(tmp_path: Path) -> None:
-    frame = pl.DataFrame({"a": [0, 1], "b": [1, 0]})
-    frame.write_csv(tmp_path / "survey.csv")
-    write_schema(load(str(tmp_path / "survey.csv")).schema, tmp_path / "mine.json")
-    with pytest.raises(BadInputError, match=r"which the schema 'mine\.json' describes"):
-        load(frame.drop("b"), tmp_path / "mine.json")
 
 
 def test_a_schema_is_written_whole_or_not_at_all(
@@ -574,18 +428,6 @@ def test_an_unreadable_schema_file_is_named(
         load_schema(tmp_path / name)
     assert str(error.value).startswith(f"{tmp_path / name}: ")
     assert message in str(error.value)
-
-
-def test_an_unknown_schema_is_named() -> None:
-    with pytest.raises(BadInputError, match="adlut: there is no such schema file; did you mean 'a"):
-        load_schema("adlut")
-    with pytest.raises(BadInputError, match=r"x\.json: there is no such schema file; the built-in"):
-        load_schema("x.json")
-
-
-def test_an_unwritable_schema_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(BadInputError, match="cannot be written"):
-        write_schema(TABLE, tmp_path / "no" / "s.json")
 
 
 def test_schemas_and_readers_import_no_heavy_library() -> None:

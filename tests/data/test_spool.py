@@ -69,13 +69,6 @@ def test_after_a_kill_the_next_start_removes_it(state: Path) -> None:
     assert folders(state) == []
 
 
-def test_a_folder_of_a_process_that_died_at_once_goes_too(state: Path) -> None:
-    empty = state / "dualquery" / "spool" / "empty"
-    empty.mkdir(parents=True)
-    remove_abandoned()
-    assert not empty.exists()
-
-
 class Broken(io.RawIOBase):
     def readable(self) -> bool:
         return True

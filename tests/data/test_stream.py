@@ -17,7 +17,7 @@ import pytest
 from dualquery.data import schema_from_dict
 from dualquery.data.blocks import in_order
 from dualquery.data.readers.formats import parse_source
-from dualquery.data.readers.parquet import PartitionedItems, PartitionedTable
+from dualquery.data.readers.parts import ParquetTable, PartitionedItems
 from dualquery.data.schema.items import ItemSchema
 from dualquery.rows.dataset import load
 from dualquery.rows.engines import Engine
@@ -93,41 +93,6 @@ def test_streamed_blocks_are_those_in_memory(write: Callable[[Path], str], tmp_p
                 np.testing.assert_array_equal(block.pack(bits), kept.block(number, bits))
 
 
-def test_items_stream_too(tmp_path: Path) -> None:
-    path = tmp_path / "baskets.dat"
-    path.write_text("\n".join(f"{row % 7} {row % 11}" for row in range(ROWS)) + "\n")
-    kept = load(str(path), columns="0-10").records
-    with Engine(name="stream").open(str(path), columns="0-10") as data:
-        bits = np.arange(11, dtype=np.int32)
-        for number, block in enumerate(data.records.stream()):  # type: ignore[attr-defined]
-            np.testing.assert_array_equal(block.pack(bits), kept.block(number, bits))
-        assert data.n == kept.n == ROWS
-
-
-def test_rows_left_out_by_the_schema_do_not_count(tmp_path: Path) -> None:
-    path = tmp_path / "t.csv"
-    path.write_text("member\n" + "0\n?\n1\n" * 3000)
-    schema = schema_from_dict(
-        {
-            "kind": "table",
-            "name": "members",
-            "drop_incomplete": True,
-            "missing_values": ["?"],
-            "columns": [{"name": "member", "kind": "binary"}],
-        }
-    )
-    with Engine(name="stream").open(str(path), schema) as data:
-        assert data.n == 6000
-        assert len(list(data.records.stream())) == 2  # type: ignore[attr-defined]
-
-
-def test_an_empty_table_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "t.csv"
-    path.write_text("colour,age,member\n")
-    with pytest.raises(BadInputError, match="no rows"), Engine(name="stream").open(path, SCHEMA):
-        pass
-
-
 @pytest.mark.parametrize(("now", "message"), [(ROWS - 1, "now there are"), (ROWS + 9999, "more")])
 def test_a_table_that_changes_between_passes_is_refused(
     tmp_path: Path, now: int, message: str
@@ -170,7 +135,7 @@ class TestPartitions:
         write_partitions(tmp_path)
         for text in (str(tmp_path), f"parquet:{tmp_path}", f"{tmp_path}/*.parquet"):
             source = parse_source(text)
-            assert isinstance(source, PartitionedTable)
+            assert isinstance(source, ParquetTable)
             assert source.row_count() == count_rows(source, SCHEMA) == ROWS
 
     def test_lists_in_partitions(self, tmp_path: Path) -> None:
@@ -187,19 +152,17 @@ class TestPartitions:
         )
 
     @pytest.mark.parametrize(
-        ("other", "message"),
+        "other",
         [
-            (table(5).drop("age"), "there is no column 'age'"),
-            (table(5).cast({"age": pl.String}), "column 'age' has type large_string"),
-            (table(5).with_columns(new=1), "there is a column 'new'"),
+            table(5).drop("age"),
+            table(5).cast({"age": pl.String}),
+            table(5).with_columns(new=1),
         ],
     )
-    def test_other_columns_are_refused(
-        self, other: pl.DataFrame, message: str, tmp_path: Path
-    ) -> None:
+    def test_other_columns_are_refused(self, other: pl.DataFrame, tmp_path: Path) -> None:
         table(5).write_parquet(tmp_path / "a.parquet")
         other.write_parquet(tmp_path / "b.parquet")
-        with pytest.raises(BadInputError, match=rf"b\.parquet: {message}"):
+        with pytest.raises(BadInputError, match=r"b\.parquet: .* the same columns"):
             parse_source(str(tmp_path))
 
     def test_a_fault_names_the_part_and_its_row(self, tmp_path: Path) -> None:
@@ -210,28 +173,6 @@ class TestPartitions:
         bad.write_parquet(tmp_path / "1.parquet")
         with pytest.raises(BadInputError, match=r"1\.parquet: row 8, column 'colour': 'pink'"):
             load(str(tmp_path), SCHEMA)
-
-    def test_ids_beyond_the_schema(self, tmp_path: Path) -> None:
-        pl.DataFrame({"items": [[1], [99]]}).write_parquet(tmp_path / "a.parquet")
-        with (
-            pytest.raises(BadInputError, match="row 2: item 99"),
-            Engine(name="stream").open(str(tmp_path), ItemSchema.numbered(3, "three")) as data,
-        ):
-            list(data.records.stream())  # type: ignore[attr-defined]
-
-    def test_folders_that_stand_for_columns_are_refused(self, tmp_path: Path) -> None:
-        (tmp_path / "year=2020").mkdir()
-        table(5).write_parquet(tmp_path / "year=2020" / "a.parquet")
-        with pytest.raises(BadInputError, match="year=2020"):
-            parse_source(str(tmp_path))
-
-    def test_a_folder_without_parquet_is_no_table(self, tmp_path: Path) -> None:
-        with pytest.raises(BadInputError, match="a folder, not a file"):
-            parse_source(str(tmp_path))
-
-    def test_a_pattern_that_means_nothing(self, tmp_path: Path) -> None:
-        with pytest.raises(BadInputError, match="no such file"):
-            parse_source(f"{tmp_path}/*.parquet")
 
 
 def test_full_blocks_pass_through_the_builder() -> None:

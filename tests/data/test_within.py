@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 import dualquery
 from dualquery.data.schema.columns import Binary, Categorical, Numeric
-from dualquery.data.schema.files import load_schema, schema_from_dict
-from dualquery.data.schema.reading import column_from_dict
+from dualquery.data.schema.files import column_from_dict, load_schema, schema_from_dict
 from dualquery.data.schema.table import TableSchema
 from dualquery.releases.answering import answer_queries
 from dualquery.releases.bought import with_mean
@@ -47,11 +46,6 @@ def test_each_rule_gives_its_own_distribution() -> None:
     assert np.median(logarithms) == pytest.approx(middle, abs=0.01)
 
 
-def test_values_are_in_no_order() -> None:
-    even = draw(INCOME, 1)
-    assert abs(np.corrcoef(even, np.arange(len(even)))[0, 1]) < 0.03  # 4 standard deviations
-
-
 @pytest.mark.parametrize("within", ["uniform", "log-uniform", ("sloped", "log-uniform", 7.5)])
 @pytest.mark.parametrize("integer", [False, True])
 def test_stated_means_are_those_of_what_is_drawn(within, integer: bool) -> None:
@@ -71,17 +65,6 @@ def test_stated_means_are_those_of_numbers_of_so_many_decimals(within: str) -> N
         found = draw(column, bucket).mean()
         assert found == pytest.approx(column.means[bucket], abs=0.004)
     assert column.means[1] == 1.5
-
-
-def test_an_order_that_leaves_no_number_of_so_many_decimals_gets_a_short_one() -> None:
-    columns = (
-        Numeric("a", (0.0, 1.46, 1.5)),
-        Numeric("b", (0.0, 1.5, 2.0), decimals=1),
-    )
-    schema = TableSchema(columns, declared=True, rules=("a <= b",))
-    rows = schema.decode(np.tile(np.array([0, 1, 1, 0], np.uint8), (500, 1)))
-    assert ((rows["b"] >= 1.46) & (rows["a"] <= rows["b"]) & (rows["b"] < 1.5)).all()
-    assert rows["b"].cast(pl.String).str.len_chars().median() < 10
 
 
 def test_a_bucket_of_one_huge_number_draws_it() -> None:
@@ -156,12 +139,6 @@ def test_all_numbers_of_so_many_decimals_are_drawn_alike() -> None:
     assert "decimals" not in Numeric("x", (0, 1, 2)).to_dict()
 
 
-def test_the_last_number_of_a_table_is_drawn_like_those_before_it() -> None:
-    values, times = np.unique(draw(Numeric("x", (0, 1, 2), decimals=1), 1), return_counts=True)
-    assert values.tolist() == [1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7, 1.8, 1.9, 2.0]
-    assert times.max() < 1.1 * times.min()
-
-
 @pytest.mark.parametrize("edges", [(0, 1, 2), (-0.3, 0.5, 2)])
 def test_zero_has_no_sign(edges: tuple[float, ...]) -> None:
     values = draw(Numeric("x", edges, decimals=1), 0)
@@ -173,10 +150,7 @@ def test_zero_has_no_sign(edges: tuple[float, ...]) -> None:
     ("more", "message"),
     [
         ({"decimals": 0}, "decimals is 0; it is 1 to 6, and integer says that there are none"),
-        ({"decimals": 7}, "decimals is 7; it is 1 to 6"),
-        ({"decimals": True}, "decimals is True; it is 1 to 6"),
         ({"decimals": "2"}, "decimals is '2'; it is 1 to 6"),
-        ({"decimals": 1.0}, "decimals is 1.0; it is 1 to 6"),
         ({"decimals": 1, "integer": True}, "decimals is 1, but integer says that there are none"),
         ({"decimals": 1, "edges": [0, 0.11, 0.19, 1]}, "starts at 0.11 holds no such number"),
         ({"decimals": 6, "edges": [0, 1, 1e10]}, "more than numbers as large as these hold"),
@@ -230,16 +204,7 @@ def test_codes_that_are_whole_numbers_come_back_as_such() -> None:
     np.testing.assert_array_equal(load(decoded, schema).records.dense_rows(0, 100), records)
 
 
-def test_decoding_repeats_itself_unless_told_how_to_draw() -> None:
-    schema = TableSchema((INCOME,), declared=True)
-    records = random_records(schema.domain, 50, np.random.default_rng(0))
-    assert schema.decode(records).equals(schema.decode(records))
-    other = schema.decode(records, np.random.default_rng(5))
-    assert not schema.decode(records).equals(other)
-
-
 def test_a_schema_with_rules_comes_back_from_json() -> None:
-    import json
 
     schema = TableSchema((INCOME,), declared=True)
     again = schema_from_dict(json.loads(json.dumps(schema.to_dict())))
@@ -252,15 +217,10 @@ def test_a_schema_with_rules_comes_back_from_json() -> None:
     [
         ("often", "within is 'often'; it must be uniform or sloped or log-uniform"),
         (["uniform"], "within has 1 rules for 2 buckets; .* a rule for each of the 2 buckets"),
-        (5, "a rule for each of the 2 buckets"),
         ("log-uniform", "log-uniform is for buckets above 0"),
-        (["uniform", 12], "12 is no whole number in the bucket"),
         (["uniform", 5.5], "5.5 is no whole number in the bucket"),
         (["uniform", []], "the list of values is empty"),
-        (["uniform", [6, True]], "True is not a number"),
-        (["uniform", ["6"]], "'6' is not a number"),
         (["uniform", "seldom"], "'seldom' is none of uniform, sloped, log-uniform"),
-        (["uniform", None], "None is not a number"),
         (["uniform", float("nan")], "nan is no whole number"),
     ],
 )
@@ -268,23 +228,6 @@ def test_rules_that_cannot_be_are_refused(within, message) -> None:
     fields = {"name": "x", "kind": "numeric", "edges": [0, 5, 10], "integer": True}
     with pytest.raises(BadInputError, match=message):
         column_from_dict({**fields, "within": within})
-
-
-@pytest.mark.parametrize("edges", [(0, 3, 50, 2e6), (-7.5, 0.25, 0.250001), (1e-9, 2e-9, 1e300)])
-@pytest.mark.parametrize("within", ["uniform", "log-uniform"])
-def test_drawn_numbers_are_short_and_lie_in_their_buckets(edges: tuple, within: str) -> None:
-    edges = tuple(abs(edge) + 1e-12 if within == "log-uniform" else edge for edge in edges)
-    column = Numeric("x", tuple(sorted(map(float, edges))), within=within)
-    buckets = np.repeat(np.arange(column.buckets), 4_000)
-    values = column.draw(buckets, np.random.default_rng(0))
-    low, high = np.array(column.bounds)[buckets].T
-    assert ((low <= values) & (values <= high)).all()
-    for bucket in range(column.buckets):
-        inside = (values > low) & (values < high) & (buckets == bucket)
-        step = 10.0 ** -(3 - math.floor(math.log10((high - low)[bucket * 4_000] / 2)))
-        steps = values[inside] / step
-        np.testing.assert_allclose(steps, np.rint(steps), rtol=1e-9)
-        assert len(np.unique(steps)) > 10 or within == "log-uniform"
 
 
 @pytest.mark.parametrize("last", [(6, 7), (12, 13)], ids=["all-one-wide", "last-one-wide"])
@@ -311,11 +254,3 @@ def test_a_last_bucket_one_wide_holds_one_whole_number(last) -> None:
         load(pl.DataFrame({"g": [last[1]]}), schema)
     named = dict(grades, within=["uniform"] * 5 + [[last[0], last[1]]])  # as releases may have it
     assert load(pl.DataFrame({"g": [last[1]]}), {"columns": [named]}).n == 1
-
-
-def test_whole_numbers_of_a_dictionary_have_a_bucket_for_the_largest(tmp_path) -> None:
-    limits = {"minimum": 0, "maximum": 16, "required": True}
-    schema = {"fields": [{"name": "x", "type": "integer", "constraints": limits}]}
-    (tmp_path / "d.json").write_text(json.dumps(schema), encoding="utf-8")
-    data = load(pl.DataFrame({"x": range(17)}), tmp_path / "d.json")
-    assert data.schema.columns[0].labels[-1] == "16"

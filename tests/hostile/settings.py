@@ -56,25 +56,13 @@ one = "yes"
 """
 
 
-_YAML = """attributes:
-  age: {type: NumericalAttribute, min_value: 0, max_value: 120, dtype: int}
-  job: &one
-    type: CategoricalAttribute
-    possible_values: [nurse, 'smith', 007, ~]
-  other: *one
+_YAML = """declared: true
+columns:
+- {name: age, kind: numeric, edges: [0, 30, 120], integer: true}
+- name: job
+  kind: categorical
+  values: [nurse, 'smith', 007]
 """
-
-_DICTIONARIES = (
-    '{"age": 85, "sex": 2, "job": 40}',
-    '{"fields": [{"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 120, '
-    '"required": true}}, {"name": "sex", "type": "string", "constraints": {"enum": ["F", "M"]}}, '
-    '{"name": "seen", "type": "date", "constraints": {"minimum": "2014-01-01", "maximum": '
-    '"2015-06-30"}}, {"name": "ok", "type": "boolean"}], "missingValues": ["", "NA"]}',
-    '{"name": "r", "schema": {"fields": [{"name": "c", "categories": [{"value": 1}, "b"]}]}}',
-    '{"@context": "http://www.w3.org/ns/csvw", "tableSchema": {"columns": [{"titles": ["age"], '
-    '"datatype": {"base": "integer", "minimum": 0, "maximum": 9}}, {"name": "c", "required": true, '
-    '"datatype": {"base": "string", "format": "a|b|c"}}]}}',
-)
 
 
 def _read_schema(ending: str, data: bytes, folder: Path) -> None:
@@ -190,7 +178,6 @@ def _read_config(data: bytes, folder: Path) -> None:
 SETTINGS: dict[str, Parser] = {
     "schema.json": Parser(_schema_examples, spoil_json, partial(_read_schema, ".json")),
     "schema.toml": Parser(lambda: [_TOML_SCHEMA], spoil_text, partial(_read_schema, ".toml")),
-    "data dictionary": Parser(texts(*_DICTIONARIES), spoil_json, partial(_read_schema, ".json")),
     "query": Parser(texts(*_QUERIES), spoil_text, _read_query),
     "query file": Parser(
         texts("\n".join(_QUERIES), "# x\nflag\n"), spoil_text, partial(_read_query_file, ".txt")
@@ -199,5 +186,4 @@ SETTINGS: dict[str, Parser] = {
     "config": Parser(lambda: [_CONFIG], spoil_text, _read_config),
 }
 if importlib.util.find_spec("yaml") is not None:
-    _SCHEMAS_IN_YAML = texts(_YAML, *_DICTIONARIES)  # JSON is YAML, too
-    SETTINGS["schema.yaml"] = Parser(_SCHEMAS_IN_YAML, spoil_text, partial(_read_schema, ".yaml"))
+    SETTINGS["schema.yaml"] = Parser(texts(_YAML), spoil_text, partial(_read_schema, ".yaml"))

@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from dualquery.data.blocks import choose_schema, encoded_blocks
+from dualquery.data.blocks import encoded_blocks
+from dualquery.data.choose import choose_schema
 from dualquery.data.encoded import CodedRows
 from dualquery.data.readers.formats import source_of
 from dualquery.data.readers.source import ItemSource, Source

@@ -18,7 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dualquery.data.blocks import choose_schema, encoded_blocks
+from dualquery.data.blocks import encoded_blocks
+from dualquery.data.choose import choose_schema
 from dualquery.data.readers.formats import source_of
 from dualquery.data.schema.files import load_schema
 from dualquery.data.seen_values import order_of_text

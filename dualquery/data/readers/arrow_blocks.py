@@ -23,32 +23,13 @@ _BYTES_OF_CELL = 32
 """The widest number that Arrow has."""
 
 _WHILE_READING = 4
-"""So much address space a block may take while it is unpacked, as a multiple of `LARGEST`."""
+"""Address space that a block may take while it is unpacked, as a multiple of `LARGEST`."""
 
 
 def frames_of_batches(
     batches: Iterator[Any], label: str, *, cells: int = 0, stored: int = 0
 ) -> Iterator[pl.DataFrame]:
-    """Yield Arrow batches as Polars tables, without the file's remarks.
-
-    Parameters
-    ----------
-    batches
-        Of PyArrow; it raises its own errors.
-    label
-        What messages call the table.
-    cells
-        How many a batch has at most, if the reader chooses.
-    stored
-        Bytes that a batch may take because the file has as many.
-
-    Raises
-    ------
-    BadInputError
-        If a batch is larger than it may be, or Polars has no such type.
-    pyarrow.ArrowException, UnicodeDecodeError
-        If one is damaged.
-    """
+    """Yield Arrow batches as Polars tables, without the file's remarks."""
     import polars as pl
 
     largest = LARGEST + _BYTES_OF_CELL * cells + stored
@@ -72,7 +53,7 @@ def frames_of_batches(
         if batch.get_total_buffer_size() > largest:
             raise too_large
         try:
-            frame = pl.DataFrame(pl.from_arrow(plain(batch).replace_schema_metadata(None)))
+            frame = pl.DataFrame(pl.from_arrow(batch.replace_schema_metadata(None)))
         except (TypeError, ValueError, pl.exceptions.PolarsError) as fault:
             raise BadInputError(f"{label}: a column cannot be read ({fault})") from None
         except pl.exceptions.PanicException as fault:
@@ -80,18 +61,12 @@ def frames_of_batches(
         yield frame
 
 
-def plain(table: Any) -> Any:
-    """Return an Arrow table or batch without types of its own making: values as they are stored.
-
-    Databases have such types, as PostgreSQL for numbers of any length; these are stored as texts.
-    """
+def is_list(schema: Any) -> bool:
+    """Return whether the only column of an Arrow schema holds lists."""
     import pyarrow as pa
 
-    for at, field in enumerate(table.schema):
-        if isinstance(field.type, pa.BaseExtensionType):
-            stored = table.column(at).cast(field.type.storage_type)
-            table = table.set_column(at, pa.field(field.name, field.type.storage_type), stored)
-    return table
+    kind = schema.types[0] if len(schema) == 1 else None
+    return kind is not None and (pa.types.is_list(kind) or pa.types.is_large_list(kind))
 
 
 def _read_names(fields: Iterable[Any]) -> None:

@@ -6,27 +6,24 @@ import codecs
 import csv
 import io
 import logging
-import re
 import sys
 import time
 import weakref
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, cast
 
 import numpy as np
 
 from dualquery.data.opening import (
-    LONGEST_START,
     FilePath,
     line_chunks,
     open_bytes,
     reading_errors,
-    require_text,
 )
 from dualquery.data.readers.dialect import SEPARATORS, STANDARD, Dialect
-from dualquery.data.readers.python_objects import check_names, check_title, check_width
+from dualquery.data.readers.python_objects import check_columns
 from dualquery.data.readers.source import TextBits
 from dualquery.runtime.errors import BadInputError
 
@@ -39,10 +36,6 @@ _BIT_BYTES = 1 << 25
 """Text of 0s and 1s that is held at a time."""
 
 _LINE_FEED = 10
-
-_WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-_SEPARATOR_NOTE = re.compile(r"(?i)sep=.")
-"""What Excel writes above the header of some files."""
 
 _MOST_LINES = 20
 """Lines of a column's name, which a header may break in a quoted cell."""
@@ -60,14 +53,6 @@ class _OtherCellsError(Exception):
     """A file has other cells than ``0`` and ``1``."""
 
 
-class Translate(Protocol):
-    """Rewrites the text of a dialect as standard CSV."""
-
-    def __call__(self, stream: BinaryIO) -> BinaryIO:
-        """Return a stream of plain comma-separated text."""
-        ...
-
-
 @dataclass(frozen=True)
 class CsvSource:
     """A comma-separated file; every cell is handed on as the text that it is.
@@ -80,8 +65,6 @@ class CsvSource:
         Name of the built-in schema of the file, if any.
     header
         Names of the columns of a file that has no header line, else None.
-    translate
-        Rewrites the text of a dialect as standard CSV; None for none.
     block_bytes
         How much text is held at a time; also the longest possible row.
     dialect
@@ -92,9 +75,9 @@ class CsvSource:
     label: str
     implied_schema: str | None = None
     header: tuple[str, ...] | None = None
-    translate: Translate | None = None
     block_bytes: int = BLOCK_BYTES
     dialect: Dialect = STANDARD
+    types: ClassVar[tuple[str, ...]] = ()
 
     def columns(self) -> Sequence[str]:
         """Return the names of the columns."""
@@ -104,7 +87,7 @@ class CsvSource:
     def written_as(self) -> str | None:
         """How the file is written, as ``--csv`` says it; None for standard CSV.
 
-        This is what the user said, and what the header and a mark in front show; no row does.
+        The user said so, or the header shows it; no row does.
         """
         return self._header[1].words
 
@@ -114,33 +97,17 @@ class CsvSource:
         return tuple(map(str.strip, found)) if dialect.spaces == "trim" else found
 
     @cached_property
-    def _encoded(self) -> Dialect:
-        """How the file differs from comma-separated UTF-8; a mark in front tells UTF-16."""
-        with open_bytes(self.path, self.label) as stream:
-            start = stream.read(LONGEST_START)
-        require_text(start, self.label)
-        if not self.dialect.is_utf8 or not start.startswith(_WIDE_MARKS):
-            return self.dialect
-        _log.warning("%s: taken as UTF-16, as its byte-order mark says", self.label)
-        return replace(self.dialect, encoding="utf-16")
-
-    @cached_property
     def _header(self) -> tuple[tuple[str, ...], Dialect]:
         """Names of the columns as they stand, and how the file is written: as said, or shown."""
         if self.header is not None:
             return self.header, replace(self.dialect, delimiter=",")
-        separator = self._encoded.delimiter or ","
-        names = self._split_header(separator)
-        if names and _SEPARATOR_NOTE.fullmatch(separator.join(names)):
-            raise BadInputError(
-                f"{self.label}: the first line is {separator.join(names)!r}, a note for Excel and "
-                "no header; delete this line"
-            )
-        if len(names) == 1:
-            if self._encoded.delimiter is None:
-                separator, names = self._separated()
-            else:
-                self._warn_of_other_separators(names[0])
+        said = self.dialect.delimiter
+        separator = said or ","
+        names = tuple(self._split_header(separator))
+        if len(names) == 1 and said is None:
+            split = {each: self._split_header(each) for each in SEPARATORS}
+            separator = max(split, key=lambda each: len(split[each]))
+            names = tuple(split[separator])
         if not names:
             raise BadInputError(f"{self.label}: the first line is empty; a header is expected")
         if any(name.count("\n") > _MOST_LINES for name in names):
@@ -148,50 +115,26 @@ class CsvSource:
                 f"{self.label}: a column's name has more than {_MOST_LINES} lines; is a quotation "
                 "mark in the header not closed?"
             )
-        check_title(names, self.label)
-        different = {*map(str.strip, names)}
-        bits = different <= {"0", "1"} and len(different) < len(names)
-        if bits and separator in ",\t":  # those of matrix, too
+        stripped = tuple(map(str.strip, names))
+        if {*stripped} <= {"0", "1"} and len({*stripped}) < len(names) and separator in ",\t":
             raise BadInputError(
                 f"{self.label}: the first line has only 0s and 1s, so it is no header; rows of 0 "
                 "and 1 without a header are read as matrix:PATH"
             )
-        spaces = self._encoded.spaces
-        if spaces is None and names[1:] and all(name.startswith(" ") for name in names[1:]):
-            _log.warning("%s: spaces around cells are left out, as the header has some", self.label)
-            spaces = "trim"
-        check_width(len(names), self.label)
-        check_names([name.strip() for name in names] if spaces == "trim" else names, self.label)
-        return tuple(names), replace(self._encoded, delimiter=separator, spaces=spaces)
-
-    def _separated(self) -> tuple[str, list[str]]:
-        """Return the separator that the public header shows, and its cells."""
-        split = {each: self._split_header(each) for each in SEPARATORS}
-        separator = max(split, key=lambda each: len(split[each]))
-        if separator != ",":
+        check_columns(stripped if self.dialect.spaces == "trim" else names, self.label)
+        if said is None and separator != ",":
             _log.warning(
                 "%s: taken as separated by %s, as its header is; --csv delimiter=, says otherwise",
                 self.label,
                 SEPARATORS[separator],
             )
-        return separator, split[separator]
-
-    def _warn_of_other_separators(self, header: str) -> None:
-        """Warn if the header is one name by what was said, and several by another separator."""
-        others = [SEPARATORS[each] for each in SEPARATORS if each in header]
-        if others:
-            _log.warning(
-                "%s: its first line is one column by the delimiter that --csv says, but has %s; "
-                "leave delimiter= out if these separate columns",
-                self.label,
-                " and ".join(others),
-            )
+        return names, replace(self.dialect, delimiter=separator)
 
     def _split_header(self, separator: str) -> list[str]:
         """Return the cells of the first line."""
         with open_bytes(self.path, self.label) as stream:
             try:
-                content = self._encoded.as_utf8(stream, self.label)
+                content = self.dialect.as_utf8(stream, self.label)
                 checked = cast(BinaryIO, _Checked(content, self.label, self.block_bytes))
                 text = io.TextIOWrapper(checked, "utf-8-sig", newline="")
                 return next(csv.reader(text, delimiter=separator), [])
@@ -220,8 +163,7 @@ class CsvSource:
         """Yield rows of ``0`` and ``1``; raise `_OtherCellsError` at any other text."""
         names, dialect = self._header
         width = 2 * len(names)
-        standard = dialect.is_utf8 and self.translate is None and self.header is None
-        if not standard or len(names) < 2:
+        if not dialect.is_utf8 or self.header is not None or len(names) < 2:
             raise _OtherCellsError
         delimiter = ord(dialect.delimiter or ",")
         try:
@@ -252,8 +194,7 @@ class CsvSource:
         as_they_stand = dict(zip(self._names, names, strict=True))
         with open_bytes(self.path, self.label) as stream:
             recoded = dialect.as_utf8(stream, self.label)
-            content = self.translate(recoded) if self.translate else recoded
-            checked: _Checked | None = _Checked(content, self.label)
+            checked: _Checked | None = _Checked(recoded, self.label)
             held = weakref.ref(cast(_Checked, checked))
             reader: Any = None
             try:
@@ -324,7 +265,7 @@ class CsvSource:
                 break
         return BadInputError(
             f"{self.label}: not UTF-8 text{where}; name the file's encoding, such as "
-            "--csv encoding=latin-1, or windows-1252 if it comes from Windows"
+            "--csv encoding=latin-1, or windows-1252 or utf-16 if it comes from Windows"
         )
 
 
@@ -341,9 +282,7 @@ class _RaggedRows:
 
 
 def _wait_until_gone(held: weakref.ref[_Checked]) -> None:
-    """Wait until no thread of Arrow holds a stream: one that lets go of it while the program ends
-    aborts the program.
-    """
+    """Wait until no thread of Arrow holds a stream: letting go while the program ends aborts it."""
     for _ in range(_LONGEST_WAIT):
         if held() is None:
             return
@@ -384,6 +323,39 @@ class _Checked(io.BufferedIOBase):
         return block
 
     read1 = read
+
+
+_KDD99_HEADER = """
+    duration protocol_type service flag src_bytes dst_bytes land wrong_fragment urgent hot
+    num_failed_logins logged_in num_compromised root_shell su_attempted num_root
+    num_file_creations num_shells num_access_files num_outbound_cmds is_host_login
+    is_guest_login count srv_count serror_rate srv_serror_rate rerror_rate srv_rerror_rate
+    same_srv_rate diff_srv_rate srv_diff_host_rate dst_host_count dst_host_srv_count
+    dst_host_same_srv_rate dst_host_diff_srv_rate dst_host_same_src_port_rate
+    dst_host_srv_diff_host_rate dst_host_serror_rate dst_host_srv_serror_rate
+    dst_host_rerror_rate dst_host_srv_rerror_rate attack
+"""
+KDD99_COLUMNS = tuple(_KDD99_HEADER.split())
+
+
+class Kdd99Source(CsvSource):
+    """KDD Cup 99 as the DualQuery authors prepared it.
+
+    There is no header, a space follows each comma, and a full stop ends each line.
+    """
+
+    def frames(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        """Yield the rows of some columns block by block, all String."""
+        import polars as pl
+
+        last = [name for name in columns if name == KDD99_COLUMNS[-1]]
+        for frame in super().frames(columns):
+            yield frame.with_columns(pl.col(last).str.strip_suffix("."))
+
+
+def open_kdd99(path: FilePath, label: str) -> CsvSource:
+    """Return the source for the authors' file; its schema is the built-in ``kdd99``."""
+    return Kdd99Source(path, label, "kdd99", KDD99_COLUMNS, dialect=Dialect(spaces="trim"))
 
 
 def open_tsv(path: FilePath, label: str) -> CsvSource:

@@ -39,8 +39,7 @@ class Dialect:
         The sign before decimals: ``"."``, or ``","``, where a point then separates thousands. Cells
         that are separated by commas, too, are in quotation marks.
     spaces
-        What becomes of spaces around a cell: ``"keep"``, ``"trim"``, or None for what the header
-        shows.
+        What becomes of spaces around a cell: ``"keep"`` or ``"trim"``.
 
     Raises
     ------
@@ -51,7 +50,7 @@ class Dialect:
     delimiter: str | None = None
     encoding: str = "utf-8"
     decimal: str = "."
-    spaces: str | None = None
+    spaces: str = "keep"
 
     def __post_init__(self) -> None:
         if self.delimiter is not None and (
@@ -62,7 +61,7 @@ class Dialect:
             )
         if self.decimal not in (".", ","):
             raise BadInputError(f"csv: decimal is {self.decimal!r}; it must be . or ,")
-        if self.spaces not in (None, "keep", "trim"):
+        if self.spaces not in ("keep", "trim"):
             raise BadInputError(f"csv: spaces is {self.spaces!r}; it must be keep or trim")
         try:
             known = codecs.lookup(self.encoding)
@@ -74,13 +73,7 @@ class Dialect:
 
     @staticmethod
     def parse(text: str) -> Dialect:
-        """Read what ``--csv`` takes: ``delimiter=;,encoding=latin-1,decimal=,``.
-
-        Raises
-        ------
-        BadInputError
-            If a key is unknown or comes twice, or a value is not possible.
-        """
+        """Read what ``--csv`` takes: ``delimiter=;,encoding=latin-1,decimal=,``."""
         found: dict[str, str] = {}
         place = 0
         while place < len(text):
@@ -90,10 +83,8 @@ class Dialect:
                     f"--csv {text!r}: {text[place:]!r} is not understood; write "
                     "delimiter=;,encoding=latin-1,decimal=, or some of these, each once"
                 )
-            found[pair[1]] = pair[2]
+            found[pair[1]] = _NAMES.get(pair[2], pair[2]) if pair[1] == "delimiter" else pair[2]
             place = pair.end()
-        if "delimiter" in found:
-            found["delimiter"] = _NAMES.get(found["delimiter"], found["delimiter"])
         return Dialect(**found)
 
     @property
@@ -143,13 +134,7 @@ class Dialect:
         )
 
     def write(self, frame: pl.DataFrame, *, header: bool) -> bytes:
-        """Return a table as separated text that is read back by `as_standard`; spaces stay.
-
-        Raises
-        ------
-        BadInputError
-            If the encoding lacks a sign.
-        """
+        """Return a table as separated text that is read back by `as_standard`; spaces stay."""
         import polars.selectors as cs
 
         comma = self.decimal == ","

@@ -16,12 +16,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from dualquery.data.opening import FilePath, open_bytes, read_whole
-from dualquery.data.readers.python_objects import (
-    check_names,
-    check_title,
-    check_width,
-    frame_source,
-)
+from dualquery.data.readers.python_objects import check_columns, frame_source
 from dualquery.data.readers.source import Source
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.figures import some
@@ -43,14 +38,7 @@ _MIDNIGHT = r"^(\d{4}-\d\d-\d\d) 00:00:00$"
 
 
 def open_excel(path: FilePath, label: str, sheet: str | None = None) -> Source:
-    """Return a sheet of a workbook as a table: the one of that name, or the first.
-
-    Raises
-    ------
-    BadInputError
-        If no reader of workbooks is installed, or the file is no workbook, it has no such sheet,
-        the sheet is empty or has no proper header, or it needs more memory than it may.
-    """
+    """Return a sheet of a workbook as a table: the one of that name, or the first."""
     import polars as pl
 
     if importlib.util.find_spec("fastexcel") is None:
@@ -99,10 +87,8 @@ def _headed(cells: pl.DataFrame, label: str) -> pl.DataFrame:
     kept = [
         column for column, name in header.items() if name or rows[column].null_count() < len(rows)
     ]
-    check_width(len(kept), label)
     names = [header[column] or "" for column in kept]
-    check_title(names, label)
-    check_names(names, label)
+    check_columns(names, label)
     return rows.select(kept).rename(dict(zip(kept, names, strict=True)))
 
 

@@ -11,24 +11,20 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
 
 from dualquery.data.builtin import DATASETS, dataset_path
-from dualquery.data.readers.adbc import open_adbc
 from dualquery.data.readers.batches import open_arrow, open_duckdb
-from dualquery.data.readers.bitstring import BitstringSource
-from dualquery.data.readers.csv import CsvSource, open_tsv
-from dualquery.data.readers.csv_files import CsvFiles, open_csv_files
-from dualquery.data.readers.dialect import STANDARD, Dialect
+from dualquery.data.readers.csv import CsvSource, open_kdd99, open_tsv
+from dualquery.data.readers.dialect import Dialect
 from dualquery.data.readers.excel import open_excel
-from dualquery.data.readers.fimi import FimiSource
-from dualquery.data.readers.kdd99 import open_kdd99
-from dualquery.data.readers.matrix import MatrixSource
-from dualquery.data.readers.netflix import open_netflix
+from dualquery.data.readers.item_text import BitstringSource, FimiSource, MatrixSource
+from dualquery.data.readers.netflix import NetflixSource
 from dualquery.data.readers.npz import NpzSource
-from dualquery.data.readers.parquet import ParquetSource, open_parquet, open_partitions
+from dualquery.data.readers.parquet import ParquetSource, open_parquet
+from dualquery.data.readers.parts import PartitionedTable, open_parts
 from dualquery.data.readers.python_objects import (
     DenseSource,
     SparseSource,
@@ -36,7 +32,6 @@ from dualquery.data.readers.python_objects import (
     frame_of_pandas,
     frame_source,
 )
-from dualquery.data.readers.several_files import several_files
 from dualquery.data.readers.source import ItemSource, Source, TableSource
 from dualquery.runtime.errors import BadInputError, suggest
 
@@ -45,21 +40,10 @@ from dualquery.runtime.errors import BadInputError, suggest
 class Format:
     """A format of data files.
 
-    Parameters
-    ----------
-    description
-        One line for the help.
-    extensions
-        Endings of file names that mean this format, lower case; each also with ``.gz``.
-    open
-        Returns the source for a path, given what messages are to call it.
-    folders
-        Whether the path may be a folder.
-    query
-        Whether a question mark and a query follow the path.
-    part
-        Returns the source for a part of a file, ``FORMAT:FILE?PART``, given the file, what messages
-        are to call it, and the part's name; None if files have no parts to choose from.
+    Files whose names end in ``extensions``, each also with ``.gz``, are of it. ``open`` returns the
+    source for a path, given what messages are to call it; ``part`` that for ``FORMAT:FILE?PART``,
+    given the file, what messages call it, and the part's name. The path may be a folder
+    (``folders``), or be followed by a question mark and a query (``query``).
     """
 
     description: str
@@ -82,27 +66,13 @@ FORMATS: dict[str, Format] = {
         part=open_excel,
     ),
     "duckdb": Format("FILE?SELECT ...: a query (extra duckdb)", (), open_duckdb, query=True),
-    "adbc": Format("DRIVER:ADDRESS?SELECT ...: a query (extra adbc)", (), open_adbc, query=True),
     "fimi": Format("item ids separated by spaces, one row a line", (".dat",), FimiSource),
     "matrix": Format("rows of 0 and 1, comma or space, no header", (), MatrixSource),
     "bitstring": Format("bits, a tab and a count a line", (), BitstringSource),
     "npz": Format("a SciPy sparse matrix", (".npz",), NpzSource),
     "kdd99": Format("KDD Cup 99 as the DualQuery authors prepared it", (), open_kdd99),
-    "netflix": Format("the folder of the Netflix Prize files", (), open_netflix, folders=True),
+    "netflix": Format("the folder of the Netflix Prize files", (), NetflixSource, folders=True),
 }
-
-_TABLES = "write the table as Parquet or CSV"
-_ADVICE = {
-    (".zip", ".xz", ".bz2", ".zst", ".7z"): "unpack it first, or pack it by gzip",
-    (".xls", ".xlsm", ".xlsb", ".ods"): "save it as .xlsx or as CSV",
-    (".json", ".jsonl", ".ndjson", ".xml", ".html"): f"{_TABLES}, for example by Polars",
-    (".sav", ".dta", ".sas7bdat", ".xpt"): f"{_TABLES}, for example by pandas, or hand a pandas "
-    "table to dualquery.release",
-    (".rds", ".rdata"): f"{_TABLES}, for example by R's arrow package",
-    (".db", ".sqlite", ".sqlite3"): "ask it for a table: adbc:sqlite:FILE?SELECT ... of SQLite",
-    (".duckdb",): "ask it for a table: duckdb:FILE?SELECT ...",
-}
-"""What to do with files of other formats, by the ending of their names."""
 
 GENERATORS: dict[str, str] = {
     "biased": "dualquery.rows.generated.source:open_biased",
@@ -136,52 +106,36 @@ def parse_source(text: str, dialect: Dialect | None = None) -> Source:
         If there is no such file, or its format cannot be told; if a dialect is given of another
         format.
     """
-    return _in_dialect(_parsed(text), text, dialect)
+    source: Source = _in_dialect(_parsed(text), text, dialect)
+    return source
 
 
 def open_as(form: str, path: Path, label: str, dialect: Dialect | None = None) -> Source:
-    """Return the source of a file of a format, whatever its name.
-
-    Parameters
-    ----------
-    form
-        One of `FORMATS`, of files.
-    path, label
-        The file, and what messages call it.
-    dialect
-        As for `parse_source`.
-
-    Raises
-    ------
-    BadInputError
-        As `parse_source`.
-    """
-    return _in_dialect(FORMATS[form].open(path, label), label, dialect)
+    """Return the source of a file of a format, whatever its name."""
+    source: Source = _in_dialect(FORMATS[form].open(path, label), label, dialect)
+    return source
 
 
 def is_csv(text: str) -> bool:
-    """Return whether a text, as for `parse_source`, names CSV files, which a dialect may be given.
-
-    Raises
-    ------
-    BadInputError
-        As `parse_source`.
-    """
+    """Return whether a text, as for `parse_source`, names CSV files."""
     return _has_dialect(_parsed(text))
 
 
-def _has_dialect(source: Source) -> TypeGuard[CsvSource | CsvFiles]:
+def _has_dialect(source: Source) -> bool:
     """Return whether a source is CSV that may be written in several ways: its header is its own."""
-    return isinstance(source, CsvFiles) or (isinstance(source, CsvSource) and source.header is None)
+    if isinstance(source, PartitionedTable):
+        return _has_dialect(source.parts[0])
+    return isinstance(source, CsvSource) and source.header is None
 
 
-def _in_dialect(source: Source, text: str, dialect: Dialect | None) -> Source:
+def _in_dialect(source: Any, text: str, dialect: Dialect | None) -> Any:
     if dialect is None:
         return source
     if not _has_dialect(source):
         raise BadInputError(f"{text}: --csv says how a csv or tsv file is written; this is none")
-    if isinstance(source, CsvFiles):
-        return replace(source, parts=tuple(replace(p, dialect=dialect) for p in source.parts))
+    if isinstance(source, PartitionedTable):
+        parts: Any = source.parts
+        return replace(source, parts=tuple(replace(part, dialect=dialect) for part in parts))
     return replace(source, dialect=dialect)
 
 
@@ -195,16 +149,14 @@ def _parsed(text: str) -> Source:
         return made
     if not text:
         raise BadInputError("the table's name is empty; give a path or a built-in name")
-    if colon and prefix in FORMATS and not rest:
+    named = prefix if colon and prefix in FORMATS else None
+    if named and not rest:
         raise BadInputError(f"{text}: a path is expected after the colon")
     with _name_errors(text):
-        named = prefix if colon and prefix in FORMATS else None
-        form, parts = several_files(named, text if named is None else rest, text)
-    if parts and form == "parquet":
-        return open_partitions(parts, text)
-    if parts:
-        return open_csv_files(parts, text, Dialect("\t") if form == "tsv" else STANDARD)
-    if named is not None:
+        parts = open_parts(named, rest if named else text, text)
+    if parts is not None:
+        return parts
+    if named:
         known = FORMATS[named]
         if known.query:
             return known.open(rest, text)
@@ -217,12 +169,10 @@ def _parsed(text: str) -> Source:
     for known in FORMATS.values():
         if ending.endswith(known.extensions):
             return known.open(path, text)
-    for endings, advice in _ADVICE.items():
-        if ending.endswith(endings):
-            raise BadInputError(f"{text}: not a format that is read; {advice}")
     raise BadInputError(
         f"{text}: the format cannot be told from the name; write FORMAT:{text} with one of "
-        f"{', '.join(FORMATS)}; text with a header is csv, rows of item ids are fimi"
+        f"{', '.join(FORMATS)}; text with a header is csv, rows of item ids are fimi; unpack other "
+        "archives than gzip, and write tables of other programs as Parquet or CSV"
     )
 
 
@@ -317,9 +267,5 @@ def _meant(text: str) -> str:
     prefix, colon, _ = text.partition(":")
     if colon and re.fullmatch(r"[\w-]{2,}", prefix):  # one letter is a drive
         return f", and {prefix!r} is no format; {suggest(prefix, [*FORMATS, *GENERATORS])}"
-    for name, form in FORMATS.items():
-        if form.part and any(f"{ending}?" in text.lower() for ending in form.extensions):
-            return f"; did you mean {f'{name}:{text}'!r}?"
-    names = [*DATASETS, *GENERATORS]
     known = f"the built-in data sets are {', '.join(DATASETS)}"
-    return f"; {suggest(text, names, known)}"
+    return f"; {suggest(text, [*DATASETS, *GENERATORS], known)}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import int32, int64, types, uint8, uint16, void
+from numba import int32, int64, types, uint8
 
 from dualquery.runtime.array_types import Array, kernel, read_only
 
@@ -69,18 +69,3 @@ def parse_lines(
             return ratings, headers, begin
         at += 1
     return ratings, headers, -1
-
-
-@kernel(void(read_only(int32), int32[::1]))
-def count_users(users: Array, ratings: Array) -> None:
-    """Add one to ``ratings`` for each user listed."""
-    for user in users:
-        ratings[user] += 1
-
-
-@kernel(void(read_only(int32), int64, int64[::1], uint16[::1]))
-def place_movie(users: Array, movie: int, place: Array, movies: Array) -> None:
-    """Write ``movie`` at the next free place of each user listed, and move the place on."""
-    for user in users:
-        movies[place[user]] = movie
-        place[user] += 1

@@ -1,4 +1,4 @@
-"""``parquet``: a table, or in the long form one list of item ids a row; in one file or several."""
+"""``parquet``: a table, or in the long form one list of item ids a row."""
 
 from __future__ import annotations
 
@@ -7,19 +7,12 @@ import gzip
 import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from dualquery.data.opening import FilePath, open_bytes, read_whole
-from dualquery.data.readers.arrow_blocks import frames_of_batches
-from dualquery.data.readers.python_objects import (
-    BLOCK_ROWS,
-    check_names,
-    check_width,
-    rows_of_frames,
-)
-from dualquery.data.readers.source import ItemRows
+from dualquery.data.readers.arrow_blocks import frames_of_batches, is_list
+from dualquery.data.readers.python_objects import BLOCK_ROWS, check_columns, rows_of_frames
+from dualquery.data.readers.source import AnyItems, ItemRows
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -39,7 +32,7 @@ _BATCH_CELLS = 1 << 25
 """Cells of a block of rows: of the widest numbers 256 MiB."""
 
 _COLUMN_BYTES = 1 << 16
-"""So much of a column is read ahead; without this, all of it within a row group."""
+"""Bytes of a column that are read ahead; without this, all of it within a row group."""
 
 
 @dataclass(frozen=True)
@@ -96,9 +89,10 @@ class _ParquetFile:
 
 @dataclass(frozen=True)
 class ParquetSource(_ParquetFile):
-    """A parquet file with one value a cell, in columns of the given names."""
+    """A parquet file with one value a cell, in columns of the given names and types."""
 
     names: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
     implied_schema: str | None = None
 
     def columns(self) -> Sequence[str]:
@@ -110,128 +104,22 @@ class ParquetSource(_ParquetFile):
         return self.batches(columns)
 
 
-class LongParquetSource(_ParquetFile):
+class LongParquetSource(AnyItems, _ParquetFile):
     """A parquet file whose rows are lists of item ids."""
-
-    def width(self) -> int | None:
-        """Return None: the format does not say which items there are."""
-        return None
 
     def item_rows(self) -> Iterator[ItemRows]:
         """Yield the rows block by block; a null list is an empty row."""
         return rows_of_frames(self.batches(), self.label)
 
 
-@dataclass(frozen=True)
-class PartitionedTable:
-    """A table in several parquet files, its rows in the order of the files' names."""
-
-    parts: tuple[ParquetSource, ...]
-    label: str
-    implied_schema: ClassVar[str | None] = None
-
-    def columns(self) -> Sequence[str]:
-        """Return the names of the columns."""
-        return self.parts[0].names
-
-    def frames(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
-        """Yield the rows of some columns block by block, with their types."""
-        return chain.from_iterable(part.frames(columns) for part in self.parts)
-
-    def row_count(self) -> int:
-        """Return the number of rows, which the files state."""
-        return sum(part.row_count() for part in self.parts)
-
-
-@dataclass(frozen=True)
-class PartitionedItems:
-    """Lists of item ids in several parquet files, in the order of the files' names."""
-
-    parts: tuple[LongParquetSource, ...]
-    label: str
-
-    def width(self) -> int | None:
-        """Return None: the format does not say which items there are."""
-        return None
-
-    def item_rows(self) -> Iterator[ItemRows]:
-        """Yield the rows block by block."""
-        return chain.from_iterable(part.item_rows() for part in self.parts)
-
-    def row_count(self) -> int:
-        """Return the number of rows, which the files state."""
-        return sum(part.row_count() for part in self.parts)
-
-
 def open_parquet(
     path: FilePath, label: str, block_rows: int = BLOCK_ROWS
 ) -> ParquetSource | LongParquetSource:
-    """Return the source for a parquet file: the long form if its only column holds lists.
-
-    Raises
-    ------
-    BadInputError
-        If the file is no parquet file, or two of its columns have the same name.
-    """
-    return _open_typed(path, label, block_rows)[0]
-
-
-def _open_typed(
-    path: FilePath, label: str, block_rows: int = BLOCK_ROWS
-) -> tuple[ParquetSource | LongParquetSource, dict[str, str]]:
-    """Return the source for a parquet file, and the types of its columns by name."""
-    import pyarrow as pa
-
+    """Return the source for a parquet file: the long form if its only column holds lists."""
     with _ParquetFile(path, label).open() as file:
         schema = file.schema_arrow
-    check_width(len(schema), label)
-    types = {field.name: str(field.type) for field in schema}
-    kind = schema.types[0] if len(schema) == 1 else None
-    if kind is not None and (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
-        return LongParquetSource(path, label, block_rows), types
-    check_names(schema.names, label)
-    return ParquetSource(path, label, block_rows, tuple(schema.names)), types
-
-
-def open_partitions(paths: Sequence[Path], label: str) -> PartitionedTable | PartitionedItems:
-    """Return the source for several parquet files of the same columns.
-
-    Parameters
-    ----------
-    paths
-        At least one.
-    label
-        What messages call them together; each alone is called by its own path.
-
-    Raises
-    ------
-    BadInputError
-        If a file is no parquet file, or has other columns or types than the first.
-    """
-    first: dict[str, str] = {}
-    parts: list[ParquetSource | LongParquetSource] = []
-    for path in paths:
-        # The workers of a cluster may run in other folders.
-        part, types = _open_typed(path.absolute(), str(path))
-        parts.append(part)
-        first = first or types
-        if types != first:
-            raise BadInputError(
-                f"{path}: {_difference(first, types)}, unlike {paths[0]}; the files of one table "
-                "must have the same columns"
-            )
-    tables = tuple(part for part in parts if isinstance(part, ParquetSource))
-    if tables:
-        return PartitionedTable(tables, label)
-    lists = tuple(part for part in parts if isinstance(part, LongParquetSource))
-    return PartitionedItems(lists, label)
-
-
-def _difference(expected: dict[str, str], found: dict[str, str]) -> str:
-    """Return the first way in which two lists of columns differ."""
-    for name, kind in expected.items():
-        if name not in found:
-            return f"there is no column {name!r}"
-        if found[name] != kind:
-            return f"column {name!r} has type {found[name]}, not {kind}"
-    return f"there is a column {next(name for name in found if name not in expected)!r}"
+    check_columns(schema.names, label)
+    if is_list(schema):
+        return LongParquetSource(path, label, block_rows)
+    types = tuple(map(str, schema.types))
+    return ParquetSource(path, label, block_rows, tuple(schema.names), types)

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.readers.arrow_blocks import plain
-from dualquery.data.readers.source import DenseItems, ItemRows
+from dualquery.data.readers.source import AnyItems, DenseItems, ItemRows
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -112,7 +111,7 @@ class SparseSource:
 
 
 def _check_positions(matrix: Any) -> None:
-    """Raise `ValueError` if a sparse matrix names cells that it has not."""
+    """Raise `ValueError` if a sparse matrix names cells that it has not; SciPy would crash."""
     height, width = matrix.shape
     if matrix.format == "coo":
         for places, size in zip(matrix.coords, matrix.shape, strict=True):
@@ -154,16 +153,12 @@ class FrameSource:
 
 
 @dataclass(frozen=True, eq=False)
-class ListFrameSource:
+class ListFrameSource(AnyItems):
     """A Polars table in the long form: its only column lists the item ids of each row."""
 
     frame: pl.DataFrame
     label: str = "table"
     block_rows: int = BLOCK_ROWS
-
-    def width(self) -> int | None:
-        """Return None: the form does not say which items there are."""
-        return None
 
     def item_rows(self) -> Iterator[ItemRows]:
         """Yield the rows block by block; a null list is an empty row."""
@@ -180,13 +175,7 @@ def frame_source(frame: pl.DataFrame, label: str) -> FrameSource | ListFrameSour
 
 
 def rows_of_frames(frames: Iterable[pl.DataFrame], label: str) -> Iterator[ItemRows]:
-    """Yield the rows of tables whose only column holds lists of item ids.
-
-    Raises
-    ------
-    BadInputError
-        If an id is no whole number from 0 up.
-    """
+    """Yield the rows of tables whose only column holds lists of item ids."""
     first_row = 1
     for frame in frames:
         yield _rows_of_lists(frame.to_series(), label, first_row)
@@ -217,18 +206,12 @@ def _rows_of_lists(lists: pl.Series, label: str, first_row: int) -> ItemRows:
 
 
 def frame_of_pandas(table: Any, label: str) -> FrameSource:
-    """Return a pandas table as a source; its index is no column.
-
-    Raises
-    ------
-    BadInputError
-        If two columns have the same name, or a column mixes types that no table format holds.
-    """
+    """Return a pandas table as a source; its index is no column."""
     import polars as pl
     import pyarrow as pa
 
     names = [str(name) for name in table.columns]
-    check_names(names, label)
+    check_columns(names, label)
     series = []
     for position, name in enumerate(names):
         column = table.iloc[:, position]
@@ -244,7 +227,12 @@ def frame_of_pandas(table: Any, label: str) -> FrameSource:
                 f"{label}: column {name!r} has type {column.dtype}, which cannot become bits; cast "
                 "it to text, numbers or dates first"
             ) from None
-        if column.dtype == object and found.dtype.is_temporal() and len(_clocks(column)) > 1:
+        of_objects = column.dtype == object and found.dtype.is_temporal()
+        clocks = {
+            (isinstance(each, datetime.datetime), str(getattr(each, "tzinfo", None)))
+            for each in (column.dropna() if of_objects else ())
+        }
+        if len(clocks) > 1:
             raise BadInputError(
                 f"{label}: column {name!r} mixes dates, times or time zones, and the first of them "
                 "would tell how all are read; make them alike, such as by pd.to_datetime(utc=True)"
@@ -253,51 +241,29 @@ def frame_of_pandas(table: Any, label: str) -> FrameSource:
     return FrameSource(pl.DataFrame(series), label)
 
 
-def _clocks(objects: Any) -> set[tuple[bool, str]]:
-    """Return by which clocks the dates and times of a pandas column of objects are told."""
-    return {
-        (isinstance(each, datetime.datetime), str(getattr(each, "tzinfo", None)))
-        for each in objects.dropna()
-    }
-
-
 def frame_of_arrow(table: Any, label: str) -> FrameSource | ListFrameSource:
-    """Return a PyArrow table as a source.
-
-    Raises
-    ------
-    BadInputError
-        If two columns have the same name, or Polars has no such type.
-    """
+    """Return a PyArrow table as a source."""
     import polars as pl
 
-    check_names(table.column_names, label)
+    check_columns(table.column_names, label)
     try:
-        return frame_source(pl.DataFrame(pl.from_arrow(plain(table))), label)
+        return frame_source(pl.DataFrame(pl.from_arrow(table)), label)
     except (TypeError, ValueError, pl.exceptions.PolarsError) as fault:
         raise BadInputError(f"{label}: a column cannot be read ({fault})") from None
 
 
-def check_width(columns: int, label: str) -> None:
-    """Raise `BadInputError` if a table has too many columns."""
-    if columns > MOST_COLUMNS:
+def check_columns(names: Sequence[str], label: str) -> None:
+    """Refuse too many columns, a title above the header, and names that are empty or repeated."""
+    if len(names) > MOST_COLUMNS:
         raise BadInputError(
-            f"{label}: {columns:,} columns; a table has at most {MOST_COLUMNS:,}, rows of more 0s "
-            "and 1s are given as lists of items (fimi, npz, parquet)"
+            f"{label}: {len(names):,} columns; a table has at most {MOST_COLUMNS:,}, rows of more "
+            "0s and 1s are given as lists of items (fimi, npz, parquet)"
         )
-
-
-def check_title(names: Sequence[str], label: str) -> None:
-    """Raise `BadInputError` if a header looks like the title above a table."""
     if names[1:] and names[0].strip() and not any(map(str.strip, names[1:])):
         raise BadInputError(
             f"{label}: the first line has {names[0]!r} and else nothing; if that is a title, "
             "delete the lines above the names of the columns"
         )
-
-
-def check_names(names: Sequence[str], label: str) -> None:
-    """Raise `BadInputError` unless a table's columns have names, all different."""
     seen: set[str] = set()
     for position, name in enumerate(names):
         if not name.strip():

@@ -18,15 +18,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class ItemRows:
-    """A block of rows, each a set of items.
+    """A block of rows, each a set of items: row ``r`` has ``items[indptr[r]:indptr[r + 1]]``.
 
-    Parameters
-    ----------
-    indptr
-        int64, shape ``(rows + 1,)``, starting at 0: row ``r`` has the items
-        ``items[indptr[r]:indptr[r + 1]]``.
-    items
-        int64 item ids, in any order; repeats within a row are harmless.
+    Items are in any order; repeats within a row are harmless.
     """
 
     indptr: NDArray[np.int64]
@@ -38,10 +32,9 @@ class ItemRows:
 
 @dataclass(frozen=True, eq=False)
 class DenseItems:
-    """A block of rows as 0 and 1, one item a column: `ItemRows`, if asked for."""
+    """A block of rows as 0 and 1, shape ``(rows, items)``: `ItemRows`, if asked for."""
 
     cells: NDArray[np.uint8]
-    """Shape ``(rows, items)``."""
 
     def __len__(self) -> int:
         return len(self.cells)
@@ -63,15 +56,7 @@ BIT_TEXTS = ("0", "1")
 
 @dataclass(frozen=True, eq=False)
 class TextBits:
-    """Rows of a table of texts of which each is ``0`` or ``1``.
-
-    Parameters
-    ----------
-    names
-        Of the columns.
-    cells
-        uint8 0 or 1, shape ``(columns, rows)``.
-    """
+    """Rows of a table whose texts are all ``0`` or ``1``: ``cells`` by column and row."""
 
     names: tuple[str, ...]
     cells: NDArray[np.uint8]
@@ -95,7 +80,7 @@ class TextBits:
         return pl.Series(name, BIT_TEXTS).gather(self.of([name])[0])
 
     def iter_slices(self, rows: int) -> Iterator[TextBits]:
-        """Yield pieces of at most so many rows."""
+        """Yield pieces with at most that number of rows."""
         for start in range(0, self.height, rows):
             yield TextBits(self.names, self.cells[:, start : start + rows])
 
@@ -141,6 +126,14 @@ class ItemSource(Protocol):
         ...
 
 
+class AnyItems:
+    """The base of item sources whose form does not say which items there are."""
+
+    def width(self) -> int | None:
+        """Return None."""
+        return None
+
+
 @runtime_checkable
 class DeclaredItemSource(ItemSource, Protocol):
     """Numbered items; which ones there are is public."""
@@ -161,11 +154,11 @@ class SizedSource(Protocol):
 
 @runtime_checkable
 class PartitionedSource(Protocol):
-    """A source in several files of one form. Each file is a source of its own."""
+    """A source in several files of one form, in the order of their rows; each is a source."""
 
     @property
     def parts(self) -> Sequence[TableSource | ItemSource]:
-        """The parts, in the order of their rows."""
+        """The files."""
         ...
 
 
@@ -173,6 +166,6 @@ Source: TypeAlias = TableSource | ItemSource
 
 
 def blocks_of(source: TableSource, columns: Sequence[str]) -> Iterator[pl.DataFrame | TextBits]:
-    """Yield the frames of a table, those of texts ``0`` and ``1`` alone as such if it can."""
+    """Yield the frames of a table; blocks of ``0`` and ``1`` alone as `TextBits` if it can."""
     blocks: Iterator[pl.DataFrame | TextBits] = getattr(source, "blocks", source.frames)(columns)
     return blocks

@@ -22,7 +22,7 @@ ColumnChoice: TypeAlias = str | Sequence[str | int]
 """One text with commas, or a sequence of names, numbers and ranges such as ``"0-99"``."""
 
 MAX_ITEMS = 2**24
-"""More item ids than this in one list are taken for a slip (they would need 128 MiB)."""
+"""More item ids than this in one list are taken for an error (they would need 128 MiB)."""
 
 _RANGE = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?")
 
@@ -30,24 +30,7 @@ _RANGE = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?")
 def select_columns(
     choice: ColumnChoice, names: Sequence[str], option: str = "--columns"
 ) -> list[int]:
-    """Return the positions of the selected columns, increasing, each once.
-
-    Parameters
-    ----------
-    choice
-        What to keep: names, 0-based positions, ranges of these such as ``3-7``. With a leading
-        ``!``, what to leave out of the rest, which is all columns if nothing else is selected. A
-        name wins over all else of the same spelling.
-    names
-        Names of all columns.
-    option
-        What messages call the choice.
-
-    Raises
-    ------
-    BadInputError
-        If nothing is selected, or a token is no column.
-    """
+    """Return the positions of the selected columns, increasing, each once."""
     positions = {name: position for position, name in enumerate(names)}
     kept: set[int] = set()
     left_out: set[int] = set()
@@ -66,15 +49,7 @@ def select_columns(
 
 
 def exclude_columns(chosen: Sequence[str], names: Sequence[str]) -> str:
-    """Return the choice that leaves out some columns of a table.
-
-    Parameters
-    ----------
-    chosen
-        Names of columns; one that a list with commas cannot hold is given by its position.
-    names
-        Names of all columns.
-    """
+    """Return the choice that leaves out some columns of a table."""
     return ",".join(
         f"!{names.index(name)}" if "," in name or name != name.strip() else f"!{name}"
         for name in chosen
@@ -103,12 +78,6 @@ def select_items(choice: ColumnChoice) -> NDArray[np.int64]:
     Returns
     -------
     int64, strictly increasing, at least one.
-
-    Raises
-    ------
-    BadInputError
-        If nothing is selected, a token is neither an id nor a range, or the list is longer than
-        `MAX_ITEMS`.
     """
     bounds = []
     for token in _tokens(choice):

@@ -10,7 +10,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -20,15 +20,13 @@ from dualquery.data.schema.checks import (
     MISSING_LABEL,
     NO_OPEN_END,
     OTHER_LABEL,
-    check_choice,
-    check_group,
+    OneHot,
     check_name,
     entries,
 )
 from dualquery.data.schema.dates import Dates
 from dualquery.data.schema.numbers import number_text, rounded_text
 from dualquery.data.schema.within import (
-    REDRAWS,
     Rule,
     Within,
     another,
@@ -97,7 +95,7 @@ class Binary:
 
 
 @dataclass(frozen=True)
-class Categorical:
+class Categorical(OneHot):
     """A column of named categories, one bit each; exactly one of the bits is 1.
 
     The bits are, in this order: the categories, "(other)" if declared, "(missing)" if declared.
@@ -128,9 +126,7 @@ class Categorical:
     missing_values: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        check_name(self.name)
-        check_choice(self.name, "missing", self.missing, ("error", "category"))
-        check_choice(self.name, "outside", self.outside, ("error", "other"))
+        self.check_choices(outside=("error", "other"))
         if not all(self.values):
             raise BadInputError(f"schema, column {self.name!r}: a category without any value")
         reserved = {MISSING_LABEL: self.missing == "category", OTHER_LABEL: self.outside == "other"}
@@ -146,17 +142,12 @@ class Categorical:
                     "the choices for missing or outside values add; rename it"
                 )
             seen.add(value)
-        check_group(self.name, self.bits, "value")
+        self.check_bits("value")
 
     @property
-    def bits(self) -> int:
-        """Number of bits, at least 2."""
-        return len(self.values) + (self.outside == "other") + (self.missing == "category")
-
-    @property
-    def missing_bit(self) -> int | None:
-        """Local bit of missing values, or None where they are errors."""
-        return self.bits - 1 if self.missing == "category" else None
+    def known_bits(self) -> int:
+        """Number of bits but that of missing values."""
+        return len(self.values) + (self.outside == "other")
 
     @property
     def other_bit(self) -> int | None:
@@ -171,7 +162,7 @@ class Categorical:
     @cached_property
     def labels(self) -> tuple[str, ...]:
         """Label of each bit; merged values are joined by a bar."""
-        return (*("|".join(texts) for texts in self.values), *_extra_labels(self))
+        return (*("|".join(texts) for texts in self.values), *self.extra_labels)
 
     def to_dict(self) -> dict[str, object]:
         """Return the column as JSON-able values."""
@@ -180,7 +171,7 @@ class Categorical:
 
 
 @dataclass(frozen=True)
-class Numeric:
+class Numeric(OneHot):
     """A column of numbers in buckets, one bit each; exactly one of the bits is 1.
 
     Bucket ``i`` holds ``edges[i] <= v < edges[i + 1]``; the last one also holds its upper edge,
@@ -230,10 +221,7 @@ class Numeric:
     missing_values: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        check_name(self.name)
-        check_choice(self.name, "missing", self.missing, ("error", "category"))
-        check_choice(self.name, "outside", self.outside, ("error", "clip"))
-        check_choice(self.name, "unparsable", self.unparsable, ("error", "missing"))
+        self.check_choices(outside=("error", "clip"), unparsable=("error", "missing"))
         object.__setattr__(self, "edges", tuple(map(float, self.edges)))
         if len(self.edges) < 2:
             raise BadInputError(
@@ -246,7 +234,7 @@ class Numeric:
                     f"{number_text(high)} follows {number_text(low)}"
                     + (f"; {NO_OPEN_END}" if math.isinf(low) or math.isinf(high) else "")
                 )
-        check_group(self.name, self.bits, "bucket")
+        self.check_bits("bucket")
         if self.integer:
             if max(map(abs, self.edges)) >= 2**63:
                 raise BadInputError(
@@ -290,14 +278,9 @@ class Numeric:
         return len(self.edges) - 1
 
     @property
-    def bits(self) -> int:
-        """Number of bits, at least 2."""
-        return self.buckets + (self.missing == "category")
-
-    @property
-    def missing_bit(self) -> int | None:
-        """Local bit of missing values, or None where they are errors."""
-        return self.buckets if self.missing == "category" else None
+    def known_bits(self) -> int:
+        """Number of bits but that of missing values."""
+        return self.buckets
 
     @cached_property
     def _whole_ranges(self) -> tuple[tuple[int, int], ...]:
@@ -339,7 +322,7 @@ class Numeric:
                 str(first) if first == last else name
                 for name, (first, last) in zip(names, self._whole_ranges, strict=True)
             ]
-        return (*names, *_extra_labels(self))
+        return (*names, *self.extra_labels)
 
     @cached_property
     def rules(self) -> tuple[Rule, ...]:
@@ -384,14 +367,11 @@ class Numeric:
             rule, ends = self.rules[bucket], self.bounds[bucket]
             if isinstance(rule, tuple):
                 rule = kept(rule, avoided)
-            draw = partial(drawn, rule, ends, self.integer, decimals=self.decimals)
-            values[places] = draw(len(places), generator)
-            for _ in range(REDRAWS if len(avoided) else 0):
-                wrong = places[np.isin(values[places], avoided)]
-                values[wrong] = draw(len(wrong), generator)
-            if len(avoided):
-                wrong = places[np.isin(values[places], avoided)]
-                values[wrong] = another(ends, self.integer, avoided)
+            values[places] = drawn(
+                rule, ends, self.integer, len(places), generator, decimals=self.decimals
+            )
+            for place in places[np.isin(values[places], avoided)].tolist():
+                values[place] = another(values[place], ends, self.integer, avoided)
         return values.astype(np.int64) if self.integer else values
 
     def to_dict(self) -> dict[str, object]:
@@ -404,8 +384,3 @@ class Numeric:
 
 
 Column: TypeAlias = Binary | Categorical | Numeric | Dates
-
-
-def _extra_labels(column: Categorical | Numeric) -> tuple[str, ...]:
-    other = (OTHER_LABEL,) if column.outside == "other" else ()
-    return (*other, MISSING_LABEL) if column.missing == "category" else other

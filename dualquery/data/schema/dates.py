@@ -13,16 +13,9 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.schema.checks import (
-    MISSING_LABEL,
-    check_choice,
-    check_group,
-    check_name,
-    entries,
-)
-from dualquery.data.schema.moments import ISO, read_moments
-from dualquery.data.schema.periods import MONTHS_OF_PERIOD, days_of_period
-from dualquery.data.schema.within import REDRAWS, another
+from dualquery.data.schema.checks import OneHot, entries
+from dualquery.data.schema.moments import ISO, MONTHS_OF_PERIOD, days_of_period, read_moments
+from dualquery.data.schema.within import another
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -60,7 +53,7 @@ def fitting_period(days: int) -> Period:
 
 
 @dataclass(frozen=True)
-class Dates:
+class Dates(OneHot):
     """A column of dates or times in buckets of the calendar, one bit each; exactly one is 1.
 
     The bits are the buckets and then "(missing)" if declared.
@@ -106,11 +99,11 @@ class Dates:
     missing_values: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        check_name(self.name)
-        check_choice(self.name, "by", self.by, (*MONTHS_OF_PERIOD, "day", *CYCLES))
-        check_choice(self.name, "missing", self.missing, ("error", "category"))
-        check_choice(self.name, "outside", self.outside, ("error", "clip"))
-        check_choice(self.name, "unparsable", self.unparsable, ("error", "missing"))
+        self.check_choices(
+            by=(*MONTHS_OF_PERIOD, "day", *CYCLES),
+            outside=("error", "clip"),
+            unparsable=("error", "missing"),
+        )
         if self.format is not None and "%" not in self.format:
             raise BadInputError(
                 f"schema, column {self.name!r}: format is {self.format!r}; write it with signs "
@@ -130,46 +123,48 @@ class Dates:
                 f"{max(high - low + 1, 0):,} buckets by {self.by}; 2 to {_MOST_BUCKETS:,} are "
                 "possible"
             )
-        check_group(self.name, self.bits, "bucket")
+        self.check_bits("bucket")
 
     @cached_property
-    def _ends(self) -> tuple[int, int]:
-        """Numbers of the first and the last period, counted from 1970."""
-        dates = []
+    def _days(self) -> NDArray[np.int64]:
+        """The first and the last day that records have, counted from 1970."""
+        days = []
         for key, text in (("first", self.first), ("last", self.last)):
             try:
-                dates.append(datetime.date.fromisoformat(text or ""))
+                days.append(datetime.date.fromisoformat(text or "").toordinal() - _EPOCH)
             except (TypeError, ValueError):
                 raise BadInputError(
                     f"schema, column {self.name!r}: {key} is {text!r}; a date such as 2014-01-31 "
                     "is expected"
                 ) from None
-        low, high = (self._number(date) for date in dates)
+        return np.array(days, np.int64)
+
+    @cached_property
+    def _ends(self) -> tuple[int, int]:
+        """Numbers of the first and the last period, counted from 1970."""
+        low, high = self._numbers(self._days).tolist()
         return low, high
 
-    def _number(self, date: datetime.date) -> int:
+    def _numbers(self, days: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the numbers of the periods in which days lie."""
         if self.by == "day":
-            return date.toordinal() - _EPOCH
-        return (12 * (date.year - 1970) + date.month - 1) // MONTHS_OF_PERIOD[self.by]
+            return days
+        months = days.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
+        return np.asarray(months // MONTHS_OF_PERIOD[self.by])
 
-    def _start(self, number: int) -> datetime.date:
+    def _starts(self, first: int, last: int) -> NDArray[np.datetime64]:
+        """Return the first days of some periods, given by their numbers."""
+        numbers = np.arange(first, last + 1)
         if self.by == "day":
-            return datetime.date.fromordinal(number + _EPOCH)
-        month = number * MONTHS_OF_PERIOD[self.by]
-        return datetime.date(1970 + month // 12, month % 12 + 1, 1)
-
-    def _end(self, number: int) -> datetime.date:
-        if self.by == "day":
-            return self._start(number)
-        after = (number + 1) * MONTHS_OF_PERIOD[self.by]
-        if after >= 12 * (datetime.MAXYEAR + 1 - 1970):  # no date is later
-            return datetime.date.max
-        return self._start(number + 1) - datetime.timedelta(days=1)
+            return numbers.astype("datetime64[D]")
+        months = (numbers * MONTHS_OF_PERIOD[self.by]).astype("datetime64[M]")
+        return months.astype("datetime64[D]")
 
     def with_whole_periods(self) -> Dates:
         """Return the column that begins and ends with the whole of its outermost buckets."""
         low, high = self._ends
-        return replace(self, first=self._start(low).isoformat(), last=self._end(high).isoformat())
+        last = self._starts(high + 1, high + 1) - 1
+        return replace(self, first=str(self._starts(low, low)[0]), last=str(last[0]))
 
     @property
     def buckets(self) -> int:
@@ -180,32 +175,23 @@ class Dates:
         return high - low + 1
 
     @property
-    def bits(self) -> int:
-        """Number of bits, at least 2."""
-        return self.buckets + (self.missing == "category")
-
-    @property
-    def missing_bit(self) -> int | None:
-        """Local bit of missing values, or None where they are errors."""
-        return self.buckets if self.missing == "category" else None
+    def known_bits(self) -> int:
+        """Number of bits but that of missing values."""
+        return self.buckets
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
         """Label of each bit: ``1980s``, ``2014``, ``2014-Q1``, ``2014-03``, ``Monday``."""
-        extra = (MISSING_LABEL,) if self.missing == "category" else ()
         if self.by in CYCLES:
-            return (*CYCLES[self.by], *extra)
-        low, high = self._ends
-        return (*map(self._label, map(self._start, range(low, high + 1))), *extra)
+            return (*CYCLES[self.by], *self.extra_labels)
+        starts = self._starts(*self._ends).astype(str).tolist()
+        return (*map(self._label, starts), *self.extra_labels)
 
-    def _label(self, start: datetime.date) -> str:
-        if self.by == "decade":
-            return f"{start.year:04}s"
-        if self.by == "year":
-            return f"{start.year:04}"
+    def _label(self, start: str) -> str:
         if self.by == "quarter":
-            return f"{start.year:04}-Q{(start.month + 2) // 3}"
-        return start.isoformat() if self.by == "day" else f"{start.year:04}-{start.month:02}"
+            return f"{start[:4]}-Q{(int(start[5:7]) + 2) // 3}"
+        length = {"decade": 4, "year": 4, "month": 7, "day": 10}[self.by]
+        return start[:length] + "s" * (self.by == "decade")
 
     @cached_property
     def bounds(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -214,15 +200,9 @@ class Dates:
         The first bucket begins at ``first``, and the last one ends at ``last``.
         """
         low, high = self._ends
-        numbers = range(low, high + 1)
-        begins, ends = (
-            np.array([end(number).toordinal() - _EPOCH for number in numbers], np.int64)
-            for end in (self._start, self._end)
-        )
-        begins[0], ends[-1] = (
-            datetime.date.fromisoformat(text or "").toordinal() - _EPOCH
-            for text in (self.first, self.last)
-        )
+        starts = self._starts(low, high + 1).astype(np.int64)
+        begins, ends = starts[:-1].copy(), starts[1:] - 1
+        begins[0], ends[-1] = self._days
         return begins, ends
 
     def draw(
@@ -248,11 +228,9 @@ class Dates:
             return pl.Series(self.name, CYCLES[self.by]).gather(buckets)
         low, high = (ends[buckets] for ends in self.bounds)
         days = generator.integers(low, high, endpoint=True)
-        for _ in range(REDRAWS if len(avoided) else 0):
-            wrong = np.flatnonzero(np.isin(days, avoided))
-            days[wrong] = generator.integers(low[wrong], high[wrong], endpoint=True)
         for place in np.flatnonzero(np.isin(days, avoided)).tolist():
-            days[place] = another((float(low[place]), float(high[place])), True, avoided)
+            ends = float(low[place]), float(high[place])
+            days[place] = another(float(days[place]), ends, True, avoided)
         return pl.Series(self.name, days.astype(np.int32)).cast(pl.Date)
 
     def written(self, dates: pl.Series) -> pl.Series:
@@ -328,7 +306,8 @@ class Dates:
             place = self.labels.index(text)
             return place, place
         if self.by not in CYCLES and (days := days_of_period(text)):
-            low, high = (self._number(day) - self._ends[0] for day in days)
+            ends = np.array([day.toordinal() - _EPOCH for day in days], np.int64)
+            low, high = (self._numbers(ends) - self._ends[0]).tolist()
             last = self.buckets - 1
             if self.outside == "clip" or high < 0 or low > last:
                 return low, high

@@ -22,18 +22,8 @@ MOST_STEPS = 1 << 20
 class Grid:
     """The points ``low + step * 0, 1, .. steps`` on which the numbers of a column lie.
 
-    Parameters
-    ----------
-    column
-        Name of the column.
-    low, high
-        Its declared range.
-    steps
-        Number of steps from one to the other, from 1 to `MOST_STEPS`.
-    exact
-        Whether every number that the schema allows lies on the grid.
-    typical
-        The size of a number in the middle one of the column's buckets, > 0.
+    A grid is ``exact`` if every number that the schema allows lies on it; ``typical`` is the size
+    of a number in the middle one of the column's buckets.
     """
 
     column: str
@@ -45,13 +35,7 @@ class Grid:
 
     @staticmethod
     def of(column: Column) -> Grid:
-        """Return the grid of a column.
-
-        Raises
-        ------
-        BadInputError
-            If it has no numbers, or rows without one.
-        """
+        """Return the grid of a column."""
         if not isinstance(column, Numeric):
             raise BadInputError(
                 f"--means: column {column.name!r} is not declared numeric; name columns that the "

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.domain import Domain
+from dualquery.data.schema.checks import check_max_ones, check_shape, header
 from dualquery.data.schema.column_choice import ColumnChoice, format_items, select_items
 from dualquery.data.schema.columns import Binary, Column
-from dualquery.data.schema.protocol import check_max_ones, check_shape, header, max_ones_entry
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -76,19 +76,18 @@ class ItemSchema:
             self._check_names(self.names)
 
     def _check_names(self, names: tuple[str, ...]) -> None:
+        fault = ""
         if len(names) != len(self.items):
-            raise BadInputError(
-                f"schema {self.name!r}: {len(names):,} names for {len(self.items):,} items"
-            )
-        if len(self._bit_of_name) < len(names):
-            again = next(name for bit, name in enumerate(names) if self._bit_of_name[name] != bit)
-            raise BadInputError(f"schema {self.name!r}: two items have the name {again!r}")
-        for item, name in zip(self.items.tolist(), names, strict=True):
+            fault = f"{len(names):,} names for {len(self.items):,} items"
+        for bit, (item, name) in enumerate(zip(self.items.tolist(), names, strict=False)):
+            if self._bit_of_name[name] != bit:
+                fault = fault or f"two items have the name {name!r}"
             if not name or (name.isdigit() and name != str(item)):
-                raise BadInputError(
-                    f"schema {self.name!r}: item {item} has the name {name!r}, which is empty or "
-                    "the id of another"
+                fault = fault or (
+                    f"item {item} has the name {name!r}, which is empty or the id of another"
                 )
+        if fault:
+            raise BadInputError(f"schema {self.name!r}: {fault}")
 
     @staticmethod
     def numbered(bits: int, name: str) -> ItemSchema:
@@ -139,7 +138,7 @@ class ItemSchema:
         return int(self._bits(_item(name))[0]) if named is None else named, Binary(name)
 
     def missing_in(self, column: Column) -> tuple[str, ...]:  # noqa: ARG002
-        """Return no texts: an item that is not listed is absent (see `Schema.missing_in`)."""
+        """Return no texts: an item that is not listed is absent."""
         return ()
 
     def select(self, choice: ColumnChoice) -> NDArray[np.int64]:
@@ -196,11 +195,12 @@ class ItemSchema:
 
     def to_dict(self) -> dict[str, object]:
         """Return the schema as JSON-able values, the items as ranges."""
+        most = self.max_ones_per_row
         return {
-            **header(self, "items"),
+            **header(self.name, self.declared, "items"),
             "outside": self.outside,
             "items": format_items(self.items),
-            **max_ones_entry(self.max_ones_per_row),
+            **({} if most is None else {"max_ones_per_row": most}),
             **({} if self.names is None else {"names": list(self.names)}),
         }
 

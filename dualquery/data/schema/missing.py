@@ -18,20 +18,7 @@ from dualquery.runtime.errors import BadInputError
 
 
 def missing_texts(where: str, found: object) -> tuple[str, ...]:
-    """Return the texts of a list in a schema file; people write -999 for "-999" there.
-
-    Parameters
-    ----------
-    where
-        What has the list, for messages.
-    found
-        What stands under ``missing_values``.
-
-    Raises
-    ------
-    BadInputError
-        If it is no list, or holds something else than texts and numbers.
-    """
+    """Return the texts of a list in a schema file; people write -999 for "-999" there."""
     if not isinstance(found, list):
         raise BadInputError(
             f"{where}: missing_values is {found!r}; a list of texts or numbers is expected"
@@ -50,25 +37,7 @@ def avoided_by(column: Column, texts: Sequence[str]) -> list[float]:
 def check_missing_values(
     where: str, column: Column, everywhere: Sequence[str], avoided: Sequence[float]
 ) -> None:
-    """Refuse missing values that a column lists twice or has as values.
-
-    Parameters
-    ----------
-    where
-        The schema and the column, for messages.
-    column
-        It may have missing values of its own.
-    everywhere
-        Those of all columns.
-    avoided
-        What `avoided_by` makes of all of them.
-
-    Raises
-    ------
-    BadInputError
-        If a missing value is listed for the column and again for it or for all, is declared as a
-        value, or nothing is left of a bucket.
-    """
+    """Refuse missing values that a column lists twice or has as values."""
     own, of_all, seen = column.missing_values, {*everywhere}, set[str]()
     for text in own:
         if text in of_all:
@@ -100,11 +69,8 @@ def _check_buckets(where: str, column: Numeric | Dates, avoided: Sequence[float]
             values = None if isinstance(rule, Sample) else listed(rule)
             if values and {*values} <= {*avoided}:
                 raise BadInputError(
-                    f"{where}: {values[0]:g} stands for a missing value, but within has it as the "
-                    f"only number in {label}; drop one of the two"
-                    if len({*values}) == 1
-                    else f"{where}: all numbers that within lists for {label} stand for missing "
-                    "values; list another, or take them out of missing_values"
+                    f"{where}: all numbers that within lists for {label} stand for missing values; "
+                    "list another, or take them out of missing_values"
                 )
         if not column.integer:
             return

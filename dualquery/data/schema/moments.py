@@ -1,7 +1,10 @@
-"""Dates and times as texts."""
+"""Dates, times and periods of the calendar as texts."""
 
 from __future__ import annotations
 
+import calendar
+import datetime
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -17,16 +20,19 @@ CLOCKS = ("%H:%M", "%H:%M:%S")
 """Formats of times without a date: hours of the day."""
 
 
-def read_moments(texts: pl.Series, pattern: str | None) -> pl.Series:
-    """Return texts as times without a zone, null where they are not written so.
+MONTHS_OF_PERIOD = {"decade": 120, "year": 12, "quarter": 3, "month": 1}
 
-    Parameters
-    ----------
-    texts
-        String.
-    pattern
-        Signs of ``strftime``; None for ISO 8601.
-    """
+_LABELS = {
+    "decade": re.compile(r"(\d{3}0)s", re.ASCII),
+    "year": re.compile(r"(\d{4})", re.ASCII),
+    "quarter": re.compile(r"(\d{4})-Q([1-4])", re.ASCII),
+    "month": re.compile(r"(\d{4})-(0[1-9]|1[0-2])", re.ASCII),
+}
+"""How periods are written; the groups are a year and which of its quarters or months."""
+
+
+def read_moments(texts: pl.Series, pattern: str | None) -> pl.Series:
+    """Return texts as times without a zone, null where they are not written so."""
     import polars as pl
 
     if pattern is None:
@@ -42,3 +48,18 @@ def read_moments(texts: pl.Series, pattern: str | None) -> pl.Series:
     if any(sign in pattern for sign in ("%H", "%I", "%T", "%R", "%c")):
         return texts.str.to_datetime(pattern, strict=False, time_unit="us")
     return texts.str.to_date(pattern, strict=False).cast(pl.Datetime("us"))
+
+
+def days_of_period(text: str) -> tuple[datetime.date, datetime.date] | None:
+    """Return the first and the last day of a period; None if the text is none."""
+    for period, label in _LABELS.items():
+        found = label.fullmatch(text)
+        if found is None or not int(found[1]):  # there is no year 0
+            continue
+        year, *part = map(int, found.groups())
+        months = MONTHS_OF_PERIOD[period]
+        first = (part[0] - 1) * months if part else 0
+        later, last = divmod(first + months - 1, 12)
+        end = calendar.monthrange(year + later, last + 1)[1]
+        return datetime.date(year, first + 1, 1), datetime.date(year + later, last + 1, end)
+    return None

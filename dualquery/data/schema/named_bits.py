@@ -14,22 +14,7 @@ from dualquery.runtime.errors import BadInputError, suggest
 
 
 def find_bit(column: Column, value: str) -> tuple[int, bool]:
-    """Return the local bit that a value of a query's text means, and whether it is negated.
-
-    Parameters
-    ----------
-    column
-        The column that the query names.
-    value
-        A label of one of its bits, or a value that sets one of them. Numbers need not be spelled
-        as the schema does: ``1.7`` is the category ``1.70`` if no other category is that number,
-        and the ends of a bucket may be rounded as in its label, or not.
-
-    Raises
-    ------
-    BadInputError
-        If the value is neither; close matches are listed.
-    """
+    """Return the local bit that a value of a query's text means, and whether it is negated."""
     if isinstance(column, Binary):
         codes = {"0": 0, "1": 1, **column.codes}
         if value in codes:

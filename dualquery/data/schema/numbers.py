@@ -50,13 +50,6 @@ def in_another_style(text: str, *, whole: bool) -> str | None:
 
     ``10.000`` may be ten or ten thousand. It is taken for neither where only ``whole`` numbers can
     be meant, or where nothing but zeros follow the point.
-
-    Parameters
-    ----------
-    text
-        What somebody wrote.
-    whole
-        Whether the number is of a column of whole numbers.
     """
     plain = text.strip()
     if _DECIMAL_COMMA.fullmatch(text):

@@ -30,17 +30,10 @@ _FORM = (
 
 @dataclass(frozen=True)
 class Follows:
-    """The value of a column is a public function of another column's.
+    """The value of a column is a public function of the ``source`` column's.
 
-    Parameters
-    ----------
-    column
-        Name of the column that follows.
-    source
-        Name of the column that it follows from.
-    mapping
-        A value of the source, and the only one of the column's that it allows. A value of the
-        source that is not listed allows all.
+    ``mapping`` has values of the source, and the only one of the column's that each allows; what is
+    not listed allows all.
     """
 
     column: str
@@ -62,13 +55,7 @@ def rule_text(rule: Rule) -> str:
 
 
 def rules_from(stored: object) -> tuple[Rule, ...]:
-    """Return the rules that a schema file lists.
-
-    Raises
-    ------
-    BadInputError
-        If it is no list of rules.
-    """
+    """Return the rules that a schema file lists."""
     if not isinstance(stored, list | tuple):
         raise BadInputError(f"schema: rules is {stored!r}; it is a list: {_FORM}")
     if len(stored) > MOST_RULES:
@@ -86,13 +73,7 @@ def rules_entry(rules: Sequence[Rule]) -> dict[str, object]:
 
 
 def with_mappings(fields: Mapping[str, object], folder: Path) -> Mapping[str, object]:
-    """Return what a schema file holds with the CSV files that its rules name read in.
-
-    Raises
-    ------
-    BadInputError
-        If such a file is missing or is not one.
-    """
+    """Return what a schema file holds with the CSV files that its rules name read in."""
     rules = fields.get("rules")
     if not isinstance(rules, list):
         return fields
@@ -105,31 +86,24 @@ def _with_mapping(rule: object, folder: Path) -> object:
     follows, file = _follows(rule.get("rule")), rule["file"]
     if follows is None or not isinstance(file, str) or set(rule) != {"rule", "file"}:
         raise BadInputError(f"schema, rule {rule!r}: file goes with a rule such as {_FORM}")
-    column, source = follows
-    return {"rule": rule["rule"], "mapping": _read_mapping(folder / file, source, column)}
-
-
-def _read_mapping(path: Path, source: str, column: str) -> dict[str, str]:
-    """Read a CSV file of two named columns."""
+    (column, source), path = follows, folder / file
+    mapping: dict[str, str] = {}
     try:
         if path.stat().st_size > _MOST_BYTES:
             raise BadInputError(f"{path}: more than {_MOST_BYTES >> 20} MiB")
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = list(csv.DictReader(file))
+        with path.open(encoding="utf-8-sig", newline="") as opened:
+            for line, row in enumerate(csv.DictReader(opened), 2):
+                where, found, value = f"{path}, line {line}", row.get(source), row.get(column)
+                if found is None or value is None:
+                    raise BadInputError(
+                        f"{where}: a table with the columns {source!r} and {column!r} is needed"
+                    )
+                if mapping.setdefault(found, value) != value:
+                    before = mapping[found]
+                    raise BadInputError(f"{where}: {found!r} has {value!r}, and {before!r} before")
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise BadInputError(f"{path}: cannot be read as a CSV file: {error}") from None
-    mapping: dict[str, str] = {}
-    for line, row in enumerate(rows, 2):
-        found, follows = row.get(source), row.get(column)
-        if found is None or follows is None:
-            raise BadInputError(
-                f"{path}, line {line}: a table with the columns {source!r} and {column!r} is needed"
-            )
-        if mapping.setdefault(found, follows) != follows:
-            raise BadInputError(
-                f"{path}, line {line}: {found!r} has {follows!r} here and {mapping[found]!r} before"
-            )
-    return mapping
+    return {"rule": rule["rule"], "mapping": mapping}
 
 
 def _rule(number: int, stored: object) -> Rule:

@@ -13,25 +13,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.domain import Domain
-from dualquery.data.schema.checks import OTHER_LABEL
+from dualquery.data.schema.checks import OTHER_LABEL, check_max_ones, check_shape, header
 from dualquery.data.schema.column_choice import ColumnChoice, select_columns
 from dualquery.data.schema.columns import Binary, Column, Numeric
 from dualquery.data.schema.dates import Dates
 from dualquery.data.schema.missing import avoided_by, check_missing_values
 from dualquery.data.schema.named_bits import find_bit
 from dualquery.data.schema.orders import Orders
-from dualquery.data.schema.protocol import check_max_ones, check_shape, header, max_ones_entry
 from dualquery.data.schema.rules import Rule, rules_entry
 from dualquery.runtime.errors import BadInputError, suggest
-from dualquery.runtime.escaping import html_text
 
 if TYPE_CHECKING:
     import polars as pl
 
     from dualquery.data.schema.grids import Grid
-
-_SHOWN = 8
-"""Labels of a column that a notebook shows."""
 
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}", re.ASCII)
 """A whole number that 64 bits hold, as Python writes it."""
@@ -96,14 +91,12 @@ class TableSchema:
         check_max_ones(self.name, self.max_ones_per_row)
         if not self.columns:
             raise BadInputError(f"schema {self.name!r}: it has no columns, so records have no bits")
-        seen: set[str] = set()
-        for column, avoided in zip(self.columns, self._avoided, strict=True):
+        for number, (column, avoided) in enumerate(zip(self.columns, self._avoided, strict=True)):
             where = f"schema {self.name!r}, column {column.name!r}"
-            if column.name in seen:
+            if self._numbers[column.name] != number:
                 raise BadInputError(
                     f"schema {self.name!r}: the column {column.name!r} is declared twice"
                 )
-            seen.add(column.name)
             if self.drop_incomplete and getattr(column, "missing", "error") == "category":
                 raise BadInputError(
                     f"{where}: missing is a category, but drop_incomplete leaves such rows out; "
@@ -175,7 +168,10 @@ class TableSchema:
         return pl.Series("label", labels, dtype=pl.String)
 
     def literal(self, column: str, value: str | None) -> int:
-        """Return the literal code of ``column=value`` (see `Schema.literal`)."""
+        """Return the literal code, ``2 * bit + negated``, of ``column=value``.
+
+        The value is a label or a value of the column; None only for binary columns, meaning 1.
+        """
         number, found = self.column(column)
         if value is None and not isinstance(found, Binary):
             raise BadInputError(
@@ -185,7 +181,7 @@ class TableSchema:
         return 2 * (int(self.domain.offsets[number]) + bit) + negated
 
     def column(self, name: str) -> tuple[int, Column]:
-        """Return the number of a column, and the column (see `Schema.column`)."""
+        """Return the number of a column in the domain, and the column."""
         try:
             number = self._numbers[name]
         except KeyError:
@@ -199,7 +195,7 @@ class TableSchema:
         return {name: number for number, name in enumerate(self.column_names)}
 
     def missing_in(self, column: Column) -> tuple[str, ...]:
-        """Return the texts that stand for a missing value in a column (see `Schema.missing_in`)."""
+        """Return the texts that stand for a missing value in a column, besides null and NaN."""
         return (*self.missing_values, *column.missing_values)
 
     def select(self, choice: ColumnChoice) -> NDArray[np.int64]:
@@ -228,12 +224,24 @@ class TableSchema:
     def decode(
         self, records: NDArray[np.uint8], generator: np.random.Generator | None = None
     ) -> pl.DataFrame:
-        """Return records in the user's columns (see `Schema.decode`).
+        """Return records in the user's columns; encoding these again gives the same bits.
 
         A bucket becomes a number that is drawn as ``within`` and the orders among the rules say,
         or any of its days, written in the column's format; merged categories become the first of
         them, a missing value null. Categories that are whole numbers, and no others, come back as
         numbers.
+
+        Parameters
+        ----------
+        records
+            uint8 0/1, shape ``(records, domain.bits)``, one-hot in every group.
+        generator
+            Source of the values within buckets (public); None for the same values each time.
+
+        Raises
+        ------
+        ValueError
+            If the shape is wrong or a record does not obey a one-hot group.
         """
         import polars as pl
 
@@ -241,8 +249,7 @@ class TableSchema:
         codes = self._codes(records)
         drawing = np.random.default_rng(0) if generator is None else generator
         decoded = [self._decode(place, of_column, drawing) for place, of_column in enumerate(codes)]
-        for place, numbers in self._in_order(codes, decoded, drawing).items():
-            decoded[place] = numbers
+        self._put_in_order(codes, decoded, drawing)
         return pl.DataFrame(
             [
                 column.written(values) if isinstance(column, Dates) else values
@@ -250,35 +257,30 @@ class TableSchema:
             ]
         )
 
-    def _in_order(
+    def _put_in_order(
         self,
         codes: NDArray[np.int32],
-        decoded: Sequence[pl.Series],
+        decoded: list[pl.Series],
         generator: np.random.Generator,
-    ) -> dict[int, pl.Series]:
-        """Return the columns of numbers and dates in orders, drawn so that these hold."""
+    ) -> None:
+        """Draw the columns of numbers and dates in orders so that these hold, in place."""
         import polars as pl
 
         known = self.orders.numbers
-        values: dict[int, NDArray[np.float64]] = {}
-        for place, each in known.items():
-            values[place] = each.low[codes[place]]
-        drawn = {p: c for p in known if isinstance(c := self.columns[p], Numeric | Dates)}
-        for place in drawn:
-            values[place] = _numbers_of(decoded[place])
+        drawn = [place for place in known if isinstance(self.columns[place], Numeric | Dates)]
+        values = {place: each.low[codes[place]] for place, each in known.items()}
+        values |= {place: _numbers_of(decoded[place]) for place in drawn}
 
         def draw(place: int, rows: NDArray[np.int64]) -> NDArray[np.float64]:
             if place not in drawn:
                 return np.asarray(values[place][rows])
             return _numbers_of(self._decode(place, codes[place, rows], generator))
 
-        self.orders.keep(codes, values, draw, generator)
-        return {
-            place: pl.Series(column.name, values[place], nan_to_null=True)
-            .cast(decoded[place].to_physical().dtype)
-            .cast(decoded[place].dtype)
-            for place, column in drawn.items()
-        }
+        self.orders.keep(codes, values, draw)
+        for place in drawn:
+            numbers = pl.Series(decoded[place].name, values[place], nan_to_null=True)
+            physical = numbers.cast(decoded[place].to_physical().dtype)
+            decoded[place] = physical.cast(decoded[place].dtype)
 
     def _decode(
         self, place: int, codes: NDArray[np.int32], generator: np.random.Generator
@@ -298,8 +300,7 @@ class TableSchema:
             drawn = pl.Series(column.name, column.draw(buckets, generator, avoided))
             return drawn.scatter(missing, None) if len(missing) else drawn
         names = [texts[0] for texts in column.values]
-        if column.other_bit is not None:
-            names.append(OTHER_LABEL)
+        names += [OTHER_LABEL] * (column.other_bit is not None)
         values = _named(column.name, names, avoided)
         if column.missing_bit is not None:
             values.append(pl.Series(column.name, [None], dtype=values.dtype))
@@ -307,17 +308,19 @@ class TableSchema:
 
     def _codes(self, records: NDArray[np.uint8]) -> NDArray[np.int32]:
         """Return the local bit of each column, of a binary one its value: ``(columns, r)``."""
-        from dualquery.data.decode_kernels import column_codes
-
         codes = np.empty((len(self.columns), len(records)), np.int32)
-        wrong = column_codes(np.ascontiguousarray(records, np.uint8), self.domain.offsets, codes)
-        if wrong >= 0:
-            row, number = divmod(wrong, len(self.columns))
+        binary = self.domain.sizes == 1
+        codes[binary] = records[:, self.domain.offsets[:-1][binary]].T
+        for number in np.flatnonzero(~binary).tolist():
             first, stop = self.domain.offsets[number : number + 2]
-            raise ValueError(
-                f"record {row} has {records[row, first:stop].sum()} bits of column "
-                f"{self.columns[number].name!r} set; exactly one is expected"
-            )
+            bits = records[:, first:stop]
+            wrong = np.flatnonzero(bits.sum(axis=1) != 1)
+            if len(wrong):
+                raise ValueError(
+                    f"record {wrong[0]} has {bits[wrong[0]].sum()} bits of column "
+                    f"{self.columns[number].name!r} set; exactly one is expected"
+                )
+            codes[number] = bits.argmax(axis=1)
         return codes
 
     def with_missing_texts(self, table: pl.DataFrame) -> pl.DataFrame:
@@ -337,33 +340,19 @@ class TableSchema:
             filled.append(values if empty else values.cast(pl.String).fill_null(text))
         return pl.DataFrame(filled)
 
-    def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><th>{html_text(column.name)}</th><td>{type(column).__name__.lower()}</td>"
-            f"<td>{html_text(_shown(column.labels))}</td></tr>"
-            for column in self.columns
-        )
-        state = "declared" if self.declared else "not declared: releases with it are not private"
-        return f"<p>{html_text(self.name)} ({state})</p><table>{rows}</table>"
-
     def to_dict(self) -> dict[str, object]:
         """Return the schema as JSON-able values."""
+        most = self.max_ones_per_row
         return {
-            **header(self, "table"),
+            **header(self.name, self.declared, "table"),
             "drop_incomplete": self.drop_incomplete,
             "missing_values": list(self.missing_values),
             "columns": [column.to_dict() for column in self.columns],
-            **max_ones_entry(self.max_ones_per_row),
+            **({} if most is None else {"max_ones_per_row": most}),
             **rules_entry(self.rules),
             **({} if self.learned is None else {"learned": dict(self.learned)}),
             **({"partial": True} if self.partial else {}),
         }
-
-
-def _shown(labels: Sequence[str]) -> str:
-    """Return the first labels of a column's bits."""
-    some = ", ".join(labels[:_SHOWN])
-    return some if len(labels) <= _SHOWN else f"{some}, ... ({len(labels)})"
 
 
 def _label(column: Column, text: str) -> str:

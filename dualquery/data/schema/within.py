@@ -31,9 +31,6 @@ class Sample(tuple[float, ...]):
 
 SPREADS = ("uniform", "sloped", "log-uniform")
 
-REDRAWS = 20
-"""Times that a value which stands for a missing one is drawn anew."""
-
 Bounds: TypeAlias = Sequence[tuple[float, float]]
 """Lowest and highest value of each bucket; whole numbers if all values are."""
 
@@ -46,25 +43,7 @@ def without_lists(within: Any) -> Any:
 
 
 def rules_of(name: str, within: object, bounds: Bounds, integer: bool) -> tuple[Rule, ...]:
-    """Return the rule of each bucket.
-
-    Parameters
-    ----------
-    name
-        The column, for messages.
-    within
-        One of `SPREADS` for all buckets, or a list with a rule for each.
-    bounds
-        Of the buckets.
-    integer
-        Whether values are whole numbers.
-
-    Raises
-    ------
-    BadInputError
-        If a rule is none of these kinds, names a number outside its bucket or not a whole one
-        where these are needed, or is log-uniform for a bucket that is not above 0.
-    """
+    """Return the rule of each bucket."""
     if isinstance(within, str):
         check_choice(name, "within", within, SPREADS)
         return tuple(_checked(name, within, ends, integer) for ends in bounds)
@@ -137,16 +116,15 @@ def kept(values: tuple[float, ...], avoided: Sequence[float]) -> tuple[float, ..
     return tuple(value for value in values if value not in avoided) or values
 
 
-def another(ends: tuple[float, float], integer: bool, avoided: Sequence[float]) -> float:
-    """Return a value of a bucket that is not avoided; its first one if all are."""
+def another(
+    value: float, ends: tuple[float, float], integer: bool, avoided: Sequence[float]
+) -> float:
+    """Return a value of a bucket beside one that is avoided; the value itself if all are."""
     steps = len(avoided) + 1
-    parts = (step / steps for step in range(steps + 1))
-    found = (
-        (ends[0] + step for step in range(min(steps, int(ends[1] - ends[0])) + 1))
-        if integer
-        else ((1.0 - part) * ends[0] + part * ends[1] for part in parts)
-    )
-    return next((value for value in found if value not in avoided), ends[0])
+    step = 1.0 if integer else (ends[1] / 2 - ends[0] / 2) / (steps + 1)
+    found = (value + sign * step * number for number in range(1, steps + 1) for sign in (-1, 1))
+    inside = (each for each in found if ends[0] <= each <= ends[1] and each not in avoided)
+    return next(inside, value)
 
 
 def cut(
