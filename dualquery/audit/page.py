@@ -13,17 +13,16 @@ SECTIONS = {
     "sensitivity": (
         "What the room counts",
         "Random workloads, strategies, limits and models on small domains; every pair of legal "
-        "records, on some rows: of rows, of units, of rows with weights. A case is a workload.",
+        "records. A case is a workload.",
     ),
     "games": (
         "Tiny games",
-        "The mechanism runs on all tables of two or three rows at once, and every accountant's "
-        "delta(epsilon) is held against the truth on all neighbours. A case is a path of draws.",
+        "Every accountant's delta(epsilon) against the truth on all neighbours among tables of a "
+        "few rows. A case is a path of draws.",
     ),
     "releases": (
         "Releases, made again and again",
-        "Of two tables that differ in one row. The share is that of a lower confidence bound on "
-        "epsilon in the epsilon that is stated. A case is a release.",
+        "The share is that of a lower confidence bound on epsilon in the epsilon that is stated.",
     ),
 }
 """The parts of the audit, by the first word of a check's name."""

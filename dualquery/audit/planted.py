@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from dualquery.audit.patching import replaced, replaced_everywhere
+from dualquery.audit.patching import replaced
 from dualquery.data import units
 from dualquery.data.schema.grids import Grid
 from dualquery.privacy import events
@@ -53,8 +52,6 @@ class Planted:
         def by(*given: Any, **named: Any) -> Any:
             return self.faulty(original, *given, **named)
 
-        if isinstance(self.owner, ModuleType):
-            return replaced_everywhere(self.owner, self.attribute, by)
         static = isinstance(vars(self.owner)[self.attribute], staticmethod)
         return replaced(self.owner, self.attribute, staticmethod(by) if static else by)
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from dualquery.audit.cases import CASES, Case, Generator, random_domain
 from dualquery.audit.findings import Finding
-from dualquery.audit.patching import replaced_everywhere
+from dualquery.audit.patching import replaced
 from dualquery.audit.rooms import Probe
 from dualquery.audit.tables import legal_records, name_of, records_of, table_of
 from dualquery.data.cuts import CutTable
@@ -154,7 +154,7 @@ def audit_row_count(tables: int, relation: Neighbours = Neighbours.ADD_REMOVE) -
         shown = []
         for size in (rows, rows + relation.steps):
             probe = Probe()
-            with replaced_everywhere(randomness, "randomness", lambda _, probe=probe: probe):
+            with replaced(randomness, "randomness", lambda _, probe=probe: probe):
                 table = records_of(np.zeros((size, 1), np.uint8))
                 count = buy_row_count(table, epsilon, None, relation)
             if probe.scale == 0.0:

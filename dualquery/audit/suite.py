@@ -19,12 +19,7 @@ from dualquery.audit.findings import Finding
 from dualquery.audit.games import Game, audit_game
 from dualquery.audit.planted import PLANTED
 from dualquery.audit.repeated import Asked, audit_fresh_draws, audit_releases
-from dualquery.audit.sensitivities import (
-    EVERYTHING,
-    audit_moves,
-    audit_row_count,
-    audit_units,
-)
+from dualquery.audit.sensitivities import EVERYTHING, audit_moves, audit_row_count, audit_units
 from dualquery.audit.tables import UNITS, WEIGHTS, name_of
 from dualquery.audit.thresholds import audit_single_texts, audit_thresholds
 from dualquery.data.domain import Domain
@@ -62,13 +57,6 @@ SMALL: Mapping[str, tuple[Options, ...]] = {
 }
 """Options that keep built-in mechanisms small; others are taken as they are by default."""
 
-LARGER: Mapping[str, tuple[Options, ...]] = {
-    "dualquery": ({"rounds": 4, "samples": 1}, {"rounds": 3, "samples": 2}),
-    "mwem": ({"iterations": 2, "repetitions": 2, "records": 5, "average": True},),
-    "smalldb": ({"size": 3},),
-}
-"""More of them, for the full audit."""
-
 MEANS = "means that are bought"
 
 BESIDES = (
@@ -89,7 +77,7 @@ class Effort:
     epsilons: Sequence[float]  # stated by the releases of a mechanism
     seconds: float  # for the releases of a mechanism at one epsilon
     releases: int  # of each table, at most
-    larger: bool  # whether the larger games are played as well
+    larger: bool  # whether more workloads are played, and `auto` releases
 
 
 QUICK = Effort(2, 500, 60, (1.0,), 2.0, 200, larger=False)
@@ -219,16 +207,14 @@ def list_checks(effort: Effort) -> dict[str, Callable[[], Finding]]:
             run = partial(audit_moves, kind, relation, effort.cases // share)
             found[f"sensitivity/{kind.__name__}/{name_of(relation)}"] = run
     for relation in (Neighbours.ADD_REMOVE, *by_units):
-        found[f"sensitivity/number of rows/{name_of(relation)}"] = partial(
-            audit_row_count, 8, relation
-        )
+        run = partial(audit_row_count, 8, relation)
+        found[f"sensitivity/number of rows/{name_of(relation)}"] = run
     for relation in (UNITS[0], *WEIGHTS):
         run = partial(audit_units, effort.cases, relation)
         found[f"sensitivity/rows that count/{name_of(relation)}"] = run
     for relation in (*RELATIONS, *UNITS):
-        found[f"sensitivity/learned schema/{name_of(relation)}"] = partial(
-            audit_thresholds, relation
-        )
+        run = partial(audit_thresholds, relation)
+        found[f"sensitivity/learned schema/{name_of(relation)}"] = run
         for mechanism in mechanism_names():
             run = partial(_games, mechanism, relation, effort)
             found[f"games/{mechanism}/{name_of(relation)}"] = run
@@ -240,23 +226,18 @@ def list_checks(effort: Effort) -> dict[str, Callable[[], Finding]]:
     for what, mechanism, relation in (*asked, *BESIDES):
         if mechanism == "auto" and not effort.larger:
             continue  # slow, and what it chooses is released on its own
-        found[f"releases/{what}/{relation.value}"] = partial(
-            _released, what, mechanism, relation, effort
-        )
+        run = partial(_released, what, mechanism, relation, effort)
+        found[f"releases/{what}/{relation.value}"] = run
     return found
 
 
 def _released(what: str, mechanism: str, relation: Neighbours, effort: Effort) -> Finding:
     finding = Finding()
-    options = _options(mechanism, effort)[0] if what == mechanism else {}
+    options = SMALL.get(mechanism, ({},))[0] if what == mechanism else {}
     for epsilon in effort.epsilons:
         asked = Asked(mechanism, options, relation, epsilon, means=what == MEANS)
         finding.add(audit_releases(asked, effort.seconds, effort.releases))
     return finding
-
-
-def _options(mechanism: str, effort: Effort) -> tuple[Options, ...]:
-    return SMALL.get(mechanism, ({},)) + (LARGER.get(mechanism, ()) if effort.larger else ())
 
 
 def _games(mechanism: str, relation: Neighbours, effort: Effort) -> Finding:
@@ -266,9 +247,8 @@ def _games(mechanism: str, relation: Neighbours, effort: Effort) -> Finding:
     if relation.unit is not None:  # of all units but one there are fewer rows
         played = [(name, queries, max(rows - 1, 1)) for name, queries, rows in played]
         played = played if effort.larger else played[1:2]
-    for (name, queries, rows), options, delta in product(
-        played, _options(mechanism, effort), (0.0, 1e-2)
-    ):
+    every = SMALL.get(mechanism, ({},))
+    for (name, queries, rows), options, delta in product(played, every, (0.0, 1e-2)):
         made = configure(mechanism, options)
         label = f"{mechanism} {dict(options)} on {name}, delta {delta:g}"
         for stated in _stated(rows, relation, effort):

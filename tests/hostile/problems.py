@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import lzma
 from collections.abc import Iterator
 from functools import partial
@@ -94,9 +93,8 @@ def _problems() -> Iterator[tuple[str, Parser]]:
     for suffix in (".wcnf", ".lp", ".mps", ".opb"):
         examples = partial(_problem_examples, suffix)
         yield suffix[1:], Parser(examples, spoil_text, partial(_read_problem, suffix))
-        for ending, packing in ((".gz", gzip), (".xz", lzma)):
-            read = partial(_read_problem, suffix + ending)
-            yield f"{suffix[1:]}{ending}", zipped_parser(examples, spoil_text, read, packing)
+    packed = partial(_read_problem, ".wcnf.xz")
+    yield "wcnf.xz", zipped_parser(partial(_problem_examples, ".wcnf"), spoil_text, packed, lzma)
 
 
 PROBLEMS: dict[str, Parser] = dict(_problems())

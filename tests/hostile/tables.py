@@ -225,20 +225,18 @@ _read_arrow = partial(read_table, "arrow", "")
 
 
 def _formats() -> Iterator[tuple[str, Parser]]:
-    """Yield the readers of data, each plain and gzipped."""
+    """Yield the readers of data."""
     yield "csv", Parser(_csv_examples, spoil_text, partial(read_table, "", ".csv"))
     yield "csv.gz", zipped_parser(_csv_examples, spoil_text, partial(read_table, "", ".csv.gz"))
     for name, examples in _item_examples().items():
         given: Callable[[], Sequence[bytes]] = partial(list, examples)
         yield name, Parser(given, spoil_text, partial(read_table, name, ""))
-        yield f"{name}.gz", zipped_parser(given, spoil_text, partial(read_table, name, ".gz"))
     for name, given, mutate in (
         ("kdd99", _kdd99_examples, spoil_text),
         ("npz", _npz_examples, spoil_bytes),
         ("parquet", _parquet_examples, spoil_table),
     ):
         yield name, Parser(given, mutate, partial(read_table, name, ""))
-        yield f"{name}.gz", zipped_parser(given, mutate, partial(read_table, name, ".gz"))
 
 
 def _installed(*modules: str) -> bool:

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from dualquery.data.domain import Domain
+from dualquery.data.schema.grids import Grid
 from dualquery.mechanisms.dualquery.best_response import groups_of
 from dualquery.privacy.accountants.choice import ACCOUNTANTS
 from dualquery.privacy.events import (
@@ -38,10 +39,18 @@ from dualquery.room.noise.laplace import Laplace
 from dualquery.room.randomness import SeededRandomness, SystemRandomness
 from dualquery.room.scores import WorstQuery
 from dualquery.room.sensitivity.moves import Moves
-from dualquery.room.statistics import AllQueries, OneCuboid, OneQuery, QueryTable, SomeQueries
+from dualquery.room.statistics import (
+    AllQueries,
+    ColumnSums,
+    OneCuboid,
+    OneQuery,
+    QueryTable,
+    SomeQueries,
+)
 from dualquery.room.weights import QueryWeights
 from solvers import BestResponse, get_solver
-from tests.cases import records_of
+from tests.cases import domain_of, records_of
+from tests.noise import NoNoise
 
 DOMAIN = Domain(np.array([0, 1, 2, 5]))  # two binary columns and one of three values
 WORKLOAD = Workload(np.array([[0, 2], [1, 4], [3, 6]], np.int32), DOMAIN)
@@ -377,3 +386,51 @@ def check_all(schedule: GameSchedule, neighbours: list[np.ndarray]) -> None:
                     assert truth == 0 or accountant.epsilon(schedule, truth) <= 50
                     checked += truth > 0
     assert checked > 10
+
+
+# --- sums of columns ------------------------------------------------------------------------------
+
+GRIDS = (Grid("a", 0.0, 3.0, 3, True), Grid("b", -1.0, 1.0, 2, True))
+QUERIES = Workload(np.array([[0]], np.int32), domain_of(1))
+N = 2
+
+
+CARRIED = [(0, 0, 1, 1, 0), (1, 1, 0, 0, 1)]
+"""A bit, and the digits of a number of each grid."""
+
+
+def carrying(rows, relation, event, public=N, grids=GRIDS) -> Curator:
+    return Curator(
+        records_of(np.array(rows, np.uint8)), QUERIES, (event,), NoNoise(0), neighbours=relation,
+        public_rows=public, grids=grids,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("column", [0, 1])
+def test_one_of_the_columns_is_summed_by_itself(column: int) -> None:
+    """Its sum is that of all columns' measurement, and moves as one column does."""
+    event = GaussianNoise(10.0, 10.0)
+    found = [
+        carrying(CARRIED, Neighbours.REPLACE_ONE, event).measure(ColumnSums(grids), Gaussian(10.0))
+        for grids in (GRIDS, GRIDS[column : column + 1])
+    ]
+    assert found[1].tolist() == found[0][column : column + 1].tolist()
+    assert ColumnSums(GRIDS[:1]).moves(QUERIES, Neighbours.REPLACE_ONE).l2 == 2.0
+
+
+def test_sums_of_other_numbers_than_the_rows_carry_are_refused() -> None:
+    narrower = (Grid("a", 0.0, 3.0, 2, True), GRIDS[1])  # as many digits, and moves that are less
+    event = GaussianNoise(10.0, 10.0)
+
+    for grids in (narrower, narrower[:1], (Grid("c", 0.0, 3.0, 3, True),), ()):
+        with pytest.raises(ValueError, match="not those of the numbers"):
+            carrying(CARRIED, Neighbours.REPLACE_ONE, event).measure(
+                ColumnSums(grids), Gaussian(99.0)
+            )
+    with pytest.raises(ValueError, match="summed once"):
+        carrying(CARRIED, Neighbours.REPLACE_ONE, event).measure(
+            ColumnSums((GRIDS[0], GRIDS[0])), Gaussian(99.0)
+        )
+    for grids in (GRIDS[:1], ()):
+        with pytest.raises(ValueError, match="bits expected"):
+            carrying(CARRIED, Neighbours.REPLACE_ONE, event, grids=grids)
