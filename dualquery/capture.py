@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 from dualquery.privacy.statement import PrivacyStatement
 from dualquery.runtime.progress import NO_PROGRESS, Progress
-from solvers import BestResponse, get_solver
-from solvers.comparison.recording import Recording
+from solvers import BestResponse, Solution, Solver, get_solver
+from solvers.protocol import Options, Wrapper
 from solvers.registry import registered
 
 _NAME = "recording"
@@ -72,3 +72,21 @@ def captured_rounds(
     return Captured(
         {call + FIRST_SOLVED - 1: problem for call, problem in problems}, released.privacy
     )
+
+
+class Recording(Wrapper):
+    """A solver that keeps the problems of some calls, from 1 on, and lets another one solve."""
+
+    def __init__(self, inner: Solver, calls: Collection[int]) -> None:
+        super().__init__(inner)
+        self.problems: dict[int, BestResponse] = {}
+        """Call -> problem."""
+        self._calls = frozenset(calls)
+        self._made = 0
+
+    def solve(self, problem: BestResponse, **options: Unpack[Options]) -> Solution:
+        """Keep the problem if it is wanted, and solve it."""
+        self._made += 1
+        if self._made in self._calls:
+            self.problems[self._made] = problem
+        return super().solve(problem, **options)

@@ -120,7 +120,7 @@ def _expect_problems(table: pl.DataFrame) -> list[Finding]:
         Finding(
             "local search, or what begins with it, has good records first (the project's)",
             f"least primal integral {plain[soon]['primal_integral']:.3g}: {soon}",
-            soon.partition(":")[0] in ("auto", "local-search", "lp"),
+            soon.partition(":")[0] in ("auto", "local-search"),
         ),
     ]
     findings += [

@@ -22,12 +22,12 @@ def instance_name(run: Run) -> str:
 def problem_of(run: Run) -> BestResponse:
     """Return a run's problem, from its file; the files of a game are written when one is missing.
 
-    They are WCNF, for others too, and keep everything.
+    They are LP, for others too, and keep everything.
     """
     from solvers.formats import read_instance
 
     folder = Path(run["instances"])
-    place = folder / f"{instance_name(run)}.wcnf"
+    place = folder / f"{instance_name(run)}.lp"
     if not place.exists():
         folder.mkdir(parents=True, exist_ok=True)
         for number, problem in game_problems(**_game(run)).items():
@@ -46,6 +46,6 @@ def _write(folder: Path, name: str, problem: BestResponse) -> None:
     """Write a problem's file, whole or not at all."""
     from solvers.formats import write_instance
 
-    draft = folder / f"{name}.draft-{os.getpid()}.wcnf"
+    draft = folder / f"{name}.draft-{os.getpid()}.lp"
     write_instance(draft, problem)
-    draft.replace(folder / f"{name}.wcnf")
+    draft.replace(folder / f"{name}.lp")

@@ -53,7 +53,7 @@ STRENGTHS = (*WEAK, "auto:brief", "local-search", "auto", PROVING)
 """Solvers from weak to strong, for the same."""
 _STRENGTH_LIMIT, _PROVING_LIMIT = 1.0, 0.25
 _SEEDS = {OURS: 2, RECOUNTED: 5}
-VARIANTS = ("auto:brief", "auto:fast", "auto:prove", "local-search:anytime", "toulbar2:vns")
+VARIANTS = ("auto:brief", "auto:fast", "auto:prove", "local-search:anytime")
 """Tried in the last round."""
 HINT_SECONDS = 0.1
 """Limit of the local search that finds a hint; its time counts as the hinted solver's."""

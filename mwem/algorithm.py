@@ -42,22 +42,9 @@ def multiply_weights(
 ) -> list[dict[str, Any]]:
     """Run all iterations; return the trace, one JSON-able line an iteration, all of it public.
 
-    Parameters
-    ----------
-    curator
-        The private room.
-    asked
-        What an iteration selects and measures.
-    queries
-        The room's queries: the workload's, and what the start counted.
-    distribution
-        A_0; updated in place.
-    options, spending
-        The user's choices, and the noise of every draw.
-    output
-        Gets A_0, A_1, ..., A_T, and their answers.
-    progress
-        Called after every iteration.
+    ``queries`` are the room's: the workload's, and what the start counted. The distribution is A_0,
+    updated in place; ``output`` gets A_0, A_1, ..., A_T and their answers; ``progress`` is called
+    after every iteration.
     """
     trace = []
     measured_already = np.zeros(len(asked), dtype=np.bool_)

@@ -39,25 +39,12 @@ def answer(
     tables: Callable[[NDArray[np.int32]], TablePool],
     threads: int,
 ) -> NDArray[np.float64]:
-    """Return the answer of every query under a product of components.
+    """Return the answer of every query under a product of components: float64, shape ``(m,)``.
 
-    Parameters
-    ----------
-    queries
-        m queries.
-    component
-        int32, shape ``(columns,)``: columns with different numbers are independent.
-    columns
-        Marginals of the single columns.
-    tables
-        Finds the inclusive marginals of sets of two or more columns of one component: int32, shape
-        ``(parts, k)``, padded with -1.
-    threads
-        Threads; the answers do not depend on it.
-
-    Returns
-    -------
-    float64, shape ``(m,)``.
+    Columns with different numbers in ``component``, int32 of shape ``(columns,)``, are independent.
+    ``columns`` has the marginals of single columns; ``tables`` finds the inclusive marginals of
+    sets of two or more columns of one component: int32, shape ``(parts, k)``, padded with -1. The
+    answers do not depend on the threads.
     """
     first = np.empty(len(queries.scopes) + 1, dtype=np.int64)
     count = kernels.count_parts(queries.scopes, component, first)

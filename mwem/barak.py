@@ -54,20 +54,9 @@ _MOST_BITS = 64
 class BarakDetails(Details):
     """What was decided on public facts.
 
-    Parameters
-    ----------
-    sets
-        The sets of bits whose coefficients are measured.
-    fit, repetitions
-        How a table is found; never ``auto``.
-    moving_parities
-        Most coefficients that move between neighbours.
-    records
-        Number of synthetic records.
-    noise
-        Of every coefficient's count.
-    deviation
-        Standard deviation of a coefficient's noise, times the rows.
+    The sets of bits whose coefficients are measured; how a table is found, never ``auto``; most
+    coefficients that move between neighbours; the noise of every coefficient's count, and the
+    standard deviation of a coefficient's noise, times the rows.
     """
 
     sets: Subqueries = field(compare=False)
@@ -183,17 +172,7 @@ def _bits_of(sets: Workload) -> NDArray[np.int32]:
 
 
 def noisy_coefficients(n: int, noise: Noise, curator: Curator) -> NDArray[np.float64]:
-    """Return the noisy Fourier coefficients, not cut to [-1, 1]; float64, one a set; charged.
-
-    Parameters
-    ----------
-    n
-        Number of private rows (public).
-    noise
-        Of every coefficient's count.
-    curator
-        Holds the counts that `Barak.statistics` asks for.
-    """
+    """Return the noisy Fourier coefficients, not cut to [-1, 1]; float64, one a set; charged."""
     coefficients: NDArray[np.float64] = 1.0 - 2.0 * noise.measure(curator, Parities()) / n
     return coefficients
 

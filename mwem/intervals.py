@@ -8,15 +8,24 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dualquery.estimates.intervals import Intervals
 from dualquery.estimates.measurements import CHOSEN, Measurements
+from dualquery.queries.conjunctions import Workload, table_cells
 from dualquery.queries.family import Queries
 from mwem.spending import Spending
 
 _BASIS = (
     "from the noise of the query's own measurement, each on its own; the released answer is fitted "
     "to all measurements and may lie outside; a query that was not measured has no interval"
+)
+
+
+_TABLE_BASIS = (
+    "from the noise of the query's cell in the one measurement of its bits, each on its own; the "
+    "released answer is fitted to all measurements and may lie outside; a query whose bits were "
+    "not measured together has no interval"
 )
 
 
@@ -58,20 +67,8 @@ def measured_intervals(
 
     Which queries these are depends on earlier draws and on selections, but none is measured twice,
     and the noise of a measurement does not depend on why it was made: an interval covers as often
-    as it says, given that its query was chosen.
-
-    Parameters
-    ----------
-    trace
-        Lines of `mwem.questions.Questions.describe`.
-    queries
-        The room's queries.
-    asked
-        How many of them, from the first on, are the workload's.
-    n
-        Number of private rows (public).
-    spending
-        The noise of a measurement.
+    as it says, given that its query was chosen. The room's first ``asked`` queries are the
+    workload's; lines of the trace are those of `mwem.questions.Questions.describe`.
     """
     measured = np.full(len(queries), np.nan)
     for line in reversed(trace):
@@ -83,4 +80,52 @@ def measured_intervals(
         queries.high,
         _BASIS,
         _absent_row_answer(trace),
+    )
+
+
+def kept_tables(
+    bits: NDArray[np.int32],
+    counts: NDArray[np.float64],
+    trace: Sequence[Mapping[str, Any]],
+    workload: Workload,
+    n: int,
+    spending: Spending,
+) -> Measurements:
+    """Return the single bits' noisy shares, and the cells of all tables in a trace.
+
+    ``bits`` were measured at the start, ``counts`` are their noisy counts.
+    """
+    assert spending.start_scale is not None
+    start = spending.start_scale / n
+    tables = [Measurements.of_literals(2 * bits[:, None], counts / n, start)]
+    for line in trace:
+        _, scale = spending.of_round(line["round"])
+        cells = table_cells(workload, line["query"])
+        shares = np.asarray(line["measured"]) / n
+        tables.append(Measurements.of_literals(cells, shares, scale / n, note=CHOSEN))
+    return Measurements.joined(tables)
+
+
+def table_intervals(
+    trace: Sequence[Mapping[str, Any]], workload: Workload, n: int, spending: Spending
+) -> Intervals:
+    """Return the intervals of all queries about the bits of a measured table.
+
+    They cover as often as they say given that the table was chosen, as `measured_intervals`.
+    Lines of the trace are those of `mwem.sampled.rounds.play`; no two are about the same bits.
+    """
+    literals = workload.literals
+    present = literals >= 0
+    bits = np.where(present, literals >> 1, np.int32(-1))
+    positive = present & (literals & 1 == 0)
+    cell = (positive << np.arange(literals.shape[1])).sum(axis=1)
+    measured = np.full(len(workload), np.nan)
+    deviations = np.full(len(workload), np.nan)
+    for line in trace:
+        same = (bits == bits[line["query"]]).all(axis=1)
+        measured[same] = np.asarray(line["measured"])[cell[same]] / n
+        _, scale = spending.of_round(line["round"])
+        deviations[same] = scale / n
+    return Intervals.of_gaussian(
+        measured, deviations, 0.0, 1.0, _TABLE_BASIS, absent_row_answer=0.0
     )

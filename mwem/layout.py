@@ -88,17 +88,10 @@ class Layout:
     def base(self, shares: NDArray[np.float64], deviation: float) -> NDArray[np.float64]:
         """Return the distribution of every column from noisy shares of its bits.
 
-        Parameters
-        ----------
-        shares
-            float64, shape ``(len(bits),)``: noisy shares of the rows in which each bit is 1.
-        deviation
-            Of their noise. No value gets less than a part of it, before the values of a column are
-            made to add up to 1 again: what noise cannot tell from zero is not impossible.
-
-        Returns
-        -------
-        float64, shape ``(starts[-1],)``: shares of the values, laid end to end.
+        ``shares``, float64 of shape ``(len(bits),)``, are those of the rows in which each bit is 1;
+        the result, of shape ``(starts[-1],)``, those of the values, laid end to end. No value gets
+        less than a part of the noise's standard deviation, before the values of a column are made
+        to add up to 1 again: what noise cannot tell from zero is not impossible.
         """
         sizes = self.domain.sizes[self.columns]
         held = Domain(np.concatenate(([0], np.cumsum(sizes))))
@@ -137,3 +130,43 @@ class Layout:
             value = generator.integers(self.domain.sizes[column], size=len(rows))
             rows[np.arange(len(rows)), self.domain.offsets[column] + value] = 1
         return rows
+
+
+@dataclass(frozen=True, eq=False)
+class WithSingleBits:
+    """A workload, then the single bits of its columns that it does not ask about itself.
+
+    Parameters
+    ----------
+    held
+        All of these.
+    places
+        int64: where each bit of `Layout.bits` stands among them.
+    """
+
+    held: Workload
+    places: NDArray[np.int64]
+
+    @staticmethod
+    def of(workload: Workload) -> WithSingleBits:
+        """Add the single bits of all columns that some query mentions."""
+        bits, literals = Layout.of(workload).bits, workload.literals
+        asked = np.flatnonzero(((literals >= 0).sum(axis=1) == 1) & (literals[:, 0] & 1 == 0))
+        place = np.full(workload.domain.bits, -1, np.int64)
+        place[literals[asked, 0] >> 1] = asked
+        missing = bits[place[bits] < 0]
+        place[missing] = len(workload) + np.arange(len(missing))
+        padded = np.full((len(missing), workload.way), -1, np.int32)
+        padded[:, 0] = 2 * missing
+        held = Workload(
+            np.concatenate((literals, padded)),
+            workload.domain,
+            {"kind": "with single bits", "of": dict(workload.description)},
+            repeats=workload.repeats,
+        )
+        return WithSingleBits(held, place[bits])
+
+    @property
+    def single(self) -> Workload:
+        """The single bits."""
+        return Workload(self.held.literals[self.places, :1], self.held.domain, {"kind": "one-way"})

@@ -42,23 +42,7 @@ from mwem.start import Start
 
 @dataclass(frozen=True, kw_only=True)
 class MwemDetails(Details):
-    """The user's options, and what was decided on public facts.
-
-    Parameters
-    ----------
-    options
-        The user's choices.
-    start
-        How A_0 is found.
-    queries, questions
-        The room's queries as products, and what an iteration selects and measures.
-    representation
-        How the distribution is held.
-    records
-        Number of synthetic records.
-    spending
-        The noise of every draw.
-    """
+    """The user's options, and what was decided on public facts."""
 
     options: MwemOptions
     start: Start = field(compare=False)

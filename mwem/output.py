@@ -13,23 +13,9 @@ from mwem.representations import Representation
 class Output:
     """Collects answers and synthetic records while a run goes on.
 
-    The average (Theorem 2.2) is never built as a distribution: its answers are averaged as they
-    appear, and each record comes from one of the distributions, chosen at random in advance.
-
-    Parameters
-    ----------
-    n
-        Number of private rows (public).
-    low, high
-        Range of the queries.
-    iterations
-        T.
-    average
-        Whether to give out the average of A_0 .. A_{T-1}, or A_T.
-    records
-        Number of synthetic records.
-    seed
-        Seed of the public randomness; None for none.
+    The average of A_0 .. A_{T-1} (Theorem 2.2) is never built as a distribution: its answers are
+    averaged as they appear, and each record comes from one of the distributions, chosen at random
+    in advance. ``low`` and ``high`` are the queries' range; the seed is that of public randomness.
     """
 
     def __init__(

@@ -25,25 +25,9 @@ class Questions:
     Either every query is a question (the algorithm of Figure 1), or every set of cells about the
     same columns. The score of such a marginal is the sum of its cells' absolute errors less the
     number of its cells, which is what the noise would add; its table is measured at the price of
-    one histogram.
-
-    Parameters
-    ----------
-    queries
-        The room's queries.
-    asked
-        How many of them, from the first on, are the workload's: questions have one of these.
-    options
-        The user's: whether whole marginals are asked, and how often.
-    neighbours
-        The relation.
-
-    Attributes
-    ----------
-    moves
-        How far the counts of one question move, in steps.
-    together
-        int64, shape ``(m,)``: how many queries are measured with each, itself included.
+    one histogram. Questions have one of the room's first ``asked`` queries, the workload's.
+    ``moves`` is how far the counts of one question move, in steps; ``together``, int64 of shape
+    ``(m,)``, how many queries are measured with each, itself included.
 
     Raises
     ------

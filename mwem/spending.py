@@ -41,18 +41,9 @@ _MARGIN = 1e-9
 class Shares:
     """How a budget is shared out.
 
-    Parameters
-    ----------
-    iterations
-        Number of selections, and of measurements.
-    select
-        Share of an iteration that selects; the rest measures.
-    start
-        Share of the whole for what the start counts; 0 if nothing is measured.
-    growth
-        Power of an iteration's number to which its part is proportional.
-    selection
-        How a question is selected.
+    ``select`` is the share of an iteration that selects (the rest measures), ``start`` that of the
+    whole for what the start counts, ``growth`` the power of an iteration's number to which its part
+    is proportional.
     """
 
     iterations: int
@@ -64,29 +55,14 @@ class Shares:
 
 @dataclass(frozen=True)
 class Spending:
-    """Noise of every private draw of a run.
+    """Noise of every private draw of a run: Gaussian, or discrete Laplace.
 
-    Parameters
-    ----------
-    gaussian
-        Gaussian noise, or discrete Laplace noise.
-    select
-        Parameter epsilon of the first selection, by `selection`.
-    measure_scale
-        Scale of the first measurement's noise, in steps of the queries (rows, for conjunctions).
-    start_scale
-        Scale of the noise on the counts of the start, in rows; None if nothing is measured.
-    iterations
-        Number of selections, and of measurements.
-    l1, l2
-        How far what an iteration measures moves between neighbours, in steps: in all, and in
-        Euclidean distance.
-    start_l1, start_l2
-        The same of the counts of the start: of all cells, or of single bits.
-    selection
-        How a question is selected.
-    growth
-        Power of an iteration's number to which its cost in zCDP is proportional; 0 for equal ones.
+    ``select`` is the parameter of the first selection, ``measure_scale`` the scale of the first
+    measurement's noise, in steps of the queries (rows, for conjunctions), ``start_scale`` that of
+    the counts of the start, in rows (None if nothing is measured). ``l1`` and ``l2`` are how far
+    what an iteration measures moves between neighbours, in steps, ``start_l1`` and ``start_l2`` the
+    same of the start. ``growth`` is the power of an iteration's number to which its cost in zCDP is
+    proportional; 0 for equal ones.
     """
 
     gaussian: bool

@@ -14,9 +14,8 @@ from dualquery.room.curator import Curator
 from dualquery.room.sensitivity.moves import Moves, table_moves
 from dualquery.room.statistics import AllQueries, EveryCell, SomeQueries
 from mwem.columns import Columns
-from mwem.layout import Layout
+from mwem.layout import Layout, WithSingleBits
 from mwem.options import MwemOptions
-from mwem.single_bits import WithSingleBits
 from mwem.spending import Spending
 
 _UNIFORM_SHARE = 0.01
@@ -28,19 +27,8 @@ NO_MOVES = Moves(0.0, 0.0, proof="nothing is measured")
 class Start:
     """A_0: all cells alike (Figure 1), a noisy count of every cell (section 2.3.2), or columns.
 
-    Columns are independent then, with noisy shares of those that the queries mention.
-
-    Parameters
-    ----------
-    queries
-        The workload's.
-    options
-        The user's.
-
-    Attributes
-    ----------
-    held
-        What the room counts: the workload's queries first, then those of the start.
+    Columns are independent then, with noisy shares of those that the queries mention. ``held`` is
+    what the room counts: the workload's queries first, then those of the start.
 
     Raises
     ------

@@ -13,8 +13,6 @@ Knows nothing of privacy or data. A :class:`BestResponse` goes into a :class:`So
 Importing this package imports no solver.
 """
 
-import warnings
-
 from solvers.compact import Compacted, compact
 from solvers.constraints import LinearConstraint
 from solvers.errors import (
@@ -28,16 +26,16 @@ from solvers.errors import (
     UnknownSolverError,
 )
 from solvers.groups import Groups
-from solvers.guarded import Guarded, guarded
 from solvers.kernel_solver import Ending, KernelSolver, SearchResult
 from solvers.limits import SearchLimits
 from solvers.pool import TermPool
 from solvers.problem import BestResponse
 from solvers.protocol import Capability, Solver
 from solvers.reducing import Reducing
-from solvers.reduction import Reduction, Removed, reduce
-from solvers.registry import SolverInfo, available_solvers, get_solver
+from solvers.reduction import Reduction, reduce
+from solvers.registry import SolverInfo, available_solvers, get_solver, guarded
 from solvers.solution import Solution, Status
+from solvers.watched import Guarded
 
 __all__ = [
     "BestResponse",
@@ -55,7 +53,6 @@ __all__ = [
     "ProblemTooLargeError",
     "Reducing",
     "Reduction",
-    "Removed",
     "SearchLimits",
     "SearchResult",
     "Solution",
@@ -72,13 +69,3 @@ __all__ = [
     "guarded",
     "reduce",
 ]
-
-
-def __getattr__(name: str) -> object:
-    """Return what had another name one minor version ago."""
-    renamed = {"Budget": SearchLimits, "Outcome": SearchResult}
-    if name not in renamed:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    new = renamed[name]
-    warnings.warn(f"solvers.{name} is now solvers.{new.__name__}", DeprecationWarning, stacklevel=2)
-    return new

@@ -37,15 +37,7 @@ Answering = Callable[[bytes], bytes]
 
 
 class ChildError(SolverError):
-    """The process died, or did not answer in time; it is ended then.
-
-    Parameters
-    ----------
-    message
-        What happened.
-    late
-        Whether it was not in time.
-    """
+    """The process died, or did not answer in time (``late``); it is ended then."""
 
     def __init__(self, message: str = "", *, late: bool = False) -> None:
         super().__init__(message)
@@ -54,17 +46,11 @@ class ChildError(SolverError):
 
 @dataclass(eq=False)
 class Child:
-    """A function in a process of this interpreter.
+    """A function (`Answering`, in a module) in a process of this interpreter.
 
-    Parameters
-    ----------
-    module, function
-        Where the `Answering` function is found.
-    space, space_per_byte
-        Address space, in bytes, that the process may take: in all (0 for no limit), and more for
-        each byte of a request; where the system has a limit for it.
-    quiet
-        Whether what it writes to standard error is thrown away.
+    It may take ``space`` bytes of address space in all (0 for no limit), and ``space_per_byte``
+    more for each byte of a request, where the system has a limit for it. What a quiet one writes to
+    standard error is thrown away.
     """
 
     module: str

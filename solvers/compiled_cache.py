@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import os
 import sys
 import tempfile
 from collections.abc import Callable
@@ -23,31 +22,9 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.core.dispatcher import Dispatcher
 from numba.core.extending import _Intrinsic
 
+from solvers.user_folders import user_folder
+
 _log = logging.getLogger(__name__)
-
-
-def cache_folder() -> Path:
-    r"""Return the user's folder for what can be made again; it need not exist.
-
-    ``$XDG_CACHE_HOME/dualquery`` wherever that variable is an absolute path. Else
-    ``%LOCALAPPDATA%\dualquery\Cache`` on Windows, ``~/Library/Caches/dualquery`` on macOS and
-    ``~/.cache/dualquery`` elsewhere.
-
-    Raises
-    ------
-    RuntimeError
-        If the user has no home folder.
-    """
-    named = os.environ.get("XDG_CACHE_HOME", "")
-    if Path(named).is_absolute():
-        return Path(named) / "dualquery"
-    if sys.platform == "win32":
-        local = os.environ.get("LOCALAPPDATA", "")
-        parent = Path(local) if Path(local).is_absolute() else Path.home() / "AppData" / "Local"
-        return parent / "dualquery" / "Cache"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "dualquery"
-    return Path.home() / ".cache" / "dualquery"
 
 
 @cache
@@ -61,7 +38,7 @@ def kept_in() -> Path | None:
     except PackageNotFoundError:
         package = "checkout"
     try:
-        parent = Path(numba.config.CACHE_DIR or cache_folder() / "kernels")
+        parent = Path(numba.config.CACHE_DIR or user_folder("cache") / "kernels")
         folder = parent / f"{package}-numba-{numba.__version__}"
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):

@@ -27,7 +27,7 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
-from solvers.compiled import kernel, loop
+from solvers.compiled import loop
 from solvers.occurrences_kernels import list_occurrences
 
 FREE = -1
@@ -80,8 +80,6 @@ class ReductionState(NamedTuple):
     conjunction_queued: NDArray[np.uint8]
     ends: NDArray[np.int64]
     """(5,): height of the stack; first and last of the queue of choices; of conjunctions."""
-    tally: NDArray[np.int64]
-    """(3,): free attributes fixed, group members ruled out, conjunctions made true."""
     constant: NDArray[np.float64]
     """(1,): weight of the terms of one negated literal: ``w (1 - x)`` is ``w`` and unit ``-w``."""
 
@@ -91,7 +89,7 @@ _STATE = types.NamedTuple(
     (
         types.int32[:, ::1], _f8, _i4, _i8, _i4, _u1, _u1, types.int8[::1], _i4, _u1, _i4, _f8,
         types.float64[:, ::1], types.int32[:, ::1], _i8, _i4, _u1, _i4, _i4, _u1, _i4, _u1, _i8,
-        _i8, _f8,
+        _f8,
     ),
     ReductionState,
 )  # fmt: skip
@@ -222,10 +220,8 @@ def _look_at_choice(s: ReductionState, choice: int) -> None:
             return
         if _high(s, choice) <= 0.0:
             _decide(s, choice, np.int8(0))
-            s.tally[0] += 1
         elif _low(s, choice) >= 0.0:
             _decide(s, choice, np.int8(1))
-            s.tally[0] += 1
         else:
             _queue_conjunctions_on(s, choice)
         return
@@ -250,7 +246,6 @@ def _look_at_choice(s: ReductionState, choice: int) -> None:
             if member != best and s.value[member] == FREE and _high(s, member) <= best_low:
                 _decide(s, member, np.int8(0))
                 s.replacement[member] = best
-                s.tally[1] += 1
     for at in range(first, last):
         if s.value[s.group_members[at]] == FREE:
             _queue_conjunctions_on(s, s.group_members[at])
@@ -302,7 +297,6 @@ def _look_at_conjunction(s: ReductionState, term: int) -> None:
         # Also ends here if the cost was infinite.
         if not rest >= 0.0:
             return
-    s.tally[2] += 1
     for i in range(width):
         code = s.terms[term, i]
         if code < 0 or s.value[code >> 1] != FREE:
@@ -365,35 +359,3 @@ def run(s: ReductionState) -> None:
             _look_at_conjunction(s, term)
         else:
             break
-
-
-@kernel(types.void(_i8, types.int64, types.int64))
-def _link(root: NDArray[np.int64], one: int, other: int) -> None:
-    while root[one] != one:
-        root[one] = root[root[one]]
-        one = root[one]
-    while root[other] != other:
-        root[other] = root[root[other]]
-        other = root[other]
-    root[max(one, other)] = min(one, other)
-
-
-@kernel(types.int64[::1](types.int64, types.int32[:, ::1], _i8, _i4))
-def join(
-    attributes: int,
-    terms: NDArray[np.int32],
-    indptr: NDArray[np.int64],
-    members: NDArray[np.int32],
-) -> NDArray[np.int64]:
-    """Return for each attribute the least one that terms and sets of attributes link it to."""
-    root = np.arange(attributes)
-    for j in range(terms.shape[0]):
-        for i in range(1, terms.shape[1]):
-            if terms[j, i] >= 0:
-                _link(root, terms[j, 0] >> 1, terms[j, i] >> 1)
-    for s in range(indptr.shape[0] - 1):
-        for at in range(indptr[s] + 1, indptr[s + 1]):
-            _link(root, members[at - 1], members[at])
-    for a in range(attributes):
-        root[a] = root[root[a]]
-    return root

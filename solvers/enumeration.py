@@ -11,26 +11,16 @@ from solvers.problem import BestResponse
 def enumerate_parts(problem: BestResponse, work: int) -> tuple[NDArray[np.int8], int]:
     """Return optimal values of the attributes in small parts, -1 for the others, and their count.
 
-    A part is a connected component: attributes linked by terms, groups and linear constraints.
-    Of those with linear constraints only parts whose coefficients are whole numbers are looked
-    at, so that sums carried from record to record are exact; one without a feasible record is left
-    alone.
-
-    Parameters
-    ----------
-    problem
-        Its terms are canonical and not empty.
-    work
-        Most changes of a literal, estimated, in all parts together; smallest parts first.
+    A part is a connected component: attributes linked by terms (canonical, not empty), groups and
+    linear constraints. Of those with linear constraints only parts whose coefficients are whole
+    numbers are looked at, so that sums carried from record to record are exact; one without a
+    feasible record is left alone. Smallest parts come first, up to an estimated ``work`` of
+    changed literals.
     """
-    from solvers.dominance_kernels import join
-
     n = problem.attributes
     values = np.full(n, -1, np.int8)
-    groups, rows = problem.groups, problem.rows
-    indptr = np.concatenate((groups.indptr, groups.indptr[-1] + rows.indptr[1:]))
-    members = np.concatenate((groups.members, rows.attributes))
-    label = join(n, problem.terms, indptr, members)
+    rows = problem.rows
+    label = _linked(problem)
 
     sizes = np.ones(n)
     sizes[problem.groups.members] = 0.0
@@ -77,3 +67,21 @@ def enumerate_parts(problem: BestResponse, work: int) -> tuple[NDArray[np.int8],
     chosen = np.isin(label, solved)
     values[chosen] = state.record[chosen]
     return values, len(solved)
+
+
+def _linked(problem: BestResponse) -> NDArray[np.int64]:
+    """Return the least attribute that terms, groups and rows link each attribute to."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    terms, groups, rows = problem.terms >> 1, problem.groups, problem.rows
+    first = np.broadcast_to(terms[:, :1], terms.shape)[:, 1:]
+    ends = [(first[terms[:, 1:] >= 0], terms[:, 1:][terms[:, 1:] >= 0])]
+    for indptr, members in ((groups.indptr, groups.members), (rows.indptr, rows.attributes)):
+        sizes = np.diff(indptr)
+        ends.append((members[np.repeat(indptr[:-1], sizes)], members))
+    one, other = (np.concatenate(each) for each in zip(*ends, strict=True))
+    graph = coo_array((np.ones(len(one), np.int8), (one, other)), (problem.attributes,) * 2)
+    _, part = connected_components(graph, directed=False)
+    least = np.unique(part, return_index=True)[1]
+    return np.asarray(least[part], np.int64)

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 
-OPTIMAL, INFEASIBLE = 0, 2
-"""``scipy.optimize.milp``'s status of two kinds of proof."""
+INFEASIBLE = 2
+"""``scipy.optimize.milp``'s status."""
 
 
 class Formulation(Enum):
@@ -39,22 +39,8 @@ class Formulation(Enum):
 class LinearProgram:
     """Maximise ``constant + objective @ z`` over 0-1 vectors ``z`` with ``lower <= A z <= upper``.
 
-    The first ``attributes`` columns are the record's attributes, the others the terms' truth.
-
-    Parameters
-    ----------
-    attributes
-        Number of attributes.
-    objective
-        float64, shape ``(columns,)``.
-    constant
-        Objective of the zero vector.
-    indptr, indices, coefficients
-        The matrix A in CSR form.
-    lower, upper
-        float64, shape ``(rows,)``; infinite where a side is open.
-    terms
-        int64: which term of the problem each further column stands for.
+    The first ``attributes`` columns are the record's attributes, the others the truth of ``terms``,
+    int64 numbers. A is in CSR form; sides are infinite where they are open.
     """
 
     attributes: int
@@ -99,13 +85,8 @@ class LinearProgram:
 def formulate(problem: BestResponse, formulation: Formulation) -> LinearProgram:
     """Return a problem as a 0-1 linear program.
 
-    Parameters
-    ----------
-    problem
-        Its terms must be canonical and not empty, as those of a kernel are
-        (:func:`solvers.compact.compact`).
-    formulation
-        How positively weighted terms are tied to their literals.
+    Its terms must be canonical and not empty, as those of a kernel are
+    (:func:`solvers.compact.compact`).
     """
     objective, constant, terms = without_single_literals(problem)
     columns = problem.attributes + np.arange(len(terms))
@@ -137,16 +118,8 @@ def without_single_literals(
 ) -> tuple[NDArray[np.float64], float, NDArray[np.int64]]:
     """Return what terms of one literal add to each attribute, the constant, and the other terms.
 
-    Parameters
-    ----------
-    problem
-        Its terms must be canonical and not empty.
-
-    Returns
-    -------
-    objective, constant, terms
-        Shape ``(attributes,)``; the problem's constant with that of the negated literals; int64
-        numbers of the terms of two or more literals.
+    Terms must be canonical and not empty. The constant is the problem's with that of the negated
+    literals; the other terms are int64 numbers of those of two or more literals.
     """
     widths = (problem.terms >= 0).sum(axis=1)
     objective = np.zeros(problem.attributes)
@@ -202,37 +175,22 @@ def _literals_and_column(
 
 
 def maximise(
-    program: LinearProgram, seconds: float, *, whole: bool = True, **options: float
+    program: LinearProgram, seconds: float, **options: float
 ) -> tuple[int, NDArray[np.float64] | None, float]:
-    """Maximise a program, but for its constant, by SciPy's HiGHS.
+    """Maximise a program, but for its constant, by SciPy's HiGHS with options of ``milp``.
 
-    Parameters
-    ----------
-    program
-        The program.
-    seconds
-        Most time, above 0.
-    whole
-        Whether columns are 0 or 1, or (the relaxation) anything between.
-    **options
-        Of ``scipy.optimize.milp``.
-
-    Returns
-    -------
-    status, values, bound
-        SciPy's status, the columns' values if there are any, and an upper bound on the optimum.
+    Returns SciPy's status, the columns' values if there are any, and an upper bound on the optimum.
     """
     from scipy.optimize import Bounds, LinearConstraint, milp
 
     result = milp(
         c=-program.objective,
-        integrality=np.full(program.columns, float(whole)),
+        integrality=np.ones(program.columns),
         bounds=Bounds(0.0, 1.0),
         constraints=LinearConstraint(program.sparse_matrix(), program.lower, program.upper),
         options={"time_limit": seconds, **options},
     )
-    relaxed = result.fun if result.status == OPTIMAL else None
-    bound = result.mip_dual_bound if whole else relaxed
+    bound = result.mip_dual_bound
     known = math.inf if bound is None or not np.isfinite(bound) else -float(bound)
     return int(result.status), result.x, known
 

@@ -39,15 +39,7 @@ _WORK = 8e-9
 
 
 class LagrangianDual:
-    """The dual of a kernel, begun at a record.
-
-    Parameters
-    ----------
-    kernel
-        Canonical, non-empty terms.
-    record
-        uint8, shape ``(attributes,)``, legal for the groups: where the relaxed record begins.
-    """
+    """The dual of a kernel of canonical, non-empty terms, begun at a legal record."""
 
     def __init__(self, kernel: BestResponse, record: NDArray[np.uint8]) -> None:
         from solvers import lagrangian_kernels as kernels

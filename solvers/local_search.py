@@ -75,18 +75,9 @@ def improve(
     """Return a record at least as good as the start, and the seconds from the call to finding it.
 
     The search begins at a greedy record if that is feasible: the record of a game's last round,
-    say, is a local optimum of another sample and a worse place to begin at.
-
-    Parameters
-    ----------
-    kernel
-        Canonical, non-empty terms.
-    start
-        uint8, shape ``(attributes,)``: a feasible record; needed if there are linear constraints.
-    limits
-        Deadline and seed.
-    effort
-        Factor of the least number of steps; ``inf`` goes on until the deadline.
+    say, is a local optimum of another sample and a worse place to begin at. A start is needed if
+    there are linear constraints. ``effort`` is a factor of the least number of steps; ``inf`` goes
+    on until the deadline.
     """
     record = greedy_record(kernel)
     if start is not None and not kernel.feasible(record):
@@ -126,24 +117,10 @@ def search_from(
 def repaired(
     kernel: BestResponse, record: NDArray[np.uint8], limits: SearchLimits, steps: float
 ) -> tuple[NDArray[np.uint8], int]:
-    """Return a record that satisfies the linear constraints, made from one that may not.
+    """Return a record that satisfies the linear constraints, made from a legal one that may not.
 
-    Parameters
-    ----------
-    kernel
-        The problem.
-    record
-        uint8, shape ``(attributes,)``: legal for the groups.
-    limits
-        Deadline and seed.
-    steps
-        Most moves.
-
-    Returns
-    -------
-    record, violated
-        The last record, feasible if ``violated`` is 0: else the least number of violated
-        constraints of any record on the way.
+    It is the last one of at most so many steps, and comes with the least number of violated
+    constraints of any record on the way: 0 if it is feasible.
     """
     from solvers import local_search_kernels as kernels
     from solvers.repair_kernels import RepairState, repair_rows

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from solvers.constraints import LinearConstraint, Rows, as_integers
 from solvers.errors import InvalidProblemError
@@ -90,44 +90,6 @@ class BestResponse:
         object.__setattr__(self, "constant", float(self.constant))
 
     @classmethod
-    def from_sample(
-        cls,
-        attributes: int,
-        terms: NDArray[np.int32],
-        signs: ArrayLike,
-        groups: Groups | None = None,
-        constraints: Sequence[LinearConstraint] = (),
-    ) -> BestResponse:
-        """Return the problem of a sampled list of queries and complements, equal ones merged.
-
-        Parameters
-        ----------
-        attributes
-            Number of attributes of a record.
-        terms
-            int32, shape ``(s, k)``: the conjunction of each draw, with repetitions.
-        signs
-            Shape ``(s,)``: +1 for the query ``q``, -1 for its complement ``1 - q``.
-        groups, constraints
-            As for the class.
-
-        Raises
-        ------
-        InvalidProblemError
-            As for the class, and if a sign is neither +1 nor -1.
-        """
-        terms = as_integers(terms, "terms")
-        weights = np.asarray(signs, np.float64)
-        wrong = np.abs(weights) != 1
-        if wrong.any():
-            draw = int(np.flatnonzero(wrong)[0])
-            raise InvalidProblemError(
-                f"the sign of draw {draw} is {weights[draw]}; expected +1 or -1"
-            )
-        problem = cls.merging(attributes, terms, weights, groups, constraints)
-        return replace(problem, constant=problem.constant + float(np.count_nonzero(weights < 0)))
-
-    @classmethod
     def merging(
         cls,
         attributes: int,
@@ -155,6 +117,12 @@ class BestResponse:
         merged, totals, constant = merge_terms(attributes, given.terms, given.weights)
         none = Groups.none() if groups is None else groups
         return cls(attributes, merged, totals, none, constraints, constant)
+
+    def canonical(self) -> BestResponse:
+        """Return the problem with its equal conjunctions merged (see `merge_terms`)."""
+        terms, weights, constant = merge_terms(self.attributes, self.terms, self.weights)
+        constant += self.constant
+        return replace(self, terms=terms, weights=weights, constant=constant)
 
     def value(self, record: NDArray[np.uint8]) -> float:
         """Return the objective of a 0/1 record, uint8 of shape ``(attributes,)``."""

@@ -36,16 +36,8 @@ def ranges(
 ) -> Ranges:
     """Return the ranges of the rows' sums.
 
-    Parameters
-    ----------
-    rows
-        The rows.
-    groups
-        The groups; one of which a member is 1 is decided.
-    group_of
-        int32, shape ``(attributes,)``: the group of each attribute, or -1.
-    value
-        int8, shape ``(attributes,)``: 0, 1, or -1 if it is not decided.
+    A group of which a member is 1 is decided; ``group_of`` is that of each attribute, or -1;
+    ``value`` is 0, 1, or -1 if it is not decided.
     """
     decided = value[rows.attributes]
     free = decided == FREE

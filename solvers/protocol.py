@@ -107,13 +107,7 @@ class Options(TypedDict, total=False):
 
 
 class Wrapper:
-    """A solver that lets another one solve.
-
-    Parameters
-    ----------
-    inner
-        The other one.
-    """
+    """A solver that lets an inner one solve."""
 
     def __init__(self, inner: Solver) -> None:
         self.inner = inner

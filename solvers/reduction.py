@@ -37,57 +37,19 @@ _ENUMERATION_WORK = 2**21
 """Most flips of literals spent on enumerating one part: some 10 ms."""
 
 
-@dataclass(frozen=True)
-class Removed:
-    """What the reductions removed, counted."""
-
-    attributes: int = 0
-    """Attributes of the original problem that the reduced one does not have."""
-    terms: int = 0
-    """The same for terms."""
-    dominated_values: int = 0
-    """Free attributes fixed because the other value is never better."""
-    dominated_members: int = 0
-    """Group members ruled out because another member is never worse."""
-    conjunctions: int = 0
-    """Conjunctions made true because they make up for whatever that costs."""
-    forced: int = 0
-    """Attributes that a linear constraint alone leaves one value."""
-    pairs: int = 0
-    """Groups of two members replaced by a free attribute."""
-    merged: int = 0
-    """Terms that became equal to another one, or contradictory, or cancelled out."""
-    enumerated: int = 0
-    """Separate parts solved by enumeration."""
-
-
 @dataclass(frozen=True, eq=False)
 class Reduction:
     """A problem, its reduction, and the way between the two.
 
     The optimum of :attr:`problem` is the original's, so a bound on the one bounds the other, and
     :meth:`expand` preserves values. :meth:`restrict` never makes a feasible record worse.
-
-    Parameters
-    ----------
-    original
-        The problem that was reduced.
-    problem
-        What is left of it.
-    removed
-        What was removed.
-    compacted
-        The first step.
-    literals
-        int32, shape ``(n,)``: what each attribute of the compacted problem is equal to: a literal
-        code of the reduced problem or, with N attributes there, ``2 N`` for 0, ``2 N + 1`` for 1.
-    replacement
-        int32, shape ``(n,)``: the group member that a dominated one gives way to, or -1.
+    ``literals`` says what each attribute of the compacted problem is equal to: a literal code of
+    the reduced problem or, with N attributes there, ``2 N`` for 0, ``2 N + 1`` for 1;
+    ``replacement``, the group member that a dominated one gives way to, or -1.
     """
 
     original: BestResponse
     problem: BestResponse
-    removed: Removed
     compacted: Compacted
     literals: NDArray[np.int32]
     replacement: NDArray[np.int32]
@@ -160,9 +122,8 @@ def reduce(problem: BestResponse, deadline: float = math.inf) -> Reduction:
     if work.reduce(deadline):
         return work.reduction(compacted)
     n = compacted.problem.attributes
-    removed = Removed(problem.attributes - n, len(problem.terms) - len(compacted.problem.terms))
     identity, nobody = np.arange(0, 2 * n, 2, dtype=np.int32), np.full(n, -1, np.int32)
-    return Reduction(problem, compacted.problem, removed, compacted, identity, nobody)
+    return Reduction(problem, compacted.problem, compacted, identity, nobody)
 
 
 class _Work:
@@ -183,10 +144,6 @@ class _Work:
         self.value = np.full(n, _FREE, np.int8)
         self.replacement = np.full(n, -1, np.int32)
         self.partner = np.full(n, -1, np.int32)
-        self.tally = np.zeros(3, np.int64)
-        self.merged = len(problem.terms) - len(self.terms)
-        self.forced = 0
-        self.enumerated = 0
 
     def reduce(self, deadline: float) -> bool:
         """Reduce until nothing changes; return False if the constraints turn out infeasible."""
@@ -216,19 +173,7 @@ class _Work:
         literals[fixed] = self.value[fixed] + np.int32(2 * size)
         pairs = np.flatnonzero(self.value == _NEGATION)
         literals[pairs] = literals[self.partner[pairs]] ^ 1
-        original = compacted.original
-        removed = Removed(
-            attributes=original.attributes - size,
-            terms=len(original.terms) - len(reduced.terms),
-            dominated_values=int(self.tally[0]),
-            dominated_members=int(self.tally[1]),
-            conjunctions=int(self.tally[2]),
-            forced=self.forced,
-            pairs=len(pairs),
-            merged=self.merged,
-            enumerated=self.enumerated,
-        )
-        return Reduction(original, reduced, removed, compacted, literals, self.replacement)
+        return Reduction(compacted.original, reduced, compacted, literals, self.replacement)
 
     def _apply_constraints(self) -> tuple[NDArray[np.uint8], NDArray[np.uint8]] | None:
         """Decide what single constraints force; return what may not be raised, nor lowered."""
@@ -236,11 +181,9 @@ class _Work:
         raising, lowering = np.zeros(n, np.uint8), np.zeros(n, np.uint8)
         if len(self.rows) == 0:
             return raising, lowering
-        free = np.count_nonzero(self.value == _FREE)
         found = propagate(self.rows, groups, self.group_of, self.value)
         if found is None:
             return None
-        self.forced += int(free - np.count_nonzero(self.value == _FREE))
         above = found.most > self.rows.upper + self.rows.slack
         below = found.least < self.rows.lower - self.rows.slack
         # One that no record can violate any more is done with: later ranges might look wider.
@@ -287,7 +230,6 @@ class _Work:
             conjunctions=np.zeros(count + 1, np.int32),
             conjunction_queued=np.zeros(count, np.uint8),
             ends=np.zeros(5, np.int64),
-            tally=self.tally,
             constant=np.zeros(1),
         )
         kernels.run(state)
@@ -327,7 +269,6 @@ class _Work:
         before = len(self.terms)
         self.terms, self.weights, constant = merge_terms(len(self.value), self.terms, self.weights)
         self.constant += constant
-        self.merged += before - len(self.terms)
         return len(self.terms) < before
 
     def _enumerate(self) -> None:
@@ -340,7 +281,6 @@ class _Work:
         decided, parts = enumerate_parts(reduced, _ENUMERATION_WORK)
         if parts == 0:
             return
-        self.enumerated += parts
         processed = self.value != _FREE
         self.value[~processed] = decided
         # What is left is at a fixpoint already: the rules only carry the decisions into the terms.

@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from solvers.errors import SolverError, SolverUnavailableError, UnknownSolverError
 from solvers.kernel_solver import KernelSolver
 from solvers.protocol import Capability, Solver
-from solvers.watched import PATIENCE_SECONDS, Isolated, Watched, watched
+from solvers.watched import PATIENCE_SECONDS, Guarded, Isolated, Watched, watched
 
 ENTRY_POINTS = "dualquery.solvers"
 
@@ -23,12 +23,10 @@ _BUILT_IN = {
     "scip": "solvers.backends.scip:Scip",
     "highs": "solvers.backends.highs:Highs",
     "exhaustive": "solvers.backends.exhaustive:Exhaustive",
-    "lp": "solvers.backends.lp:Lp",
-    "maxsat": "solvers.backends.maxsat:MaxSat",
-    "pb": "solvers.backends.pseudo_boolean:PseudoBoolean",
-    "clasp": "solvers.backends.pseudo_boolean:Clasp",
-    "toulbar2": "solvers.backends.toulbar2:Toulbar2",
-    "maxsat-rc2": "solvers.backends.maxsat:MaxSatRc2",
+    "maxsat": "solvers.backends.commanded:MaxSat",
+    "pb": "solvers.backends.commanded:PseudoBoolean",
+    "clasp": "solvers.backends.commanded:Clasp",
+    "maxsat-rc2": "solvers.backends.commanded:MaxSatRc2",
     "gurobi": "solvers.backends.gurobi:Gurobi",
     "cplex": "solvers.backends.cplex:Cplex",
 }
@@ -75,20 +73,22 @@ def get_solver(name: str) -> Solver:
     return isolated(name)
 
 
-def isolated(name: str, patience: float = PATIENCE_SECONDS) -> Watched:
-    """Return the solver called ``name`` in a process of its own, whoever made it.
-
-    Parameters
-    ----------
-    name
-        As for `get_solver`; not a solver of this process only.
-    patience
-        Seconds, beside half of a call's limit, that it may go past that before it is ended.
+def guarded(name: str) -> Guarded:
+    """Return the solver called ``name``, guarded.
 
     Raises
     ------
-    UnknownSolverError, SolverUnavailableError
+    SolverError
         As `get_solver`.
+    """
+    return Guarded(get_solver(name))
+
+
+def isolated(name: str, patience: float = PATIENCE_SECONDS) -> Watched:
+    """Return the solver called ``name`` in a process of its own, whoever made it.
+
+    It is ended so many seconds, beside half of a call's limit, past that. Not for a solver of this
+    process only. Raises as `get_solver` does.
     """
     key, _, argument = name.partition(":")
     value = _BUILT_IN.get(key)
@@ -116,14 +116,9 @@ def is_built_in(name: str) -> bool:
 
 @contextmanager
 def registered(name: str, factory: Callable[[str], Solver]) -> Iterator[None]:
-    """Make a solver known to this process for the length of a block.
+    """Make a solver known to this process, by a name not yet taken, for the length of a block.
 
-    Parameters
-    ----------
-    name
-        Its name, not yet taken.
-    factory
-        Called with the text after the colon of ``name:argument``, as an entry point is.
+    The factory is called with the text after the colon of ``name:argument``, as an entry point is.
 
     Raises
     ------

@@ -16,24 +16,16 @@ _DECIMALS = 9
 def integer_scaled(
     values: NDArray[np.float64], bits: int = 52
 ) -> tuple[NDArray[np.int64], float, float]:
-    """Bring real numbers to integers.
+    """Bring real numbers to integers, about ``scale`` times as large.
 
     Exactly so for integers (divided by their common divisor) and for decimals of up to 9 places
-    whose absolute integers add up to less than ``2 ** bits``. Other numbers are scaled by a power
-    of 2 so that those of the rounded ones do.
-
-    Parameters
-    ----------
-    values
-        float64, finite.
-    bits
-        At most 61.
+    whose absolute integers add up to less than ``2 ** bits``, at most 61. Other numbers are scaled
+    by a power of 2 so that those of the rounded ones do.
 
     Returns
     -------
     integers, scale, error
-        ``integers`` are about ``scale * values``; ``error`` bounds how far a sum of any of them is
-        from ``scale`` times the sum of the values.
+        ``error`` bounds how far a sum of any of the integers is from ``scale`` times the values'.
     """
     total = float(np.abs(values).sum())
     if total == 0.0:
@@ -58,14 +50,8 @@ def integer_row(constraint: LinearConstraint, bits: int = 52) -> tuple[NDArray[n
 
     What rounding and the constraint's own slack may hide is granted on both sides, so that no
     feasible record is lost. A bound that no sum reaches is the least or the largest sum. If the
-    lower bound is above the upper one, no record satisfies the constraint.
-
-    Parameters
-    ----------
-    constraint
-        The constraint.
-    bits
-        The absolute coefficients add up to less than ``2 ** bits``.
+    lower bound is above the upper one, no record satisfies the constraint. The absolute
+    coefficients add up to less than ``2 ** bits``.
     """
     coefficients, scale, error = integer_scaled(constraint.coefficients, bits)
     allowed = error + scale * constraint.slack

@@ -2,40 +2,40 @@
 
 from __future__ import annotations
 
+import logging
+import math
 import pickle
+import time
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from importlib import import_module
-from pathlib import Path
 from typing import Any, Unpack
 
+from solvers.backends.local_search import LocalSearch
 from solvers.child import Child, ChildError
 from solvers.errors import InfeasibleProblemError, SolverError, revived
 from solvers.judging import judge
 from solvers.kernel_solver import KernelSolver, load
 from solvers.problem import BestResponse
 from solvers.protocol import Capability, Options, Solver, Wrapper
-from solvers.solution import Solution
+from solvers.solution import Solution, Status
 
 LOADING_SECONDS = 120.0
 PATIENCE_SECONDS = 2.0
 _PATIENCE_SHARE = 0.5
 """How far past its limit a solver may go: seconds, and a share of the limit."""
 
-_HIGHEST_MEMORY = Path("/proc/self/status")
-_RESET_HIGHEST_MEMORY = Path("/proc/self/clear_refs")
+
+MOST_FAULTS = 3
+"""Faults, one after the other, after which a solver is not asked any more."""
+
+_FALLBACK_SECONDS = 0.25
+
+_log = logging.getLogger(__name__)
 
 
 class Watched(Wrapper):
-    """A solver whose answers are judged, and whose faults name it.
-
-    Parameters
-    ----------
-    inner
-        The solver.
-    label
-        What messages call it.
-    """
+    """A solver whose answers are judged, and whose faults name it by a label."""
 
     def __init__(self, inner: Solver, label: str) -> None:
         super().__init__(inner)
@@ -79,17 +79,62 @@ def watched(solver: Solver, label: str) -> Solver:
     return solver if ours else Watched(solver, label)
 
 
-class Isolated:
-    """A solver in a process of its own, which is started again when it dies.
+class Guarded(Wrapper):
+    """Asks another solver, and answers with a feasible record whatever that does.
 
     Parameters
     ----------
-    value
-        ``module:attribute``, as an entry point has it: a callable that returns a solver.
-    argument
-        What it is called with: the text after the colon of ``name:argument``.
-    patience
-        Seconds, beside half of a call's limit, that it may go past that before it is ended.
+    solver
+        The other one.
+    """
+
+    def __init__(self, solver: Solver) -> None:
+        super().__init__(watched(solver, solver.name))
+        self._faults = 0
+
+    def solve(self, problem: BestResponse, **options: Unpack[Options]) -> Solution:
+        """Return a feasible record: the solver's, or our local search's (`Status.FALLBACK`).
+
+        Raises
+        ------
+        MemoryError
+            If there is none left.
+        SolverError
+            If no record is feasible, or the local search finds none.
+        """
+        began = time.perf_counter()
+        fault = f"not asked any more after {MOST_FAULTS} faults"
+        if self._faults < MOST_FAULTS:
+            try:
+                found = self.inner.solve(problem, **options)
+            except MemoryError:
+                raise
+            except Exception as error:
+                fault = f"{type(error).__name__}: {error}"
+            else:
+                self._faults = 0
+                return found
+            self._faults += 1
+            _log.warning("solver %s failed, and a local search stands in: %s", self.name, fault)
+        limit = min(options.get("time_limit", _FALLBACK_SECONDS), _FALLBACK_SECONDS)
+        options["time_limit"] = limit
+        own = LocalSearch().solve(problem, **options)
+        return replace(
+            own,
+            bound=math.inf,
+            status=Status.FALLBACK,
+            seconds=time.perf_counter() - began,
+            solver=self.name,
+            steps=(f"local search in its place: {fault[:200]}",),
+        )
+
+
+class Isolated:
+    """A solver in a process of its own, which is started again when it dies.
+
+    ``value`` is ``module:attribute``, as an entry point has it: a callable that takes the argument
+    and returns a solver. ``patience`` is in seconds, beside half of a call's limit, that it may go
+    past that before it is ended.
 
     Raises
     ------
@@ -101,8 +146,6 @@ class Isolated:
         self._what = value, argument
         self._patience = patience
         self._child = Child("solvers.watched", "answer")
-        self.memory_mib: float | None = None
-        """Growth of its memory in the last call, at its highest; None where unknown."""
         self.renew()
 
     @property
@@ -134,8 +177,7 @@ class Isolated:
             self.renew()
         self._ask("load", LOADING_SECONDS)  # compiled loops, which no time limit counts
         seconds = self._patience + (1.0 + _PATIENCE_SHARE) * options.get("time_limit", 20.0)
-        found, self.memory_mib = self._ask("solve", seconds, problem, options)
-        return Solution(**found)
+        return Solution(**self._ask("solve", seconds, problem, options))
 
     def close(self) -> None:
         """End the process."""
@@ -179,26 +221,11 @@ def _load() -> None:
     load(_made[0])
 
 
-def _solve(problem: BestResponse, options: Options) -> tuple[dict[str, Any], float | None]:
-    before = _memory_mib(reset=True)
+def _solve(problem: BestResponse, options: Options) -> dict[str, Any]:
     found = _made[0].solve(problem, **options)
-    after = _memory_mib(reset=False)
     if not isinstance(found, Solution):
         raise SolverError(f"it returned {type(found).__name__}; expected a solvers.Solution")
-    grown = None if before is None or after is None else max(after - before, 0.0)
-    return {each.name: getattr(found, each.name) for each in fields(Solution)}, grown
+    return {each.name: getattr(found, each.name) for each in fields(Solution)}
 
 
 _ANSWERS: dict[str, Callable[..., Any]] = {"make": _make, "load": _load, "solve": _solve}
-
-
-def _memory_mib(*, reset: bool) -> float | None:
-    """Return the highest memory since the last reset, MiB, where the system tells (Linux)."""
-    try:
-        if reset:
-            _RESET_HIGHEST_MEMORY.write_text("5")
-        status = _HIGHEST_MEMORY.read_text()
-    except OSError:
-        return None
-    lines = dict(line.split(":", 1) for line in status.splitlines())
-    return int(lines["VmHWM"].split()[0]) / 1024

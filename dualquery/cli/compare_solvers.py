@@ -8,6 +8,7 @@ import os
 import platform
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -27,15 +28,13 @@ from dualquery.cli.terminal import Terminal, set_threads, start_logging
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from dualquery.privacy.statement import PrivacyStatement
     from solvers.comparison import Measurement, NamedProblem, SolverSummary
 
 _NOT_PRIVATE = "NOT-PRIVATE-"
 """Begins the name of every file of a comparison that has no guarantee."""
 
-_HEADS = ("solver", "run", "solved", "proven", "best", "1%", "proof", "gap", "bound", "MiB", "over")
+_HEADS = ("solver", "run", "solved", "proven", "best", "1%", "proof", "gap", "bound", "over")
 
 _DEFAULT_SOLVERS = "auto,local-search,cpsat,scip,highs"
 
@@ -98,7 +97,7 @@ def compare_solvers(
 
     Every solver gets each problem with 1/64, 1/16, 1/4 and all of
     --solver-timeout, until it proves an optimum. The folder holds every call
-    (Parquet), the comparison (JSON), pictures and the problems.
+    (Parquet), the comparison (JSON), a picture and the problems.
 
     Problems of a table show queries that were drawn from private weights: they
     are released at (--epsilon, --delta), and privacy.json in the folder states
@@ -116,8 +115,9 @@ def compare_solvers(
 
     from dualquery.data.readers.formats import is_public
     from dualquery.data.units import Unit, Weight
-    from solvers import get_solver
+    from solvers import available_solvers, get_solver
     from solvers.comparison import compare, summarise
+    from solvers.comparison.plots import write_plots
     from solvers.comparison.report import report, write_report
     from solvers.formats import is_instance_file
 
@@ -145,37 +145,45 @@ def compare_solvers(
                 weight=Weight.of_options(weight, max_weight), **paid,
             )  # fmt: skip
             terminal.console.print(privacy.guarantee(), markup=False)
-        measurements: list[Measurement] = []
-        with terminal.live() as show:
-            show(_table(names, [], len(problems)))
 
-            def listen(measurement: Measurement) -> None:
-                measurements.append(measurement)
-                show(_table(names, summarise(measurements), len(problems)))
+        def listen(one: Measurement) -> None:
+            said = f"{one.solver} on {one.instance}, {one.limit:.3g} s: {one.status}"
+            terminal.console.print(said, markup=False)
 
-            compare(
-                problems, names, solver_timeout, threads=threads, seed=seed or 0, reduced=reduce,
-                listen=listen,
-            )  # fmt: skip
+        measurements = compare(
+            problems, names, solver_timeout, threads=threads, seed=seed or 0, reduced=reduce,
+            listen=listen,
+        )  # fmt: skip
         settings = {"solvers": names, "threads": threads, "seed": seed, "reduce": reduce,
-                    "instances": asked, "versions": _versions(names),
-                    "python": platform.python_version(), "system": platform.platform(),
-                    "processors": os.cpu_count()}  # fmt: skip
+                    "instances": asked, "processors": os.cpu_count(),
+                    "versions": {each.name: each.version for each in available_solvers()},
+                    "python": platform.python_version(), "system": platform.platform()}  # fmt: skip
         content = report(problems, measurements, solver_timeout, settings)
         with _stated(target, privacy, public=is_public(asked[0])):
             write_report(target, content)
             write_problems(target, problems)
-            pictures = _write_plots(target, measurements)
+            pictured = find_spec("matplotlib") is not None
+            if pictured:
+                write_plots(target, measurements)
     content["out"] = str(target)
     if privacy is not None:
         content["privacy"] = privacy.to_dict()
     terminal.emit(content)
-    terminal.console.print(_table(names, summarise(measurements), len(problems)))
-    terminal.console.print(content["advice"], markup=False)
-    if not pictures:
-        terminal.console.print(
-            "The pictures need Matplotlib: pip install 'dualquery\\[plots]'. The rest was written."
-        )
+    caption = (
+        "solved: as good a record as the best known; best, 1%, proof: mean time to the best known, "
+        "to within 1% of it, to the proof; gap, bound: mean distance of record and bound from the "
+        "best known; over: most time beyond a limit"
+    )
+    terminal.table(
+        _HEADS,
+        map(_cells, summarise(measurements)),
+        padding=(0, 1, 0, 0),
+        box=None,
+        caption=caption,
+        caption_justify="left",
+    )
+    if not pictured:
+        terminal.console.print("no picture: it needs Matplotlib (pip install 'dualquery\\[plots]')")
     terminal.console.print(f"written to {target}", markup=False)
 
 
@@ -188,14 +196,6 @@ def _solver_names(options: Sequence[str]) -> list[str]:
     if not names:
         raise BadInputError("--solvers names no solver; see dualquery solvers")
     return list(dict.fromkeys(names))
-
-
-def _versions(names: Sequence[str]) -> dict[str, str | None]:
-    """Return the version of the package behind each solver."""
-    from solvers import available_solvers
-
-    known = {info.name: info.version for info in available_solvers()}
-    return {name: known.get(name.partition(":")[0]) for name in names}
 
 
 def _drawn_problems(
@@ -279,59 +279,14 @@ def _new_folder(path: Path) -> Iterator[None]:
         raise
 
 
-def _write_plots(folder: Path, measurements: Sequence[Measurement]) -> bool:
-    """Write the pictures; tell whether Matplotlib is there to do it."""
-    from solvers.comparison.plots import write_plots
-
-    try:
-        write_plots(folder, measurements)
-    except ModuleNotFoundError:
-        return False
-    return True
-
-
-def _table(names: Sequence[str], summaries: Sequence[SolverSummary], problems: int) -> Table:
-    """Draw one line a solver; those not run yet are empty."""
-    from rich.box import SIMPLE_HEAD
-    from rich.markup import escape
-    from rich.table import Table
-
-    table = Table(
-        *_HEADS,
-        box=SIMPLE_HEAD,
-        pad_edge=False,
-        padding=(0, 1, 0, 0),
-        caption="solved: as good a record as the best known; best, 1%, proof: time to the best "
-        "known, to within 1% of it, to the proof (geometric mean shifted by 10 ms; not reached "
-        "counts as the limit); gap, bound: mean distance of record and bound from the best known; "
-        "over: most time beyond a limit",
-        caption_justify="left",
-    )
-    known = {each.solver: each for each in summaries}
-    for name in names:
-        each = known.get(name)
-        if each is None:
-            table.add_row(escape(name), f"0/{problems}")
-            continue
-        table.add_row(
-            escape(name),
-            f"{each.instances}/{problems}",
-            str(each.solved),
-            str(each.proven),
-            _seconds(each.incumbent_seconds),
-            _seconds(each.close_seconds),
-            _seconds(each.proof_seconds),
-            f"{each.gap:.1%}",
-            "-" if each.bound_gap is None else f"{each.bound_gap:.1%}",
-            "-" if each.memory_mib is None else f"{each.memory_mib:.0f}",
-            _seconds(each.overrun_seconds),
-        )
-    return table
-
-
-def _seconds(seconds: float | None) -> str:
-    if seconds is None:
-        return "-"
-    if seconds >= 1:
-        return f"{seconds:.3g}s"
-    return f"{1000 * seconds:.{2 if seconds < 0.01 else 3}g}ms"
+def _cells(each: SolverSummary) -> list[str]:
+    """Return a solver's line of the table."""
+    times = (each.incumbent_seconds, each.close_seconds, each.proof_seconds)
+    return [
+        each.solver,
+        *map(str, (each.instances, each.solved, each.proven)),
+        *("-" if seconds is None else f"{seconds:.2g}s" for seconds in times),
+        f"{each.gap:.1%}",
+        "-" if each.bound_gap is None else f"{each.bound_gap:.1%}",
+        f"{each.overrun_seconds:.1g}s",
+    ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -13,8 +12,6 @@ from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
     from solvers.comparison import NamedProblem
-
-_ENDING = re.compile(r"\.(wcnf|lp|mps)(\.(gz|xz))?$", re.IGNORECASE)
 
 
 def read_problems(files: Sequence[str]) -> list[NamedProblem]:
@@ -42,29 +39,13 @@ def read_problems(files: Sequence[str]) -> list[NamedProblem]:
 
 def write_problems(folder: Path, problems: Sequence[NamedProblem]) -> None:
     """Keep the problems, for whoever wants to repeat the comparison."""
-    from solvers import ProblemTooLargeError
     from solvers.formats import write_instance
 
     place = folder / "problems"
     place.mkdir()
-    for named, stem in zip(problems, _stems([named.name for named in problems]), strict=True):
-        try:
-            write_instance(place / f"{stem}.wcnf", named.problem)
-        except ProblemTooLargeError:
-            write_instance(place / f"{stem}.lp", named.problem)
-
-
-def _stems(names: Sequence[str]) -> list[str]:
-    """Return names of files, without endings: all different, also where case does not count."""
-    stems: list[str] = []
     taken: set[str] = set()
-    for name in names:
-        plain = re.sub(r"[\\/:]+", "-", _ENDING.sub("", name)).lstrip("-.")
-        stem = next(
-            each
-            for number in itertools.count(1)
-            if (each := plain if number == 1 else f"{plain}-{number}").lower() not in taken
-        )
+    for number, named in enumerate(problems, 1):
+        stem = re.sub(r"[^A-Za-z0-9_-]+", "-", named.name).strip("-")
+        stem = f"{stem}-{number}" if stem.lower() in taken else stem
         taken.add(stem.lower())
-        stems.append(stem)
-    return stems
+        write_instance(place / f"{stem}.lp", named.problem)

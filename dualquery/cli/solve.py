@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from solvers.formats.wcnf import ClauseFile
+    from solvers.formats import Instance
 
 
 class Output(Enum):
@@ -84,44 +84,32 @@ def solve(
     start_logging(verbose=verbose, quiet=quiet)
     set_threads(threads)
 
-    from solvers import (
-        InfeasibleProblemError,
-        NoRecordFoundError,
-        Solution,
-        Solver,
-        SolverError,
-        get_solver,
-    )
-    from solvers.formats import read_clauses, read_instance
+    from solvers import InfeasibleProblemError, NoRecordFoundError, Reducing, get_solver
+    from solvers.formats import read_instance
     from solvers.kernel_solver import load
 
     if output is Output.MAXSAT and as_json:
         raise BadInputError("--format maxsat and --json: stdout has room for one of them")
-    chosen: Solver = get_solver(solver)
-    if not no_reduce:
-        from solvers.reducing import Reducing
-
-        chosen = Reducing(chosen)
+    chosen = get_solver(solver) if no_reduce else Reducing(get_solver(solver))
     began = time.perf_counter()
-    clauses = read_clauses(instance) if output is Output.MAXSAT else None
-    read = read_instance(instance) if clauses is None else clauses.instance
+    read = read_instance(instance)
+    if output is Output.MAXSAT and read.clauses is None:
+        raise BadInputError(f"--format maxsat: {instance} has no clauses; give a .wcnf file")
     reading = time.perf_counter() - began
     load(chosen)
     began = time.perf_counter()
-    solution: Solution | None = None
-    fault: SolverError | None = None
+    solution = fault = None
     try:
         solution = chosen.solve(read.problem, time_limit=solver_timeout, threads=threads, seed=seed)
-    except (InfeasibleProblemError, NoRecordFoundError) as error:
-        fault = error
-    solving = time.perf_counter() - began
-    if solution is not None:
         status = solution.status.value
-    else:
-        status = "infeasible" if isinstance(fault, InfeasibleProblemError) else "unknown"
+    except InfeasibleProblemError as error:
+        fault, status = str(error), "infeasible"
+    except NoRecordFoundError as error:
+        fault, status = str(error), "unknown"
+    solving = time.perf_counter() - began
     values = None if solution is None else read.values(solution.record)
-    if clauses is not None:
-        raise typer.Exit(_print_maxsat(clauses, status, values))
+    if output is Output.MAXSAT:
+        raise typer.Exit(_print_maxsat(read, status, values))
     sign = -1.0 if read.minimises else 1.0
     found: dict[str, Any] = {
         "instance": str(instance),
@@ -130,7 +118,7 @@ def solve(
         "objective": None if solution is None else sign * solution.objective,
         "bound": sign * solution.bound if solution and math.isfinite(solution.bound) else None,
         "status": status,
-        "message": None if fault is None else str(fault),
+        "message": fault,
         "seconds": solving if solution is None else solution.seconds,
         "read_seconds": reading,
         "solve_seconds": solving,
@@ -144,35 +132,23 @@ def solve(
     terminal.emit(found)
     if as_json:
         return
-    from rich.table import Table
-
-    table = Table(show_header=False)
-    for key in ("objective", "bound", "status", "seconds"):
-        value = found[key]
-        digits = 3 if key == "seconds" else 10
-        text = "none" if value is None else value if key == "status" else f"{value:.{digits}g}"
-        table.add_row(key, text)
-    console = terminal.console
-    console.print(table)
-    for line in read.found:
-        console.print(f"found in the file: {line}", markup=False)
+    lines = [f"{key}: {found[key]}" for key in ("objective", "bound", "status", "seconds")]
+    lines += [f"found in the file: {line}" for line in read.found]
     if values is None:
-        console.print(str(fault), markup=False)
-        return
-    ones = [name for name, bit in zip(read.variables, values.tolist(), strict=True) if bit]
-    console.print(
-        f"record: {len(ones)} of {len(read.variables)} variables are 1:", " ".join(ones),
-        markup=False,
-    )  # fmt: skip
+        lines.append(str(fault))
+    else:
+        ones = [name for name, bit in zip(read.variables, values.tolist(), strict=True) if bit]
+        lines.append(f"record: {len(ones)} of {len(values)} variables are 1: {' '.join(ones)}")
+    terminal.console.print("\n".join(lines), markup=False)
 
 
-def _print_maxsat(clauses: ClauseFile, status: str, values: NDArray[np.uint8] | None) -> int:
+def _print_maxsat(read: Instance, status: str, values: NDArray[np.uint8] | None) -> int:
     """Print an answer by the rules of the MaxSAT Evaluations; return the exit code."""
     line, code = _MAXSAT.get(status, ("SATISFIABLE", 10))
-    for what in clauses.instance.found:
+    for what in read.found:
         typer.echo(f"c found: {what}")
     if values is not None:
-        typer.echo(f"o {clauses.cost(values)}")
+        typer.echo(f"o {read.cost(values)}")
     typer.echo(f"s {line}")
     if values is not None:
         typer.echo(f"v {''.join(map(str, values.tolist()))}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from dualquery.runtime.progress import Lines
 from dualquery.runtime.warned import privacy_log
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
+    from rich.console import Console
 
     from dualquery.runtime.progress import Progress
 
@@ -76,18 +76,6 @@ class Terminal:
         if self.machine:
             readable = "utf" in (sys.stdout.encoding or "").lower()
             print(terminal_json(value, ascii_only=not readable))
-
-    @contextmanager
-    def live(self) -> Iterator[Callable[[RenderableType], None]]:
-        """Show something that changes, on a terminal only, and nothing once it is done."""
-        from rich.live import Live
-
-        console = self.console
-        if not console.is_terminal:
-            yield lambda _: None
-            return
-        with Live(console=console, refresh_per_second=4, transient=True) as live:
-            yield live.update
 
     @contextmanager
     def progress(self) -> Iterator[Progress]:

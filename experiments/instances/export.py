@@ -37,7 +37,7 @@ def export(choices: Choices, folder: Path) -> Iterator[str]:
 def described(member: Member, path: Path) -> dict[str, object]:
     """Return a problem's line of the manifest."""
     problem = member.problem
-    found = get_solver("auto").solve(problem, time_limit=_ENOUGH_SECONDS)
+    found = get_solver("auto:fast").solve(problem, time_limit=_ENOUGH_SECONDS)
     return {
         "name": member.name,
         "origin": member.origin,

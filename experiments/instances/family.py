@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -77,4 +77,5 @@ def generated(attributes: int, draws: int) -> BestResponse:
         np.arange(0, columns * _COLUMN + 1, _COLUMN, dtype=np.int64),
         np.arange(columns * _COLUMN, dtype=np.int32),
     )
-    return BestResponse.from_sample(attributes, terms, signs, groups)
+    problem = BestResponse.merging(attributes, terms, signs.astype(np.float64), groups)
+    return replace(problem, constant=problem.constant + float(np.count_nonzero(signs < 0)))

@@ -4,7 +4,7 @@
 name            holds                                        cost grows with
 =============== ============================================ ==================================
 histogram       one vector over the whole domain             the domain's size
-factored        a vector for each independent component      the largest component's size
+factored        a table for each independent component       the largest component's size
 junction-tree   tables on cliques of the measured scopes     the treewidth of the scopes
 =============== ============================================ ==================================
 """
@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from dualquery.queries.products import Products
 from dualquery.runtime.errors import BadInputError
 from mwem.columns import Columns
-from mwem.representations.junction_tree import JunctionTree
-from mwem.representations.product import Factored, Histogram, dense_bytes, require_memory
+from mwem.representations.dense import Histogram, dense_bytes, require_memory
+from mwem.representations.junction_tree import Factored, JunctionTree
 from mwem.representations.protocol import Representation
 
 __all__ = [
@@ -52,13 +52,12 @@ def choose(name: Name, queries: Products, iterations: int, memory: int, noisy_in
     BadInputError
         If a histogram is needed, or asked for, that does not fit the memory limit.
     """
-    every_column = tuple(range(len(queries.sizes)))
     if noisy_init and name not in ("auto", "histogram"):
         raise BadInputError(
             f"noisy_init counts every cell, so it needs representation=histogram, not {name}"
         )
     if name == "histogram" or noisy_init:
-        require_memory(queries, every_column, iterations, memory)
+        require_memory(queries, iterations, memory)
         return "histogram"
     if name == "auto":
         log_cells = float(np.log2(queries.sizes).sum())
@@ -78,6 +77,4 @@ def make(
     if name == "histogram":
         return Histogram(queries, memory, threads, start)
     assert not isinstance(start, np.ndarray)
-    if name == "factored":
-        return Factored(queries, memory, threads, start)
-    return JunctionTree(queries, memory, threads, start)
+    return (Factored if name == "factored" else JunctionTree)(queries, memory, threads, start)

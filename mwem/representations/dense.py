@@ -1,4 +1,4 @@
-"""An explicit vector over all cells of some columns: a whole histogram, or a component of one.
+"""The explicit vector over all cells of the domain.
 
 Cells that no measured query tells apart form a *class*. All of them have been multiplied by the
 same factors, so passes of multiplicative weights run on classes, of which t measurements of 0/1
@@ -14,8 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.queries.products import Products
-from mwem.history import History
+from dualquery.runtime.errors import BadInputError
+from mwem.answer_kernels import TablePool
+from mwem.answers import ColumnMarginals, answer
+from mwem.columns import Columns
 from mwem.representations import dense_kernels as kernels
+from mwem.representations.protocol import History
+
+CELL_BYTES = 28
+"""Memory of a cell: its share, its inclusive marginal, its class and what they are made from."""
+CLASS_BYTES = 16
+"""Memory of a measured query's value on a class of cells, while it is copied."""
 
 _NO_PRIOR = np.zeros(0)
 
@@ -23,43 +32,128 @@ _MOST_LEVELS = 16
 """Values of a query up to which its levels and classes are paired in a table."""
 
 
-class Dense:
-    """A distribution on the cells of ``columns``.
+class Histogram:
+    """One explicit vector over the whole domain.
 
     Parameters
     ----------
     queries
-        The queries that may be measured.
-    columns
-        Increasing column numbers; every measured query's scope must lie among them.
-    prior
-        float64, shape ``(cells,)``: the distribution A_0, positive; None for the uniform one.
+        The queries to answer.
+    memory
+        Limit in bytes.
+    threads
+        Threads; the distribution does not depend on it.
+    start
+        The distribution A_0: independent columns, or float64, one axis a column, positive; None for
+        the uniform one.
+
+    Raises
+    ------
+    BadInputError
+        If the vector would not fit the memory limit.
     """
+
+    name = "histogram"
 
     def __init__(
         self,
         queries: Products,
-        columns: tuple[int, ...],
-        prior: NDArray[np.float64] | None = None,
+        memory: int,
+        threads: int = 1,
+        start: Columns | NDArray[np.float64] | None = None,
     ) -> None:
-        self.columns = columns
-        self.history = History()
-        self._queries = queries
-        self._sizes = queries.sizes[list(columns)]
+        require_memory(queries, 0, memory)
+        self._queries, self._sizes = queries, queries.sizes
+        self._memory, self._threads = memory, threads
+        self._start = start if isinstance(start, Columns) else Columns.uniform(queries.sizes)
+        self._history = History()
         self._cells = math.prod(self._sizes.tolist())
         self._classes = np.zeros(self._cells, dtype=np.int32)
+        cells = self._start.cells(tuple(range(len(self._sizes))))
+        prior = start.ravel() if isinstance(start, np.ndarray) else cells
         self._prior = _NO_PRIOR if prior is None else prior / math.fsum(prior)
         self._values = np.zeros((0, 1))
         self._initial: NDArray[Any] = np.ones(1)
 
-    def add(self, query: int, target: float, scale: float = 0.0) -> None:
-        """Enter a measurement: split the classes, and multiply by ``exp(scale * q)``."""
-        self.history.add(query, target)
-        self.history.scales[-1] = scale
+    def answers(self) -> NDArray[np.float64]:
+        """Return the answer of every query, float64, shape ``(m,)``."""
+        inclusive = self._inclusive()
+        columns = ColumnMarginals(self._start, self._queries.cumulative)
+        # The padding -1 picks the stride 0 at the end.
+        stride = np.append(np.cumprod(self._sizes[:0:-1])[::-1], [1, 0]).astype(np.int64)
+        for column, size in enumerate(self._sizes.tolist()):
+            columns.set(column, inclusive[: size * stride[column] : stride[column]])
+
+        def tables(parts: NDArray[np.int32]) -> TablePool:
+            return TablePool(inclusive, np.zeros(len(parts), np.int64), stride[parts])
+
+        together = np.zeros(len(self._sizes), np.int32)
+        return answer(self._queries, together, columns, tables, self._threads)
+
+    def admits(self, together: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return which queries could be measured within the memory limit; bool, ``(m,)``."""
+        counts, which = np.unique(together, return_inverse=True)
+        before = len(self._history)
+        fits = [dense_bytes(self._cells, before + n) <= self._memory for n in counts.tolist()]
+        return np.array(fits)[which.ravel()]
+
+    def update(self, queries: NDArray[np.int64], targets: NDArray[np.float64]) -> None:
+        """Enter measurements of one scope and multiply by ``exp(q (target - q(A)) / 2)``.
+
+        Raises
+        ------
+        BadInputError
+            If their values would not fit the memory limit.
+        """
+        require_memory(self._queries, len(self._history) + len(queries), self._memory)
+        for query, target in zip(queries.tolist(), targets.tolist(), strict=True):
+            self._add(query, target)
+            self._pass(len(self._history) - 1, 1)
+
+    def repeat(self, passes: int) -> None:
+        """Run passes of multiplicative weights over all measurements, oldest first."""
+        self._pass(0, passes)
+
+    def sample(self, count: int, generator: np.random.Generator) -> NDArray[np.int64]:
+        """Draw values of all columns: int64, shape ``(count, columns)``."""
+        cumulative = np.cumsum(self.shares())
+        cells = np.searchsorted(cumulative, generator.random(count) * cumulative[-1], side="right")
+        return np.stack(np.unravel_index(cells, self._sizes), axis=1).astype(np.int64)
+
+    def describe(self) -> dict[str, object]:
+        """Return the size of the distribution, for the trace."""
+        return {"components": 1, "cells": self._cells, "largest": self._cells}
+
+    def shares(self) -> NDArray[np.float64]:
+        """Return the share of every cell: one axis a column."""
+        out = np.empty(self._cells)
+        density = self._density()
+        if not len(self._prior):
+            density = density / self._cells
+        kernels.spread(density, self._classes, self._prior, out)
+        return out.reshape(tuple(self._sizes.tolist()))
+
+    def _inclusive(self) -> NDArray[np.float64]:
+        """Return all inclusive marginals at once (`dualquery.queries.products`): ``(cells,)``."""
+        axes = self.shares()
+        table = axes.ravel()
+        cumulative = self._queries.cumulative
+        if not cumulative.any():
+            kernels.include_any(table, self._sizes)
+            return table
+        for axis, adds_up in enumerate(cumulative):
+            moved = np.moveaxis(axes, axis, 0)
+            if adds_up:
+                moved[:] = np.cumsum(moved[::-1], axis=0)[::-1]
+            else:
+                moved[0] = moved.sum(axis=0)
+        return table
+
+    def _add(self, query: int, target: float) -> None:
+        """Enter a measurement: split the classes."""
+        self._history.add(query, target)
         scope = self._queries.scope(query)
-        shape = [
-            int(s) if c in scope else 1 for c, s in zip(self.columns, self._sizes, strict=True)
-        ]
+        shape = [int(size) if column in scope else 1 for column, size in enumerate(self._sizes)]
         levels, level = np.unique(self._queries.table(query), return_inverse=True)
         level = level.reshape(shape)
         if len(levels) <= _MOST_LEVELS:
@@ -70,51 +164,16 @@ class Dense:
         weights = self._prior if len(self._prior) else np.full(self._cells, 1.0 / self._cells)
         self._initial = np.bincount(self._classes, weights, len(parent))
 
-    def repeat(self, first: int, passes: int) -> None:
+    def _pass(self, first: int, passes: int) -> None:
         """Run passes of multiplicative weights over the measurements from ``first`` on."""
         kernels.repeat(
             self._values,
             self._initial * self._density(),
-            self.history.targets,
+            self._history.targets,
             first,
             passes,
-            self.history.scales,
+            self._history.scales,
         )
-
-    def shares(self) -> NDArray[np.float64]:
-        """Return the share of every cell, float64, shape ``(cells,)``, C order of the columns."""
-        out = np.empty(self._cells)
-        density = self._density()
-        if not len(self._prior):
-            density = density / self._cells
-        kernels.spread(density, self._classes, self._prior, out)
-        return out
-
-    def inclusive(self) -> NDArray[np.float64]:
-        """Return all inclusive marginals at once (`dualquery.queries.products`): ``(cells,)``."""
-        table = self.shares()
-        cumulative = self._queries.cumulative[list(self.columns)]
-        if not cumulative.any():
-            kernels.include_any(table, self._sizes)
-            return table
-        axes = table.reshape(self._sizes)
-        for axis, adds_up in enumerate(cumulative):
-            moved = np.moveaxis(axes, axis, 0)
-            if adds_up:
-                moved[:] = np.cumsum(moved[::-1], axis=0)[::-1]
-            else:
-                moved[0] = moved.sum(axis=0)
-        return table
-
-    def strides(self) -> NDArray[np.int64]:
-        """Return the stride of each column in the vectors of cells, int64."""
-        return np.append(np.cumprod(self._sizes[:0:-1])[::-1], 1).astype(np.int64)
-
-    def sample(self, count: int, generator: np.random.Generator) -> NDArray[np.int64]:
-        """Draw values of the columns: int64, shape ``(count, columns)``."""
-        cumulative = np.cumsum(self.shares())
-        cells = np.searchsorted(cumulative, generator.random(count) * cumulative[-1], side="right")
-        return np.stack(np.unravel_index(cells, self._sizes), axis=1).astype(np.int64)
 
     def _refine(self, level: NDArray[np.int64], levels: int) -> tuple[NDArray[Any], NDArray[Any]]:
         """Split the classes by a query of few levels; return each one's old class and level."""
@@ -139,7 +198,37 @@ class Dense:
 
     def _density(self) -> NDArray[np.float64]:
         """Return each class's factor on A_0, from logarithms: nothing overflows or drifts."""
-        exponents = self.history.scales @ self._values
+        exponents = self._history.scales @ self._values
         density = np.exp(exponents - exponents.max())
         result: NDArray[np.float64] = density / math.fsum(self._initial * density)
         return result
+
+
+def dense_bytes(cells: int, measurements: int) -> int:
+    """Return the bytes of an explicit vector with the values of its measured queries."""
+    classes = min(cells, 1 << measurements)
+    return cells * CELL_BYTES + classes * measurements * CLASS_BYTES
+
+
+def require_memory(queries: Products, measurements: int, memory: int) -> None:
+    """Refuse a vector of all cells that would not fit after ``measurements`` measurements.
+
+    Raises
+    ------
+    BadInputError
+        If it needs more than ``memory`` bytes; says how much, and what would do.
+    """
+    columns = len(queries.sizes)
+    cells = queries.cells(tuple(range(columns)))
+    needed = dense_bytes(cells, measurements)
+    if needed > memory:
+        raise BadInputError(
+            f"a histogram of {columns} columns has {_figure(cells)} cells and needs about "
+            f"{_figure(needed)} bytes, above the limit of {memory:,}: use "
+            "representation=junction-tree, too_large=exclude, fewer rounds or a larger memory_gib"
+        )
+
+
+def _figure(number: int) -> str:
+    """Print a number that may have thousands of digits."""
+    return f"{number:,}" if number < 10**15 else f"10^{len(str(number)) - 1}"

@@ -26,18 +26,9 @@ _AT_HUB = 3
 class Marginals:
     """Inclusive marginals of a calibrated forest.
 
-    Parameters
-    ----------
-    forest
-        The cliques.
-    beliefs
-        Marginals of the cliques and of the separators.
-    counts_any
-        bool, shape ``(v,)``: columns whose index 0 is read.
-    memory
-        Limit in bytes on the tables of sets of columns that no clique holds.
-    threads
-        Threads; the marginals do not depend on it.
+    ``counts_any``, bool of shape ``(v,)``, are the columns whose index 0 is read; ``memory`` limits
+    the bytes of the tables of sets of columns that no clique holds. The marginals do not depend on
+    the threads.
     """
 
     def __init__(

@@ -13,12 +13,17 @@ from mwem.answer_kernels import TablePool
 from mwem.answers import ColumnMarginals, answer
 from mwem.coarsening import Coarsening
 from mwem.columns import Columns
-from mwem.history import History
 from mwem.representations import forest_kernels as kernels
 from mwem.representations.forest_kernels import Beliefs, Forest, Supports
 from mwem.representations.inference import Marginals
-from mwem.representations.product import most_of_scope
-from mwem.representations.triangulation import Elimination, eliminate, forest, grown_cells
+from mwem.representations.protocol import History
+from mwem.representations.triangulation import (
+    Elimination,
+    components,
+    eliminate,
+    forest,
+    grown_cells,
+)
 
 CELL_BYTES = 64
 """Memory of a clique's cell: its tables, and maps to separators."""
@@ -95,19 +100,19 @@ class JunctionTree:
     def admits(self, together: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return which queries could be measured within the memory limit; bool, ``(m,)``."""
         queries = self._coarsening.queries
-        scopes, more = queries.scopes, most_of_scope(queries, together)
+        scopes, more = queries.scopes, np.zeros(len(queries.scopes), np.int64)
+        np.maximum.at(more, queries.scope_of, together)
         sizes = self._coarsening.sizes_after(scopes, more)
-        cells = sizes.astype(np.float64).prod(axis=1)
         values = int(queries.sizes[np.unique(self._scopes[self._scopes >= 0])].sum())
         values += int(sizes.sum(axis=1).max())
         most = self._memory / tree_cell_bytes(values, len(self._scopes) + more)
-        fits = grown_cells(self._elimination, cells) <= most
+        fits = self._grown_cells(scopes, sizes) <= most
         for scope in np.flatnonzero(~fits):
             wanted = np.vstack((self._scopes, np.tile(scopes[scope], (int(more[scope]), 1))))
             after = queries.sizes.copy()
             used = scopes[scope] >= 0
             after[scopes[scope][used]] = sizes[scope][used]
-            tried = eliminate(wanted, after, self._elimination, effort=0)
+            tried = self._eliminated(wanted, after, effort=0)
             fits[scope] = tree_bytes(tried, wanted) <= self._memory
         result: NDArray[np.bool_] = fits[queries.scope_of]
         return result
@@ -127,7 +132,7 @@ class JunctionTree:
             refined = refined.refined(query)
         if refined is not self._coarsening or not self._holds(scope):
             sizes = refined.queries.sizes
-            elimination = eliminate(scopes, sizes, self._elimination)
+            elimination = self._eliminated(scopes, sizes)
             needed = tree_bytes(elimination, scopes)
             if needed > self._memory:
                 raise BadInputError(
@@ -187,6 +192,19 @@ class JunctionTree:
             "cells": int(cells.sum()),
             "largest": int(cells.max()),
         }
+
+    def _eliminated(
+        self, scopes: NDArray[np.int32], sizes: NDArray[np.int64], **effort: int
+    ) -> Elimination:
+        """Return an elimination that keeps each of some scopes in one clique."""
+        return eliminate(scopes, sizes, self._elimination, **effort)
+
+    def _grown_cells(
+        self, scopes: NDArray[np.int32], sizes: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """Return upper bounds on the cells with each of some scopes more, of columns so large."""
+        del scopes  # each step's set grows by the scope at most, whichever it is
+        return grown_cells(self._elimination, sizes.astype(np.float64).prod(axis=1))
 
     def _holds(self, scope: NDArray[np.int32]) -> bool:
         """Return whether some clique holds all columns of a scope already."""
@@ -266,6 +284,41 @@ class JunctionTree:
             self._history.scales,
         )
         self._calibrate()
+
+
+class Factored(JunctionTree):
+    """A product of distributions over disjoint sets of columns (the MWEM paper, section 4).
+
+    The columns that measured queries tie together, directly or not, are one clique.
+    """
+
+    name = "factored"
+
+    def _eliminated(
+        self, scopes: NDArray[np.int32], sizes: NDArray[np.int64], **_: int
+    ) -> Elimination:
+        return eliminate(components(scopes), sizes, effort=0)
+
+    def _grown_cells(
+        self, scopes: NDArray[np.int32], sizes: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        held, now = components(self._scopes), np.log2(self._coarsening.queries.sizes)
+        of = np.full(len(now), -1)
+        rows, places = np.nonzero(held >= 0)
+        of[held[rows, places]] = rows
+        logs = np.where(held >= 0, now[held], 0.0).sum(axis=1)
+        # A component's columns count once, as large as they get.
+        cells = (
+            np.log2(sizes) - np.where((scopes >= 0) & (of[scopes] >= 0), now[scopes], 0.0)
+        ).sum(axis=1)
+        touched = np.where(scopes >= 0, of[scopes], -1)
+        touched.sort(axis=1)
+        fresh = touched >= 0
+        fresh[:, 1:] &= touched[:, 1:] != touched[:, :-1]
+        cells += np.where(fresh, np.append(logs, 0.0)[touched], 0.0).sum(axis=1)
+        # The steps of an elimination have at most twice the cells of its cliques.
+        bound: NDArray[np.float64] = 2.0 * (np.exp2(logs).sum() + np.exp2(np.minimum(cells, 100.0)))
+        return bound
 
 
 def tree_cell_bytes(values: int, measurements: NDArray[np.int64] | int) -> Any:

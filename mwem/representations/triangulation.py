@@ -52,20 +52,10 @@ def eliminate(
 ) -> Elimination:
     """Find an elimination order with few cells: the best of two greedy rules, with random ties.
 
-    The previous order, with the last scope's columns put at its end, is tried as well: each of its
-    sets grows by that scope at most, so the cells are at most `grown_cells`. Deterministic: the
-    result depends on the arguments only.
-
-    Parameters
-    ----------
-    scopes
-        int32, shape ``(t, k)``, padded with -1: sets of columns that must lie in one clique.
-    sizes
-        int64, shape ``(columns,)``.
-    previous
-        The elimination of all scopes but the last, if there was one.
-    effort
-        Bounds the number of orders tried with random ties.
+    Each scope, a row of columns padded with -1, must lie in one clique. The previous order, with
+    the last scope's columns put at its end, is tried as well: each of its sets grows by that scope
+    at most, so the cells are at most `grown_cells`. ``effort`` bounds the number of orders tried
+    with random ties. Deterministic: the result depends on the arguments only.
     """
     columns = np.unique(scopes[scopes >= 0]).astype(np.int32)
     nodes = len(columns)
@@ -93,6 +83,22 @@ def eliminate(
             best = Elimination(columns, sizes[columns], order, cliques, cells)
     assert best is not None
     return best
+
+
+def components(scopes: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return the sets of columns that scopes link, one a row, padded with -1."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    columns = np.unique(scopes[scopes >= 0])
+    place, used = np.searchsorted(columns, scopes), scopes >= 0
+    ends = np.broadcast_to(place[:, :1], scopes.shape)[used], place[used]
+    graph = coo_array((np.ones(len(ends[0]), np.int8), ends), (len(columns),) * 2)
+    count, part = connected_components(graph, directed=False)
+    rows = np.full((count, int(np.bincount(part).max(initial=1))), -1, np.int32)
+    order = np.argsort(part, kind="stable")
+    rows[np.arange(rows.shape[1]) < np.bincount(part, minlength=count)[:, None]] = columns[order]
+    return rows
 
 
 def grown_cells(previous: Elimination | None, scope_cells: NDArray[np.float64]) -> NDArray[Any]:

@@ -20,7 +20,9 @@ from mwem.layout import Layout
 from mwem.sampled import gibbs_kernels as kernels
 from mwem.sampled.measured_tables import MeasuredTables
 from mwem.sampled.population import PopulationRows
-from mwem.sampled.targets import target_shares
+
+FLOOR = 0.25
+"""Standard deviations of the noise below which no possible cell is believed to lie."""
 
 _LEAST_PART = 1024
 """A thread sweeps at least this many records: starting it costs as much as sweeping a few."""
@@ -31,9 +33,9 @@ _PASSES = 4
 _SLACK = 0.1
 """Standard deviations of the noise by which a cell may miss its target for a factor of e.
 
-The floor (see `targets`) makes tables contradict each other by fractions of their noise; exact fits
-would drive their factors apart for ever. Maximum entropy under relaxed constraints has finite ones
-(Dudik, Phillips and Schapire 2007)."""
+The floor (see `target_shares`) makes tables contradict each other by fractions of their noise;
+exact fits would drive their factors apart for ever. Maximum entropy under relaxed constraints
+has finite ones (Dudik, Phillips and Schapire 2007)."""
 
 _COPIES = 2
 """Copies for each record of the population, when weights are rounded to whole copies."""
@@ -60,7 +62,7 @@ class SampledFamily:
     factors
         float64, shape ``tables.shape``: log-factors of the cells.
     targets
-        float64, shape ``tables.shape``: shares that the cells are to have (see `targets`).
+        float64, shape ``tables.shape``: shares that the cells are to have (see `target_shares`).
     slack
         float64, shape ``(tables,)``: by how much a cell may miss its target, as a share, for
         every unit of its factor.
@@ -108,14 +110,8 @@ class SampledFamily:
     def aim(self, counts: NDArray[np.float64], scales: NDArray[np.float64], n: int) -> None:
         """Set the shares that the cells are to have.
 
-        Parameters
-        ----------
-        counts
-            float64, shape ``tables.shape``: noisy counts of the cells.
-        scales
-            float64, shape ``(tables,)``: standard deviations of their noise, in rows.
-        n
-            Number of private rows.
+        From noisy counts, float64 of shape ``tables.shape``, the standard deviations of their
+        noise, one a table, and the number of private rows.
         """
         possible = self.tables.possible
         self.targets = np.stack(
@@ -247,3 +243,25 @@ class SampledFamily:
                 future.result()
         total: NDArray[np.int64] = np.sum(tallies, axis=0)
         return total
+
+
+def target_shares(
+    counts: NDArray[np.float64], possible: NDArray[np.bool_], n: int, scale: float
+) -> NDArray[np.float64]:
+    """Return the shares of the cells, a distribution over the possible ones; float64, their shape.
+
+    They are the nearest point, in Euclidean distance, to the noisy counts (of this ``scale``, in
+    rows) among the tables of n rows whose possible cells hold at least `FLOOR` standard deviations
+    each: what the counts add up to beyond n, which is public, is taken off all cells above the
+    floor alike. What noise cannot tell from zero is not zero; without a floor the family becomes
+    nearly deterministic there, and its Gibbs sampler stops moving.
+    """
+    cells = np.count_nonzero(possible)
+    floor = min(FLOOR * scale, 0.5 * n / cells)
+    above = np.sort(counts[possible] - floor)[::-1]
+    # With the k largest cells above the floor, each gives up an equal part of the excess.
+    excess = (np.cumsum(above) - (n - cells * floor)) / np.arange(1, cells + 1)
+    taken = excess[np.flatnonzero(above > excess)[-1]]
+    shares = np.where(possible, np.maximum(counts - taken, floor), 0.0)
+    total: NDArray[np.float64] = shares / n
+    return total

@@ -41,29 +41,15 @@ class Measurements:
         self._signs = walsh(self.way)
 
     def add_bits(self, bits: NDArray[np.int32], counts: NDArray[np.float64], scale: float) -> None:
-        """Take in noisy counts of the rows in which single bits are 1.
-
-        Parameters
-        ----------
-        bits, counts
-            The bits, and a count for each.
-        scale
-            Standard deviation of the noise, in rows.
-        """
+        """Take in noisy counts of the rows in which single bits are 1; ``scale`` is in rows."""
         for bit, count in zip(bits.tolist(), counts.tolist(), strict=True):
             self._take((bit,), self.n - 2.0 * count, 4.0 * scale**2)
 
     def add_table(self, bits: NDArray[np.int32], counts: NDArray[np.float64], scale: float) -> None:
         """Take in a noisy table.
 
-        Parameters
-        ----------
-        bits
-            int32, shape ``(way,)``, padded with -1 on the right: the table's bits.
-        counts
-            float64, shape ``(2^w,)`` for ``w`` bits without padding: noisy counts of the cells.
-        scale
-            Standard deviation of the noise, in rows.
+        Its bits, int32 of shape ``(way,)``, are padded with -1 on the right; ``w`` bits have
+        ``2^w`` noisy counts. ``scale`` is the standard deviation of the noise, in rows.
         """
         present = bits[bits >= 0].tolist()
         cells = len(counts)

@@ -40,12 +40,11 @@ from dualquery.room.curator import Curator
 from dualquery.room.sensitivity.moves import table_moves
 from dualquery.room.statistics import AllQueries, SomeQueries
 from dualquery.runtime.errors import BadInputError
-from mwem.layout import Layout
+from mwem.intervals import kept_tables, table_intervals
+from mwem.layout import Layout, WithSingleBits
 from mwem.sampled.family import SampledFamily
-from mwem.sampled.intervals import kept_measurements, table_intervals
 from mwem.sampled.measurements import Measurements
 from mwem.sampled.rounds import play, refine
-from mwem.single_bits import WithSingleBits
 from mwem.spending import Shares, Spending, spend
 
 FEWEST_ROUNDS, MOST_ROUNDS = 10, 140
@@ -58,16 +57,8 @@ MOST_LITERALS = 8
 class SampledDetails(Details):
     """What was decided on public facts.
 
-    Parameters
-    ----------
-    population
-        Records that stand for the distribution.
-    records
-        Number of synthetic records.
-    moving_bits
-        Most counts of mentioned bits that move between neighbours.
-    spending
-        The noise of every draw.
+    Records that stand for the distribution, synthetic records, most counts of mentioned bits that
+    move between neighbours, and the noise of every draw.
     """
 
     population: int
@@ -178,7 +169,7 @@ class MwemSampled(Mechanism[SampledDetails]):
             trace=tuple(trace),
             solver={"last_residual": last.residual},
             intervals=table_intervals(trace, workload, n, spending),
-            measurements=kept_measurements(layout.bits, counts, trace, workload, n, spending),
+            measurements=kept_tables(layout.bits, counts, trace, workload, n, spending),
         )
 
 
@@ -186,17 +177,9 @@ def default_rounds(rho: float, n: int, columns: int) -> int:
     """Return how many rounds to plan, from public facts.
 
     More rounds find more of what is wrong, each with more noise. The noise of a table is
-    proportional to sqrt(rounds) / (n sqrt(rho)), and more columns have more to be found: the
-    number grows as a power of each. Powers and factor were set by prototypes on five data sets.
-
-    Parameters
-    ----------
-    rho
-        The budget.
-    n
-        Number of rows, divided by how many of them neighbours differ in.
-    columns
-        Columns that the workload mentions.
+    proportional to sqrt(rounds) / (n sqrt(rho)), and more columns have more to be found: the number
+    grows as a power of each. Powers and factor were set by prototypes on five data sets. n is the
+    number of rows, divided by how many of them neighbours differ in.
     """
     signal = n * math.sqrt(rho) / 6700.0
     rounds = 60.0 * math.pow(signal, 1 / 3) * math.pow(columns / 14.0, 0.4)

@@ -48,22 +48,8 @@ def play(
 ) -> list[dict[str, Any]]:
     """Run all rounds; return the trace, one JSON-able line a round, all of it public.
 
-    Parameters
-    ----------
-    curator
-        The private room: its queries are the workload's, then others (`mechanism`).
-    workload
-        The queries to be answered.
-    family
-        The model; updated.
-    measurements
-        What was measured before; updated.
-    spending
-        The noise of every draw.
-    held
-        Number of the room's queries.
-    progress
-        Called after every round.
+    The room's ``held`` queries are the workload's, then others (`mechanism`). Model and
+    measurements are updated; ``progress`` is called after every round.
     """
     counting = CountingPass(workload.literals)
     bits = np.where(workload.literals >= 0, workload.literals >> 1, np.int32(-1))

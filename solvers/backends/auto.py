@@ -1,11 +1,11 @@
 """The portfolio: reductions, local search, the Lagrangian dual, and an exact back-end, in stages.
 
 The first three take milliseconds: the dual's bound proves most rounds of a game, and its relaxed
-record leads the search where it had gone astray. Then local searches from other seeds take
-turns with the exact back-end, begun at the incumbent, in slices of doubling work: until a proof,
-the gap asked for, or the deadline. All limits of a stage are counted work, not time: unless a
-call reaches its time limit (its local search, under linear constraints, a share of it), the answer
-is a function of problem, hint and seed.
+record leads the search where it had gone astray. Then the exact back-end, begun at the incumbent,
+in slices of doubling work, takes turns with local searches from other seeds and exact searches near
+their records: until a proof, the gap asked for, or the deadline. All limits of a stage are counted
+work, not time: unless a call reaches its time limit (its local search, under linear constraints, a
+share of it), the answer is a function of problem, hint and seed.
 """
 
 from __future__ import annotations
@@ -51,6 +51,14 @@ _LOCAL_SHARE = 0.3
 """Share of the limit that the local search has under linear constraints, which slow it down."""
 _FIRST_SLICE = 0.25
 """Work of the exact back-end's first turn: about half a second."""
+_FREED = 0.3
+"""Share of the attributes that the first search near a record leaves free."""
+_WIDER = 1.1
+_PARTS = 6
+"""Searches near a record between two local searches."""
+_NEAR_WORK = 0.1
+_REPAIRS = 20_000
+"""Most steps to a random record that is feasible."""
 _FIRST_TURN = 20.0
 """Effort of the local search's first turn: about as long."""
 
@@ -104,14 +112,8 @@ class Auto(KernelSolver):
 class Attempt:
     """One call's incumbent and bound, which its stages improve.
 
-    Parameters
-    ----------
-    kernel, limits
-        What to solve, and until when.
-    start
-        uint8, shape ``(kernel.attributes,)``: a feasible record, if one is known.
-    gap
-        Share of the objective by which the bound may exceed it when the search stops.
+    It begins at a feasible record if one is known (uint8, shape ``(kernel.attributes,)``), and ends
+    when the bound exceeds the objective by at most ``gap``, a share of that.
     """
 
     def __init__(
@@ -127,9 +129,13 @@ class Attempt:
         self.record: NDArray[np.uint8] | None = None
         self.value = -math.inf
         self.bound = kernel.constant + float(kernel.weights[kernel.weights > 0].sum())
-        self.found = 0.0
+        self.found: float | None = 0.0
         self.dual: LagrangianDual | None = None
         self.infeasible = False
+        self.around: NDArray[np.uint8] | None = None
+        """The record that is being improved, which may be worse than the incumbent."""
+        self.freed = _FREED
+        """Share of the attributes that a search near it leaves free."""
         self.steps: list[str] = []
         self.adopt(start, 0.0, "")
 
@@ -149,7 +155,7 @@ class Attempt:
         """Whether the gap is as small as asked for, or no record is feasible."""
         return self.infeasible or (self.record is not None and self.bound <= self.goal)
 
-    def adopt(self, record: NDArray[np.uint8] | None, found: float, by: str) -> None:
+    def adopt(self, record: NDArray[np.uint8] | None, found: float | None, by: str) -> None:
         """Take a record as incumbent if it is better."""
         if record is None:
             return
@@ -158,6 +164,17 @@ class Attempt:
             self.record, self.value, self.found = record, value, found
             if by:
                 self.steps.append(f"{by} {value:g}")
+
+    @property
+    def height(self) -> float:
+        """Value of the record that is being improved."""
+        return -math.inf if self.around is None else self.kernel.value(self.around)
+
+    def climb(self, record: NDArray[np.uint8] | None, found: float | None, by: str) -> None:
+        """Take a record as the one that is being improved, if it is better."""
+        if record is not None and self.kernel.value(record) > self.height:
+            self.around = record
+        self.adopt(record, found, by)
 
     def tighten(self, bound: float, by: str) -> None:
         """Take a bound if it is better."""
@@ -212,48 +229,103 @@ def relax(attempt: Attempt) -> None:
 
 
 def prove(attempt: Attempt, work: float) -> None:
-    """Search for a better record or a proof by the exact back-end."""
-    from solvers.reduction import reduce
+    """Search for a better record or a proof by the exact back-end, among all that may be better."""
     from solvers.relaxation import attainable, restricted
 
-    kernel, limits = attempt.kernel, attempt.limits
+    better = attempt.kernel
+    if attempt.dual is not None:
+        better = restricted(better, attempt.dual.bounds(), attempt.value)
+    value = attempt.value
+    asked = _ask_exact(attempt, better, work, attempt.record)
+    if asked is None:
+        return
+    result, left = asked
+    attempt.adopt(result.record, result.found, "exact search")
+    if result.ending is Ending.INFEASIBLE:
+        attempt.infeasible = attempt.record is None
+        attempt.tighten(value, "exact search")
+    elif result.ending is not Ending.FAILED:
+        proven = result.ending is Ending.PROVEN
+        bound = result.bound if proven else float(attainable(left, result.bound))
+        attempt.tighten(max(value, bound), "exact search")
+
+
+def search_near(attempt: Attempt, turn: int, *, between: bool) -> None:
+    """Search the records that differ from the last one in some random attributes only.
+
+    How many these are follows from whether the last such search was finished. With ``between``,
+    the attributes in which it differs from the incumbent are free, too.
+    """
+    from solvers.relaxation import fixing
+
+    kernel, around, best = attempt.kernel, attempt.around, attempt.record
+    if around is None or best is None:
+        return
+    rng = np.random.default_rng((attempt.limits.seed, turn))
+    group = kernel.groups.group_of(kernel.attributes)
+    # Members of a group are free together.
+    unit = np.where(group < 0, len(kernel.groups) + np.arange(kernel.attributes), group)
+    free = rng.random(len(kernel.groups) + kernel.attributes)[unit] < attempt.freed
+    start = around
+    if between:
+        free |= around != best
+        start = best
+    fixed = np.flatnonzero(~free).astype(np.int32)
+    near = replace(kernel, constraints=(*kernel.rows, fixing(fixed, start[fixed] == 1)))
+    asked = _ask_exact(attempt, near, _NEAR_WORK, start)
+    if asked is not None:
+        finished = asked[0].ending in (Ending.PROVEN, Ending.INFEASIBLE)
+        attempt.freed = min(attempt.freed * (_WIDER if finished else 1.0 / _WIDER), 1.0)
+        attempt.climb(asked[0].record, asked[0].found, "exact search near it")
+
+
+def _ask_exact(
+    attempt: Attempt, part: BestResponse, work: float, start: NDArray[np.uint8] | None
+) -> tuple[SearchResult, BestResponse] | None:
+    """Search a part of the records by the exact back-end, from a start if that is one of them.
+
+    Returns its result, a record of the kernel in it, and the reduced problem; None without time.
+    """
+    from solvers.reduction import reduce
+
+    limits = attempt.limits
     loading = 0.0 if _EXACT in sys.modules else _LOADING_SECONDS
     exact = _exact_solver() if loading < limits.remaining() else None
-    if exact is None or exact.least_seconds(kernel) >= limits.remaining():
-        return
-    better = kernel
-    if attempt.dual is not None:
-        better = restricted(kernel, attempt.dual.bounds(), attempt.value)
-    reduction = reduce(better, limits.deadline)
+    if exact is None or exact.least_seconds(part) >= limits.remaining():
+        return None
+    reduction = reduce(part, limits.deadline)
     left = reduction.problem
     if reduction.solved:
         result = SearchResult(Ending.PROVEN, np.zeros(0, np.uint8), left.constant)
     else:
-        start, gap = None, 0.0
-        if attempt.record is not None and better.feasible(attempt.record):
-            start, gap = reduction.restrict(attempt.record), attempt.gap * abs(attempt.value)
+        gap = 0.0
+        if start is not None:
+            start = reduction.restrict(start) if part.feasible(start) else None
+            gap = attempt.gap * abs(attempt.value) if start is not None else 0.0
         result = exact.search(left, replace(limits, work=work, gap=gap), start)
-    value = attempt.value
+    record = None
     if result.record is not None and left.feasible(result.record):
-        found = limits.elapsed() if result.found is None else result.found
-        attempt.adopt(reduction.expand(result.record), found, exact.name)
-    if result.ending is Ending.INFEASIBLE:
-        attempt.infeasible = attempt.record is None
-        attempt.tighten(value, exact.name)
-    elif result.ending is not Ending.FAILED:
-        proven = result.ending is Ending.PROVEN
-        bound = result.bound if proven else float(attainable(left, result.bound))
-        attempt.tighten(max(value, bound), exact.name)
+        record = reduction.expand(result.record)
+    found = limits.elapsed() if result.found is None else result.found
+    return replace(result, record=record, found=found), left
 
 
-def search_again(attempt: Attempt, effort: float, turn: int) -> None:
-    """Search from the incumbent by another seed."""
-    from solvers.local_search import search_from
+def search_again(attempt: Attempt, effort: float, turn: int, *, anew: bool) -> None:
+    """Search locally by another seed: from the last record, or anew from a random one."""
+    from solvers.local_search import random_record, repaired, search_from
 
-    if attempt.record is not None:
-        limits = replace(attempt.limits, seed=attempt.limits.seed + turn)
-        found = search_from(attempt.kernel, attempt.record, limits, effort=effort)
-        attempt.adopt(*found, f"local search {turn}")
+    kernel = attempt.kernel
+    if attempt.record is None:
+        return
+    limits = replace(attempt.limits, seed=attempt.limits.seed + turn)
+    start = attempt.record if attempt.around is None else attempt.around
+    if anew:
+        other = random_record(kernel, np.random.default_rng((limits.seed, turn)))
+        if len(kernel.rows):
+            other, _ = repaired(kernel, other, limits, _REPAIRS)
+        start = other if kernel.feasible(other) else start
+        attempt.around = None
+    attempt.climb(*search_from(kernel, start, limits, effort=effort), f"local search {turn}")
 
 
 _FIRST: Stage = partial(search_locally, effort=_FIRST_PASS, by="local search")
@@ -264,18 +336,21 @@ _SHORT: dict[str, Sequence[Stage]] = {"brief": (_FIRST,), "fast": (_FIRST, relax
 def _full(attempt: Attempt) -> Iterator[Stage]:
     """Yield the stages of a call that goes on until a proof, the gap asked for, or the deadline.
 
-    As long as only the local search finds better records, its turns alone get longer.
+    A local search and exact searches near its record improve one record in turns; where a turn of
+    theirs brings nothing, the next one begins anew at a random record.
     """
     yield from _SHORT["fast"]
-    effort, work = _FIRST_TURN, _FIRST_SLICE
+    effort, work, anew = _FIRST_TURN, _FIRST_SLICE, False
     for turn in itertools.count(1):
-        before = attempt.value
-        yield partial(search_again, effort=effort, turn=turn)
-        found = attempt.value
         yield partial(prove, work=work)
-        leading = before < found == attempt.value
-        effort *= 2.0 if leading else 1.5
-        work *= 1.0 if leading else 2.0
+        before = attempt.height
+        yield partial(search_again, effort=effort, turn=turn, anew=anew)
+        for part in range(_PARTS):
+            last = part == _PARTS - 1
+            yield partial(search_near, turn=turn * _PARTS + part, between=last)
+        anew = not anew and attempt.height <= before
+        effort *= 1.2
+        work *= 2.0
 
 
 def _gap(argument: str) -> float:

@@ -10,14 +10,17 @@ answer is then the local search's, as with any back-end that comes back with not
 from __future__ import annotations
 
 import logging
+import math
 import os
 import shlex
 import shutil
+import sys
 import tempfile
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -51,16 +54,9 @@ _LONGEST_SECONDS = 1e6
 class Encoding:
     """A problem as a command sees it.
 
-    Parameters
-    ----------
-    texts
-        File name -> what writes its content; the command's words ``{SUFFIX}`` name it.
-    variables
-        How many variables the files have; the first ones are the attributes.
-    best, scale, error
-        A record of cost ``c`` has the objective ``best - c / scale``, up to ``error / scale``.
-    least
-        No record costs less.
+    ``texts`` maps file names to what writes their content, where the command's words ``{SUFFIX}``
+    name them. The first of the variables are the attributes. A record of cost ``c`` has the
+    objective ``best - c / scale``, up to ``error / scale``.
     """
 
     texts: Mapping[str, Callable[[], str]]
@@ -68,7 +64,6 @@ class Encoding:
     best: float
     scale: float
     error: float
-    least: int = 0
 
     def objective(self, cost: int) -> float:
         """Return the objective of a record of that cost."""
@@ -165,7 +160,10 @@ class Commanded(KernelSolver):
         if not kernel.feasible(record):
             self._warn(f"printed an infeasible solution: {kernel.violations(record)[0]}")
             return SearchResult(Ending.FAILED)
-        return self._judged(kernel.value(record), record, ending, log, encoding)
+        bound = math.inf
+        if ending is Ending.PROVEN:
+            bound = self._bound(kernel.value(record), log.cost, encoding)
+        return SearchResult(Ending.STOPPED, record, bound, log.found)
 
     def _written(self, word: str, encoding: Encoding, folder: Path) -> str:
         for mark, file in self.marks.items():
@@ -174,34 +172,16 @@ class Commanded(KernelSolver):
                 word = word.replace(mark, str(folder / file))
         return word
 
-    def _judged(
-        self,
-        value: float,
-        record: NDArray[np.uint8],
-        ending: Ending,
-        log: _AnswerLog,
-        encoding: Encoding,
-    ) -> SearchResult:
-        """Return a feasible record of some value with as much of a proof as can be believed."""
+    def _bound(self, value: float, cost: int | None, encoding: Encoding) -> float:
+        """Return the bound that a claim of an optimum is, if its cost is that of the record."""
+        claimed = math.inf if cost is None else encoding.objective(cost)
         tolerance = (encoding.error + 0.5) / encoding.scale + 1e-9 * abs(value)
-        highest = encoding.objective(encoding.least)
-        if value >= highest - tolerance:
-            # Nothing could be better: optimal, whatever the command makes of it.
-            return SearchResult(Ending.PROVEN, record, max(value, highest), log.found)
-        if ending is not Ending.PROVEN:
-            return SearchResult(ending, record, found=log.found)
-        if log.cost is None:
-            self._warn("claims an optimum without a line 'o'")
-            return SearchResult(Ending.STOPPED, record, found=log.found)
-        claimed = encoding.objective(log.cost)
-        if abs(claimed - value) > tolerance:
-            self._warn(
-                f"claims an optimum of cost {log.cost}, which is an objective of {claimed:g}, but "
-                f"its solution has the objective {value:g}"
-            )
-            return SearchResult(Ending.STOPPED, record, found=log.found)
-        bound = claimed + encoding.error / encoding.scale
-        return SearchResult(Ending.PROVEN, record, bound, log.found)
+        if abs(claimed - value) <= tolerance:
+            return claimed + encoding.error / encoding.scale
+        self._warn(
+            f"claims an optimum of cost {cost}, but its solution has the objective {value:g}"
+        )
+        return math.inf
 
     def _ending(
         self, log: _AnswerLog, status: int | None, complaint: str, has_record: bool
@@ -227,6 +207,88 @@ class Commanded(KernelSolver):
         if message not in self._warned:  # once is enough in a game of many rounds
             self._warned.add(message)
             _log.warning("solver %s: %s %s", self.name, shlex.join(self.command), message)
+
+
+class MaxSat(Commanded):
+    """An external MaxSAT solver.
+
+    Parameters
+    ----------
+    argument
+        The command. ``{wcnf}`` in it stands for a file in the format of 2022, ``{old}`` for one
+        with the older header; with neither, the former's name is added at the end. For example
+        ``maxsat:uwrmaxsat -m`` or ``maxsat:clasp {old}``.
+    """
+
+    name = "maxsat"
+    module = "solvers"
+    distribution = "dualquery"
+    marks: ClassVar[Mapping[str, str]] = {"{wcnf}": "new.wcnf", "{old}": "old.wcnf"}
+    example = "'maxsat:uwrmaxsat -m' or 'maxsat:clasp {old}'"
+
+    def encode(self, kernel: BestResponse) -> Encoding:
+        """Return a kernel as weighted clauses."""
+        from solvers.formats.clauses import encode
+        from solvers.formats.wcnf import wcnf_text
+
+        clauses = encode(kernel)
+        texts = {
+            file: partial(wcnf_text, clauses, header=mark == "{old}")
+            for mark, file in self.marks.items()
+        }
+        return Encoding(texts, clauses.variables, clauses.best, clauses.scale, clauses.error)
+
+
+class MaxSatRc2(MaxSat):
+    """RC2 of the package python-sat, in a process of its own; takes no argument."""
+
+    name = "maxsat-rc2"
+    module = "pysat"
+    distribution = "python-sat"
+
+    def __init__(self, argument: str = "") -> None:
+        KernelSolver.__init__(self, argument)
+        self._take([sys.executable, "-m", "pysat.examples.rc2", "-vv", "{wcnf}"])
+
+
+class PseudoBoolean(Commanded):
+    """An external pseudo-Boolean solver.
+
+    Parameters
+    ----------
+    argument
+        The command. ``{opb}`` in it stands for the file; without, its name is added at the end. For
+        example ``pb:roundingsat --print-sol=1`` or ``pb:minisat+``.
+    """
+
+    name = "pb"
+    module = "solvers"
+    distribution = "dualquery"
+    marks: ClassVar[Mapping[str, str]] = {"{opb}": "problem.opb"}
+    example = "'pb:roundingsat --print-sol=1' or 'pb:minisat+'"
+    bits = 52
+    """Size of the sum of all weights."""
+
+    def encode(self, kernel: BestResponse) -> Encoding:
+        """Return a kernel as linear constraints over 0-1 variables in whole numbers."""
+        from solvers.formats.opb import pseudo_boolean
+
+        program = pseudo_boolean(kernel, self.bits)
+        texts = dict.fromkeys(self.marks.values(), program.text)
+        return Encoding(texts, program.variables, program.constant, program.scale, program.error)
+
+
+class Clasp(PseudoBoolean):
+    """Clasp, of the package clingo, in a process of its own; takes no argument."""
+
+    name = "clasp"
+    module = "clingo"
+    distribution = "clingo"
+    bits = 30  # its weights have 32
+
+    def __init__(self, argument: str = "") -> None:
+        KernelSolver.__init__(self, argument)
+        self._take([sys.executable, "-m", "clingo", "--mode=clasp", "{opb}"])
 
 
 class _AnswerLog:

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.backends.formulated import LinearSolver, Optimised
+from solvers.formats.lp import lp_file
+from solvers.formats.program import NamedProgram
 from solvers.formulation import LinearProgram
 from solvers.kernel_solver import Ending
 from solvers.limits import SearchLimits
@@ -76,7 +78,8 @@ def _optimised(
 ) -> Optimised:
     for stream in ("log", "error", "warning", "results"):
         getattr(model, f"set_{stream}_stream")(None)
-    _build(model, program)
+    with lp_file(NamedProgram.numbered(program)) as path:
+        model.read(path)
     parameters = model.parameters
     parameters.threads.set(limits.threads)
     parameters.randomseed.set(limits.seed % 2**31)
@@ -94,32 +97,3 @@ def _optimised(
         return Optimised(ending)
     record = np.array(model.solution.get_values(0, program.attributes - 1))
     return Optimised(ending, record, model.solution.MIP.get_best_objective())
-
-
-def _build(model: Any, program: LinearProgram) -> None:
-    model.objective.set_sense(model.objective.sense.maximize)
-    model.variables.add(
-        obj=program.objective.tolist(),
-        types=model.variables.type.binary * program.columns,
-    )
-    # Infinite sides stay away from CPLEX, whose ranges are finite: one row a finite side.
-    rows = np.repeat(np.arange(program.rows), np.diff(program.indptr))
-    for sense, side in (("L", program.upper), ("G", program.lower)):
-        kept = np.flatnonzero(np.isfinite(side))
-        if len(kept) == 0:
-            continue
-        first = model.linear_constraints.get_num()
-        model.linear_constraints.add(senses=sense * len(kept), rhs=side[kept].tolist())
-        number = np.full(program.rows, -1)
-        number[kept] = np.arange(first, first + len(kept))
-        entries = number[rows] >= 0
-        if not entries.any():  # rows without attributes
-            continue
-        model.linear_constraints.set_coefficients(
-            zip(
-                number[rows][entries].tolist(),
-                program.indices[entries].tolist(),
-                program.coefficients[entries].tolist(),
-                strict=True,
-            )
-        )

@@ -55,7 +55,6 @@ class Exhaustive(KernelSolver):
             numbers = np.arange(first, min(first + chunk, records))
             block = _legal_records(kernel, free, sizes, numbers)
             values = _values(kernel, block)
-            values[~_satisfying(kernel, block)] = -math.inf
             top = int(values.argmax())
             if values[top] > best_value:
                 best, best_value, found = block[:, top].copy(), values[top], limits.elapsed()
@@ -82,19 +81,16 @@ def _legal_records(
 
 
 def _values(kernel: BestResponse, block: NDArray[np.uint8]) -> NDArray[np.float64]:
+    """Return the value of each record of a block, ``-inf`` of one that a constraint forbids."""
     truth = np.ones((2 * kernel.attributes + 1, block.shape[1]), np.bool_)
     truth[0:-1:2] = block == 1
     truth[1:-1:2] = block == 0
     satisfied = np.ones((len(kernel.terms), block.shape[1]), np.bool_)
     for literals in kernel.terms.T:
         satisfied &= truth[literals]
-    return kernel.constant + kernel.weights @ satisfied
-
-
-def _satisfying(kernel: BestResponse, block: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    satisfying = np.ones(block.shape[1], np.bool_)
-    for constraint in kernel.constraints:
+    values = kernel.constant + kernel.weights @ satisfied
+    for constraint in kernel.rows:
         activity = constraint.coefficients @ block[constraint.attributes]
-        satisfying &= activity >= constraint.lower - constraint.slack
-        satisfying &= activity <= constraint.upper + constraint.slack
-    return satisfying
+        values[activity < constraint.lower - constraint.slack] = -math.inf
+        values[activity > constraint.upper + constraint.slack] = -math.inf
+    return values

@@ -30,29 +30,13 @@ def run_command(
     deadline: float,
     longest_line: int,
 ) -> tuple[int | None, str]:
-    """Run a command and pass on each line that it prints.
+    """Run a command (program and arguments, no shell) in a folder and pass on each line that it
+    prints.
 
-    Parameters
-    ----------
-    command
-        Program and arguments; no shell comes between.
-    folder
-        Where it runs.
-    take_line
-        Called with each line of its standard output.
-    stop
-        Value of ``time.perf_counter()`` at which the command is asked to stop; what it prints
-        from then on is still passed on.
-    deadline
-        Value of ``time.perf_counter()`` at which it is killed.
-    longest_line
-        Characters; a longer line is passed on in pieces.
-
-    Returns
-    -------
-    status, complaint
-        The exit status, negative for a signal, or None if the command had to be stopped; and the
-        end of its standard error.
+    At ``stop``, a value of ``time.perf_counter()``, it is asked to stop, and what it prints from
+    then on is still passed on; at ``deadline`` it is killed. A line of more than ``longest_line``
+    characters is passed on in pieces. Returns the exit status, negative for a signal, or None if
+    the command had to be stopped; and the end of its standard error.
 
     Raises
     ------

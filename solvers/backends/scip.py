@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-import tempfile
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from solvers.backends.formulated import LinearSolver, Optimised
-from solvers.formats.lp import lp_text
+from solvers.formats.lp import scip_model
 from solvers.formats.program import NamedProgram
 from solvers.formulation import LinearProgram
 from solvers.kernel_solver import Ending
@@ -58,11 +56,7 @@ class Scip(LinearSolver):
         self, program: LinearProgram, limits: SearchLimits, start: NDArray[np.uint8] | None
     ) -> Optimised:
         """Solve the program, from the start if there is one."""
-        import pyscipopt
-
-        model = pyscipopt.Model()
-        model.hideOutput()
-        _read(model, lp_text(_numbered(program)))
+        model = scip_model(NamedProgram.numbered(program))
         model.setParams(
             {
                 "timing/clocktype": 2,  # wall clock
@@ -89,21 +83,6 @@ class Scip(LinearSolver):
         solution = model.getBestSol()
         values = np.fromiter((solution[each] for each in variables[: program.attributes]), float)
         return Optimised(ending, values, bound, searching + model.getSolTime(solution))
-
-
-def _numbered(program: LinearProgram) -> NamedProgram:
-    """Return a program with numbers for names."""
-    columns = [f"z{column}" for column in range(program.columns)]
-    rows = [f"r{row}" for row in range(program.rows)]
-    return NamedProgram(program, columns, rows)
-
-
-def _read(model: Any, text: str) -> None:
-    """Give the model as a file: several times faster at 70,000 terms than one by one."""
-    with tempfile.TemporaryDirectory(prefix="dualquery-") as folder:
-        path = Path(folder) / "kernel.lp"
-        path.write_text(text, encoding="ascii")
-        model.readProblem(str(path))
 
 
 def _in_column_order(model: Any, columns: int) -> list[Any]:

@@ -5,6 +5,6 @@
 """
 
 from solvers.comparison.runs import Measurement, NamedProblem, compare
-from solvers.comparison.summary import SolverSummary, advice, summarise
+from solvers.comparison.summary import SolverSummary, summarise
 
-__all__ = ["Measurement", "NamedProblem", "SolverSummary", "advice", "compare", "summarise"]
+__all__ = ["Measurement", "NamedProblem", "SolverSummary", "compare", "summarise"]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from solvers.comparison.runs import Measurement, NamedProblem
-from solvers.comparison.summary import advice, best_known, summarise
+from solvers.comparison.summary import best_known, summarise
 
 
 def report(
@@ -19,19 +19,8 @@ def report(
     limit: float,
     settings: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Return a comparison as one JSON-able object; what is infinite becomes None.
-
-    Parameters
-    ----------
-    problems, measurements
-        What was compared, and what came of it.
-    limit
-        The longest time limit, seconds.
-    settings
-        How it was made.
-    """
+    """Return a comparison as one JSON-able object; what is infinite becomes None."""
     best = best_known(measurements)
-    summaries = summarise(measurements)
     return {
         "settings": {"limit": limit, **settings},
         "instances": [
@@ -46,32 +35,16 @@ def report(
             for named in problems
         ],
         "measurements": [_finite(asdict(each)) for each in measurements],
-        "summary": [_finite(asdict(each)) for each in summaries],
-        "advice": advice(summaries, limit),
+        "summary": [_finite(asdict(each)) for each in summarise(measurements)],
     }
 
 
 def write_report(folder: Path, content: dict[str, Any]) -> None:
     """Write ``comparison.json`` and ``measurements.parquet`` into a folder."""
-    import pyarrow
-    import pyarrow.parquet
+    import polars as pl
 
-    schema = pyarrow.schema(
-        [
-            ("instance", pyarrow.string()),
-            ("solver", pyarrow.string()),
-            ("limit", pyarrow.float64()),
-            ("status", pyarrow.string()),
-            ("objective", pyarrow.float64()),
-            ("bound", pyarrow.float64()),
-            ("incumbent_seconds", pyarrow.float64()),
-            ("seconds", pyarrow.float64()),
-            ("memory_mib", pyarrow.float64()),
-            ("message", pyarrow.string()),
-        ]
-    )
-    table = pyarrow.Table.from_pylist(content["measurements"], schema)
-    pyarrow.parquet.write_table(table, folder / "measurements.parquet")
+    table = pl.DataFrame(content["measurements"], infer_schema_length=None)
+    table.write_parquet(folder / "measurements.parquet")
     text = json.dumps(content, indent=2, allow_nan=False)
     (folder / "comparison.json").write_text(text + "\n", encoding="utf-8")
 

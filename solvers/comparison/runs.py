@@ -42,17 +42,7 @@ _TINY = BestResponse(
 
 @dataclass(frozen=True)
 class NamedProblem:
-    """What to compare solvers on.
-
-    Parameters
-    ----------
-    name
-        Name of the problem.
-    problem
-        The problem.
-    hint
-        uint8, shape ``(attributes,)``: given to every call; None for none.
-    """
+    """What to compare solvers on; the hint, if there is one, is given to every call."""
 
     name: str
     problem: BestResponse
@@ -63,24 +53,9 @@ class NamedProblem:
 class Measurement:
     """What came of one call.
 
-    Parameters
-    ----------
-    instance, solver
-        Names of the problem and of the solver, as asked for.
-    limit
-        Time limit of the call, seconds.
-    status
-        A :class:`solvers.Status`'s value, or ``error`` (the solver refused), ``crashed`` or
-        ``killed`` (it did not come back).
-    objective, bound
-        Of the solution; ``-inf`` and ``inf`` if there is none.
-    incumbent_seconds, seconds
-        Of the solution: when the record was found, and the whole call.
-    memory_mib
-        Growth of the process's memory in the call, at its highest; None where the system does not
-        tell. A command that the solver runs is not included.
-    message
-        What went wrong.
+    The status is a :class:`solvers.Status`'s value, or ``error`` (the solver refused), ``crashed``
+    or ``killed`` (it did not come back). Without a solution objective and bound are ``-inf`` and
+    ``inf``. ``incumbent_seconds`` is when the record was found, ``seconds`` the whole call.
     """
 
     instance: str
@@ -91,7 +66,6 @@ class Measurement:
     bound: float = math.inf
     incumbent_seconds: float = math.inf
     seconds: float = math.inf
-    memory_mib: float | None = None
     message: str = ""
 
 
@@ -184,7 +158,6 @@ def _measure(
                 solution.bound,
                 solution.incumbent_seconds,
                 solution.seconds,
-                isolated_solver.memory_mib,
             )
             if solution.status is Status.OPTIMAL:
                 return

@@ -1,9 +1,8 @@
 """Problems as files: WCNF of the MaxSAT Evaluations, and CPLEX's LP and MPS.
 
-Each format is written and read; what one writes, the reader brings back to an equivalent problem,
-groups and linear constraints included. A comment at the head of a written file says which of its
-variables are the record's attributes. In files of other programs, conjunctions and groups are
-recognised (:mod:`solvers.formats.recognition`).
+Conjunctions and groups are recognised (:mod:`solvers.formats.recognition`). LP and MPS keep all of
+a problem: a comment at their head says which variables are the record's attributes. WCNF has whole
+weights, and further variables for linear constraints that are no clauses.
 
 >>> from solvers.formats import read_instance, write_instance
 >>> write_instance("round-20.wcnf", problem)  # doctest: +SKIP
@@ -13,7 +12,6 @@ recognised (:mod:`solvers.formats.recognition`).
 from solvers.formats.files import (
     SUFFIXES,
     is_instance_file,
-    read_clauses,
     read_instance,
     write_instance,
 )
@@ -23,7 +21,6 @@ __all__ = [
     "SUFFIXES",
     "Instance",
     "is_instance_file",
-    "read_clauses",
     "read_instance",
     "write_instance",
 ]

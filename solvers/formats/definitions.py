@@ -33,16 +33,8 @@ def definitions_of(
 ) -> Definitions:
     """Return columns that rows define, independently of each other; none if there are none.
 
-    Parameters
-    ----------
-    rows
-        Of the program.
-    objective
-        float64, shape ``(columns,)``: the weights of the columns.
-    terms
-        int32, padded with -1: the conjunctions of the objective.
-    free
-        bool, shape ``(columns,)``: which columns may be defined.
+    ``objective`` are the weights of the columns, ``terms`` the objective's conjunctions, ``free``
+    says which columns may be defined.
     """
     clauses, implications = _clauses(rows)
     rank, reverse = _definable(rows, clauses, implications, objective, terms, free)

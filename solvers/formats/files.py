@@ -7,14 +7,11 @@ import lzma
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 from solvers.errors import InvalidProblemError, MalformedFileError, SolverError
 from solvers.formats.instance import Instance
 from solvers.problem import BestResponse
-
-if TYPE_CHECKING:
-    from solvers.formats.wcnf import ClauseFile
 
 LARGEST = 1 << 28
 """Bytes of a file's text. Reading takes up to 30 times as many: Python's numbers and lists."""
@@ -59,27 +56,11 @@ def read_instance(path: str | Path) -> Instance:
             from solvers.formats.opb_reader import parse_opb
 
             return recognise(parse_opb(text, str(path)))
-        from solvers.formats.scip_process import read_program_apart
+        from solvers.formats.scip_reader import read_program_apart
 
         return recognise(read_program_apart(text, suffix, str(path)))
     except InvalidProblemError as error:
         raise MalformedFileError(f"{path}: {error}") from error
-
-
-def read_clauses(path: str | Path) -> ClauseFile:
-    """Read a ``.wcnf`` file as it stands, also one that our own writer wrote.
-
-    Raises
-    ------
-    SolverError
-        As :func:`read_instance`, and if the suffix is another one.
-    """
-    from solvers.formats.wcnf import parse_clauses
-
-    path = Path(path)
-    if _checked_suffix(path) != ".wcnf":
-        raise SolverError(f"{path} has no clauses; expected a .wcnf file")
-    return parse_clauses(_read_text(path), str(path))
 
 
 def write_instance(path: str | Path, problem: BestResponse) -> None:
@@ -100,8 +81,7 @@ def write_instance(path: str | Path, problem: BestResponse) -> None:
 
         text = wcnf_text(encode(problem))
     else:
-        from solvers.formats.lp import lp_text
-        from solvers.formats.mps import mps_text
+        from solvers.formats.lp import lp_text, mps_text
         from solvers.formats.program import named_program
 
         text = (lp_text if suffix == ".lp" else mps_text)(named_program(problem))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from solvers.errors import SolverError
 from solvers.problem import BestResponse
 
 
@@ -54,6 +55,8 @@ class Instance:
         The defined variables; those of an earlier entry may depend on those of a later one.
     found
         What was recognised, one phrase a kind.
+    clauses
+        The hard clauses and the soft ones with their weights, if the file consists of such.
     """
 
     problem: BestResponse
@@ -62,6 +65,7 @@ class Instance:
     attributes: NDArray[np.int64]
     definitions: tuple[Definitions, ...] = field(default=())
     found: tuple[str, ...] = ()
+    clauses: tuple[list[list[int]], list[tuple[int, list[int]]]] | None = None
 
     def values(self, record: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """Return the values of the file's variables that belong to a record of the problem."""
@@ -71,3 +75,20 @@ class Instance:
         for definitions in reversed(self.definitions):
             definitions.fill(values)
         return values
+
+    def cost(self, values: NDArray[np.uint8]) -> int:
+        """Return the weight of the soft clauses that values of the variables violate.
+
+        Raises
+        ------
+        SolverError
+            If the file has no clauses, or the values violate a hard one.
+        """
+        if self.clauses is None:
+            raise SolverError("the file has no clauses; expected a .wcnf file")
+        true = set(np.flatnonzero(values) + 1) | set(-np.flatnonzero(values == 0) - 1)
+        hard, soft = self.clauses
+        for clause in hard:
+            if true.isdisjoint(clause):
+                raise SolverError(f"the values violate the hard clause {clause}")
+        return sum(weight for weight, clause in soft if true.isdisjoint(clause))

@@ -21,17 +21,7 @@ from solvers.scaling import integer_row, integer_scaled
 class PseudoBooleanProgram:
     """Maximise ``constant + (sum of the weights of variables that are 1) / scale`` under rows.
 
-    Parameters
-    ----------
-    variables
-        Number of 0-1 variables, ``x1`` and so on.
-    wishes
-        Weight, not 0, and number of each variable that has one.
-    rows
-        Constraints as lines of the format, without their end.
-    constant, scale, error
-        The objective of a record is ``constant`` and the weights' sum through ``scale``, up to
-        ``error / scale``.
+    The objective is exact up to ``error / scale``.
     """
 
     variables: int
@@ -54,14 +44,9 @@ class PseudoBooleanProgram:
 
 
 def pseudo_boolean(problem: BestResponse, bits: int = 52) -> PseudoBooleanProgram:
-    """Return a problem as a pseudo-Boolean program.
+    """Return a problem of canonical terms, as those of a kernel, as a pseudo-Boolean program.
 
-    Parameters
-    ----------
-    problem
-        Its terms must be canonical and not empty, as those of a kernel are.
-    bits
-        The absolute weights, and those of any row, add up to less than ``2 ** bits``.
+    The absolute weights, and those of any row, add up to less than ``2 ** bits``.
     """
     program = formulate(problem, Formulation.DISAGGREGATED)
     weights, scale, error = integer_scaled(program.objective, bits)

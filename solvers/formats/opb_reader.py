@@ -26,14 +26,7 @@ _LARGEST = 2**53
 
 
 def parse_opb(text: str, name: str) -> Program:
-    """Read a pseudo-Boolean program.
-
-    Parameters
-    ----------
-    text
-        The file's content.
-    name
-        The file's name, for messages.
+    """Read a pseudo-Boolean program; messages name the file.
 
     Raises
     ------

@@ -13,7 +13,6 @@ from solvers.constraints import Rows
 from solvers.errors import SolverError
 from solvers.formulation import Formulation, LinearProgram, formulate
 from solvers.problem import BestResponse
-from solvers.terms import merge_terms
 
 MARK = "dualquery attributes"
 """Begins the comment that tells how many of a file's columns are attributes."""
@@ -23,23 +22,9 @@ MARK = "dualquery attributes"
 class Program:
     """Maximise over 0-1 vectors ``z`` under rows: linear weights, and weights of conjunctions.
 
-    Parameters
-    ----------
-    names
-        Names of the columns.
-    objective
-        float64, shape ``(columns,)``.
-    constant
-        Added to the objective.
-    terms, weights
-        Conjunctions of columns and their weights: see :class:`solvers.BestResponse`.
-    rows
-        Linear constraints on the columns.
-    minimises
-        Whether the file asks for the minimum of the negative.
-    attributes
-        How many of the columns, the first ones, are attributes of a problem that our own writer
-        wrote; None for files of other programs.
+    Conjunctions of columns are as in :class:`solvers.BestResponse`. ``minimises`` says that the
+    file asks for the minimum of the negative; ``attributes``, how many of the columns, the first
+    ones, are attributes of a problem that our own writer wrote, None for files of other programs.
     """
 
     names: tuple[str, ...]
@@ -59,6 +44,12 @@ class NamedProgram(NamedTuple):
     columns: list[str]
     rows: list[str]
 
+    @staticmethod
+    def numbered(program: LinearProgram) -> NamedProgram:
+        """Return a program with numbers for names."""
+        columns = [f"z{column}" for column in range(program.columns)]
+        return NamedProgram(program, columns, [f"r{row}" for row in range(program.rows)])
+
 
 def summed_rows(
     indptr: Sequence[int],
@@ -67,17 +58,10 @@ def summed_rows(
     bounds: NDArray[np.float64],
     width: int,
 ) -> Rows:
-    """Return rows in which every column occurs once.
+    """Return rows over ``width`` columns in which every column occurs once.
 
-    Parameters
-    ----------
-    indptr, columns, coefficients
-        The entries of row ``r`` are those from ``indptr[r]`` to ``indptr[r + 1]``; columns may
-        repeat.
-    bounds
-        float64, shape ``(rows, 2)``: lower and upper.
-    width
-        Number of columns.
+    The entries of row ``r`` are those from ``indptr[r]`` to ``indptr[r + 1]``; columns may repeat.
+    ``bounds``, float64 of shape ``(rows, 2)``, are lower and upper.
     """
     from scipy.sparse import csr_array
 
@@ -106,7 +90,6 @@ def named_program(problem: BestResponse) -> NamedProgram:
     SolverError
         If a constraint that mentions no attribute cannot hold: no row can say so.
     """
-    terms, weights, shift = merge_terms(problem.attributes, problem.terms, problem.weights)
     given = problem.rows
     impossible = (np.diff(given.indptr) == 0) & ((given.lower > 0.0) | (given.upper < 0.0))
     if impossible.any():
@@ -115,10 +98,7 @@ def named_program(problem: BestResponse) -> NamedProgram:
             f"constraint {number} mentions no attribute and asks for {given.lower[number]} to "
             f"{given.upper[number]}: no record satisfies it, and LP and MPS cannot express it"
         )
-    canonical = BestResponse(
-        problem.attributes, terms, weights, problem.groups, given, problem.constant + shift
-    )
-    program = formulate(canonical, Formulation.DISAGGREGATED)
+    program = formulate(problem.canonical(), Formulation.DISAGGREGATED)
     columns = [f"x{attribute}" for attribute in range(problem.attributes)]
     columns += [f"c{term}" for term in range(program.columns - problem.attributes)]
     last = [f"g{group}" for group in range(len(problem.groups))]

@@ -5,8 +5,7 @@ rows. The definitions found at once do not depend on each other; nested ones are
 another.
 
 Rows that ask for exactly one of some columns become groups, as far as these are disjoint, also
-where clauses say so pair by pair. Those that ask for at most one become groups with an attribute
-more, which stands for none of them.
+where clauses say so pair by pair.
 """
 
 from __future__ import annotations
@@ -48,7 +47,6 @@ def recognise(program: Program) -> Instance:
     for _ in range(_MOST_PASSES):
         if not work.define():
             break
-    work.group_at_most()
     return work.instance()
 
 
@@ -71,7 +69,6 @@ class _Work:
         self.explained: list[int] = []
         """Rows that say what a group says."""
         self.exactly: list[list[int]] = []
-        self.at_most: list[list[int]] = []
 
     # Definitions
 
@@ -134,7 +131,7 @@ class _Work:
         exact = plain & (rows.lower == 1.0) & (rows.upper == 1.0) & (widths > 0)
         clause = plain & (rows.lower == 1.0) & (rows.upper >= widths) & (widths > 1)
         for row in np.flatnonzero(exact).tolist():
-            self._take(self.exactly, self._members(row), [row])
+            self._take(self._members(row), [row])
         sets, pairs = self._sets(), self._pairs()
         degree = np.bincount(np.array([*pairs], np.int64).ravel(), minlength=self.columns)
         left = _MOST_PAIRS
@@ -143,34 +140,20 @@ class _Work:
             if self.grouped[members].any():
                 continue
             if (same := sets.get(tuple(members.tolist()))) is not None:
-                self._take(self.exactly, members, [row, same])
+                self._take(members, [row, same])
             elif (degree[members] >= len(members) - 1).all():
                 left -= math.comb(len(members), 2)
                 if left < 0:
                     break
                 both = [*combinations(members.tolist(), 2)]
                 if all(pair in pairs for pair in both):
-                    self._take(self.exactly, members, [row, *(pairs[pair] for pair in both)])
+                    self._take(members, [row, *(pairs[pair] for pair in both)])
         self._drop()
 
-    def group_at_most(self) -> None:
-        """Take out the rows that ask for at most one of three columns or more."""
-        if self.program.attributes is not None:
-            return
-        sets, pairs = self._sets(), self._pairs()
-        for members, row in sorted(sets.items(), key=lambda item: (-len(item[0]), item[1])):
-            self._take(self.at_most, np.array(members, np.int32), [row])
-        for clique in _cliques(pairs, self.grouped):
-            explained = [pairs[pair] for pair in combinations(clique, 2)]
-            self._take(self.at_most, np.array(clique, np.int32), explained)
-        self._drop()
-
-    def _take(
-        self, into: list[list[int]], members: NDArray[np.int32], explained: list[int]
-    ) -> None:
+    def _take(self, members: NDArray[np.int32], explained: list[int]) -> None:
         """Make columns a group, unless one of them is in a group already."""
         if not self.grouped[members].any():
-            into.append(members.tolist())
+            self.exactly.append(members.tolist())
             self.grouped[members] = True
             self.explained += explained
 
@@ -221,16 +204,13 @@ class _Work:
         columns = np.flatnonzero(self.kept)
         number = np.full(self.columns + 1, -1, np.int32)
         number[columns] = np.arange(len(columns), dtype=np.int32)
-        attributes = len(columns) + len(self.at_most)
         single = np.flatnonzero(self.objective[: self.columns] != 0.0)
         single = single[self.kept[single]]
         self._add_terms((2 * single[:, None]).astype(np.int32), self.objective[single])
         terms = np.where(self.terms < 0, -1, 2 * number[self.terms >> 1] + (self.terms & 1))
-        groups = [number[group].tolist() for group in self.exactly + self.at_most]
-        for extra, group in enumerate(groups[len(self.exactly) :], len(columns)):
-            group.append(extra)
+        groups = [number[group].tolist() for group in self.exactly]
         problem = BestResponse(
-            attributes,
+            len(columns),
             terms.astype(np.int32),
             self.weights,
             groups_of(groups),
@@ -257,7 +237,6 @@ class _Work:
         for count, what in (
             (defined, "defined variables read as conjunctions"),
             (len(self.exactly), "groups of exactly one"),
-            (len(self.at_most), "groups of at most one"),
             (len(self.rows), "other linear constraints"),
         ):
             if count:
@@ -285,25 +264,6 @@ def _compacted(terms: NDArray[np.int32]) -> NDArray[np.int32]:
     order = np.argsort(terms < 0, axis=1, kind="stable")
     terms = np.take_along_axis(terms, order, axis=1)
     return np.ascontiguousarray(terms[:, : max(int((terms >= 0).sum(axis=1).max(initial=0)), 1)])
-
-
-def _cliques(pairs: dict[tuple[int, int], int], taken: NDArray[np.bool_]) -> Iterator[list[int]]:
-    """Yield disjoint sets of three or more columns not yet taken that exclude each other."""
-    neighbours: dict[int, set[int]] = {}
-    for one, other in pairs:
-        neighbours.setdefault(one, set()).add(other)
-        neighbours.setdefault(other, set()).add(one)
-    for start in sorted(neighbours, key=lambda column: (-len(neighbours[column]), column)):
-        if taken[start]:
-            continue
-        clique = [start]
-        left = {column for column in neighbours[start] if not taken[column]}
-        while left:
-            column = max(left, key=lambda one: (len(neighbours[one]), -one))
-            clique.append(column)
-            left &= neighbours[column]
-        if len(clique) > 2:
-            yield sorted(clique)
 
 
 def _joined(rows: Rows) -> Rows:

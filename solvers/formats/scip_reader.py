@@ -1,13 +1,15 @@
 """LP and MPS files, read by SCIP.
 
-Read are linear programs whose variables are all 0-1. What SCIP says of a file that it cannot read
-goes into the error, and nowhere else.
+Read are linear programs whose variables are all 0-1, in a process of its own: a file that makes
+SCIP crash or hang is a malformed file. What SCIP says of one that it cannot read goes into the
+error, and nowhere else. Back come a JSON text and NumPy's arrays (no pickle).
 """
 
 from __future__ import annotations
 
 import contextlib
 import io
+import json
 import math
 import re
 import tempfile
@@ -17,6 +19,8 @@ from typing import Any
 
 import numpy as np
 
+from solvers.child import ChildReader
+from solvers.constraints import Rows
 from solvers.errors import MalformedFileError
 from solvers.formats.program import MARK, Program, summed_rows
 
@@ -27,21 +31,62 @@ _FIRST_WORDS = {".lp": r"(max|min)(imi[sz]e|imum)?", ".mps": r"\S+"}
 _LAST_WORDS = {".lp": "end", ".mps": "endata"}
 """SCIP takes a file that is cut off for a whole one, and passes over what it does not know."""
 
+_ROWS = ("indptr", "attributes", "coefficients", "lower", "upper")
+_SCIP = ChildReader("solvers.formats.scip_reader", "answer")
+
 _one_at_a_time = Lock()
 """SCIP reports errors of reading to the whole process."""
 
 
-def read_program(text: str, suffix: str, name: str) -> Program:
-    """Read a 0-1 program.
+def read_program_apart(text: str, suffix: str, name: str) -> Program:
+    """Read a 0-1 program (see :func:`solvers.formats.scip_reader.read_program`).
 
-    Parameters
-    ----------
-    text
-        The file's content.
-    suffix
-        ``.lp`` or ``.mps``.
-    name
-        The file's name, for messages.
+    Raises
+    ------
+    MalformedFileError
+        As that function, and if SCIP crashes on the text or does not end.
+    """
+    found = _SCIP.read(json.dumps([text, suffix, name]).encode())
+    if found is None:
+        raise MalformedFileError(f"{name} cannot be read: SCIP crashed on it, or did not end")
+    fields, _, arrays = found.partition(b"\n")
+    said = json.loads(fields)
+    if "fault" in said:
+        raise MalformedFileError(said["fault"])
+    with np.load(io.BytesIO(arrays), allow_pickle=False) as stored:
+        return Program(
+            names=tuple(said["names"]),
+            objective=stored["objective"],
+            constant=said["constant"],
+            terms=np.zeros((0, 1), np.int32),
+            weights=np.zeros(0),
+            rows=Rows(*(stored[part] for part in _ROWS)),
+            minimises=said["minimises"],
+            attributes=said["attributes"],
+        )
+
+
+def answer(request: bytes) -> bytes:
+    """Read what `read_program_apart` sends: in the other process."""
+    text, suffix, name = json.loads(request)
+    try:
+        program = read_program(text, suffix, name)
+    except MalformedFileError as error:
+        return json.dumps({"fault": str(error)}).encode()
+    fields = {
+        "names": program.names,
+        "constant": program.constant,
+        "minimises": program.minimises,
+        "attributes": program.attributes,
+    }
+    arrays = io.BytesIO()
+    rows = {part: getattr(program.rows, part) for part in _ROWS}
+    np.savez(arrays, objective=program.objective, **rows)
+    return json.dumps(fields).encode() + b"\n" + arrays.getvalue()
+
+
+def read_program(text: str, suffix: str, name: str) -> Program:
+    """Read a 0-1 program from text, ``.lp`` or ``.mps``; messages name the file.
 
     Raises
     ------

@@ -29,10 +29,10 @@ def test_the_problems_of_a_game_are_written_for_others(tmp_path) -> None:
     problem = solver_problems.problem_of(run)
     written = sorted(file.name for file in (tmp_path / "instances").iterdir())
     assert written == [
-        f"adult-{number}{form}.wcnf" for number in (1, 3) for form in ("-no-groups", "-rules", "")
+        f"adult-{number}{form}.lp" for number in (1, 3) for form in ("-no-groups", "-rules", "")
     ]
     assert (problem.attributes, len(problem.groups)) == (235, 15)
-    other = read_instance(tmp_path / "instances" / "adult-3.wcnf").problem
+    other = read_instance(tmp_path / "instances" / "adult-3.lp").problem
     record, seconds = solver_study._hint(problem)
     assert seconds > 0
     assert other.value(record) == problem.value(record)

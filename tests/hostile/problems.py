@@ -15,8 +15,7 @@ from tests.hostile.parser import Parser, zipped_parser
 
 def _problem_examples(suffix: str) -> list[bytes]:
     from solvers.formats.clauses import encode
-    from solvers.formats.lp import lp_text
-    from solvers.formats.mps import mps_text
+    from solvers.formats.lp import lp_text, mps_text
     from solvers.formats.opb import pseudo_boolean
     from solvers.formats.program import named_program
     from solvers.formats.wcnf import wcnf_text
@@ -58,7 +57,6 @@ def _problem_examples(suffix: str) -> list[bytes]:
 
 def _read_problem(ending: str, data: bytes, folder: Path) -> None:
     from solvers.formats import read_instance, write_instance
-    from solvers.formats.files import read_clauses
 
     path = folder / f"problem{ending}"
     path.write_bytes(data)
@@ -74,8 +72,6 @@ def _read_problem(ending: str, data: bytes, folder: Path) -> None:
     values = instance.values(record)
     assert values.shape == (len(instance.variables),)
     assert np.all(values <= 1)
-    if ending.startswith(".wcnf"):
-        read_clauses(path)
     if problem.attributes > 2000 or len(problem.terms) > 2000:
         return
     assert np.isfinite(problem.value(record))

@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dualquery.data.domain import Domain
 from dualquery.data.schema.items import ItemSchema
 from dualquery.mechanisms.protocol import Budget, Task
 from dualquery.privacy.events import GaussianNoise, LaplaceNoise
-from dualquery.queries.conjunctions import Workload
 from dualquery.queries.forms.fourier import answers_of, asked_sets, odd_counts
 from dualquery.queries.generate.marginals import all_marginals
 from dualquery.queries.generate.random import random_conjunctions
@@ -168,10 +166,3 @@ def test_bad_options_are_one_message() -> None:
     for name in ("repetitions", "records"):
         with pytest.raises(BadInputError, match=f"{name} is 0"):
             Barak(**{name: 0})
-
-
-def test_repeated_sets_are_refused() -> None:
-    domain = Domain.binary(2)
-    literals = np.array([[0, 2], [0, 2], [0, -1]], np.int32)
-    with pytest.raises(ValueError, match="distinct conjunctions"):
-        odd_counts(Workload(literals, domain, repeats=True), np.zeros(3, np.int64))

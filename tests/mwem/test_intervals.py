@@ -8,8 +8,7 @@ import pytest
 from dualquery.data.domain import Domain
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.generate.marginals import all_marginals
-from mwem.intervals import measured_intervals
-from mwem.sampled.intervals import table_intervals
+from mwem.intervals import measured_intervals, table_intervals
 from mwem.spending import Spending
 
 N, SCALE, DRAWS = 1_000, 20.0, 5_000

@@ -7,7 +7,6 @@ import logging
 import numpy as np
 import pytest
 
-import dualquery
 from dualquery.data.domain import Domain
 from dualquery.mechanisms.baselines.product import product_answers
 from dualquery.mechanisms.protocol import Budget, Session, Task
@@ -213,10 +212,10 @@ def test_no_query_is_measured_twice() -> None:
 def test_queries_that_do_not_fit_are_excluded() -> None:
     rows = np.random.default_rng(0).integers(0, 2, (200, 16), dtype=np.uint8)
     workload = all_marginals(Domain.binary(16), 2, signed=False)
-    small = (28 + 21 * 16) * 2**4 / 2**30
-    options = {"iterations": 15, "memory_gib": small, "representation": "factored"}
+    small = 40_000 / 2**30
+    options = {"iterations": 8, "memory_gib": small, "representation": "factored"}
     _, outcome = run(Mwem(**options), Budget(1.0, 0.0), workload=workload, rows=rows)
-    assert max(line["largest"] for line in outcome.trace) * 28 <= small * 2**30
+    assert max(line["largest"] for line in outcome.trace) * 64 <= small * 2**30
     with pytest.raises(BadInputError, match="above the limit"):
         run(Mwem(**options, too_large="stop"), Budget(1.0, 0.0), workload=workload, rows=rows)
     with pytest.raises(BadInputError, match="no query is left whose measurement fits"):
@@ -262,19 +261,6 @@ def test_rounds_is_an_alias() -> None:
     assert configure("mwem", {"rounds": "7"}) == Mwem(iterations=7)
     with pytest.raises(BadInputError, match="iterations is given twice, once as rounds"):
         configure("mwem", {"iterations": 7, "rounds": 7})
-
-
-def test_a_release_of_the_user_s_own_table(tmp_path) -> None:
-    made = dualquery.release(
-        table(300), queries="all", way=2, mechanism="mwem", options={"rounds": 3}, threads=1
-    )
-    assert made.privacy.private
-    assert (made.privacy.epsilon, made.privacy.delta) == (1.0, 0.0)
-    made.save(tmp_path / "release")
-    loaded = dualquery.load_release(tmp_path / "release")
-    assert loaded.parameters["representation"] == "histogram"
-    assert len(loaded.trace) == 3
-    assert loaded.records.shape == (300, 7)
 
 
 def test_true_errors_are_shown_on_the_operator_s_word_only(caplog) -> None:

@@ -14,7 +14,7 @@ from dualquery.queries.products import Products
 from dualquery.runtime.errors import BadInputError
 from mwem.columns import Columns
 from mwem.representations import Factored, Histogram, JunctionTree, choose, make
-from tests.cases import MEMORY, domain_of, parities, random_case, truth_table
+from tests.cases import MEMORY, domain_of, random_case, truth_table
 
 KINDS = (Histogram, Factored, JunctionTree)
 STARTS = ("uniform", "independent")
@@ -120,21 +120,6 @@ def test_marginals_across_a_chain_of_cliques(way: int) -> None:
     assert tree.describe()["largest"] <= 12
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_parities(kind) -> None:
-    queries = parities(6, 3)
-    signs = np.array([[q] for q in range(len(queries))])
-    cells = np.indices((2,) * 6).reshape(6, -1)
-    truth = np.stack(
-        [queries.table(q[0])[tuple(cells[c] for c in queries.scope(q[0]))] for q in signs]
-    )
-    updates = [(q, 2 * t - 1) for q, t in random_updates(7, len(queries), 6)]
-    representation = kind(queries, MEMORY)
-    measured(queries, updates, 3, representation)
-    expected = truth @ naive_mwem(truth, updates, 3, np.full(64, 1 / 64))
-    np.testing.assert_allclose(representation.answers(), expected, atol=1e-12)
-
-
 def test_a_histogram_may_start_anywhere() -> None:
     workload = random_case(3, most_columns=4)
     queries = Products.of_conjunctions(workload)
@@ -192,17 +177,17 @@ def test_threads_change_nothing(kind) -> None:
 def test_a_component_that_does_not_fit_is_refused_before_it_is_built() -> None:
     chain = np.array([[2 * i, 2 * i + 2] for i in range(30)], np.int32)
     queries = Products.of_conjunctions(Workload(chain, Domain.binary(31)))
-    factored = Factored(queries, memory=3 << 20)
-    with pytest.raises(BadInputError, match=r"a histogram of 15 columns has 32,768 cells"):
+    factored = Factored(queries, memory=9 << 20)
+    with pytest.raises(BadInputError, match=r"13 measured queries has up to 3.28e\+04 cells"):
         measured(queries, [(q, 0.5) for q in range(30)], 1, factored)
     before = factored.answers()
-    assert not factored.admits(ALONE[:30])[13]
+    assert not factored.admits(ALONE[:30])[12]
     assert factored.admits(ALONE[:30])[[20, 29]].all()
     assert np.array_equal(before, factored.answers())
     tree = JunctionTree(queries, memory=1 << 20)
-    measured(queries, [(q, 0.5) for q in range(13)], 1, tree)
+    measured(queries, [(q, 0.5) for q in range(12)], 1, tree)
     np.testing.assert_allclose(tree.answers(), before, atol=1e-12)
-    measured(queries, [(q, 0.5) for q in range(13, 30)], 1, tree)
+    measured(queries, [(q, 0.5) for q in range(12, 30)], 1, tree)
     assert tree.describe()["largest"] == 4
 
 
@@ -257,30 +242,3 @@ def test_the_default_representation() -> None:
         choose("factored", small, 5, MEMORY, True)
     for name in ("histogram", "factored", "junction-tree"):
         assert make(name, small, MEMORY, 1).name == name
-
-
-@pytest.mark.slow
-def test_a_chain_of_a_thousand_attributes() -> None:
-    """998 overlapping triples in a random order, against a transfer matrix."""
-    literals = 2 * np.stack([np.arange(998) + i for i in range(3)], 1).astype(np.int32)
-    queries = Products.of_conjunctions(Workload(literals, Domain.binary(1000)))
-    generator = np.random.default_rng(0)
-    tree = JunctionTree(queries, MEMORY)
-    for query in generator.permutation(998):
-        update(tree, int(query), float(generator.random()))
-    scales = np.zeros(998)
-    scales[tree._history.queries] = tree._history.scales
-    tables = np.ones((998, 2, 2, 2))
-    tables[:, 1, 1, 1] = np.exp(scales)
-    left, right = [np.full((2, 2), 0.25)], [np.ones((2, 2))]
-    for table in tables:
-        step = (left[-1][:, :, None] * table).sum(0)
-        left.append(step / step.sum())
-    for table in tables[::-1]:
-        step = (table * right[-1][None]).sum(2)
-        right.append(step / step.sum())
-    expected = []
-    for i, table in enumerate(tables):
-        joint = left[i][:, :, None] * table * right[997 - i][None]
-        expected.append(joint[1, 1, 1] / joint.sum())
-    np.testing.assert_allclose(tree.answers(), expected, atol=1e-9)

@@ -3,8 +3,6 @@ family, the private operations' sensitivities and charges, and what a fit gains.
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -15,7 +13,7 @@ from dualquery.data.domain import Domain
 from dualquery.mechanisms.protocol import Budget, Session, Task
 from dualquery.privacy.accountants.zcdp import rho_of
 from dualquery.privacy.events import GaussianNoise, SampledQueries
-from dualquery.queries.conjunctions import Workload, table_cells
+from dualquery.queries.conjunctions import Workload
 from dualquery.queries.counting.passes import CountingPass
 from dualquery.queries.generate.random import random_conjunctions
 from dualquery.room.curator import Curator
@@ -25,15 +23,12 @@ from dualquery.room.sensitivity.bounds import differing_queries
 from dualquery.room.sensitivity.moves import Moves
 from dualquery.room.statistics import QueryTable, SomeQueries
 from dualquery.runtime.errors import BadInputError
-from mwem.layout import Layout
-from mwem.sampled.family import SampledFamily
+from mwem.layout import Layout, WithSingleBits
+from mwem.sampled.family import FLOOR, SampledFamily, target_shares
 from mwem.sampled.fitting import FitLimits, fit
 from mwem.sampled.measured_tables import possible_cells
 from mwem.sampled.measurements import Measurements
-from mwem.sampled.mechanism import FEWEST_ROUNDS, MOST_ROUNDS, MwemSampled, default_rounds
-from mwem.sampled.population import PopulationRows
-from mwem.sampled.targets import FLOOR, target_shares
-from mwem.single_bits import WithSingleBits
+from mwem.sampled.mechanism import MwemSampled
 from mwem.spending import Shares, split_rho
 from tests.cases import all_records, domain_of, random_case, records_of
 from tests.tables import legal, random_records
@@ -90,25 +85,6 @@ def test_population_answers_and_cells_are_those_of_its_rows(seed) -> None:
     np.testing.assert_array_equal(family.sweep(), family.count())
 
 
-def test_rows_are_streamed_unpacked_and_added_up_as_records_are() -> None:
-    workload = Workload(np.array([[0, 4], [3, 10]], np.int32), domain_of(1, 3, 1, 4))
-    family = family_of(workload, 5000)
-    rows = PopulationRows(family.layout, family.population)
-    dense = family.layout.to_rows(family.population, np.random.default_rng(0))
-    held = family.layout.bits
-    # Bit 4 is a column that no query mentions: it is 0. So are those of the last, in a block.
-    unpacked = np.zeros_like(dense)
-    counts = np.zeros(rows.bits, np.int64)
-    first = 0
-    for block in rows.stream():
-        block.unpack(0, unpacked[first : first + 4096])
-        block.add_ones(counts)
-        first += 4096
-    np.testing.assert_array_equal(unpacked[:, held], dense[:, held])
-    np.testing.assert_array_equal(counts[held], dense[:, held].sum(axis=0))
-    assert rows.n == 5000
-
-
 @given(st.integers(0, 10**6))
 @settings(max_examples=40, deadline=None)
 def test_possible_cells_are_those_of_some_legal_record(seed) -> None:
@@ -163,13 +139,6 @@ def test_sweeps_leave_and_reach_the_exact_family(seed) -> None:
 
     statistic = ((found - expected) ** 2 / expected).sum()
     assert statistic < chi2.ppf(1 - 1e-4, len(expected) - 1)
-
-
-def test_large_factors_overflow_nothing() -> None:
-    workload = random_conjunctions(Domain.binary(12), 60, 3, True, 0)
-    family = family_of(workload, 2000)
-    family.factors = np.where(family.factors > 0, 14.0, -14.0)
-    assert family.sweep().sum() == 60 * 2000
 
 
 def test_sweeps_do_not_depend_on_threads() -> None:
@@ -248,69 +217,6 @@ def test_fit_meets_the_measurements_and_sweeps_keep_to_them() -> None:
     assert np.abs(tally / 20_000 - family.targets).max() <= 0.02
 
 
-def test_raked_weights_meet_the_targets_and_the_factors_move_by_their_logs() -> None:
-    family = fitted_family(CHAIN, correlated(), 5001)
-    before = family.factors.copy()
-    for _ in range(4):
-        weights, moved = family._rake()
-        family.factors += moved
-    np.testing.assert_array_equal(
-        family.population, fitted_family(CHAIN, correlated(), 5001).population
-    )
-    family.factors = before
-    family.slack[:] = 0.0
-    cells = cells_by_hand(family.population, family.tables.bits)
-    weights, moved = family._rake()
-    products = np.exp(moved[np.arange(3), cells].sum(axis=1))
-    np.testing.assert_allclose(weights, products / products.sum(), rtol=1e-9)
-    np.testing.assert_allclose(moved.mean(axis=1), 0.0, atol=1e-12)
-    for table in range(3):
-        shares = np.bincount(cells[:, table], weights, minlength=8)
-        assert np.abs(shares - family.targets[table]).max() < 0.02
-
-
-def test_slack_ends_what_contradicting_tables_would_drive_apart() -> None:
-    """The middle table wants two cells to change places: factors without slack go on moving."""
-    largest = []
-    for slack in (0.01, 0.0):
-        family = fitted_family(CHAIN, correlated(), 2000)
-        family.targets[1, [0, 7]] = family.targets[1, [7, 0]]
-        family.slack[:] = slack
-        moves = []
-        for _ in range(40):
-            weights, moved = family._rake()
-            family.factors += moved
-            family.resample(weights, 2000)
-            family.sweep()
-            moves.append(np.abs(family.factors).max())
-        largest.append(moves)
-    assert largest[0][-1] < 0.6 * largest[1][-1]
-    assert largest[0][-1] < 1.3 * max(largest[0][:20])
-
-
-def test_systematic_copies_are_expected_numbers_but_for_one() -> None:
-    family = fitted_family(CHAIN, correlated(), 300)
-    family.population[:, 0] = 0
-    family.population[:, 1:] = np.arange(300)[:, None]
-    weights = np.random.default_rng(1).dirichlet(np.ones(300))
-    family.resample(weights, 1000)
-    found = np.bincount(family.population[:, 1], minlength=300)
-    assert found.sum() == 1000
-    assert np.abs(found - 1000 * weights).max() < 1
-
-
-def test_an_empty_cell_is_filled() -> None:
-    workload = Workload(np.array([[0, 2]], np.int32), Domain.binary(2))
-    layout = Layout.of(workload)
-    family = SampledFamily.independent(
-        layout, np.array([0.99, 0.01, 0.99, 0.01]), 2, 2000, np.random.default_rng(0), 1
-    )
-    family.add(np.array([0, 1], np.int32))
-    family.aim(np.array([[70.0, 0.0, 0.0, 30.0]]), np.array([0.1]), 100)
-    assert family.count()[0, 3] == 0
-    assert fit(family, FitLimits(steps=20, tolerance=0.02)).residual <= 0.05
-
-
 # --- measurements ----------------------------------------------------------------------------
 
 
@@ -384,12 +290,6 @@ def test_a_table_holds_every_record_once_and_neighbours_differ_by_sqrt_2(seed) -
     assert np.linalg.norm(tables[0] - tables[1]) <= np.sqrt(2)
 
 
-def test_table_cells_are_numbered_by_bits_whatever_the_signs() -> None:
-    workload = Workload(np.array([[1, 4], [0, 5]], np.int32), Domain.binary(3))
-    for query in range(2):
-        assert table_cells(workload, query).tolist() == [[1, 5], [0, 5], [1, 4], [0, 4]]
-
-
 def test_a_part_is_measured_at_its_own_sensitivity_and_charged_before_the_draw() -> None:
     workload = random_conjunctions(domain_of(1, 3, 1, 4, 1), 40, 2, True, 0)
     statistics = MwemSampled().statistics(workload)
@@ -411,17 +311,6 @@ def test_a_part_is_measured_at_its_own_sensitivity_and_charged_before_the_draw()
     np.testing.assert_array_equal(found, rows[:, held].sum(axis=0))
 
 
-def test_a_table_at_less_noise_than_planned_is_refused_before_the_draw() -> None:
-    workload = random_conjunctions(domain_of(1, 3, 1), 10, 2, True, 0)
-    rows = random_records(workload.domain, 20, np.random.default_rng(0))
-    for sensitivity, scale in ((1.41, 5.0), (np.sqrt(2), 5.1)):
-        schedule = (GaussianNoise(sensitivity, scale),)
-        room = Curator(records_of(rows), workload, schedule, Zero(0))
-        with pytest.raises(RuntimeError, match="would cost more"):
-            room.measure(QueryTable(0), Gaussian(5.0))
-        assert room._ledger.spent == 0
-
-
 # --- the mechanism ---------------------------------------------------------------------------
 
 
@@ -436,17 +325,6 @@ def test_spending_adds_up_to_the_budget() -> None:
     assert rho_of(draws) == pytest.approx(0.05 * 0.93 * 0.4)
     first, last = rho_of(schedule[1:3]), rho_of(schedule[-2:])
     assert last / first == pytest.approx(33**0.5)
-
-
-def test_rounds_grow_with_rows_budget_and_columns_within_limits() -> None:
-    assert 50 <= default_rounds(0.05, 30_000, 14) <= 70
-    grid = itertools.product([1e-6, 0.05, 3.0], [100, 30_000, 10**7], [1, 14, 10_000])
-    found = {key: default_rounds(*key) for key in grid}
-    assert all(FEWEST_ROUNDS <= rounds <= MOST_ROUNDS for rounds in found.values())
-    for (rho, n, columns), rounds in found.items():
-        assert default_rounds(2 * rho, n, columns) >= rounds
-        assert default_rounds(rho, 2 * n, columns) >= rounds
-        assert default_rounds(rho, n, 2 * columns) >= rounds
 
 
 def test_no_more_rounds_than_tables() -> None:

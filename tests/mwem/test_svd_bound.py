@@ -39,14 +39,6 @@ def test_the_identity_attains_it() -> None:
     assert strategy_error(np.eye(7), np.eye(7), Neighbours.REPLACE_ONE) == pytest.approx(12 * UNIT)
 
 
-def test_all_parities_attain_it() -> None:
-    """The Hadamard matrix has orthogonal rows and columns of one norm."""
-    signs = np.array([[(-1) ** bin(i & j).count("1") for j in range(8)] for i in range(8)]) * 1.0
-    assert bound(signs, PAPER) == pytest.approx(strategy_error(signs, signs, PAPER))
-    replaced = strategy_error(signs, signs, Neighbours.REPLACE_ONE)
-    assert bound(signs) == pytest.approx(replaced)
-
-
 @pytest.mark.parametrize("neighbours", RELATIONS)
 @pytest.mark.parametrize("seed", range(5))
 def test_no_strategy_is_below_it(neighbours, seed) -> None:

@@ -121,7 +121,7 @@ UNSTATED = {
     "dualquery/releases/payment.py": "a keyed hash for the user's own budget file, to warn with",
     "dualquery/releases/stored.py": "reads the folder of a release, which is public",
     "dualquery/verification/agreement.py": "reads the answers of a release, which are public",
-    "solvers/formats/scip_process.py": "reads what SCIP's process found in a file of a problem",
+    "solvers/formats/scip_reader.py": "reads what SCIP's process found in a file of a problem",
     "experiments/": "studies on public data sets; every page of results says not private",
 }
 """Files and folders that show nobody a row of a private table, and why."""

@@ -290,8 +290,8 @@ CLASSES = tuple((query, sign) for query in range(len(WORKLOAD)) for sign in (1, 
 def best_response(drawn: tuple[int, ...]) -> np.ndarray:
     """Return the record that a solver finds for these drawn classes. It sees nothing else."""
     sampled = WORKLOAD.literals[[CLASSES[each][0] for each in drawn]]
-    signs = np.array([CLASSES[each][1] for each in drawn], np.int8)
-    problem = BestResponse.from_sample(DOMAIN.bits, sampled, signs, groups_of(DOMAIN))
+    signs = np.array([CLASSES[each][1] for each in drawn], np.float64)
+    problem = BestResponse.merging(DOMAIN.bits, sampled, signs, groups_of(DOMAIN))
     return get_solver("exhaustive").solve(problem).record
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from solvers.compiled import kernel
-from solvers.compiled_cache import cache_folder
+from solvers.user_folders import user_folder
 from tests.conftest import ROOT, kernel_modules
 
 LOOPS = """
@@ -156,4 +156,4 @@ def test_the_folder_follows_the_platform(
     monkeypatch.setattr(Path, "home", lambda: tmp_path)
     for name in ("XDG_CACHE_HOME", "LOCALAPPDATA"):
         monkeypatch.setenv(name, variables.get(name, ""))
-    assert cache_folder() == Path(expected.replace("HOME", str(tmp_path)))
+    assert user_folder("cache") == Path(expected.replace("HOME", str(tmp_path)))

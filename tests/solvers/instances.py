@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.optimize import Bounds, milp
+from scipy.optimize import LinearConstraint as Rows
 
 from solvers import BestResponse, Groups, LinearConstraint
+from solvers.formulation import Formulation, formulate
 
 
 def groups_of(*members: Sequence[int]) -> Groups:
@@ -249,6 +252,14 @@ def random_record(attributes: int, groups: Groups, rng: np.random.Generator) -> 
     return record
 
 
+def from_sample(
+    attributes: int, terms: np.ndarray, signs: np.ndarray, groups: Groups | None = None
+) -> BestResponse:
+    """Return the problem of sampled queries (sign 1) and complements ``1 - q`` (sign -1)."""
+    merged = BestResponse.merging(attributes, terms, np.asarray(signs, np.float64), groups)
+    return replace(merged, constant=merged.constant + float(np.count_nonzero(np.less(signs, 0))))
+
+
 def sampled_problem(
     attributes: int, clauses: int, seed: int, column: int | None = None
 ) -> BestResponse:
@@ -270,7 +281,7 @@ def sampled_problem(
             np.arange(0, attributes + 1, size, dtype=np.int64),
             np.arange(attributes, dtype=np.int32),
         )
-    return BestResponse.from_sample(attributes, terms, signs, groups)
+    return from_sample(attributes, terms, signs, groups)
 
 
 def weighted_maxsat(seed: int, attributes: int | None = None) -> BestResponse:
@@ -293,3 +304,11 @@ def weighted_maxsat(seed: int, attributes: int | None = None) -> BestResponse:
             for hard, of, neg in clauses if hard]  # fmt: skip
     terms = problem(n, soft)
     return BestResponse.merging(n, terms.terms, terms.weights, constraints=tuple(rows))
+
+
+def relaxed_optimum(kernel: BestResponse, form: Formulation = Formulation.DISAGGREGATED) -> float:
+    """Return the optimum of a formulation's linear relaxation."""
+    program = formulate(kernel, form)
+    rows = Rows(program.sparse_matrix(), program.lower, program.upper)
+    found = milp(-program.objective, bounds=Bounds(0, 1), constraints=rows)
+    return float(program.constant - found.fun)

@@ -15,8 +15,8 @@ from solvers import (
     get_solver,
 )
 from solvers.backends.cpsat import CpSat
-from solvers.relaxation import attainable, next_value, relaxation_bound
-from tests.solvers.instances import problem, sampled_problem, weighted_maxsat
+from solvers.relaxation import attainable, next_value
+from tests.solvers.instances import from_sample, problem, sampled_problem, weighted_maxsat
 
 
 def ungrouped(seed: int) -> BestResponse:
@@ -32,7 +32,7 @@ def grouped(seed: int) -> BestResponse:
 def test_reductions_suffice_for_sparse_samples() -> None:
     rng = np.random.default_rng(0)
     terms = rng.integers(0, 2 * 5000, (1200, 3)).astype(np.int32)
-    instance = BestResponse.from_sample(5000, terms, rng.choice([-1, 1], 1200))
+    instance = from_sample(5000, terms, rng.choice([-1, 1], 1200))
     for name in ("auto", "auto:brief", "auto:fast", "auto:prove"):
         solution = get_solver(name).solve(instance)
         assert solution.status is Status.OPTIMAL
@@ -46,7 +46,7 @@ def test_fast_proves_only_what_takes_milliseconds() -> None:
     open_round = get_solver("auto:fast").solve(ungrouped(0))
     assert open_round.status is Status.FEASIBLE
     assert np.isfinite(open_round.bound)
-    assert not any("cpsat" in step for step in open_round.steps)
+    assert not any("exact" in step for step in open_round.steps)
 
 
 def test_brief_takes_no_bound_but_the_reductions() -> None:
@@ -78,14 +78,15 @@ def test_goes_on_until_the_limit_or_a_proof(monkeypatch: pytest.MonkeyPatch) -> 
 
     def search(self, kernel, limits, start):
         asked.append(limits.work)
-        return SearchResult(Ending.STOPPED if len(asked) < 5 else Ending.INFEASIBLE)
+        return SearchResult(Ending.STOPPED if len(asked) < 40 else Ending.INFEASIBLE)
 
     with monkeypatch.context() as patched:
         patched.setattr(CpSat, "search", search)
         solution = get_solver("auto").solve(ungrouped(0), time_limit=600.0)
     assert solution.status is Status.OPTIMAL
-    assert asked == sorted(asked)
-    assert asked[-1] >= 2 * asked[0]
+    proofs = [work for work in asked if work > min(asked)]  # the others look near a record only
+    assert proofs == sorted(proofs)
+    assert proofs[-1] >= 2 * proofs[0]
     instance = weighted_maxsat(1)
     assert len(instance.terms) > 300
     solution = get_solver("auto").solve(instance, time_limit=60.0)
@@ -139,12 +140,6 @@ def test_unknown_argument(argument: str) -> None:
         get_solver(f"auto:{argument}")
 
 
-def test_relaxation_bounds() -> None:
-    instance = problem(3, {(0, 1): 2.0, (~0, 2): 2.0, (~1, ~2): 2.0})
-    # Half of everything is worth 3; the optimum is 2, and values are multiples of 2.
-    assert relaxation_bound(instance, np.inf) == 2.0
-
-
 def test_attainable_values() -> None:
     instance = problem(2, {(0,): 3.0, (0, 1): 6.0}, constant=0.5)
     assert attainable(instance, 9.4) == 6.5
@@ -156,15 +151,6 @@ def test_attainable_values() -> None:
     assert next_value(real, 0.7) == 0.7
     assert attainable(real, 0.7) == pytest.approx(0.7, abs=1e-5)
     assert attainable(real, 0.7) >= 0.7
-
-
-def test_lp_certifies_or_bounds() -> None:
-    certified = get_solver("lp").solve(grouped(0))
-    exact = get_solver("cpsat").solve(grouped(0))
-    assert certified.bound >= exact.objective >= certified.objective
-    open_round = get_solver("lp").solve(ungrouped(0))
-    assert open_round.status is Status.FEASIBLE
-    assert open_round.objective < open_round.bound < np.inf
 
 
 def partition(columns: int, rows: int, seed: int) -> BestResponse:

@@ -9,9 +9,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from solvers import BestResponse, Groups, compact, get_solver
-from solvers.terms import is_canonical
-from tests.solvers.instances import groups_of, problem, random_problem, random_record
+from solvers import BestResponse, compact, get_solver
+from tests.solvers.instances import groups_of, random_problem, random_record
 
 
 def widened(seed: int) -> BestResponse:
@@ -85,55 +84,3 @@ def test_optimum_is_that_of_all_full_records() -> None:
         assert np.isclose(solver.solve(instance).objective, best)
         left_out += instance.attributes - compact(instance).problem.attributes
     assert left_out > 100
-
-
-def test_kernel_is_canonical_and_mentions_all_it_keeps() -> None:
-    for seed in range(100):
-        instance = widened(seed)
-        compacted = compact(instance)
-        kernel = compacted.problem
-        assert is_canonical(kernel.terms)
-        mentioned = np.zeros(kernel.attributes, bool)
-        mentioned[kernel.terms[kernel.terms >= 0] >> 1] = True
-        for constraint in kernel.constraints:
-            mentioned[constraint.attributes] = True
-        assert set(np.flatnonzero(~mentioned)) == set(compacted.rest)
-
-
-def test_group_shapes() -> None:
-    instance = problem(
-        12,
-        {(1, ~5): 1.0, (7,): -1.0, (8,): 1.0, (9,): 1.0},
-        groups_of([0, 1, 2], [3, 4], [7, 8, 9], [11, 6, 10, 5]),
-    )
-    compacted = compact(instance)
-    assert compacted.attributes.tolist() == [0, 1, 5, 7, 8, 9, 11]
-    assert compacted.rest.tolist() == [0, 6]
-    groups = compacted.problem.groups
-    assert [groups[g].tolist() for g in range(len(groups))] == [[0, 1], [3, 4, 5], [6, 2]]
-
-    rest = np.array([1, 0, 0, 0, 1, 0, 1], np.uint8)
-    default = np.zeros(12, np.uint8)
-    default[[2, 4, 7, 10]] = 1
-    assert np.flatnonzero(compacted.expand(rest, default)).tolist() == [2, 4, 8, 10]
-    default[[2, 1, 10, 5]] = [0, 1, 0, 1]
-    # The default's members are mentioned ones: the first unmentioned one stands in.
-    assert np.flatnonzero(compacted.expand(rest, default)).tolist() == [0, 4, 8, 11]
-    assert np.flatnonzero(compacted.expand(rest)).tolist() == [0, 3, 8, 11]
-
-
-def test_large_problem_has_a_small_kernel() -> None:
-    rng = np.random.default_rng(0)
-    attributes = 512_000
-    terms = rng.integers(0, 2 * attributes, (70_000, 3)).astype(np.int32)
-    groups = Groups(
-        np.arange(0, attributes + 1, 8, dtype=np.int64), np.arange(attributes, dtype=np.int32)
-    )
-    instance = BestResponse.from_sample(attributes, terms, rng.choice([-1, 1], 70_000), groups)
-    compacted = compact(instance)
-    kernel = compacted.problem
-    record = random_record(kernel.attributes, kernel.groups, rng)
-    full = compacted.expand(record)
-    assert kernel.attributes < 2 * 210_000
-    assert instance.feasible(full)
-    assert instance.value(full) == kernel.value(record)

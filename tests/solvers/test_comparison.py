@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dualquery.capture import Recording
 from solvers import UnknownSolverError, get_solver
-from solvers.comparison import Measurement, NamedProblem, advice, compare, runs, summarise
-from solvers.comparison.recording import Recording
+from solvers.comparison import Measurement, NamedProblem, compare, runs, summarise
 from solvers.comparison.report import report
 from solvers.comparison.summary import primal_integral
 from solvers.registry import registered
@@ -28,9 +28,9 @@ MEASURED = [
     call("quick", "a", 1.0, status="feasible", objective=99.5, incumbent_seconds=0.01, seconds=0.1),
     call("quick", "a", 4.0, status="feasible", objective=99.5, incumbent_seconds=0.02, seconds=0.1),
     call("quick", "b", 1.0, status="feasible", objective=-10, incumbent_seconds=0.02, seconds=0.1),
-    call("exact", "a", 1.0, status="fallback", objective=98.0, seconds=1.5, memory_mib=7.0),
+    call("exact", "a", 1.0, status="fallback", objective=98.0, seconds=1.5),
     call("exact", "a", 4.0, status="optimal", objective=100.0, bound=100.0, incumbent_seconds=2.0,
-         seconds=3.0, memory_mib=9.0),
+         seconds=3.0),
     call("exact", "b", 4.0, status="feasible", objective=-11.0, bound=-8.0, incumbent_seconds=1.0,
          seconds=6.0),
     call("broken", "a", 4.0, status="crashed", message="its process ended with -11"),
@@ -49,7 +49,7 @@ def test_summary() -> None:
     assert quick.gap == pytest.approx(0.005 / 2)
     assert quick.bound_gap is None
     assert (exact.solved, exact.proven, exact.failed) == (1, 1, 0)
-    assert (exact.memory_mib, exact.overrun_seconds) == (9.0, 2.0)
+    assert exact.overrun_seconds == 2.0
     assert exact.proof_seconds == pytest.approx(math.sqrt(3.01 * 4.01) - 0.01)
     assert exact.gap == pytest.approx(0.1 / 2)
     assert exact.bound_gap == pytest.approx(0.2 / 2)
@@ -60,23 +60,7 @@ def test_summary() -> None:
 def test_a_refuted_bound_is_told() -> None:
     liar = call("liar", "a", 4.0, status="optimal", objective=99.0, bound=99.0, seconds=0.01,
                 incumbent_seconds=0.01)  # fmt: skip
-    summaries = summarise([*MEASURED, liar])
-    assert summaries[-1].wrong == 1
-    text = advice(summaries, 4.0)
-    assert "Do not trust liar: on 1 of 1 a record beats the bound that it stated." in text
-    assert "For a proof take exact" in text
-
-
-def test_advice_follows_the_measurements() -> None:
-    text = advice(summarise(MEASURED), 4.0)
-    assert "For a proof take exact: it proved 1 of 2, in 3.46 s on average." in text
-    assert "For a good record soon take quick" in text
-    assert "on all 2, after 14.5 ms on average" in text
-    assert "broken had no record of its own on all 2" in text
-    assert "exact took up to 2 s beyond its limit" in text
-    unproven = advice(summarise([m for m in MEASURED if m.solver == "quick"]), 4.0)
-    assert "No solver proved an optimum" in unproven
-    assert advice([], 4.0) == "Nothing was measured."
+    assert summarise([*MEASURED, liar])[-1].wrong == 1
 
 
 def test_report_is_json_without_infinities() -> None:
@@ -97,9 +81,6 @@ def test_runs() -> None:
     assert [each.solver for each in found] == ["exhaustive", "local-search", "local-search"]
     assert found[0].status == "optimal"
     assert found[0].objective == found[0].bound
-    if sys.platform == "linux":
-        assert found[0].memory_mib is not None
-        assert 0 <= found[0].memory_mib < 500
 
 
 def test_reduced_runs() -> None:
@@ -191,4 +172,4 @@ def test_profiles_without_any_solution(tmp_path: Path, solved: list[Measurement]
     performance_profile(axes, {each.solver: {} for each in solved} or {"none": {}}, "a title")
     assert [line.get_ydata().tolist() for line in axes.lines] == [[0.0, 0.0]]
     write_plots(tmp_path, solved)
-    assert {file.name for file in tmp_path.iterdir()} == {"profile.png", "gap.png"}
+    assert {file.name for file in tmp_path.iterdir()} == {"profile.png"}

@@ -19,15 +19,13 @@ from solvers import (
     get_solver,
 )
 from solvers.formats import is_instance_file, read_instance, write_instance
-from solvers.formats.clauses import encode
-from solvers.formats.decision_diagram import exactly_one_clauses, linear_clauses
+from solvers.formats.clauses import encode, exactly_one_clauses, linear_clauses
 from solvers.formats.instance import Instance
-from solvers.formats.lp import lp_text
-from solvers.formats.mps import mps_text
+from solvers.formats.lp import lp_text, mps_text
 from solvers.formats.program import named_program
 from solvers.formats.recognition import recognise
 from solvers.formats.scip_reader import read_program
-from solvers.formats.wcnf import parse_wcnf, wcnf_text
+from solvers.formats.wcnf import parse_wcnf
 from tests.solvers.instances import NAMED, Named, groups_of, problem, row, sampled_problem
 
 
@@ -40,8 +38,6 @@ def parse_mps(text: str, name: str) -> Instance:
 
 
 FORMATS = {
-    "wcnf": (lambda p: wcnf_text(encode(p)), parse_wcnf),
-    "old wcnf": (lambda p: wcnf_text(encode(p), header=True), parse_wcnf),
     "lp": (lambda p: lp_text(named_program(p)), parse_lp),
     "mps": (lambda p: mps_text(named_program(p)), parse_mps),
 }
@@ -111,7 +107,7 @@ def test_round_trip(name: str, original: BestResponse) -> None:
 def test_named_problems(name: str, named: Named) -> None:
     write, parse = FORMATS[name]
     back = parse(write(named.make()), "file").problem
-    assert get_solver("exhaustive").solve(back).objective == pytest.approx(named.optimum, rel=1e-12)
+    assert get_solver("exhaustive").solve(back).objective == pytest.approx(named.optimum, rel=1e-9)
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -123,7 +119,7 @@ def test_written_again_it_is_the_same_text(name: str) -> None:
     assert text.isascii()
 
 
-@pytest.mark.parametrize("name", ["lp", "mps"])
+@pytest.mark.parametrize("name", FORMATS)
 def test_two_sided_constraints_stay_one(name: str) -> None:
     write, parse = FORMATS[name]
     back = parse(write(problem(2, {(0,): 1.0}, None, (row([0, 1], [1.0, 2.0], 1.0, 2.0),))), "f")
@@ -131,7 +127,7 @@ def test_two_sided_constraints_stay_one(name: str) -> None:
     assert (constraint.lower, constraint.upper) == (1.0, 2.0)
 
 
-@pytest.mark.parametrize("suffix", [".wcnf", ".lp", ".mps", ".wcnf.gz", ".lp.xz", ".MPS"])
+@pytest.mark.parametrize("suffix", [".lp", ".mps", ".lp.gz", ".lp.xz", ".MPS"])
 def test_files(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"problem{suffix}"
     original = problem(3, {(0, 1): 2.5, (~2,): -1.0}, groups_of([0, 2]), constant=0.5)
@@ -343,19 +339,3 @@ ENDATA
         (0.0, 2.0), (0.0, np.inf), (-1.0, 0.0)
     ]  # fmt: skip
     assert read.problem.value(np.array([1, 1, 1], np.uint8)) == 2.5
-
-
-@pytest.mark.parametrize("name", ["lp", "mps"])
-@pytest.mark.parametrize("seed", range(5))
-def test_scip_reads_what_is_written(name: str, seed: int, tmp_path: Path) -> None:
-    pyscipopt = pytest.importorskip("pyscipopt")
-    write, _ = FORMATS[name]
-    instance = sampled_problem(12, 40, seed, column=4 if seed % 2 else None)
-    path = tmp_path / f"p.{name}"
-    path.write_text(write(instance))
-    model = pyscipopt.Model()
-    model.hideOutput()
-    model.readProblem(str(path))
-    model.optimize()
-    optimum = get_solver("exhaustive").solve(instance).objective
-    assert model.getObjVal() == pytest.approx(optimum)

@@ -10,8 +10,7 @@ import pytest
 from solvers.errors import MalformedFileError
 from solvers.formats import read_instance
 from solvers.formats.clauses import encode
-from solvers.formats.lp import lp_text
-from solvers.formats.mps import mps_text
+from solvers.formats.lp import lp_text, mps_text
 from solvers.formats.opb import pseudo_boolean
 from solvers.formats.program import named_program
 from solvers.formats.wcnf import wcnf_text
@@ -19,7 +18,6 @@ from tests.solvers.instances import groups_of, problem, row
 
 WCNF = [
     ("", 1, "no clause in the file"),
-    ("c dualquery attributes 2 clauses 3\n1 1 0\n", 2, "states 3 clauses, but has 1"),
     ("h 1 2\n", 1, "does not end with 0"),
     ("h 1 0\n2 1 0 2 0\n", 2, "0 inside a clause"),
     ("h 1 x 0\n", 1, "found 'x' where a literal"),
@@ -33,15 +31,6 @@ WCNF = [
     ("p wcnf 2 1 10\nh 1 0\n", 2, "a clause 'h' in a file with a header"),
     ("p wcnf -2 1 10\n", 1, "the number -2"),
     ("h 4294967296 0\n", 1, "variable 4294967296"),
-    ("c dualquery attributes many\n", 1, "cannot be read"),
-    ("c dualquery scale 0\n", 1, "cannot be read"),
-    ("c dualquery constraint 1 0 1 1\n", 1, "expected lower <= upper"),
-    ("c dualquery attributes 1 clauses 1\n1 2 0\n", 2, "do not explain"),
-    (
-        "c dualquery attributes 2 clauses 2\nc dualquery group 1 2\nh 1 2 0\n1 1 0\n",
-        3,
-        "hard clauses are not",
-    ),
 ]
 
 LP = [

@@ -17,8 +17,8 @@ from solvers import (
     get_solver,
     guarded,
 )
-from solvers.guarded import MOST_FAULTS
 from solvers.registry import registered
+from solvers.watched import MOST_FAULTS
 from tests.solvers.faulty import Faulty
 from tests.solvers.instances import groups_of, problem, row
 

@@ -18,8 +18,6 @@ from tests.solvers.test_conformance import *  # noqa: F403
 OPTIONAL = {
     "maxsat-rc2": "pysat",
     "clasp": "clingo",
-    "toulbar2": "pytoulbar2",
-    "toulbar2:vns": "pytoulbar2",
     "gurobi": "gurobipy",
     "gurobi:aggregated": "gurobipy",
     "cplex": "cplex",

@@ -25,7 +25,7 @@ from solvers import (
 )
 from tests.solvers.instances import groups_of, problem
 
-BUILT_IN = ["auto", "lp", "local-search", "cpsat", "scip", "highs", "exhaustive"]
+BUILT_IN = ["auto", "local-search", "cpsat", "scip", "highs", "exhaustive"]
 
 
 def test_names_and_capabilities() -> None:
@@ -147,10 +147,3 @@ def test_wrong_proof_is_not_believed() -> None:
     assert solver.solve(instance).bound == np.inf
     solver.result = SearchResult(Ending.STOPPED, np.zeros(1, np.uint8), 2.5)
     assert solver.solve(instance).bound == 2.5
-
-
-def test_renamed_classes_can_be_had_by_their_old_names() -> None:
-    with pytest.warns(DeprecationWarning, match=r"solvers\.Outcome is now solvers\.SearchResult"):
-        assert solvers.Outcome is SearchResult
-    with pytest.raises(AttributeError, match="no attribute 'Problem'"):
-        _ = solvers.Problem
