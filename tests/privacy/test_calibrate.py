@@ -173,6 +173,11 @@ def test_what_does_not_fit_says_which_bound_failed(build, message: str) -> None:
 # --- budget ---------------------------------------------------------------------------------
 
 
+def test_laplace_scale() -> None:
+    assert laplace_scale(0.5, 2.0) == pytest.approx(4.0)
+    assert 2.0 / laplace_scale(0.3, 2.0) <= 0.3
+
+
 def test_default_delta() -> None:
     assert default_delta(30162) == pytest.approx(1 / 30162**2)
     with pytest.raises(BadInputError, match="1 record; a private release needs"):

@@ -45,7 +45,7 @@ from tests.cases import all_records, domain_of, records_of
 from tests.neighbouring import both_relations, pairs
 from tests.neighbouring import tables as tables_of
 from tests.noise import NoNoise
-from tests.tables import SCHEMA, people
+from tests.tables import SCHEMA, people, random_records
 
 AR = Neighbours.ADD_REMOVE
 ROWS = 2
@@ -120,6 +120,21 @@ def test_half_the_sensitivity_of_replacing() -> None:
         assert added.l1 < 0.65 * replaced.l1
     assert table_moves(AR).l2 == 1
     assert table_moves(Neighbours.REPLACE_ONE).l2 == math.sqrt(2)
+
+
+def test_without_noise_complements_give_the_counts_themselves() -> None:
+    rows = random_records(SIGNED.domain, 40, np.random.default_rng(1))
+    counts = SIGNED.counts(records_of(rows), threads=1)
+    moves = count_moves(SIGNED, AR)
+    exact = room(AR, rows, SIGNED, LaplaceNoise(moves.l1), public_rows=40).measure(
+        AllQueries(), Laplace(1.0)
+    )
+    np.testing.assert_array_equal(exact, counts)
+    # A public number of rows that is too large by 3 shows where the complement was counted.
+    off = room(AR, rows, SIGNED, LaplaceNoise(moves.l1), public_rows=43).measure(
+        AllQueries(), Laplace(1.0)
+    )
+    assert set((off - counts).tolist()) == {0, 3}
 
 
 def test_the_room_needs_a_public_number_of_rows() -> None:
