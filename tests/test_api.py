@@ -218,8 +218,8 @@ def test_progress_may_be_lines_on_stderr(capsys) -> None:
 
 def test_auto_is_the_default_mechanism() -> None:
     made = dualquery.release(people(), **SMALL)
-    assert (made.mechanism, made.chosen) == ("auto", "probed")
-    assert made.parameters["mechanism"] == "probed"
+    assert (made.mechanism, made.chosen) == ("auto", "adaptive")
+    assert made.parameters["mechanism"] == "adaptive"
     assert len(made.records) == made.n == 300
     assert made.intervals is not None
     assert made.privacy.private

@@ -104,7 +104,7 @@ def test_options_are_those_of_release() -> None:
 
 def test_the_default_mechanism_samples_as_many_different_rows_as_it_may() -> None:
     synthesizer = Synthesizer(schema=SCHEMA, queries=30, way=2).fit(people())
-    assert synthesizer.release.chosen == "probed"
+    assert synthesizer.release.chosen == "adaptive"
     assert synthesizer.sample(300).height == len(synthesizer.release.records) == 300
 
 

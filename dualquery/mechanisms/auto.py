@@ -1,13 +1,6 @@
 """`auto`: one mechanism chosen from public facts only, and why.
 
-Conjunctions about a thousand binary columns or more are answered by `staged`, and so are positive
-ones about columns of one bit; others, wherever Gaussian noise is possible, by `matrix`, or by
-`probed` where columns alone would be nearer if they were independent. Where columns are few and
-rows are many, one measurement of everything and a fit tell most. Of thousands of columns most hold
-nearly nothing, and who asks which items come together may ask of items that hardly anyone has: only
-a first look can tell. Nor is it known, at much noise, whether there is more to learn than shares.
-`matrix` measures what a fit learns most from, which is known before any row is read, and has
-smaller errors than the others on nearly all data that were tried (README). DualQuery serves pure
+Conjunctions are answered by `adaptive` wherever Gaussian noise is possible. DualQuery serves pure
 budgets and accountants without Gaussian noise; MWEM serves other families of queries. All make
 records.
 """
@@ -19,9 +12,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from dualquery.mechanisms.matrix.columns_alone import columns_may_do
-from dualquery.mechanisms.matrix.probed import Probed
-from dualquery.mechanisms.matrix.width import is_positive, is_wide
 from dualquery.mechanisms.protocol import Budget, Details, Mechanism, Outcome, Plan, Session, Task
 from dualquery.mechanisms.registry import configure
 from dualquery.privacy.accountants.choice import choices
@@ -52,7 +42,7 @@ class Choice(Details):
 
 @dataclass(frozen=True, kw_only=True)
 class Auto(Mechanism[Choice]):
-    """Chooses among matrix, staged, probed, dualquery and mwem, and says why."""
+    """Chooses among adaptive, dualquery and mwem, and says why."""
 
     name: ClassVar[str] = "auto"
     pure: ClassVar[bool] = False
@@ -68,8 +58,6 @@ class Auto(Mechanism[Choice]):
         for name, reason in _suitable(task, budget):
             try:
                 mechanism = configure(name, self.options)
-                if name == Probed.name and not columns_may_do(task, budget):
-                    continue
                 plan = mechanism.plan(task, budget)
             except LackOfMemoryError:
                 # The free memory depends on the private rows, so it must not decide.
@@ -84,7 +72,7 @@ class Auto(Mechanism[Choice]):
                 plan.schedule,
                 plan.accountant,
                 Choice(mechanism, why, plan),
-                remark=f"auto chose {name}: {why}",
+                remark="; ".join(filter(None, (f"auto chose {name}: {why}", plan.remark))),
                 needs_answers=plan.needs_answers,
                 mechanism=name,
             )
@@ -106,12 +94,10 @@ class Auto(Mechanism[Choice]):
 
 
 def _suitable(task: Task, budget: Budget) -> list[tuple[str, str]]:
-    """Return the names of mechanisms to try, each with the reason for it.
-
-    `probed` is left out later if it has nothing to gain: to know that takes time.
-    """
+    """Return the names of mechanisms to try, each with the reason for it."""
+    adaptive = ("adaptive", "it measures what is worth its noise")
     if task.frequent is not None:
-        return [("staged", "its first stage finds the items that are frequent")]
+        return [adaptive]
     game = ("dualquery", "its cost does not grow with the number of queries")
     if conjunctions_of(task.queries) is None:
         # The room holds the queries' own answers; DualQuery would need those of another form.
@@ -121,10 +107,4 @@ def _suitable(task: Task, budget: Budget) -> list[tuple[str, str]]:
     noise = (GaussianNoise(1.0, 1.0),)
     if all(each.supports(noise, budget.delta) for each in choices(budget.accountant)):
         return [("dualquery", f"the accountant {budget.accountant} has no Gaussian noise")]
-    matrix = ("matrix", "one measurement of all queries at once, and a mixture fitted to it")
-    if is_wide(task.workload):
-        return [("staged", "of thousands of columns, few are worth more than one look"), matrix]
-    if is_positive(task.workload):
-        return [("staged", "which columns are full tells what of them is worth measuring"), matrix]
-    look = (Probed.name, "columns alone may be all that is worth measuring, so it looks first")
-    return [look, matrix, game]
+    return [adaptive, game]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from dualquery.estimates.expected import ExpectedError
 from dualquery.mechanisms.protocol import Mechanism
-from dualquery.mechanisms.registry import BUILT_IN, configure, mechanism_class
+from dualquery.mechanisms.registry import BUILT_IN, PRESETS, configure, mechanism_class
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.progress import NO_PROGRESS, Progress
 
@@ -34,7 +34,7 @@ def forecast(
     found = Forecast({**known.errors}, {**known.reasons})
     for name in BUILT_IN:
         tells = mechanism_class(name).expected_error is not Mechanism.expected_error
-        if name == "auto" or not tells or name in known.errors or name in known.reasons:
+        if name in ("auto", *PRESETS) or not tells or name in known.errors or name in known.reasons:
             continue
         progress.phase(f"planning {name}")
         mechanism = configure(name, {})

@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 
 BUILT_IN: Mapping[str, str] = {
     "auto": "dualquery.mechanisms.auto:Auto",
-    "matrix": "dualquery.mechanisms.matrix.mechanism:Matrix",
-    "staged": "dualquery.mechanisms.matrix.staged:Staged",
-    "probed": "dualquery.mechanisms.matrix.probed:Probed",
+    "adaptive": "dualquery.mechanisms.adaptive.mechanism:Adaptive",
+    "matrix": "dualquery.mechanisms.adaptive.mechanism:Matrix",
+    "staged": "dualquery.mechanisms.adaptive.mechanism:Staged",
+    "probed": "dualquery.mechanisms.adaptive.mechanism:Probed",
     "dualquery": "dualquery.mechanisms.dualquery.game:DualQuery",
     "mwem": "mwem.mechanism:Mwem",
     "mwem-sampled": "mwem.sampled.mechanism:MwemSampled",
@@ -42,8 +43,10 @@ def mechanism_names() -> list[str]:
     ]
 
 
-AUTOMATIC = ("matrix", "staged", "probed", "dualquery", "mwem")
-"""The mechanisms that `auto` chooses among; it takes one of the first three wherever it can."""
+AUTOMATIC = ("adaptive", "dualquery", "mwem")
+"""The mechanisms that `auto` chooses among; it takes the first one wherever it can."""
+PRESETS = ("matrix", "staged", "probed")
+"""Names of `adaptive` with a fixed first stage, which go in 0.3."""
 
 
 def implied_mechanism(options: Collection[str]) -> str:
@@ -51,9 +54,9 @@ def implied_mechanism(options: Collection[str]) -> str:
 
     Options that none of its usual choices has tell a game apart: then the first that has them.
     """
-    if not options or any(has_options(name, options) for name in AUTOMATIC[:3]):
+    if not options or has_options(AUTOMATIC[0], options):
         return "auto"
-    games = AUTOMATIC[3:]
+    games = AUTOMATIC[1:]
     return next((name for name in games if has_options(name, options)), games[0])
 
 

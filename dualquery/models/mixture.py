@@ -1,4 +1,4 @@
-"""A mixture of product distributions: what `matrix`, `staged` and independent columns fit."""
+"""A mixture of product distributions: what `adaptive` and independent columns fit."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ PROVEN = (*BUILT_IN, Disjunctions)
 _UNSEEN = "The mechanism looks at no private row."
 
 
-NOISE_ALONE = ("auto", "matrix", "probed", "staged", "gaussian")
+NOISE_ALONE = ("auto", "adaptive", "matrix", "probed", "staged", "gaussian")
 """Mechanisms whose plans draw Gaussian noise only. Which rule adds up what came before a plan and
 the plan itself is chosen by these names, before anything private is drawn."""
 

@@ -65,7 +65,7 @@ def test_budget_shows_the_error_to_expect(dualquery) -> None:
     more = ["--schema", "adult-paper", "--queries", "2000"]
     done = dualquery(*base, "--epsilon", "1", *more, "--json")
     assert done.code == 0, done.err
-    assert {*done.json["expected"]} == {"matrix", "probed", "gaussian", "laplace"}
+    assert {*done.json["expected"]} == {"adaptive", "gaussian", "laplace"}
     assert {*done.json["not_expected"]} == {"dualquery"}
     for each in done.json["expected"].values():
         assert 0 < each["max_error"]["low"] <= each["max_error"]["high"] <= 1

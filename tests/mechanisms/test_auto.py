@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from dualquery.data.domain import Domain
+from dualquery.mechanisms.adaptive import expansion
 from dualquery.mechanisms.auto import Auto
-from dualquery.mechanisms.matrix import expansion
 from dualquery.mechanisms.protocol import Budget, Task
 from dualquery.queries.generate.marginals import target_marginals
 from dualquery.queries.generate.random import random_conjunctions
@@ -19,12 +19,13 @@ from tests.tables import task
 def chosen(work: Task, budget: Budget) -> str:
     plan = Auto().plan(work, budget)
     assert plan.parameters["reason"] in plan.remark
-    return plan.parameters["mechanism"]
+    name = plan.parameters["mechanism"]
+    return plan.parameters["first_stage"] if name == "adaptive" else name
 
 
 def test_conjunctions_are_answered_by_matrix() -> None:
     work = Task(task().queries, 100_000)
-    assert chosen(work, Budget(1.0, 1e-6)) == "matrix"
+    assert chosen(work, Budget(1.0, 1e-6)) == "everything"
 
 
 def test_pure_budgets_and_other_accountants_are_for_dualquery() -> None:
@@ -37,15 +38,15 @@ def test_pure_budgets_and_other_accountants_are_for_dualquery() -> None:
 
 def test_few_rows_and_small_budgets_are_probed_first() -> None:
     queries = task().queries
-    assert chosen(Task(queries, 100), Budget(0.05, 1e-6)) == "probed"
-    assert chosen(Task(queries, 100), Budget(1.0, 1e-6)) == "probed"
-    assert chosen(Task(queries, 10_000), Budget(0.05, 1e-6)) == "probed"
+    assert chosen(Task(queries, 100), Budget(0.05, 1e-6)) == "pairs"
+    assert chosen(Task(queries, 100), Budget(1.0, 1e-6)) == "pairs"
+    assert chosen(Task(queries, 10_000), Budget(0.05, 1e-6)) == "pairs"
     # There is nothing to probe where no query is about two columns.
     alone = random_conjunctions(queries.domain, 10, 1)
-    assert chosen(Task(alone, 100), Budget(0.05, 1e-6)) == "matrix"
+    assert chosen(Task(alone, 100), Budget(0.05, 1e-6)) == "everything"
     # And who asks for a fit gets one.
     wanted = Auto(options={"components": 16}).plan(Task(queries, 100), Budget(0.05, 1e-6))
-    assert wanted.parameters["mechanism"] == "matrix"
+    assert wanted.parameters["first_stage"] == "everything"
 
 
 def test_free_memory_does_not_choose_the_mechanism(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,7 +68,7 @@ def test_a_mechanism_that_the_options_rule_out_asks_for_no_memory(
 
 def test_a_target_is_asked_for_what_it_depends_on() -> None:
     work = target_marginals(task().queries.domain, 0)
-    assert chosen(Task(work, 300), Budget(0.1, 1e-6)) == "matrix"
+    assert chosen(Task(work, 300), Budget(0.1, 1e-6)) == "everything"
 
 
 def test_a_public_limit_chooses_the_mechanism(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,7 +76,7 @@ def test_a_public_limit_chooses_the_mechanism(monkeypatch: pytest.MonkeyPatch) -
     work = Task(random_conjunctions(Domain.binary(60), 1000, 3), 300)
     plan = Auto().plan(work, Budget(1.0, 1e-6))
     assert plan.parameters["mechanism"] == "dualquery"
-    assert "matrix refuses" in plan.parameters["reason"]
+    assert "adaptive refuses" in plan.parameters["reason"]
 
 
 def test_other_families_are_answered_by_mwem() -> None:
@@ -90,18 +91,21 @@ def test_what_the_room_could_not_serve_is_not_chosen() -> None:
 
 def test_queries_about_a_thousand_binary_columns_are_measured_in_stages() -> None:
     wide = Task(random_conjunctions(Domain.binary(1_500), 2_000, 3), 100_000)
-    assert chosen(wide, Budget(1.0, 1e-6)) == "staged"
+    assert chosen(wide, Budget(1.0, 1e-6)) == "columns"
     # Those about fewer columns of the same table are not.
     few = random_conjunctions(Domain.binary(1_500), 200, 3)
-    assert chosen(Task(few, 1_000_000), Budget(1.0, 1e-6)) == "matrix"
+    assert chosen(Task(few, 1_000_000), Budget(1.0, 1e-6)) == "everything"
 
 
 def test_what_asks_which_items_come_together_is_measured_in_stages() -> None:
     domain = Domain.binary(30)
     pairs = random_conjunctions(domain, 300, 2, signed=False)
-    assert chosen(Task(pairs, 100_000), Budget(1.0, 1e-6)) == "staged"
-    assert chosen(Task(random_conjunctions(domain, 300, 2), 100_000), Budget(1.0, 1e-6)) == "matrix"
+    assert chosen(Task(pairs, 100_000), Budget(1.0, 1e-6)) == "columns"
+    assert (
+        chosen(Task(random_conjunctions(domain, 300, 2), 100_000), Budget(1.0, 1e-6))
+        == "everything"
+    )
     # Categories are never all empty.
     mixed = Domain(np.array([0, 1, 2, 5]))
     pairs = random_conjunctions(mixed, 5, 2, signed=False)
-    assert chosen(Task(pairs, 100_000), Budget(1.0, 1e-6)) == "matrix"
+    assert chosen(Task(pairs, 100_000), Budget(1.0, 1e-6)) == "everything"

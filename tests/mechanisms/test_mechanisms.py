@@ -71,6 +71,13 @@ MECHANISMS = [
     Case("dualquery", {"samples": 20}, trace=DUALQUERY_TRACE),
     Case("auto", trace=MATRIX_TRACE | STAGES_TRACE),
     Case(
+        "adaptive",
+        {"records": 50},
+        trace=MATRIX_TRACE | STAGES_TRACE,
+        runs_at_delta_0=False,
+        accountants=frozenset({"zcdp", "exact"}),
+    ),
+    Case(
         "probed",
         {"records": 50},
         trace=MATRIX_TRACE | STAGES_TRACE,
@@ -94,7 +101,7 @@ MECHANISMS = [
     Case(
         "staged",
         {"records": 50},
-        trace=STAGES_TRACE,
+        trace=MATRIX_TRACE | STAGES_TRACE,
         runs_at_delta_0=False,
         accountants=frozenset({"zcdp", "exact"}),
     ),

@@ -10,7 +10,7 @@ import pytest
 
 from dualquery.data.cells import axis_sizes, column_values
 from dualquery.data.domain import Domain
-from dualquery.mechanisms.matrix.labels import with_labels
+from dualquery.mechanisms.adaptive.labels import with_labels
 from dualquery.models.labelled import LabelledMixture, cells_of_pairs
 from dualquery.models.labelled_kernels import round_targets
 from dualquery.models.mixture import ProductMixture

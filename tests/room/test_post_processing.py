@@ -133,7 +133,7 @@ def test_neighbours_differ_by_their_draws_alone(
     mechanism, tables, without_rows, monkeypatch
 ) -> None:
     if mechanism == "staged, queries":  # those of a few columns, too
-        monkeypatch.setattr("dualquery.mechanisms.matrix.asked.is_wide", lambda _: True)
+        monkeypatch.setattr("dualquery.mechanisms.adaptive.planner.is_wide", lambda _: True)
     asked = {
         "schema": SCHEMA, "queries": 30, "way": 2, "epsilon": 9.0, "delta": 1e-6, "threads": 1,
         "mechanism": mechanism, **TABLES[tables], **MECHANISMS[mechanism],

@@ -1,0 +1,286 @@
+"""Queries as sums of features, by multiplying out their literals.
+
+A literal on a column of three or more values is its indicator, or 1 less it; a literal on a binary
+column is ``(1 - s) / 2`` or ``(1 + s) / 2`` with s the column's sign. Two different values of one
+column exclude each other, so their product is 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.mechanisms.adaptive.blocks import Projection, in_contrasts, with_whole_sets
+from dualquery.mechanisms.protocol import BYTES_A_QUERY, Task
+from dualquery.queries.conjunctions import Workload
+from dualquery.room.features import Features
+from dualquery.rows.repeats import first_occurrences, pad_right, side_by_side
+from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.resources import check_memory
+
+MOST_LITERALS = 8
+"""Of one query: it has up to 2 to this power terms."""
+
+MOST_TERMS = 1 << 28
+"""Terms of all queries together. A public limit, so that a plan does not depend on free memory."""
+
+
+def expansion_bytes(queries: int, way: int) -> int:
+    """Return the bytes that it takes to multiply out queries of so many literals."""
+    return (queries << way) * (8 * way + 48)
+
+
+_LOADED_LATER = 140 << 20
+"""Bytes of libraries that are not there yet while features are sought."""
+
+
+def bytes_on_features(task: Task) -> int:
+    """Return the bytes of a run that measures features: of these, and of the answers.
+
+    While equal features are sought, terms take more: about as many times as they have literals, as
+    measured with 3, 4 and 5.
+    """
+    way = task.queries.way
+    features = expansion_bytes(len(task.queries), way)
+    with_answers = features + BYTES_A_QUERY * len(task.queries)
+    return max(with_answers, way * features - _LOADED_LATER)
+
+
+@dataclass(frozen=True, eq=False)
+class Expansion:
+    """``m`` queries as sums of features: answers are ``constant`` plus sums of the terms.
+
+    Parameters
+    ----------
+    features
+        The distinct features.
+    constant
+        float64, shape ``(m,)``.
+    query, feature, coefficient
+        int64, int64, float64, one a term.
+    """
+
+    features: Features
+    constant: NDArray[np.float64]
+    query: NDArray[np.int64]
+    feature: NDArray[np.int64]
+    coefficient: NDArray[np.float64]
+
+    @staticmethod
+    def of(workload: Workload) -> Expansion:
+        """Multiply out the literals of all queries.
+
+        Raises
+        ------
+        BadInputError
+            If queries have more than `MOST_LITERALS` literals or `MOST_TERMS` terms, or the terms
+            do not fit into memory.
+        """
+        way, m, domain = workload.way, len(workload), workload.domain
+        if way > MOST_LITERALS:
+            raise BadInputError(
+                f"a query has {way} literals; at most {MOST_LITERALS} can be multiplied out"
+            )
+        if m << way > MOST_TERMS:
+            raise BadInputError(
+                f"{m:,} queries of up to {way} literals have {m << way:,} terms; at most "
+                f"{MOST_TERMS:,} are multiplied out"
+            )
+        check_memory(
+            expansion_bytes(m, way),
+            f"multiplying out {m:,} queries of up to {way} literals",
+            "take fewer or shorter queries",
+        )
+        bits, negated, possible = literals_of(workload)
+        binary = domain.has_two_values[bits]
+        present = bits >= 0
+        # What a literal contributes to a term with its factor, and to a term without it.
+        inside = np.where(binary, 0.5, 1.0) * np.where(binary ^ negated, -1.0, 1.0)
+        outside = np.where(binary, 0.5, np.where(negated, 1.0, 0.0))
+        inside, outside = np.where(present, inside, 0.0), np.where(present, outside, 1.0)
+        rows, owners, coefficients = [], [], []
+        for pattern in range(1 << way):
+            chosen = (pattern >> np.arange(way) & 1).astype(bool)
+            coefficient = np.where(chosen, inside, outside).prod(axis=1)
+            owner = np.flatnonzero((coefficient != 0) & possible)
+            rows.append(np.where(chosen, bits[owner], np.int32(-1)))
+            owners.append(owner)
+            coefficients.append(coefficient[owner])
+        terms = pad_right(np.concatenate(rows))
+        query, coefficient = np.concatenate(owners), np.concatenate(coefficients)
+        columns = np.where(terms >= 0, domain.column_of_bit[terms], -1)
+        clash = ((columns[:, 1:] == columns[:, :-1]) & (columns[:, 1:] >= 0)).any(axis=1)
+        whole = terms[:, 0] < 0
+        constant = np.bincount(query[whole], coefficient[whole], m).astype(np.float64)
+        kept = ~clash & ~whole
+        terms, query, coefficient = terms[kept], query[kept], coefficient[kept]
+        listed = _closed(terms, domain.bits)
+        first = first_occurrences(np.concatenate((listed, terms)), domain.bits)
+        return Expansion(
+            features=Features(listed, domain),
+            constant=constant,
+            query=query,
+            feature=first[len(listed) :],
+            coefficient=coefficient,
+        )
+
+    def in_blocks(self) -> Expansion:
+        """Return the same queries with whole sets of columns as blocks of contrasts (`blocks`)."""
+        old, m = self.features, len(self.constant)
+        features = with_whole_sets(old.bits, old.domain)
+        assert features.centred is not None
+        owner, rows, factor = in_contrasts(
+            old.bits, features.centred[places_of(old.bits, features)], old.domain
+        )
+        place = places_of(rows, features)
+        # Every term of a query becomes the terms of its feature.
+        order = np.argsort(owner, kind="stable")
+        count = np.bincount(owner, minlength=len(old))
+        last = np.cumsum(count)[self.feature]
+        times = count[self.feature]
+        term = np.repeat(np.arange(len(times)), times)
+        within = np.arange(len(term)) - np.repeat(np.cumsum(times), times) + last[term]
+        new = order[within]
+        query, coefficient = self.query[term], self.coefficient[term] * factor[new]
+        whole = place[new] < 0
+        return Expansion(
+            features,
+            self.constant + np.bincount(query[whole], coefficient[whole], m),
+            *_merged(query[~whole], place[new][~whole], coefficient[~whole]),
+        )
+
+    @cached_property
+    def projection(self) -> Projection:
+        """What measured features are brought to."""
+        return Projection(self.features)
+
+    def answers(self, means: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the answers that the means of the features over the rows give: ``(m,)``."""
+        m = len(self.constant)
+        projected = self.projection(means)
+        sums = np.bincount(self.query, self.coefficient * projected[self.feature], m)
+        result: NDArray[np.float64] = self.constant + sums
+        return result
+
+    @cached_property
+    def uses(self) -> NDArray[np.float64]:
+        """What each term adds to its query's variance at variance 1, but for `_together`."""
+        return self.coefficient**2 * self.projection.inner(self.feature, self.feature)
+
+    @cached_property
+    def _together(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+        """Query, feature and weight of what pairs of a query's terms of one block add."""
+        blocks = self.features.blocks
+        block = np.full(len(self.features), -1)
+        block[blocks.features] = blocks.of
+        own = block[self.feature]
+        order = np.lexsort((own, self.query))
+        order = order[own[order] >= 0]
+        query, own, apart = self.query[order], own[order], 1
+        found = [(np.zeros(0, np.int64),) * 2]
+        while apart < len(order):
+            same = (query[apart:] == query[:-apart]) & (own[apart:] == own[:-apart])
+            if not same.any():
+                break
+            found.append((order[:-apart][same], order[apart:][same]))
+            apart += 1
+        first, second = (np.concatenate(part) for part in zip(*found, strict=True))
+        inner = self.projection.inner(self.feature[first], self.feature[second])
+        both = 2.0 * self.coefficient[first] * self.coefficient[second] * inner
+        return self.query[first], self.feature[first], both
+
+    def variances(self, variances: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the answers' variances if the features have independent ones: ``(m,)``.
+
+        Those of a block are the same.
+        """
+        m = len(self.constant)
+        total = np.bincount(self.query, self.uses * variances[self.feature], m)
+        query, feature, both = self._together
+        total += np.bincount(query, both * variances[feature], m)
+        # Rounding must not make a variance negative.
+        return np.maximum(total, 0.0).astype(np.float64)
+
+
+def places_of(terms: NDArray[np.int32], features: Features) -> NDArray[np.int64]:
+    """Return which features terms are: int64, one each; -1 for a term without factors."""
+    listed = features.bits
+    first = first_occurrences(side_by_side(listed, terms), features.domain.bits)[len(listed) :]
+    return np.where((terms >= 0).any(axis=1), first, -1)
+
+
+def _merged(
+    query: NDArray[np.int64], feature: NDArray[np.int64], coefficient: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """Add up the coefficients of the same feature in the same query."""
+    order = np.lexsort((feature, query))
+    query, feature = query[order], feature[order]
+    new = np.ones(len(order), np.bool_)
+    new[1:] = (query[1:] != query[:-1]) | (feature[1:] != feature[:-1])
+    sums = np.bincount(np.cumsum(new) - 1, coefficient[order], int(new.sum()))
+    return query[new], feature[new], sums.astype(np.float64)
+
+
+def _closed(terms: NDArray[np.int32], bits: int) -> NDArray[np.int32]:
+    """Return the distinct rows, and all products of some of their factors."""
+    found = terms
+    for size in range(terms.shape[1], 0, -1):
+        found = found[first_occurrences(found, bits) == np.arange(len(found))]
+        longest = found[(found >= 0).sum(axis=1) == size]
+        shorter = [
+            np.where(np.arange(terms.shape[1]) == place, np.int32(-1), longest)
+            for place in range(size)
+        ]
+        if size > 1:
+            found = np.concatenate((found, *map(pad_right, shorter)))
+    return found
+
+
+def chances_of_literals(
+    bits: NDArray[np.int32], negated: NDArray[np.bool_], shares: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return how often each literal holds, if bits have these shares of 1s.
+
+    float64, shaped as the bits and signs of `literals_of`; 1 for padding.
+    """
+    held = np.where(negated, 1.0 - shares[bits], shares[bits])
+    return np.where(bits >= 0, held, 1.0)
+
+
+def products_of_others(factors: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the product of all other factors in the place of each: float64, ``(m, k)``, both."""
+    places = range(factors.shape[1])
+    products = [np.delete(factors, place, axis=1).prod(axis=1) for place in places]
+    return np.stack(products, axis=1)
+
+
+def literals_of(
+    workload: Workload,
+) -> tuple[NDArray[np.int32], NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return the literals' bits and signs, and which queries some legal record satisfies.
+
+    Literals on a one-hot column of two bits are said by its first bit; a repeated literal is
+    replaced by padding.
+    """
+    domain, codes = workload.domain, workload.literals
+    present = codes >= 0
+    bits = np.where(present, codes >> 1, np.int32(-1))
+    negated = present & (codes & 1 == 1)
+    column = np.where(present, domain.column_of_bit[bits], -1)
+    second = present & (domain.sizes[column] == 2) & (bits > domain.offsets[column])
+    bits = np.where(second, bits - 1, bits).astype(np.int32)
+    negated ^= second
+    possible = np.ones(len(codes), np.bool_)
+    for i in range(1, codes.shape[1]):
+        for j in range(i):
+            same_bit = (bits[:, i] == bits[:, j]) & (bits[:, i] >= 0)
+            possible &= ~same_bit | (negated[:, i] == negated[:, j])
+            both_asked = (column[:, i] == column[:, j]) & (column[:, i] >= 0)
+            both_asked &= ~negated[:, i] & ~negated[:, j] & ~same_bit
+            possible &= ~both_asked
+            bits[same_bit, i] = -1
+            negated[same_bit, i] = False
+    return bits, negated, possible

@@ -1,0 +1,295 @@
+"""The hierarchical model: main effects, interactions by order, and what all pairs have in common.
+
+With m_a the mean of a factor (a sign, contrast, indicator or literal) of column a, the mean of a
+product of factors of the columns A is
+
+    prod of m_a  +  sum over pairs a, b of d_ab times the product of the other m  +  d_A
+
+(the start of Bahadur's expansion, 1961). A pair's interaction has a prior around ``c v_a v_b``, v
+the variances of the two columns: rows that differ in how much they hold tie all columns so. What is
+measured of pairs and longer products also determines the main effects and c, linearly, each
+product's own interaction being a random effect (best linear unbiased prediction: Henderson,
+Biometrics 31, 1975; robust weights: Lange, Little and Taylor, JASA 84, 1989). Interactions are
+shrunk order by order (`prior`). Post-processing of noisy numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.estimates.independence import CORRELATION
+from dualquery.mechanisms.adaptive.evidence import single_shares
+from dualquery.mechanisms.adaptive.expansion import literals_of, products_of_others
+from dualquery.mechanisms.adaptive.prior import posterior_interactions
+from dualquery.mechanisms.adaptive.product_terms import ProductTerms
+from dualquery.mechanisms.baselines.independent import to_distributions
+from dualquery.queries.conjunctions import Workload
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+Float64 = NDArray[np.float64]
+
+_ROUNDS, _SETTLED = 12, 0.1
+"""Linearisations of products in the main effects, at most; the last one moves each by less than
+this part of its standard error."""
+
+_HALVINGS = 24
+"""Of the trust in products, at most."""
+
+_CERTAIN = 1e-12
+"""A share with a smaller standard error is taken as known."""
+
+
+@dataclass(frozen=True, eq=False)
+class Interactions:
+    """Posterior means of the model.
+
+    Parameters
+    ----------
+    chances, uncertain
+        float64, shape ``(bits,)``: shares of 1s, and their standard errors.
+    common, own
+        c, and the typical size of pairs' own interactions in units of the expected ones.
+    pairs, covariances
+        int64, shape ``(p, 2)``, increasing, and float64, shape ``(p,)``: pairs of bits that were
+        measured, and the posterior means of their covariances.
+    unknown, whole
+        Mean squares of pairs' interactions in units of the expected ones: of what their posterior
+        means leave, and of all.
+    fitted
+        float64, shape ``(f,)``: posterior means of the products that were measured.
+    """
+
+    chances: Float64
+    uncertain: Float64
+    common: float = 0.0
+    own: float = 0.0
+    pairs: NDArray[np.int64] = field(default_factory=lambda: np.empty((0, 2), np.int64))
+    covariances: Float64 = field(default_factory=lambda: np.empty(0))
+    unknown: float = 0.0
+    whole: float = 0.0
+    fitted: Float64 = field(default_factory=lambda: np.empty(0))
+
+    @staticmethod
+    def from_products(products: ProductTerms, noisy: Float64, deviations: Float64) -> Interactions:
+        """Return the posterior, given noisy means of products, single factors among them."""
+        singles = single_shares(products, noisy, deviations)
+        chances, uncertain = singles.posterior(products.domain)
+        # Of a bit that stands in longer products only, nothing is known before.
+        others = np.setdiff1d(products.bits[products.bits >= 0], singles.bits)
+        uncertain[others] = np.sqrt(chances * (1.0 - chances))[others]
+        return Interactions.fit(products, noisy, deviations, chances, uncertain)
+
+    @staticmethod
+    def fit(
+        products: ProductTerms,
+        noisy: Float64,
+        deviations: Float64,
+        chances: Float64,
+        uncertain: Float64,
+    ) -> Interactions:
+        """Return the posterior, given noisy means of products.
+
+        Parameters
+        ----------
+        products, noisy, deviations
+            What was measured, noisy means, and the standard deviations of the noise. Single factors
+            among them are left to ``chances``. With a product stand all pairs of its factors, or
+            none of them.
+        chances, uncertain
+            float64, shape ``(bits,)``: posterior means of the shares by single factors, and their
+            standard errors.
+        """
+        model = _main_effects(products, noisy, deviations, Interactions(chances, uncertain))
+        factors, slopes = products.factors(model.chances)
+        variances = deviations**2 + _variances(factors, slopes, model.uncertain[products.bits])
+        expected = _expected(products, model.chances, slopes)
+        order = (products.bits >= 0).sum(axis=1)
+        fitted = model.means(products)
+        for size in range(2, products.bits.shape[1] + 1):
+            at = order == size
+            if not at.any():
+                continue
+            if size > 2:
+                fitted[at] = model.means(products.part(at))
+            means, squares = posterior_interactions(
+                noisy[at] - fitted[at], expected[at], variances[at]
+            )
+            fitted[at] += means
+            if size == 2:
+                weights = np.where(slopes[at] == 0.0, 1.0, slopes[at]).prod(axis=1)
+                total = float(((expected[at] / weights) ** 2).sum()) or math.inf
+                left = np.maximum(squares - means**2, 0.0)
+                model = replace(
+                    model,
+                    pairs=np.sort(products.bits[at].astype(np.int64), axis=1)[:, -2:],
+                    covariances=(fitted[at] - factors[at].prod(axis=1)) / weights,
+                    unknown=float((left / weights**2).sum()) / total,
+                    whole=float((squares / weights**2).sum()) / total,
+                )
+        return replace(model, fitted=fitted)
+
+    def means(self, products: ProductTerms) -> Float64:
+        """Return the means of products by main effects and pairs: float64, one each."""
+        factors, slopes = products.factors(self.chances)
+        means: Float64 = factors.prod(axis=1)
+        if not self.common and not len(self.pairs):
+            return means
+        count = self.chances.size + 1
+        keys = self.pairs[:, 0] * count + self.pairs[:, 1]
+        order = np.argsort(keys)
+        keys, covariances = np.append(keys[order], -1), np.append(self.covariances[order], 0.0)
+        for at, ends, change in _pairs_of(products, factors, slopes):
+            wanted = ends.min(axis=1) * count + ends.max(axis=1)
+            place = np.searchsorted(keys[:-1], wanted)
+            binary = products.domain.has_two_values[ends].all(axis=1)
+            shared = np.where(binary, self._shared(ends), 0.0)
+            means[at] += change * np.where(keys[place] == wanted, covariances[place], shared)
+        return means
+
+    def beyond_columns(self, workload: Workload) -> Float64:
+        """Return the differences of answers from those of independent columns, as pairs have it."""
+        bits, negated, possible = literals_of(workload)
+        rows = np.where(possible[:, None], bits, np.int32(-1))
+        products = ProductTerms(workload.domain, rows, negated, literals=True)
+        beyond: Float64 = self.means(products) - products.factors(self.chances)[0].prod(axis=1)
+        return beyond
+
+    def _shared(self, ends: NDArray[np.int64]) -> Float64:
+        """Return the covariances of pairs of bits that were not measured."""
+        product = (self.chances * (1.0 - self.chances))[ends].prod(axis=1)
+        shared = self.common * product
+        typical = shared**2 + (self.own * CORRELATION) ** 2 * product
+        trust = np.divide(shared**2, typical, out=np.zeros_like(typical), where=typical > 0.0)
+        found: Float64 = shared * trust
+        return found
+
+
+def expected_interactions(products: ProductTerms, chances: Float64) -> Float64:
+    """Return standard deviations of products' interactions, before they are measured; of single
+    factors 0.
+    """
+    _, slopes = products.factors(chances)
+    single = (products.bits >= 0).sum(axis=1) == 1
+    return np.where(single, 0.0, _expected(products, chances, slopes))
+
+
+def resolution(products: ProductTerms, deviations: Float64, chances: Float64) -> float:
+    """Return the standard error of pairs' mean square interaction over the expected one.
+
+    ``products`` are pairs, ``deviations`` those of their noise; inf if there are none.
+    """
+    _, slopes = products.factors(chances)
+    covariances = (slopes[:, :2].prod(axis=1)) ** -2
+    expected = float((covariances * _expected(products, chances, slopes) ** 2).sum())
+    noise = math.sqrt(2.0 * float(((covariances * deviations**2) ** 2).sum()))
+    return noise / expected if expected > 0 else math.inf
+
+
+def _main_effects(
+    products: ProductTerms, noisy: Float64, deviations: Float64, before: Interactions
+) -> Interactions:
+    """Return main effects and what pairs have in common, as products determine them too."""
+    from scipy.sparse import csr_array, hstack
+
+    order = (products.bits >= 0).sum(axis=1)
+    longer = order > 1
+    if not longer.any():
+        return before
+    told, order, start = products.part(longer), order[longer], before.chances
+    noisy, deviations = noisy[longer], deviations[longer]
+    row, place = np.nonzero(told.bits >= 0)
+    chances, left, common, own = start, before.uncertain, 0.0, 0.0
+    for _ in range(_ROUNDS):
+        factors, slopes = told.factors(chances)
+        changes = (products_of_others(factors) * slopes)[row, place]
+        of_columns = csr_array((changes, (row, told.bits[row, place])), (len(noisy), len(chances)))
+        unit = np.zeros(len(noisy))
+        variance = chances * (1.0 - chances)
+        for at, ends, change in _pairs_of(told, factors, slopes):
+            binary = told.domain.has_two_values[ends].all(axis=1)
+            unit[at] += change * variance[ends].prod(axis=1) * binary
+        effects = hstack((of_columns, unit[:, None]), format="csr")
+        variances = deviations**2 + _variances(factors, slopes, before.uncertain[told.bits])
+        expected = _expected(told, chances, slopes)
+        apart = noisy - factors.prod(axis=1)
+        squares = np.empty(len(noisy))
+        for size in np.unique(order):
+            at = order == size
+            residual = apart[at] - common * unit[at]
+            _, squares[at] = posterior_interactions(residual, expected[at], variances[at])
+            if size == 2:
+                own = math.sqrt(float(squares[at].sum() / (expected[at] ** 2).sum()))
+        moved, errors = _predicted(
+            effects,
+            1.0 / (deviations**2 + squares),
+            apart + of_columns @ (chances - start),
+            before.uncertain,
+        )
+        last, chances = (
+            chances,
+            to_distributions(told.domain, np.clip(start + moved[:-1], 0.0, 1.0)),
+        )
+        left, common = errors[:-1], float(moved[-1])
+        if (np.abs(chances - last) <= _SETTLED * left).all():
+            break
+    return Interactions(chances, left, common, own)
+
+
+def _predicted(
+    effects: csr_array, precisions: Float64, apart: Float64, uncertain: Float64
+) -> tuple[Float64, Float64]:
+    """Return the random effects' predictions, and their standard errors."""
+    from scipy.sparse import diags_array
+    from scipy.sparse.linalg import cg
+
+    before = np.append(np.maximum(uncertain, _CERTAIN), 1.0) ** -2
+    trusted = effects.T @ diags_array(precisions)
+    told, right = (trusted @ effects).tocsr(), trusted @ apart
+    for halving in range(_HALVINGS):
+        part = 0.5**halving
+        equations = part * told + diags_array(before)
+        diagonal = equations.diagonal()
+        moved, _ = cg(equations, part * right, rtol=1e-6, M=diags_array(1.0 / diagonal))
+        expected = (1.0 - before / diagonal)[:-1]
+        most = expected.sum() + 2.0 * math.sqrt(2.0 * float(expected @ expected))
+        if (moved[:-1] ** 2 * before[:-1]).sum() <= most:
+            break
+    return moved, diagonal**-0.5
+
+
+def _pairs_of(
+    products: ProductTerms, factors: Float64, slopes: Float64
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], Float64]]:
+    """Yield products with a pair of factors, its bits, and the change with their covariance."""
+    column = products.domain.column_of_bit
+    for pair in combinations(range(products.bits.shape[1]), 2):
+        one, other = products.bits[:, pair].T
+        at = np.flatnonzero((one >= 0) & (other >= 0) & (column[one] != column[other]))
+        rest = np.delete(factors[at], pair, axis=1).prod(axis=1)
+        ends = products.bits[at][:, pair].astype(np.int64)
+        yield at, ends, slopes[at][:, pair].prod(axis=1) * rest
+
+
+def _variances(factors: Float64, slopes: Float64, uncertain: Float64) -> Float64:
+    """Return products' variances due to the standard errors of their factors' shares."""
+    off = products_of_others(factors) * slopes * uncertain
+    variances: Float64 = (off**2).sum(axis=1) + _CERTAIN**2
+    return variances
+
+
+def _expected(products: ProductTerms, chances: Float64, slopes: Float64) -> Float64:
+    """Return products' expected interactions: as `estimates.independence` has it."""
+    spread = np.sqrt(chances * (1.0 - chances))[products.bits] * np.abs(slopes)
+    present = products.bits >= 0
+    further = np.maximum(present.sum(axis=1) - 2, 0)
+    expected: Float64 = CORRELATION * 0.5**further * np.where(present, spread, 1.0).prod(axis=1)
+    return np.maximum(expected, _CERTAIN)

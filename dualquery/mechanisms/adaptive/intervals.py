@@ -1,0 +1,129 @@
+"""Intervals of conjunctions from the columns' shares: bounds, and guesses beside own noise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.estimates.guessed import Guesses
+from dualquery.estimates.half_widths import LEVEL, gaussian_half_width
+from dualquery.estimates.independence import guesses_of
+from dualquery.estimates.intervals import Intervals
+from dualquery.mechanisms.adaptive.expansion import Expansion, literals_of
+from dualquery.privacy.neighbours import Neighbours
+from dualquery.queries.conjunctions import Workload
+
+if TYPE_CHECKING:
+    from dualquery.mechanisms.adaptive.evidence import Shares
+
+Float64 = NDArray[np.float64]
+
+
+def share_intervals(
+    workload: Workload,
+    looks: Sequence[Shares],
+    neighbours: Neighbours,
+    *,
+    chosen_by: Shares | None = None,
+) -> Intervals:
+    """Return intervals of all queries.
+
+    A conjunction holds on no more rows than each of its literals, and fails on no more than all of
+    them together. Each share has an interval from each look that measured it. One of the first
+    look misses with the chance of its noise, whatever is chosen afterwards; one of a later look
+    misses with that of its own noise, whatever earlier ones chose. The chances of all that a query
+    rests on add up to 1 - `LEVEL`.
+
+    Where a look chose the queries as well (``chosen_by``), it did so by large shares: an upper end
+    misses no more often among those that it chose, for what makes it miss, noise that is far below
+    0, makes it less likely to be chosen. A lower end may miss more often, so it gives none.
+
+    Parameters
+    ----------
+    workload
+        The queries.
+    looks
+        The shares as each look measured them. A look that decided whether its intervals are used at
+        all is not among them.
+    neighbours
+        What neighbouring tables differ in.
+    chosen_by
+        The look that chose the queries.
+    """
+    domain = workload.domain
+    bits, negated, possible = literals_of(workload)
+    miss = (1.0 - LEVEL) / (len(looks) * workload.way)
+    half = gaussian_half_width(1.0, miss)
+    low, high = np.zeros(domain.bits), np.ones(domain.bits)
+    for measured in looks:
+        at = measured.bits
+        shares = np.clip(measured.values, 0.0, 1.0)  # never a single point: see `Intervals.around`
+        if measured is not chosen_by:
+            low[at] = np.maximum(low[at], shares - half * measured.deviations)
+        high[at] = np.minimum(high[at], shares + half * measured.deviations)
+    present = bits >= 0
+    fails = np.where(present, np.where(negated, high[bits], 1.0 - low[bits]), 0.0)
+    holds = np.where(present, np.where(negated, 1.0 - low[bits], high[bits]), 1.0)
+    lower = np.where(possible, 1.0 - fails.sum(axis=1), 0.0)
+    upper = np.where(possible, holds.min(axis=1), 0.0)
+    if not neighbours.rows_public:
+        # A noisy number of rows moves the share of a sign by half its error, one that was measured
+        # itself by all of it, and `Intervals.for_total` allows for all of it once.
+        halves = np.where(domain.has_two_values[bits], 1, 2)
+        lower = np.where((present * halves).sum(axis=1) > 2, 0.0, lower)
+    return Intervals(
+        np.clip(lower, 0.0, 1.0),
+        np.clip(upper, 0.0, 1.0),
+        "from the noise of the columns' shares: a query holds on no more rows than its rarest "
+        "literal",
+    )
+
+
+def guesses_from(
+    expansion: Expansion, workload: Workload, means: Float64, deviations: Float64
+) -> Guesses:
+    """Return guesses of the queries' answers, independent of the noise of their own features.
+
+    Parameters
+    ----------
+    expansion, workload
+        The queries, in features and as they are.
+    means, deviations
+        float64, shape ``(f,)``: noisy means of the features, and the standard deviations of their
+        noise.
+    """
+    features, projection = expansion.features, expansion.projection
+    bits, negated, _ = literals_of(workload)
+    alone = np.flatnonzero((features.bits >= 0).sum(axis=1) == 1)
+    place = np.full(features.domain.bits, -1)
+    place[features.bits[alone, 0]] = alone
+    feature = np.where(bits >= 0, place[bits], -1)
+    present = feature >= 0
+
+    # A literal's share is a linear function of its own feature; that of a contrast is (1 - c) / n.
+    contrast, values = features.contrasts[feature, 0], features.values[feature, 0]
+    slopes = np.where(contrast, -1.0 / values, 1.0)
+    shares = np.where(contrast, 1.0 / values, 0.0) + slopes * projection(means)[feature]
+    shares, slopes = np.where(negated, 1.0 - shares, shares), np.where(negated, -slopes, slopes)
+
+    # The noise that it shares with a query is that of the query's terms about this column alone.
+    terms = np.flatnonzero(np.isin(expansion.feature, alone))
+    query, other = expansion.query[terms], expansion.feature[terms]
+    weights = expansion.coefficient[terms] * deviations[other] ** 2
+    covariances = np.zeros(shares.shape)
+    for slot in range(workload.way):
+        own = feature[query, slot]
+        same = features.columns[own, 0] == features.columns[other, 0]
+        tied = present[query, slot] & (same & contrast[query, slot] | (own == other))
+        at, inner = query[tied], projection.inner(own[tied], other[tied])
+        shared = np.bincount(at, weights[tied] * inner, len(bits))
+        covariances[:, slot] = slopes[:, slot] * shared
+    return guesses_of(
+        expansion.answers(means),
+        expansion.variances(deviations**2),
+        np.where(present, shares, np.nan),
+        covariances,
+    )

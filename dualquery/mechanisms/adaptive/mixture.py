@@ -1,0 +1,380 @@
+"""A mixture of product distributions, fitted to noisy means of features by gradient steps.
+
+All components have the same weight (Aydore et al., ICML 2021; Liu, Vietri and Wu, NeurIPS 2021).
+Adam's steps (Kingma and Ba 2015) fall to nothing in each leg, and the next one starts anew
+(Loshchilov and Hutter, ICLR 2017). A fit ends once the mixture is no further from the noisy means
+than noise explains (the discrepancy principle: Morozov 1966); a leg that brings it no nearer is the
+last, and is not used.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.data.domain import Domain
+from dualquery.mechanisms.adaptive import mixture_kernels as kernels
+from dualquery.mechanisms.adaptive.product_terms import ProductTerms
+from dualquery.mechanisms.baselines.product import uniform_probabilities
+from dualquery.mechanisms.protocol import Session
+from dualquery.models.mixture import ProductMixture
+from dualquery.room.features import Features
+from dualquery.runtime.progress import NO_PROGRESS, part_of
+from dualquery.runtime.workers import workers
+
+Float32 = NDArray[np.float32]
+Float64 = NDArray[np.float64]
+
+_BATCH = 60_000
+"""Features that a step visits at most: more of them take turns, in a random order."""
+
+_SLAB = 128
+"""Components that one thread steps at a time, at most. Half as many took a quarter longer."""
+
+_LEG, _FEWEST = 300, 900
+"""Steps of a leg, about, and the fewest before a fit may end."""
+
+_STEP = 0.2
+"""Largest change of a log-odds in a step, roughly."""
+
+_DISTURBANCE = 1.0
+"""Standard deviation of the components' log-odds around the 1-way means at the start."""
+
+_LEAST = 1e-4
+_BETA = (0.95, 0.99)
+"""Adam's memory of slopes and of their squares."""
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """Equally weighted product distributions over the columns that features mention.
+
+    Parameters
+    ----------
+    domain
+        All columns.
+    bits
+        int64, increasing: the bits of the columns held.
+    values
+        float32, shape ``(len(bits), components)``: mean of each bit's factor, its sign if it is of
+        a binary column, else its indicator, under each component.
+    """
+
+    domain: Domain
+    bits: NDArray[np.int64]
+    values: Float32
+
+    def means(self, products: ProductTerms) -> Float64:
+        """Return the means of products, all about columns held: float64, shape ``(f,)``."""
+        intercepts, factors = products.terms(self.bits)
+        values = np.repeat(self.values, len(factors) // len(self.bits), axis=0)
+        table = intercepts[:, None] + factors[:, None] * values
+        rows = products.rows(self.bits)
+        sums = np.empty(len(rows), np.float32)
+        kernels.sum_products(rows, table, sums)
+        means: Float64 = sums.astype(np.float64) / table.shape[1]
+        return means
+
+    def model(self) -> ProductMixture:
+        """Return the mixture over all columns, as a release keeps it.
+
+        Columns that no feature mentions are 0 if binary, and uniform if one-hot.
+        """
+        domain, components = self.domain, self.values.shape[1]
+        fallback = np.where(domain.sizes == 1, 0.0, 1.0)[domain.column_of_bit]
+        fallback *= uniform_probabilities(domain)
+        chances = np.repeat(fallback[:, None].astype(np.float32), components, axis=1)
+        binary = domain.has_two_values[self.bits]
+        held = np.where(binary[:, None], (1.0 - self.values) / np.float32(2.0), self.values)
+        # A one-hot column of two bits: the second is what the first is not.
+        second = binary & (domain.offsets[domain.column_of_bit[self.bits]] < self.bits)
+        held[second] = 1.0 - held[np.flatnonzero(second) - 1]
+        chances[self.bits] = held
+        return ProductMixture(domain, np.full(components, 1.0 / components), chances)
+
+
+@dataclass(frozen=True, eq=False)
+class MixtureFit:
+    """A fit of a mixture to noisy means.
+
+    Parameters
+    ----------
+    products
+        What was measured.
+    targets, deviations
+        float64, shape ``(f,)``: their noisy means, and the standard deviations of the noise.
+    components, steps
+        Size of the mixture, and most gradient steps.
+    pull
+        Part of a step's rate by which components are shrunk towards their mean, in [0, 1]: it keeps
+        noise out. The defaults suit estimated means, that records are drawn from.
+    """
+
+    products: ProductTerms
+    targets: Float64
+    deviations: Float64
+    components: int = 64
+    steps: int = 600
+    pull: float = 0.2
+
+    @cached_property
+    def _bits(self) -> NDArray[np.int64]:
+        domain, bits = self.products.domain, self.products.bits
+        columns = np.unique(domain.column_of_bit[bits[bits >= 0]])
+        return np.flatnonzero(np.isin(domain.column_of_bit, columns))
+
+    @cached_property
+    def _columns(self) -> kernels.Columns:
+        domain = self.products.domain
+        column = domain.column_of_bit[self._bits]
+        binary = domain.has_two_values[self._bits]
+        # Both bits of a binary column of two have a parameter; no product asks for the second.
+        starts = np.flatnonzero(binary | (np.diff(column, prepend=-1) != 0))
+        return kernels.Columns(
+            np.append(starts, len(column)), binary[starts], *self.products.terms(self._bits)
+        )
+
+    def run(
+        self,
+        generator: np.random.Generator,
+        threads: int,
+        progress: Callable[[int, int], None] = NO_PROGRESS.step,
+    ) -> Mixture:
+        """Fit: from disturbed independent columns, by Adam, in legs."""
+        batches = self._batches(generator)
+        odds = self._start(generator)
+        cuts = np.arange(_SLAB, self.components, _SLAB)
+        slabs = [_Slab.of(self._columns, part) for part in np.split(odds, cuts, axis=1)]
+        done, nearest = 0, math.inf
+        with workers(threads, len(slabs)) as pool:
+            course = _Course(batches, slabs, odds.mean(axis=1), pool.map)
+            for leg in self._legs():
+                course.run(leg, self.pull, part_of(progress, done, self.steps))
+                done += leg
+                distance = course.distance()
+                if distance >= nearest:
+                    break
+                nearest, values = distance, course.values
+                if done >= _FEWEST and distance <= self._explained:
+                    break
+        if done < self.steps:
+            progress(self.steps, self.steps)
+        return Mixture(self.products.domain, self._bits, values)
+
+    def _legs(self) -> Sequence[int]:
+        """Return the steps of each leg: about as many in all."""
+        count = max(round(self.steps / _LEG), 1)
+        return [len(leg) for leg in np.array_split(np.arange(self.steps), count)]
+
+    @property
+    def _explained(self) -> float:
+        """Mean square distance, in variances, that noise explains: two standard errors above 1."""
+        return 1.0 + 2.0 * math.sqrt(2.0 / len(self.targets))
+
+    def _batches(self, generator: np.random.Generator) -> list[_Batch]:
+        """Return the products, in a random order if they take turns."""
+        rows = self.products.rows(self._bits)
+        weights = 1.0 / self.deviations**2
+        weights /= weights.sum()
+        count = -(-len(rows) // _BATCH)
+        order = generator.permutation(len(rows)) if count > 1 else np.arange(len(rows))
+        owners = np.repeat(np.arange(len(self._columns.binary)), np.diff(self._columns.starts))
+        terms = len(self._columns.factors) // len(self._bits)
+        return [
+            _Batch(
+                self._columns,
+                rows[chosen],
+                self.targets[chosen].astype(np.float32),
+                self.deviations[chosen],
+                weights[chosen].astype(np.float32),
+                np.unique(owners[rows[chosen][rows[chosen] >= 0] // terms]),
+            )
+            for chosen in np.array_split(order, count)
+        ]
+
+    def _start(self, generator: np.random.Generator) -> Float32:
+        """Return log-odds (binary columns) and logarithms of shares, with a disturbance each."""
+        shares = np.full(len(self._bits), 0.5)
+        bits, chances = self.products.single_chances(self.targets)
+        shares[np.searchsorted(self._bits, bits)] = chances
+        shares = np.clip(shares, _LEAST, 1.0 - _LEAST)
+        binary = self.products.domain.has_two_values[self._bits]
+        odds = np.where(binary, np.log(shares / (1.0 - shares)), np.log(shares))
+        noise = generator.standard_normal((len(odds), self.components))
+        start: Float32 = (odds[:, None] + _DISTURBANCE * noise).astype(np.float32)
+        return start
+
+
+@dataclass(eq=False)
+class _Course:
+    """A fit under way."""
+
+    batches: Sequence[_Batch]
+    slabs: Sequence[_Slab]
+    centres: Float32
+    each: Callable[[Callable[[_Slab], Float32], Sequence[_Slab]], Iterator[Float32]]
+
+    def run(self, steps: int, pull: float, progress: Callable[[int, int], None]) -> None:
+        """Make a leg's steps, which fall to nothing."""
+        for slab in self.slabs:
+            slab.forget()
+        for step in range(1, steps + 1):
+            batch, rates = self.batches[step % len(self.batches)], _rates(step, steps, pull)
+            errors = batch.weights * self._errors(batch)
+            self.centres = self._mean(partial(batch.update, errors, self.centres, rates))
+            progress(step, steps)
+
+    @property
+    def values(self) -> Float32:
+        """The parameters of all components, a copy."""
+        return np.concatenate([slab.parameters.values for slab in self.slabs], axis=1)
+
+    def distance(self) -> float:
+        """Return the mean square of the products' errors, in variances of their noise."""
+        scaled = [self._errors(batch) / batch.deviations for batch in self.batches]
+        return float(np.mean(np.concatenate(scaled) ** 2))
+
+    def _errors(self, batch: _Batch) -> Float32:
+        return self._mean(batch.sums) - batch.targets
+
+    def _mean(self, sums: Callable[[_Slab], Float32]) -> Float32:
+        """Return means over all components, given the sums over those of a slab."""
+        components = sum(slab.slopes.shape[1] for slab in self.slabs)
+        means: Float32 = np.sum([*self.each(sums, self.slabs)], axis=0) / np.float32(components)
+        return means
+
+
+def _rates(step: int, steps: int, pull: float) -> kernels.Rates:
+    """Return the rates of one of a leg's steps: as at first for half of them, then falling."""
+    rate = _STEP * min(1.0, 2.0 * (1.0 - (step - 1) / steps))
+    rate *= (1.0 - _BETA[1] ** step) ** 0.5 / (1.0 - _BETA[0] ** step)
+    return kernels.Rates(*map(np.float32, (rate, pull * rate, *_BETA)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Slab:
+    """Some components in the course of a fit; its arrays change in place."""
+
+    parameters: kernels.Parameters
+    table: Float32
+    slopes: Float32
+
+    @staticmethod
+    def of(columns: kernels.Columns, odds: Float32) -> _Slab:
+        """Return a slab that starts with some log-odds and logarithms of shares."""
+        odds = np.ascontiguousarray(odds)
+        parameters = kernels.Parameters(odds, *np.zeros((3, *odds.shape), np.float32))
+        slab = _Slab(parameters, *np.zeros((2, len(columns.factors), odds.shape[1]), np.float32))
+        every = np.arange(len(columns.binary))
+        kernels.set_terms(columns, every, odds, parameters.values, slab.table)
+        return slab
+
+    def forget(self) -> None:
+        """Clear Adam's averages."""
+        self.parameters.momentum[:] = 0.0
+        self.parameters.power[:] = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class _Batch:
+    """Products that one step visits, what they should be, and the columns they are about."""
+
+    columns: kernels.Columns
+    rows: NDArray[np.int32]
+    targets: Float32
+    deviations: Float64
+    weights: Float32
+    touched: NDArray[np.int64]
+
+    def sums(self, slab: _Slab) -> Float32:
+        """Return the sums of the products over a slab."""
+        sums = np.empty(len(self.rows), np.float32)
+        kernels.sum_products(self.rows, slab.table, sums)
+        return sums
+
+    def update(
+        self, errors: Float32, centres: Float32, rates: kernels.Rates, slab: _Slab
+    ) -> Float32:
+        """Step a slab, and return the sums of its parameters; ``errors`` as in `add_slopes`."""
+        kernels.add_slopes(self.rows, slab.table, errors, slab.slopes)
+        kernels.update(
+            self.columns, self.touched, slab.parameters, slab.slopes, centres, rates, slab.table
+        )
+        sums: Float32 = slab.parameters.odds.sum(axis=1)
+        return sums
+
+
+_SMALLEST = 1e-9
+"""Chance of a value in a record, at least: some value of a column has one above 0."""
+
+
+def mixture_of(
+    looked: NDArray[np.int32],
+    chances: Float64,
+    products: ProductTerms,
+    means: Float64,
+    generator: np.random.Generator,
+    session: Session,
+) -> Mixture:
+    """Return a mixture of columns with measured products that are fitted, else independent.
+
+    Parameters
+    ----------
+    looked, chances
+        int32: the bits whose shares are known; float64, shape ``(bits,)``: shares of 1s.
+    products, means
+        Products of two factors or more that were measured, and estimates of their means.
+    generator, session
+        Source of the fit's random choices; threads and progress.
+    """
+    domain = products.domain
+    held = np.flatnonzero(np.isin(domain.column_of_bit, domain.column_of_bit[looked]))
+    # The values of a column that nobody asks about share what the others leave.
+    asked = np.isin(held, looked)
+    column = domain.column_of_bit[held]
+    rest = 1.0 - np.bincount(column, np.where(asked, chances[held], 0.0))[column]
+    others = np.bincount(column, ~asked)[column]
+    binary = domain.has_two_values[held]
+    filled = np.where(asked, chances[held], rest / np.maximum(others, 1))
+    values = np.where(binary, 1.0 - 2.0 * chances[held], np.maximum(filled, _SMALLEST))
+    values = values[:, None].astype(np.float32)
+    if len(means):
+        tied = np.unique(products.bits[products.bits >= 0])
+        singles = np.full((len(tied), products.bits.shape[1]), -1, np.int32)
+        singles[:, 0] = tied
+        both = ProductTerms.of_features(Features(np.concatenate((singles, products.bits)), domain))
+        alone, _ = both.part(np.arange(len(tied))).factors(chances)
+        targets = np.append(alone[:, 0], means)
+        fit = MixtureFit(both, targets, np.ones(len(targets)))
+        fitted = fit.run(generator, session.threads, session.progress)
+        values = np.repeat(values, fit.components, axis=1)
+        values[np.searchsorted(held, fitted.bits)] = fitted.values
+    # Noisy shares of a column do not add up to 1; chances do.
+    place = np.cumsum(np.diff(column, prepend=-1) > 0) - 1
+    totals = np.add.reduceat(values, np.searchsorted(place, np.arange(place[-1] + 1)), axis=0)
+    values = np.where(binary[:, None], values, values / totals[place])
+    return Mixture(domain, held, values)
+
+
+def with_others(model: ProductMixture, asked: NDArray[np.int32], shares: Float64) -> ProductMixture:
+    """Return a model with the columns that queries are not about, by their shares.
+
+    Parameters
+    ----------
+    model
+        Of the columns that queries are about.
+    asked
+        The bits of these.
+    shares
+        float64, shape ``(bits,)``: shares of the others; all are of binary columns.
+    """
+    others = np.flatnonzero(model.domain.sizes[model.domain.column_of_bit] == 1)
+    others = np.setdiff1d(others, asked)
+    chances = model.chances.copy()
+    chances[others] = shares[others, None]
+    return replace(model, chances=chances)

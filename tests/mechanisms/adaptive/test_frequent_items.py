@@ -1,0 +1,186 @@
+"""Queries made between the stages: what they cost, what is released, and that intervals cover."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import polars as pl
+import pytest
+
+import dualquery
+from dualquery.cli.dry_run import outlook
+from dualquery.data.domain import Domain
+from dualquery.data.schema.items import ItemSchema
+from dualquery.data.table import Table
+from dualquery.mechanisms.adaptive import mechanism
+from dualquery.mechanisms.adaptive.mechanism import Staged
+from dualquery.mechanisms.adaptive.planner import ColumnEvidence
+from dualquery.mechanisms.protocol import Budget, Session, Task
+from dualquery.privacy.neighbours import RELATIONS, Neighbours
+from dualquery.queries.conjunctions import Workload
+from dualquery.queries.generate.frequent import FrequentItems
+from dualquery.releases.evaluation import GIVEN_QUERIES, evaluate
+from dualquery.requests import BudgetRequest, ReleaseSpec, WorkloadRequest
+from dualquery.room.curator import Curator
+from dualquery.room.randomness import SeededRandomness
+from dualquery.runtime.errors import BadInputError
+from tests.mechanisms.adaptive.test_factorization import legal_records, packed, values_on
+
+TINY = Domain.binary(4)
+BASKETS = np.random.default_rng(3).random((3_000, 30)) < 0.5 / (1 + np.arange(30))
+BASKETS[:, 4] |= BASKETS[:, 1]
+SCHEMA = ItemSchema.numbered(30, "baskets")
+
+
+def task_of(frequent: FrequentItems, rows: int) -> Task:
+    return Task(frequent.stand_in, rows, frequent=frequent)
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_whatever_items_the_noise_chooses_both_stages_cost_what_was_planned(
+    relation: Neighbours, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By enumeration: every choice of items that noise can make, every pair of records.
+
+    The second stage measures all that it may; its exact numbers, over its noise, move by no more
+    than the planned ratio.
+    """
+    frequent = FrequentItems.of("top:3", TINY, 2, None)
+    asked = task_of(frequent, 16)
+    plan = Staged(records=2).plan(asked, Budget(1.0, 1e-3, neighbours=relation))
+    ratios = [event.sensitivity / event.scale for event in plan.schedule]
+    records = legal_records(TINY)
+    measured: list[tuple[object, float]] = []
+    look = mechanism.measure
+
+    def watched(curator: Curator, strategy: object, scale: float, n: int) -> np.ndarray:
+        measured.append((strategy.features, scale))  # type: ignore[attr-defined]
+        return look(curator, strategy, scale, n)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(mechanism, "measure", watched)
+    monkeypatch.setattr(
+        ColumnEvidence, "worth_measuring", lambda self: np.arange(len(self.expansion.features))
+    )
+    monkeypatch.setattr(ColumnEvidence, "everything_wins", lambda *_: False)
+    for items in combinations(range(4), 3):
+        # What the first stage may show, so that these are the items: the others seem empty.
+        monkeypatch.setattr(
+            FrequentItems, "choose", lambda self, shares, items=items: np.array(items)
+        )
+        measured.clear()
+        room = Curator(
+            packed(records), asked.workload, plan.schedule, SeededRandomness(0),
+            neighbours=relation, public_rows=16,
+        )  # fmt: skip
+        outcome = Staged(records=2).run(asked, plan, room, Session(public_seed=1))
+        assert outcome.workload is not None
+        assert (np.unique(outcome.workload.literals >> 1)).tolist() == list(items)
+        for (features, scale), ratio in zip(measured, ratios, strict=True):
+            own = values_on(features, records).astype(float)  # type: ignore[arg-type]
+            moves = own if relation is Neighbours.ADD_REMOVE else own[:, None] - own[None]
+            assert np.sqrt((moves**2).sum(axis=-1).max()) / scale <= ratio
+        # The first measures every item, whichever is asked about in the end.
+        assert [len(features) for features, _ in measured] == [4, 6]  # type: ignore[arg-type]
+        assert room._ledger.spent == 2
+
+
+def test_the_choice_sees_noisy_shares_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    frequent, seen = FrequentItems.of("top:2", TINY, 2, None), []
+    choose = FrequentItems.choose
+    monkeypatch.setattr(
+        FrequentItems, "choose", lambda self, shares: seen.append(shares) or choose(self, shares)
+    )
+    asked = task_of(frequent, 16)
+    plan = Staged(records=2).plan(asked, Budget(0.1, 1e-3))
+    room = Curator(packed(legal_records(TINY)), asked.workload, plan.schedule, SeededRandomness(5))
+    Staged(records=2).run(asked, plan, room, Session(public_seed=1))
+    (shares,) = seen
+    assert plan.details.looked.sensitivity == pytest.approx(4.0)
+    # Every true share is a half; noise of the planned scale hides that.
+    assert (np.abs(shares - 0.5) > 1e-3).all()
+
+
+@pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
+def test_a_release_stores_the_queries_that_it_made(relation: str, tmp_path) -> None:
+    table = pl.DataFrame(BASKETS.astype(np.uint8))
+    delta = {} if relation == "replace-one" else {"delta": 1e-6}
+    made = dualquery.release(
+        BASKETS.astype(np.uint8), schema=SCHEMA, query_items="top:6", way=2, epsilon=4.0,
+        neighbours=relation, records=500, seed=4, **delta,
+    )  # fmt: skip
+    assert table.shape == BASKETS.shape
+    assert len(made.answers) == 15 == len(made.workload)
+    assert made.chosen == "adaptive"
+    assert any("noisy shares" in note for note in made.notes)
+    made.save(tmp_path / "out")
+    again = dualquery.load_release(tmp_path / "out")
+    assert isinstance(again.workload, Workload)
+    np.testing.assert_array_equal(again.workload.literals, made.workload.literals)
+    assert again.workload.description["rule"] == "top:6"
+    found = evaluate(again, BASKETS.astype(np.uint8))
+    assert found["remark"] == GIVEN_QUERIES
+    assert found["mean_error"] < found["baselines"]["zero"]["mean_error"]
+    # Items that nobody asked about keep their shares in the records.
+    assert made.records is not None
+    assert made.records[:, 15:].any()
+    chosen = np.unique(made.workload.literals >> 1)
+    assert {0, 1, 2, 4} <= set(chosen.tolist())
+
+
+def test_intervals_cover_although_noise_chose_what_is_asked() -> None:
+    """Sixteen items alike and a few frequent ones: those that are chosen have lucky noise."""
+    generator = np.random.default_rng(6)
+    rows = generator.random((500, 20)) < np.append(np.full(16, 0.3), [0.6, 0.7, 0.8, 0.9])
+    frequent = FrequentItems.of("top:8", Domain.binary(20), 1, None)
+    asked, records = task_of(frequent, 500), packed(rows)
+    plan = Staged(records=1).plan(asked, Budget(0.5, 1e-3))
+    truth, hit, all_ = rows.mean(axis=0), 0, 0
+    for seed in range(150):
+        room = Curator(records, asked.workload, plan.schedule, SeededRandomness(seed))
+        found = Staged(records=1).run(asked, plan, room, Session(public_seed=0))
+        exact = truth[found.workload.literals[:, 0] >> 1]
+        hit += ((found.intervals.lower <= exact) & (exact <= found.intervals.upper)).sum()
+        all_ += len(exact)
+    assert hit / all_ >= 0.95
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"mechanism": "matrix"}, "cannot find frequent items; with --query-items use"),
+        ({"queries": 10}, "--query-items and --queries are two ways"),
+        ({"marginals": 2}, "--query-items and --marginals are two ways"),
+        ({"query_items": "some"}, "give top:N, the N most frequent items"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(options: dict, message: str) -> None:
+    with pytest.raises(BadInputError, match=message):
+        dualquery.release(
+            BASKETS.astype(np.uint8), schema=SCHEMA, **{"query_items": "top:5", **options}
+        )
+
+
+def test_a_release_of_undeclared_items_is_not_private() -> None:
+    taken = ItemSchema(np.arange(30), declared=False)
+    made = dualquery.release(
+        BASKETS.astype(np.uint8), schema=taken, query_items="share>=0.2,top:5", way=2, records=10,
+        epsilon=3.0,
+    )  # fmt: skip
+    assert not made.privacy.private
+    assert len(np.unique(made.workload.literals)) <= 5
+
+
+def test_what_is_said_beforehand_goes_by_the_most_items(tmp_path) -> None:
+    """No row is read: the file holds none."""
+    (tmp_path / "baskets.dat").write_text("no row", encoding="utf-8")
+    spec = ReleaseSpec(
+        table=Table(f"fimi:{tmp_path}/baskets.dat"),
+        schema=SCHEMA,
+        workload=WorkloadRequest(items="share>=0.1,top:8", way=2),
+        budget=BudgetRequest(delta=1e-6),
+    )
+    found = outlook(spec, 3_000)
+    assert found.queries == 28
+    assert found.mechanism == "adaptive"
+    assert found.expected is not None

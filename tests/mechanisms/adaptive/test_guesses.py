@@ -1,0 +1,119 @@
+"""Guesses of measured queries: their literals' shares, and intervals that hold as often."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.stats import binom
+
+from dualquery.data.domain import Domain
+from dualquery.estimates.guessed import Guesses
+from dualquery.estimates.independence import guesses_of
+from dualquery.mechanisms.adaptive import intervals as module
+from dualquery.mechanisms.adaptive.evidence import Evidence
+from dualquery.mechanisms.adaptive.expansion import Expansion
+from dualquery.mechanisms.adaptive.intervals import guesses_from
+from dualquery.mechanisms.adaptive.measurement import FeatureMeasurement
+from dualquery.mechanisms.adaptive.scales import ANSWERS, plan_strategy
+from dualquery.privacy.neighbours import Neighbours
+from dualquery.queries.conjunctions import Workload
+from dualquery.queries.generate.marginals import random_marginals
+from dualquery.queries.generate.random import random_conjunctions
+
+# Binary columns of one bit and of two, and wide ones.
+DOMAIN = Domain(np.array([0, 1, 3, 6, 7, 11, 18]))
+
+
+def workloads() -> list[Workload]:
+    """Return queries whose columns are measured by indicators, by contrasts, and by both."""
+    repeated = np.array([[7, 9, 0], [7, 9, -1], [7, 13, 0], [0, 4, -1], [3, 22, -1]], np.int32)
+    return [
+        random_conjunctions(DOMAIN, m=60, way=3, signed=True, seed=3),
+        random_marginals(DOMAIN, count=4, way=3, max_cells=1_000, seed=1),
+        Workload(repeated, DOMAIN),
+    ]
+
+
+def measured(work: Workload) -> FeatureMeasurement:
+    """Return the measurement of a workload's features."""
+    expansion = Expansion.of(work).in_blocks()
+    return FeatureMeasurement(expansion, plan_strategy(expansion, Neighbours.REPLACE_ONE, ANSWERS))
+
+
+def records() -> np.ndarray:
+    """Return records whose columns depend on each other: uint8, shape (500, bits)."""
+    generator = np.random.default_rng(2)
+    hidden = generator.random(500)
+    table = np.zeros((500, DOMAIN.bits), np.uint8)
+    for first, size in zip(DOMAIN.offsets, DOMAIN.sizes, strict=False):
+        value = np.minimum((hidden / 4 + generator.random(500)) * (size + (size == 1)), 99)
+        value = value.astype(int) % max(size, 2)
+        rows = np.flatnonzero(value > 0) if size == 1 else np.arange(500)
+        table[rows, first + (0 if size == 1 else value[rows])] = 1
+    return table
+
+
+def true_means(found: FeatureMeasurement, table: np.ndarray) -> np.ndarray:
+    """Return the exact means of the features, from their definition."""
+    features = found.strategy.features
+    means = np.ones((len(table), len(features)))
+    for place, bits in enumerate(features.bits):
+        for slot, bit in enumerate(bits[bits >= 0]):
+            size = int(features.values[place, slot])
+            held = table[:, bit].astype(float)
+            means[:, place] *= 1 - size * held if features.contrasts[place, slot] else held
+    return means.mean(axis=0)
+
+
+def test_shares_and_covariances_are_those_of_the_features(monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    """By the change of answers and shares where one measured number changes."""
+    seen = []
+
+    def kept(*numbers: np.ndarray) -> Guesses:
+        seen.append(numbers)
+        return guesses_of(*numbers)
+
+    monkeypatch.setattr(module, "guesses_of", kept)
+    table = records()
+    for work in workloads():
+        found = measured(work)
+        means = true_means(found, table)
+        deviations = found.scales * 0.01
+        guesses_from(found.expansion, work, means, deviations)
+        answers, variances, shares, _ = seen[-1]
+        codes = np.maximum(work.literals, 0)
+        literals = table.mean(axis=0)[codes >> 1]
+        literals = np.where(codes & 1, 1 - literals, literals)
+        present = ~np.isnan(shares)
+        assert present.any()
+        np.testing.assert_allclose(shares[present], literals[present], atol=1e-12)
+        total = np.zeros((2, *shares.shape))
+        for place, deviation in enumerate(deviations):
+            moved = means.copy()
+            moved[place] += deviation
+            guesses_from(found.expansion, work, moved, deviations)
+            by_answer = seen[-1][0] - answers
+            total[0] += by_answer[:, None] * np.nan_to_num(seen[-1][2] - shares)
+            total[1] += by_answer[:, None] ** 2
+        np.testing.assert_allclose(total[0][present], seen[0 - 1][3][present], atol=1e-12)
+        np.testing.assert_allclose(total[1][:, 0], variances, atol=1e-12)
+
+
+def test_intervals_hold_as_often_as_they_say() -> None:
+    """With noise drawn many times; no query is far off, and they are shorter than without."""
+    draws, table, generator = 400, records(), np.random.default_rng(5)
+    for work in workloads()[:2]:
+        found = measured(work)
+        means, deviations = true_means(found, table), found.scales * 0.02
+        truth = found.answers(means)
+        held, widths = np.zeros(len(work)), np.zeros(2)
+        for _ in range(draws):
+            drawn = Evidence(found, generator.normal(means, deviations), deviations)
+            with_guess = drawn.intervals(work)
+            usual = with_guess.of_gaussian(drawn.unbiased, drawn.known.spread, 0.0, 1.0, "")
+            held += (with_guess.lower <= truth + 1e-12) & (truth <= with_guess.upper + 1e-12)
+            widths += [(each.upper - each.lower).mean() for each in (with_guess, usual)]
+        noisy = found.deviations(deviations) > 0
+        few, many = binom.cdf(held, draws, 0.95), binom.sf(held - 1, draws, 0.95)
+        assert (2 * np.minimum(few, many)[noisy] > 0.01 / noisy.sum()).all()
+        assert 0.94 < (held / draws)[noisy].mean() < 0.96
+        assert widths[0] < 0.97 * widths[1]

@@ -1,0 +1,260 @@
+"""The hierarchical model: main effects, interactions by order, and what pairs have in common."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from dualquery.data.domain import Domain
+from dualquery.mechanisms.adaptive.evidence import Shares, split
+from dualquery.mechanisms.adaptive.expansion import Expansion, literals_of
+from dualquery.mechanisms.adaptive.interactions import Interactions
+from dualquery.mechanisms.adaptive.prior import posterior_interactions, posterior_shares
+from dualquery.mechanisms.adaptive.product_terms import ProductTerms
+from dualquery.queries.conjunctions import Workload
+from dualquery.queries.generate.marginals import all_marginals
+from dualquery.queries.generate.random import random_conjunctions
+from dualquery.room.features import Features
+from tests.mechanisms.adaptive.test_factorization import legal_records, packed, values_on
+
+Float64 = NDArray[np.float64]
+
+MIXED = Domain(np.array([0, 1, 2, 3, 4, 5, 8, 11, 15, 19, 24]))
+"""Five binary columns, and five of three to five values."""
+
+
+def independent(domain: Domain, n: int, seed: int) -> NDArray[np.uint8]:
+    """Return records of independent columns with skewed values."""
+    generator = np.random.default_rng(seed)
+    records = np.zeros((n, domain.bits), np.uint8)
+    for start, size in zip(domain.offsets[:-1], domain.sizes, strict=True):
+        shares = generator.dirichlet(np.full(max(size, 2), 2.0))
+        drawn = generator.choice(len(shares), size=n, p=shares)
+        if size == 1:
+            records[:, start] = drawn
+        else:
+            records[np.arange(n), start + drawn] = 1
+    return records
+
+
+def measured(
+    work: Workload, records: NDArray[np.uint8], noise: float, seed: int
+) -> tuple[ProductTerms, Float64, Float64, Float64]:
+    """Return the products of a workload: exact and noisy means, and deviations."""
+    features = Expansion.of(work).in_blocks().features
+    exact = values_on(features, records).mean(axis=0)
+    deviations = np.full(len(exact), noise)
+    noisy = exact + noise * np.random.default_rng(seed).standard_normal(len(exact))
+    return ProductTerms.of_features(features), exact, noisy, deviations
+
+
+@pytest.mark.parametrize("domain", [MIXED, Domain.binary(30)], ids=["mixed", "binary"])
+def test_independent_columns_keep_hardly_any_noise(domain: Domain) -> None:
+    work = random_conjunctions(domain, 1_500, 3, signed=True)
+    records = independent(domain, 100_000, 1)
+    products, exact, noisy, deviations = measured(work, records, 0.05, 2)
+    found = Interactions.from_products(products, noisy, deviations).fitted
+    assert np.sqrt(np.mean((found - exact) ** 2)) < 0.25 * 0.05
+    # Products determine the shares, too: with singles alone these would have all of their noise.
+    alone = (products.bits >= 0).sum(axis=1) == 1
+    assert np.sqrt(np.mean((found - exact)[alone] ** 2)) < 0.6 * 0.05
+
+
+def test_few_tied_pairs_exceed_their_noise() -> None:
+    """Three pairs of thirty columns: each departs by ten deviations, all others by none."""
+    records = independent(Domain.binary(30), 100_000, 3)
+    ties = ((0, 7), (3, 9), (11, 20))
+    for first, second in ties:
+        records[:, second] = records[:, first]
+    work = all_marginals(Domain.binary(30), 2)
+    products, exact, noisy, deviations = measured(work, records, 0.05, 4)
+    found = Interactions.from_products(products, noisy, deviations)
+    tied = [(products.bits == pair).all(axis=1) for pair in ties]
+    which = np.any(tied, axis=0)
+    assert which.sum() == 3
+    pairs = (products.bits >= 0).sum(axis=1) == 2
+    off = found.fitted - exact
+    assert np.abs(off[which]).max() < 4 * 0.05
+    assert np.sqrt(np.mean(off[pairs & ~which] ** 2)) < 0.4 * 0.05
+    assert found.unknown < found.whole
+
+
+def test_columns_tied_to_something_hidden_keep_their_shares() -> None:
+    """All products depart to one side; believed as independent ones, they move the shares along."""
+    generator = np.random.default_rng(5)
+    chances = np.where(generator.random(20_000) < 0.3, 0.6, 0.05)[:, None]
+    records = (generator.random((20_000, 40)) < chances).astype(np.uint8)
+    work = random_conjunctions(Domain.binary(40), 3_000, 3)
+    products, exact, noisy, deviations = measured(work, records, 0.01, 6)
+    alone = (products.bits >= 0).sum(axis=1) == 1
+    found = Interactions.from_products(products, noisy, deviations)
+    assert np.sqrt(np.mean((found.fitted - exact)[alone] ** 2)) < 0.8 * 0.01
+
+
+def test_what_pairs_have_in_common_is_found_and_used_for_others() -> None:
+    """Rows that differ in how much they hold: a third of the pairs determines the rest."""
+    generator = np.random.default_rng(2)
+    domain, size = Domain.binary(40), generator.gamma(2.0, 0.5, 200_000)[:, None]
+    records = (generator.random((200_000, 40)) < np.minimum(0.2 * size, 0.95)).astype(np.uint8)
+    rows = np.array(list(combinations(range(40), 2)), np.int32)
+    every = ProductTerms.of_features(Features(rows, domain))
+    exact = values_on(Features(rows, domain), records).mean(axis=0)
+    shares = records.mean(axis=0)
+    some = np.arange(0, len(rows), 3)
+    noisy = exact + 0.02 * generator.standard_normal(len(exact))
+    found = Interactions.fit(
+        every.part(some), noisy[some], np.full(len(some), 0.02), shares, np.full(40, 1e-3)
+    )
+    others = np.setdiff1d(np.arange(len(rows)), some)
+    off, without = (
+        np.sqrt(np.mean((means - exact)[others] ** 2))
+        for means in (found.means(every), every.factors(shares)[0].prod(axis=1))
+    )
+    assert off < 0.7 * without
+
+
+def test_without_noise_nothing_moves() -> None:
+    records = independent(MIXED, 3_000, 7)
+    records[:, 1] = records[:, 0]
+    work = random_conjunctions(MIXED, 400, 3, signed=True)
+    products, exact, _, deviations = measured(work, records, 1e-9, 8)
+    found = Interactions.from_products(products, exact, deviations).fitted
+    np.testing.assert_allclose(found, exact, atol=1e-7)
+
+
+def test_exact_pairs_give_triples_up_to_their_own_interaction() -> None:
+    """Bahadur's expansion on four columns, of a distribution drawn at random."""
+    domain = Domain.binary(4)
+    rows = [(*row, -1)[:3] for size in (2, 3) for row in combinations(range(4), size)]
+    features = Features(np.array(rows, np.int32), domain)
+    records = legal_records(domain)
+    weights = np.random.default_rng(2).dirichlet(np.ones(len(records)))
+    truth, shares = weights @ values_on(features, records), weights @ records
+    products = ProductTerms.of_features(features)
+    found = Interactions.fit(
+        products.part(np.arange(6)), truth[:6], np.full(6, 1e-9), shares, np.zeros(4)
+    ).means(products)
+    a, b, c = 1.0 - 2.0 * shares[:3]
+    ab, ac, bc = (truth[rows.index((*pair, -1))] for pair in ((0, 1), (0, 2), (1, 2)))
+    expected = a * b * c + (ab - a * b) * c + (ac - a * c) * b + (bc - b * c) * a
+    np.testing.assert_allclose(found[:6], truth[:6], atol=1e-6)
+    assert found[rows.index((0, 1, 2))] == pytest.approx(expected, abs=1e-6)
+
+
+def test_shares_are_found_where_only_products_were_measured() -> None:
+    """Queries measured themselves: no single column among them."""
+    domain = Domain.binary(12)
+    records = independent(domain, 100_000, 9)
+    work = all_marginals(domain, 2)
+    bits, negated, _ = literals_of(work)
+    products = ProductTerms(domain, bits, negated, literals=True)
+    truth = work.counts(packed(records), threads=1) / len(records)
+    noisy = truth + 0.02 * np.random.default_rng(10).standard_normal(len(truth))
+    found = Interactions.from_products(products, noisy, np.full(len(truth), 0.02)).fitted
+    assert np.sqrt(np.mean((found - truth) ** 2)) < 0.35 * 0.02
+
+
+def test_the_places_of_factors_do_not_matter() -> None:
+    """Literals that repeat others leave padding between the rest; bits come in any order."""
+    domain = Domain.binary(5)
+    tidy = np.array(
+        [[0, 3, -1], [3, 4, -1], [1, 2, -1], [0, 1, 3], [1, 3, 4], [0, 2, 4], [2, 3, 4]], np.int32
+    )
+    moved = np.array(
+        [[3, -1, 0], [-1, 4, 3], [1, -1, 2], [3, 0, 1], [4, 3, 1], [0, 4, 2], [4, 2, 3]], np.int32
+    )
+    noisy, deviations = np.random.default_rng(11).uniform(0.05, 0.4, len(tidy)), np.full(7, 0.02)
+    found = [
+        Interactions.from_products(
+            ProductTerms(domain, bits, np.zeros(bits.shape, np.bool_), literals=True),
+            noisy,
+            deviations,
+        ).fitted
+        for bits in (tidy, moved)
+    ]
+    assert np.isfinite(found[0]).all()
+    np.testing.assert_allclose(found[0], found[1], atol=1e-9)
+
+
+def test_the_strength_of_interactions_is_found_in_noise() -> None:
+    """Pairs of which each is below its noise determine their mean square together."""
+    generator = np.random.default_rng(0)
+    count, noise = 20_000, 0.15
+    found = []
+    for strength in (0.0, 0.25, 1.0):
+        apart = 0.1 * strength * generator.standard_normal(count)
+        noisy = apart + noise * generator.standard_normal(count)
+        _, squares = posterior_interactions(noisy, np.full(count, 0.1), np.full(count, noise**2))
+        found.append(squares.mean() ** 0.5 / 0.1)
+    assert found[0] < 0.2
+    assert found[1:] == pytest.approx([0.25, 1.0], abs=0.06)
+
+
+def test_shares_are_shrunk_where_noise_hides_them_and_believed_where_it_does_not() -> None:
+    generator = np.random.default_rng(1)
+    truth = np.concatenate((np.zeros(4_000), np.full(200, 0.05), [0.4, 0.9]))
+    noisy = truth + 0.01 * generator.standard_normal(len(truth))
+    shares, uncertain = posterior_shares(noisy, np.full(len(noisy), 0.01))
+    off = np.abs(shares - truth)
+    # Noise alone is off by 0.008 in the mean.
+    assert off[:4_000].mean() < 0.0005
+    assert off[4_000:4_200].mean() < 0.008
+    # A share at a distance from the others is as uncertain as its noise.
+    np.testing.assert_allclose(shares[-2:], noisy[-2:], atol=0.004)
+    np.testing.assert_allclose(uncertain[-2:], 0.01, rtol=0.25)
+    assert np.median(uncertain[:4_000]) < 0.002
+
+
+@pytest.mark.parametrize(("apart", "most"), [(0.0, 0.1), (0.2, 0.8)])
+def test_shares_that_only_noise_sets_apart_become_equal(apart: float, most: float) -> None:
+    domain, generator = Domain.binary(200), np.random.default_rng(0)
+    bits, truth = np.arange(200, dtype=np.int32), 0.4 + apart * (2 * generator.random(200) - 1)
+    generator = np.random.default_rng(1)
+    noisy = truth + 0.1 * generator.standard_normal(200)
+    found = Shares(bits, noisy, np.full(200, 0.1)).shrunk(domain)
+    errors = [np.mean((values - truth) ** 2) for values in (found.values, noisy)]
+    assert errors[0] < most * errors[1]
+    known = Shares(bits, truth, np.full(200, 1e-6)).shrunk(domain)
+    np.testing.assert_allclose(known.values, truth, atol=3e-6)
+
+
+def test_a_share_measured_twice_is_believed_as_both_stages_together_say() -> None:
+    """A first stage that says nothing does not shrink what the second found towards the others."""
+    generator = np.random.default_rng(1)
+    truth = np.append(np.full(190, 0.01), np.full(10, 0.25))
+    noise = generator.standard_normal((2, 200))
+    first = Shares(np.arange(200, dtype=np.int32), truth + 0.3 * noise[0], np.full(200, 0.3))
+    again = np.arange(100, 200, dtype=np.int32)
+    later = Shares(again, (truth + 0.03 * noise[1])[again], np.full(100, 0.03))
+    both = first.combined(later)
+    shares, uncertain = posterior_shares(both.values, both.deviations)
+    off = np.abs(shares - truth)[again]
+    assert off[-10:].mean() < 0.03
+    assert off[:-10].mean() < 0.01
+    assert (uncertain[-10:] < 0.03).all()
+
+
+def test_values_that_nobody_asks_about_share_the_rest_of_their_column() -> None:
+    domain = Domain(np.array([0, 1, 2, 3, 6]))
+    shares = Shares(np.array([0, 3], np.int32), np.array([0.3, 0.5]), np.full(2, 1e-9))
+    chances, uncertain = shares.posterior(domain)
+    np.testing.assert_allclose(chances, [0.3, 0.5, 0.5, 0.5, 0.25, 0.25])
+    assert (uncertain[[1, 2, 4, 5]] == 0).all()
+
+
+def test_split_evidence_is_unbiased_and_independent() -> None:
+    """Variances (1 + g^2) s^2 and (1 + 1 / g^2) s^2 with g^2 = 1/4, and no correlation."""
+    deviations = np.repeat([0.5, 2.0], 100_000)
+    noisy = 3.0 + deviations * np.random.default_rng(1).standard_normal(200_000)
+    parts = [
+        (part - 3.0) / deviations for part in split(noisy, deviations, np.random.default_rng(2))
+    ]
+    for part, variance in zip(parts, (1.25, 5.0), strict=True):
+        # Standard errors: 0.005 or less of the mean, 0.0032 of the variance, relatively.
+        assert abs(part.mean()) < 0.025
+        assert np.var(part) == pytest.approx(variance, rel=0.016)
+    # A correlation of nothing has a standard error of 0.0022.
+    assert abs(np.corrcoef(*parts)[0, 1]) < 0.011

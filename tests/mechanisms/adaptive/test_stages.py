@@ -1,0 +1,374 @@
+"""Stages: what they cost whatever is chosen, how they are chosen, and what intervals cover."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from dualquery.data.domain import Domain
+from dualquery.mechanisms.adaptive.ensemble import Fitting
+from dualquery.mechanisms.adaptive.evidence import (
+    Evidence,
+    Shares,
+    of_order,
+    scale_for,
+    uniform_strategy,
+)
+from dualquery.mechanisms.adaptive.expansion import Expansion
+from dualquery.mechanisms.adaptive.intervals import share_intervals
+from dualquery.mechanisms.adaptive.mechanism import COLUMNS_ALONE, Matrix, Probed, Staged
+from dualquery.mechanisms.adaptive.planner import (
+    ColumnEvidence,
+    PairEvidence,
+    columns_may_do,
+    everything,
+    predict,
+)
+from dualquery.mechanisms.adaptive.predictions import interactions_of, rmse_of_interactions
+from dualquery.mechanisms.adaptive.scales import plan_columns
+from dualquery.mechanisms.baselines.independent import Independent
+from dualquery.mechanisms.protocol import Budget, Mechanism, Outcome, Session, Task
+from dualquery.privacy.events import GaussianNoise
+from dualquery.privacy.neighbours import RELATIONS, Neighbours
+from dualquery.queries.conjunctions import Workload
+from dualquery.queries.generate.random import random_conjunctions
+from dualquery.room.curator import Curator
+from dualquery.room.features import Features
+from dualquery.room.noise.gaussian import Gaussian
+from dualquery.room.randomness import SeededRandomness
+from dualquery.room.statistics.features import FeatureSums
+from dualquery.room.strategy import Strategy
+from dualquery.runtime.errors import BadInputError
+from tests.mechanisms.adaptive.test_factorization import legal_records, packed, values_on
+
+SMALL = Domain(np.array([0, 1, 2, 3, 6]))
+"""Three binary columns and one of three values."""
+MIXED = Domain(np.array([0, 1, 2, 3, 6, 10, 11, 12, 17, 18]))
+"""Six binary columns, and columns of three, four and five values."""
+
+
+def table(rows: int, tied: float, seed: int = 3) -> np.ndarray:
+    """Return rows of `MIXED`; a column is the one before it with chance ``tied``."""
+    generator = np.random.default_rng(seed)
+    ranks = generator.random((rows, MIXED.columns))
+    for column in range(1, MIXED.columns):
+        same = generator.random(rows) < tied
+        ranks[same, column] = ranks[same, column - 1]
+    found = np.zeros((rows, MIXED.bits), np.uint8)
+    for column, size in enumerate(MIXED.sizes):
+        first = MIXED.offsets[column]
+        if size == 1:
+            found[:, first] = ranks[:, column] < 0.2 + 0.05 * column
+        else:
+            found[np.arange(rows), first + (size * ranks[:, column] ** 2).astype(int)] = 1
+    return found
+
+
+def released(
+    records: np.ndarray,
+    work: Workload,
+    epsilon: float,
+    mechanism: Mechanism,
+    seed: int = 1,
+    relation: Neighbours = Neighbours.REPLACE_ONE,
+) -> tuple[Outcome, np.ndarray]:
+    """Return what a run gives, and the true answers; all of the schedule is spent."""
+    rows, n = packed(records), len(records)
+    asked = Task(work, n)
+    plan = mechanism.plan(asked, Budget(epsilon, 1e-3, neighbours=relation))
+    held = mechanism.statistics(work)
+    room = Curator(
+        rows, held, plan.schedule, SeededRandomness(seed), neighbours=relation, public_rows=n
+    )
+    outcome = mechanism.run(asked, plan, room, Session(public_seed=1))
+    with pytest.raises(RuntimeError, match="spent"):
+        room.measure(FeatureSums(NOTHING), Gaussian(1.0))
+    assert ((outcome.answers >= 0) & (outcome.answers <= 1)).all()
+    return outcome, work.counts(rows, threads=1) / n
+
+
+NOTHING = Strategy(Features(np.empty((0, 1), np.int32), SMALL), np.ones(0), Neighbours.REPLACE_ONE)
+
+
+def furthest(strategy: Strategy, records: np.ndarray, relation: Neighbours) -> float:
+    """Return the largest distance between neighbours' numbers over their scales, by enumeration."""
+    own = values_on(strategy.features, records) / strategy.scales
+    moves = own if relation is Neighbours.ADD_REMOVE else own[:, None] - own[None]
+    return float(np.sqrt((moves**2).sum(axis=-1).max()))
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_whatever_is_chosen_costs_the_planned_ratio_at_most(relation: Neighbours) -> None:
+    """By enumeration: all sets of features that an adversary may choose, all pairs of records."""
+    work, records, ratio = random_conjunctions(SMALL, 30, 2), legal_records(SMALL), 0.37
+    features = Expansion.of(work).features
+    chosen = [set_ for size in (1, 2, 3) for set_ in combinations(range(len(features)), size)]
+    chosen += [tuple(range(size)) for size in range(4, len(features) + 1)]
+    strategies = [uniform_strategy(features.part(np.array(places)), relation) for places in chosen]
+    strategies += [
+        plan_columns(work, np.random.default_rng(seed).random(SMALL.bits), relation)
+        for seed in range(20)
+    ]
+    for strategy in strategies:
+        scale = scale_for(strategy.sensitivity, ratio)
+        assert furthest(strategy, records, relation) / scale <= ratio
+        # The noise is no larger than what is proven of the features asks for.
+        assert strategy.sensitivity / scale == pytest.approx(ratio, rel=1e-12)
+
+
+def test_the_room_refuses_a_later_stage_that_costs_more_than_was_planned() -> None:
+    features = Expansion.of(random_conjunctions(SMALL, 30, 2)).features
+    work, ratio = random_conjunctions(SMALL, 5, 2), 0.5
+    for places in (np.arange(2), np.arange(len(features))):
+        strategy = uniform_strategy(features.part(places), Neighbours.REPLACE_ONE)
+        scale = scale_for(strategy.sensitivity, ratio)
+        room = Curator(
+            packed(legal_records(SMALL)), work, (GaussianNoise(ratio, 1.0),), SeededRandomness(0)
+        )
+        with pytest.raises(RuntimeError, match="would cost more"):
+            room.measure(FeatureSums(strategy), Gaussian(scale * (1 - 1e-12)))
+        room.measure(FeatureSums(strategy), Gaussian(scale))
+        with pytest.raises(RuntimeError, match="spent"):
+            room.measure(FeatureSums(strategy), Gaussian(scale))
+
+
+def test_an_empty_stage_charges_too() -> None:
+    work = random_conjunctions(SMALL, 5, 2)
+    room = Curator(
+        packed(legal_records(SMALL)), work, (GaussianNoise(0.5, 1.0),), SeededRandomness(0)
+    )
+    assert room.measure(FeatureSums(NOTHING), Gaussian(1.0)).size == 0
+    with pytest.raises(RuntimeError, match="spent"):
+        room.measure(FeatureSums(NOTHING), Gaussian(1.0))
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("wins", [False, True])
+def test_the_schedule_pays_for_either_choice_after_pairs(
+    relation: Neighbours, wins: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(PairEvidence, "everything_wins", lambda *_: wins)
+    work = random_conjunctions(MIXED, 60, 3)
+    outcome, _ = released(table(500, 0.3), work, 1.0, Probed(records=3), relation=relation)
+    assert [line["stage"] for line in outcome.trace if "stage" in line] == [1, 2]
+    assert outcome.trace[1]["products"] == 0 or wins
+    assert outcome.remarks == (() if wins else (COLUMNS_ALONE,))
+    # A literal that another implies is no trouble: that bit is in no feature.
+    work = Workload(np.array([[6, 9], [2, -1], [6, 14], [17, -1]], np.int32), MIXED)
+    outcome, truth = released(table(1_000, 0.3), work, 1e4, Probed(records=3), relation=relation)
+    np.testing.assert_allclose(outcome.answers[[0, 1, 3]], truth[[0, 1, 3]], atol=0.02)
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("chosen", [np.array([0]), np.arange(92)])
+def test_the_schedule_pays_for_either_choice_after_columns(
+    relation: Neighbours, chosen: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ColumnEvidence, "everything_wins", lambda *_: False)
+    work = random_conjunctions(Domain.binary(8), 200, 3)
+    assert len(Expansion.of(work).features) == 92
+    monkeypatch.setattr(ColumnEvidence, "worth_measuring", lambda _: chosen)
+    records = np.full((500, 8), len(chosen) > 1, np.uint8)
+    outcome, _ = released(records, work, 1.0, Staged(records=5), relation=relation)
+    assert outcome.trace[1]["columns"] + outcome.trace[1]["products"] == len(chosen)
+
+
+def test_queries_that_nothing_satisfies_have_nothing_to_measure() -> None:
+    work = Workload(np.array([[6, 8]], np.int32), MIXED)
+    with pytest.raises(BadInputError, match="nothing to measure"):
+        Probed().plan(Task(work, 100), Budget(1.0, 1e-3))
+
+
+def test_the_rows_decide() -> None:
+    """The same plan mostly measures columns again of independent ones, everything of tied ones."""
+    work, look = random_conjunctions(MIXED, 400, 3), Probed(records=3)
+    products = [
+        [
+            released(table(1_500, tied), work, 1.0, look, seed)[0].trace[1]["products"]
+            for seed in range(4)
+        ]
+        for tied in (0.0, 0.7)
+    ]
+    assert np.count_nonzero(products[0]) <= 1
+    assert np.count_nonzero(products[1]) == 4
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+def test_errors_are_hardly_above_those_of_independent_columns(epsilon: float) -> None:
+    """On columns that are independent; means of three runs each."""
+    records, work = table(1_500, 0.0), random_conjunctions(MIXED, 400, 3)
+    means = []
+    for mechanism in (Probed(records=3), Independent(records=3)):
+        runs = [released(records, work, epsilon, mechanism, seed) for seed in range(3)]
+        means.append(np.mean([np.abs(outcome.answers - truth) for outcome, truth in runs]))
+    assert means[0] <= 1.1 * means[1]
+
+
+@pytest.mark.parametrize(
+    ("filled", "epsilon", "products"), [(0.5, 2.0, 300), (0.5, 0.05, 0), (0.002, 2.0, 0)]
+)
+def test_products_of_full_columns_are_measured_where_noise_is_small(
+    filled: float, epsilon: float, products: int
+) -> None:
+    generator = np.random.default_rng(8)
+    records = generator.random((4_000, 30)) < filled
+    records[:, 1] |= records[:, 0]
+    work = random_conjunctions(Domain.binary(30), 300, 2, signed=False)
+    outcome, truth = released(records, work, epsilon, Staged(records=20))
+    assert outcome.trace[1]["products"] == products
+    assert np.abs(outcome.answers - truth).mean() < 0.02 / min(epsilon, 1.0)
+    assert outcome.records is not None
+    assert outcome.records.shape == (20, 30)
+
+
+def test_a_thousand_full_columns_are_told_from_empty_ones_by_a_first_look() -> None:
+    """Of full ones everything is measured, of empty ones what exceeds its noise."""
+    generator = np.random.default_rng(5)
+    work = random_conjunctions(Domain.binary(1_100), 1_500, 3)
+    hidden = generator.normal(size=(4_000, 4)) @ generator.normal(size=(4, 1_100))
+    found = {}
+    for kind, centre in (("full", 0.0), ("empty", 7.0)):
+        records = hidden + generator.normal(size=(4_000, 1_100)) > centre
+        outcome, truth = released(records, work, 20.0, Staged(records=20))
+        found[kind] = outcome.trace[1]["products"] + outcome.trace[-1].get("products", 0)
+        assert np.abs(outcome.answers - truth).mean() < 0.01
+    assert found["full"] == len(of_order(Expansion.of(work).features, 2)) + len(
+        of_order(Expansion.of(work).features, 3)
+    )
+    assert found["empty"] < 100
+
+
+def test_nearly_empty_columns_are_answered_better_than_by_zero() -> None:
+    """A thousand columns, of which twenty hold something, two of them always together."""
+    generator = np.random.default_rng(5)
+    records = np.zeros((3_000, 1_000), np.uint8)
+    records[:, :20] = generator.random((3_000, 20)) < 0.3
+    records[:, 1] = records[:, 0]
+    work = random_conjunctions(Domain.binary(1_000), 2_000, 2, seed=3)
+    outcome, truth = released(records, work, 2.0, Staged(records=50))
+    zero = work.on_record(np.zeros(1_000, np.uint8))
+    assert np.abs(outcome.answers - truth).mean() < 0.5 * np.abs(zero - truth).mean()
+    assert np.abs(outcome.answers - truth).max() < 0.5 * np.abs(zero - truth).max()
+
+
+@pytest.mark.parametrize("signed", [True, False])
+def test_intervals_cover_through_the_choice(signed: bool, monkeypatch) -> None:
+    """Each query's own share of runs, by a binomial test, corrected for their number.
+
+    Intervals rest on what was measured, not on the fit: one of a few steps will do.
+    """
+    brief = Fitting(components=1, steps=3, pull=1.0, tried=False)
+    monkeypatch.setattr(Fitting, "suited", staticmethod(lambda *_, **__: brief))
+    generator = np.random.default_rng(4)
+    records = (generator.random((2_000, 12)) < np.linspace(0.0, 0.5, 12)).astype(np.uint8)
+    records[:, 11] |= records[:, 10]
+    work = random_conjunctions(Domain.binary(12), 150 if signed else 60, 2, signed=signed)
+    covered, runs = np.zeros(len(work)), 100
+    for seed in range(runs):
+        outcome, truth = released(records, work, 0.5, Staged(records=1), seed)
+        assert outcome.intervals is not None
+        covered += (outcome.intervals.lower <= truth) & (truth <= outcome.intervals.upper)
+    assert binom.cdf(covered.min(), runs, 0.95) > 0.001 / len(work)
+    assert (covered / runs).mean() >= 0.94
+
+
+@pytest.mark.parametrize("tied", [0.0, 0.7])
+def test_intervals_cover_after_pairs(tied: float) -> None:
+    """Of columns alone and of everything; answers of a run share their noise."""
+    records, work = table(800, tied), random_conjunctions(MIXED, 300, 3)
+    covered = []
+    for seed in range(6):
+        outcome, truth = released(records, work, 1.0, Probed(records=3), seed)
+        found = outcome.intervals
+        assert found is not None
+        covered.append(np.mean((found.lower <= truth) & (truth <= found.upper)))
+    assert np.mean(covered) >= 0.93
+
+
+def test_noisy_numbers_of_rows_leave_two_wide_columns_no_lower_end() -> None:
+    """A share that is measured itself moves by all of the number's error, a sign by half of it."""
+    shares = Shares(np.arange(18, dtype=np.int32), np.full(18, 0.9), np.full(18, 1e-6))
+    work = Workload(np.array([[0, 2], [0, 6], [6, 14], [6, -1]], np.int32), MIXED)
+    ends = {
+        relation: share_intervals(work, (shares,), relation).lower > 0 for relation in RELATIONS
+    }
+    np.testing.assert_array_equal(ends[Neighbours.REPLACE_ONE], [True, True, True, True])
+    np.testing.assert_array_equal(ends[Neighbours.ADD_REMOVE], [True, False, False, True])
+
+
+def test_a_sharp_look_needs_less_of_the_budget() -> None:
+    """The more rows there are, the less it takes to see how large pairs' interactions are."""
+    work = random_conjunctions(MIXED, 500, 3)
+    parts = []
+    for n in (500, 20_000, 2_000_000):
+        first, second = Probed().plan(Task(work, n), Budget(1.0, 1e-6)).schedule
+        looks = (first.sensitivity / first.scale) ** 2, (second.sensitivity / second.scale) ** 2
+        parts.append(looks[0] / sum(looks))
+    assert 0.1 < parts[0] < 0.2
+    assert parts[0] > parts[1] > parts[2]
+    assert parts[2] == pytest.approx(0.01)
+
+
+def test_what_both_stages_say_of_a_share_is_weighed_by_their_noise() -> None:
+    work = random_conjunctions(Domain.binary(4), 6, 2, signed=False)
+    full = everything(work, Expansion.of(work), Neighbours.REPLACE_ONE)
+    assert full is not None
+    number = len(full.scales)
+    first = Shares(np.arange(4, dtype=np.int32), np.full(4, 0.25), np.full(4, 0.05))
+    known = Evidence(full, np.zeros(number), np.full(number, 0.2)).with_shares(first)
+    alone = of_order(full.strategy.features, 1)
+    # Signs of 0.5 with noise 0.1, and of 0 with noise 0.2.
+    np.testing.assert_allclose(known.means[alone], 0.4)
+    np.testing.assert_allclose(known.deviations[alone], 0.2 / 5**0.5)
+    np.testing.assert_allclose(np.delete(known.means, alone), 0.0)
+
+
+def test_expected_interactions_of_answers_are_those_of_pairs_where_the_others_hold() -> None:
+    work = Workload(np.array([[0, 2, 5], [0, 2, -1], [1, 3, -1]], np.int32), Domain.binary(3))
+    found = interactions_of(work, np.array([0.2, 0.5, 0.1]))
+    a, b, c = (0.2 * 0.8) ** 0.5, 0.5, (0.1 * 0.9) ** 0.5
+    pairs = (a * b * 0.9) ** 2 + (a * c * 0.5) ** 2 + (b * c * 0.2) ** 2
+    assert found[0] == pytest.approx(0.1 * (pairs + (0.5 * a * b * c) ** 2) ** 0.5)
+    np.testing.assert_allclose(found[1:], 0.1 * a * b)
+
+
+def test_what_the_draw_of_rows_makes_of_triples() -> None:
+    """Of independent columns a triple departs from what shares and pairs say by chance alone."""
+    n, chances = 50, np.array([0.3, 0.5, 0.6])
+    work = Workload(np.array([[0, 2, 4]], np.int32), Domain.binary(3))
+    generator = np.random.default_rng(0)
+    rows = (generator.random((20_000, n, 3)) < chances).astype(float) - chances
+    spread = np.sqrt(np.mean(rows.prod(axis=2).mean(axis=1) ** 2))
+    assert rmse_of_interactions(work, chances, n, 0.0, 0.0) == pytest.approx(spread, rel=0.05)
+
+
+def test_columns_alone_may_do_where_few_rows_or_little_budget_say_nothing_of_products() -> None:
+    """Noise falls with rows times epsilon, chance with the root of rows."""
+    work = random_conjunctions(Domain.binary(20), 500, 3)
+    few, many = (predict(Task(work, n), Budget(1.0, 1e-6)) for n in (1_000, 4_000))
+    assert many.columns == pytest.approx(few.columns / 4)
+    assert many.product == pytest.approx(few.product / 4)
+    assert many.chance == pytest.approx(few.chance / 2)
+    assert columns_may_do(Task(work, 100), Budget(0.1, 1e-6))
+    assert not columns_may_do(Task(work, 1_000_000), Budget(5.0, 1e-6))
+    # Nor where no query is about two columns.
+    alone = Workload(np.array([[13, 15], [2, -1]], np.int32), MIXED, {"kind": "two"})
+    assert not columns_may_do(Task(alone, 5), Budget(0.01, 1e-6))
+
+
+@pytest.mark.parametrize("mechanism", [Probed(records=3), Matrix(records=3)])
+@pytest.mark.parametrize("tied", [0.0, 0.7])
+def test_errors_are_where_the_forecast_says(mechanism: Mechanism, tied: float) -> None:
+    """At three budgets; and the ranges are not everything."""
+    records, work = table(3_000, tied), random_conjunctions(MIXED, 1_000, 3)
+    asked = Task(work, len(records))
+    for epsilon in (0.1, 1.0, 5.0):
+        told = mechanism.expected_error(asked, mechanism.plan(asked, Budget(epsilon, 1e-3)))
+        assert told is not None
+        outcome, truth = released(records, work, epsilon, mechanism)
+        errors = np.abs(outcome.answers - truth)
+        assert told.mean_error.low <= errors.mean() <= told.mean_error.high < 0.5
+        assert told.max_error.low <= errors.max() <= told.max_error.high
