@@ -63,14 +63,9 @@ def scale_for(sensitivity: float, ratio: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Shares:
-    """Noisy shares of 1s at some bits: main effects, as one stage or several measured them.
+    """Noisy shares of 1s at some bits, all different: main effects.
 
-    Parameters
-    ----------
-    bits
-        int32, shape ``(s,)``: the bits, all different.
-    values, deviations
-        float64, shape ``(s,)``: the shares, and the standard deviations of their noise.
+    ``bits`` are int32; ``values`` and the ``deviations`` of their noise float64, shape ``(s,)``.
     """
 
     bits: NDArray[np.int32]
@@ -176,15 +171,7 @@ def in_shares(singles: Features) -> Float64:
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """Noisy means of products that determine the answers.
-
-    Parameters
-    ----------
-    source
-        The products.
-    means, deviations
-        float64, shape ``(f,)``: their noisy means, and the standard deviations of the noise.
-    """
+    """Noisy means of products that determine the answers: float64, shape ``(f,)`` each."""
 
     source: FeatureMeasurement | QueryMeasurement
     means: Float64

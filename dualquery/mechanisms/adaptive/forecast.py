@@ -20,7 +20,7 @@ from dualquery.queries.conjunctions import Workload
 Range = tuple[float, float, float]
 
 FACTORS: Mapping[str, tuple[Range, Range]] = {
-    "everything": ((1.2, 2.8, 6.0), (0.12, 0.5, 0.96)),
+    "everything": ((1.0, 2.8, 6.0), (0.12, 0.5, 0.96)),
     "pairs": ((0.45, 1.2, 3.6), (0.4, 1.3, 3.2)),
     "columns": ((0.0, 2.8, 6.0), (0.0, 0.5, 0.96)),
     "positive": ((0.3, 3.0, 12.0), (0.0001, 0.002, 0.3)),

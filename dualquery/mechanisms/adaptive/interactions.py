@@ -207,7 +207,7 @@ def _main_effects(
     told, order, start = products.part(longer), order[longer], before.chances
     noisy, deviations = noisy[longer], deviations[longer]
     row, place = np.nonzero(told.bits >= 0)
-    chances, left, common, own = start, before.uncertain, 0.0, 0.0
+    chances, left, common, own, widest = start, before.uncertain, 0.0, 0.0, 1.0
     for _ in range(_ROUNDS):
         factors, slopes = told.factors(chances)
         changes = (products_of_others(factors) * slopes)[row, place]
@@ -227,12 +227,17 @@ def _main_effects(
             residual = apart[at] - common * unit[at]
             _, squares[at] = posterior_interactions(residual, expected[at], variances[at])
             if size == 2:
-                own = math.sqrt(float(squares[at].sum() / (expected[at] ** 2).sum()))
+                usual = expected[at] ** 2
+                own = math.sqrt(float(squares[at].sum() / usual.sum()))
+                # What pairs have in common is expected to be no larger than their own interactions.
+                shared = float((unit[at] ** 2).sum())
+                if shared:
+                    widest = min(1.0, math.sqrt(float(usual[unit[at] != 0.0].sum()) / shared))
         moved, errors = _predicted(
             effects,
             1.0 / (deviations**2 + squares),
             apart + of_columns @ (chances - start),
-            before.uncertain,
+            np.append(before.uncertain, widest),
         )
         last, chances = (
             chances,
@@ -251,7 +256,7 @@ def _predicted(
     from scipy.sparse import diags_array
     from scipy.sparse.linalg import cg
 
-    before = np.append(np.maximum(uncertain, _CERTAIN), 1.0) ** -2
+    before = np.maximum(uncertain, _CERTAIN) ** -2
     trusted = effects.T @ diags_array(precisions)
     told, right = (trusted @ effects).tocsr(), trusted @ apart
     for halving in range(_HALVINGS):

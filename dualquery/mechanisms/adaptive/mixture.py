@@ -54,15 +54,8 @@ _BETA = (0.95, 0.99)
 class Mixture:
     """Equally weighted product distributions over the columns that features mention.
 
-    Parameters
-    ----------
-    domain
-        All columns.
-    bits
-        int64, increasing: the bits of the columns held.
-    values
-        float32, shape ``(len(bits), components)``: mean of each bit's factor, its sign if it is of
-        a binary column, else its indicator, under each component.
+    ``bits`` are int64, increasing: those of the columns held. ``values`` are float32, shape
+    ``(len(bits), components)``: means of each bit's sign, if its column is binary, or indicator.
     """
 
     domain: Domain

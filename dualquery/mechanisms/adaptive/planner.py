@@ -40,7 +40,6 @@ from dualquery.mechanisms.adaptive.measurement import (
 )
 from dualquery.mechanisms.adaptive.predictions import (
     interactions_of,
-    rmse_after,
     rmse_of_chance,
     rmse_of_fit,
     rmse_of_independent_fit,
@@ -72,10 +71,8 @@ _ENOUGH = 0.02
 five times as much, generated tables of latent classes were taken for independent columns."""
 
 _SECOND = 1000
-"""Features that the second stage may measure of a wide table, to divide the budget by; of others
-all whose noise is below the largest interaction. Where d numbers and M others are measured with
-parts a and 1 - a of rho, their variances are as d / a and M / (1 - a); the sum is least where a is
-to 1 - a as the root of d is to that of M."""
+"""Features that the second stage may measure of a wide table. Where d numbers and M others have the
+parts a and 1 - a of rho, the sum of variances is least where a / (1 - a) = sqrt(d / M)."""
 
 _FIRST_LOOK = 0.04
 """Part of the budget with which columns of a wide table are measured first of all: it says whether
@@ -121,29 +118,20 @@ class Stages(Details):
     ----------
     first, reason
         What the first stage is, and why, in a clause.
-    neighbours, sensitivity
-        What neighbouring tables differ in, and the L2 distance between the numbers that the first
-        stage measures of two of them, over their scales.
-    scale
-        Factor on the first stage's scales, in rows.
+    neighbours, sensitivity, scale
+        What neighbouring tables differ in; the L2 sensitivity of what the first stage measures,
+        over its scales; the factor on these, in rows.
     ratios
         Sensitivity over scale of the later stages.
-    looked
-        What the first stage measures, if it is not everything.
-    small
-        The places of these features among those of everything, if it is columns and pairs.
-    full
-        Everything, as it may be measured; None if that is known later only.
-    expansion
-        The queries as sums of features; of frequent items a stand-in.
+    looked, small
+        What the first stage measures if not everything, and its places there.
+    full, expansion
+        Everything, if it is known beforehand; the queries as sums of features.
     deviation, unbiased
-        Predicted errors, as shares of the rows: root mean squares of the answers with the smaller
-        error, and of unbiased answers from everything. After a first look at columns, the first is
-        the standard deviation of a column's share.
-    records
-        Number of synthetic records.
-    fitting
-        The fit that the first stage's noise suits, or the user asked for.
+        Predicted errors: of the better answers (after a look at columns: of a share), and of
+        unbiased answers from everything.
+    records, fitting
+        Number of synthetic records; the fit that the first stage's noise suits.
     """
 
     first: FirstStage
@@ -215,15 +203,8 @@ def plan_schedule(
 ) -> tuple[tuple[GaussianNoise, ...], str]:
     """Return the schedule of stages that fill a budget, and the accountant that says so.
 
-    Parameters
-    ----------
-    sensitivity
-        Of what the first stage measures. That of later ones is not known yet: their noise has scale
-        1, so the sensitivity is the ratio to the scale.
-    parts
-        Each stage's part of rho, in (0, 1); they add up to 1.
-    budget
-        What all may cost.
+    ``parts`` of rho, in (0, 1), add up to 1. The sensitivity of later stages is not known yet:
+    their noise has scale 1, so their sensitivity is the ratio to the scale.
     """
 
     def schedule_of(rho: float) -> tuple[GaussianNoise, ...]:
@@ -402,18 +383,8 @@ def _sensitivity_of_sign(neighbours: Neighbours) -> float:
 class Predicted:
     """Predicted errors of answers: root mean squares, as shares of the rows.
 
-    Parameters
-    ----------
-    columns
-        Due to the noise of the columns' shares, were these all that is measured.
-    product
-        Due to the noise of independent columns fitted to everything.
-    unbiased
-        Due to the noise of unbiased answers from everything.
-    interactions
-        Due to the expected interactions, and to chance.
-    chance
-        Of independent columns due to the draw of the rows.
+    Due to the noise of columns alone; of independent columns fitted to everything; of unbiased
+    answers from everything; to the expected interactions, and chance; to chance alone.
     """
 
     columns: float = 0.0
@@ -493,12 +464,8 @@ class ColumnEvidence:
 
     Parameters
     ----------
-    looked
-        How the columns are measured.
-    shares
-        Their noisy shares.
-    posterior
-        Their posterior means and standard errors.
+    looked, shares, posterior
+        How the columns are measured; their noisy shares; posterior means and standard errors.
     workload, expansion, n
         The queries, what they are made of, and the number of rows.
     ratio
@@ -578,14 +545,9 @@ class ColumnEvidence:
 
 @dataclass(frozen=True, eq=False)
 class PairEvidence:
-    """What a look at columns and pairs determines.
+    """What a look at columns and pairs determines: noisy means, with a factor on their scales.
 
-    Parameters
-    ----------
-    looked, means, scale
-        How they are measured, their noisy means, and the factor on the scales, in rows.
-    workload, n, rows
-        The queries, and the numbers of rows that weights and chance go by.
+    ``n`` and ``rows`` are what weights and chance go by.
     """
 
     looked: Strategy
@@ -635,5 +597,9 @@ class PairEvidence:
         again = Shares.of(columns.features, nothing, noise)
         noise = full.scales * scale_for(full.sensitivity, ratio) / self.n
         product = rmse_of_independent_fit(full.products, noise, workload, chances)
-        alone = rmse_after(workload, chances, uncertain, self.shares, again)
+        first = replace(
+            self.shares,
+            deviations=np.minimum(uncertain[self.shares.bits], self.shares.deviations),
+        )
+        alone = rmse_of_noise(workload, chances, first.combined(again))
         return rmse_of_fit(product, interactions) < math.hypot(alone, interactions)

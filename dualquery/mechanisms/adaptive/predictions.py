@@ -8,14 +8,12 @@ that and the interactions. All follow from the noise, and from shares that are p
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.cells import axis_sizes
 from dualquery.estimates.independence import CORRELATION, departures
-from dualquery.mechanisms.adaptive.evidence import MANY, Shares
+from dualquery.mechanisms.adaptive.evidence import Shares
 from dualquery.mechanisms.adaptive.expansion import (
     chances_of_literals,
     literals_of,
@@ -111,21 +109,6 @@ def rmse_of_noise(workload: Workload, chances: Float64, shares: Shares) -> float
     uncertain = np.zeros(workload.domain.bits)
     uncertain[shares.bits] = shares.deviations
     return rmse_of_shares(workload, chances, uncertain)
-
-
-def rmse_after(
-    workload: Workload, chances: Float64, uncertain: Float64, first: Shares, again: Shares
-) -> float:
-    """Return the same of columns that are measured again, before they are.
-
-    ``uncertain`` are the standard errors after the first stage; of many binary columns these are
-    smaller than its noise. Of the second stage only the noise counts.
-    """
-    domain = workload.domain
-    binary = axis_sizes(domain)[domain.column_of_bit[first.bits]] <= 2
-    told = binary & (np.count_nonzero(binary) >= MANY)
-    off = np.where(told, np.minimum(uncertain[first.bits], first.deviations), first.deviations)
-    return rmse_of_noise(workload, chances, replace(first, deviations=off).combined(again))
 
 
 def interactions_of(workload: Workload, shares: Float64) -> Float64:

@@ -9,13 +9,12 @@ around 0 of multiples of their expected size (Stephens, Biostatistics 18, 2017).
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 Float64 = NDArray[np.float64]
-Number = TypeVar("Number", np.float32, np.float64)
 
 _CELLS = 2
 """Points of the grid in a standard deviation of the noise."""
@@ -45,11 +44,11 @@ _APART, _SCALE_ROUNDS, _TOLD = 0.1, 100, 1 << 15
 how many numbers determine it at most. A larger part would find in weak noise whatever it allows."""
 
 
-def maximise(likelihood: NDArray[Number], start: NDArray[Number], rounds: int) -> NDArray[Number]:
+def maximise(likelihood: NDArray[Any], start: NDArray[Any], rounds: int) -> NDArray[Any]:
     """Return how often each law holds, by expectation and maximisation: ``(laws,)``.
 
     ``likelihood`` has shape ``(numbers, laws)``, each number's up to a factor; ``start`` the
-    chances to begin with.
+    chances to begin with, of the same type.
     """
     prior, number = start, likelihood.dtype.type(len(likelihood))
     for _ in range(rounds):

@@ -109,7 +109,7 @@ def test_intervals_hold_as_often_as_they_say() -> None:
         for _ in range(draws):
             drawn = Evidence(found, generator.normal(means, deviations), deviations)
             with_guess = drawn.intervals(work)
-            usual = with_guess.of_gaussian(drawn.unbiased, drawn.known.spread, 0.0, 1.0, "")
+            usual = with_guess.of_gaussian(drawn.unbiased, drawn.spread, 0.0, 1.0, "")
             held += (with_guess.lower <= truth + 1e-12) & (truth <= with_guess.upper + 1e-12)
             widths += [(each.upper - each.lower).mean() for each in (with_guess, usual)]
         noisy = found.deviations(deviations) > 0
