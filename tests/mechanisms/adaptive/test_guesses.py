@@ -8,11 +8,10 @@ from scipy.stats import binom
 from dualquery.data.domain import Domain
 from dualquery.estimates.guessed import Guesses
 from dualquery.estimates.independence import guesses_of
-from dualquery.mechanisms.adaptive import intervals as module
+from dualquery.mechanisms.adaptive import measurement as module
 from dualquery.mechanisms.adaptive.evidence import Evidence
 from dualquery.mechanisms.adaptive.expansion import Expansion
-from dualquery.mechanisms.adaptive.intervals import guesses_from
-from dualquery.mechanisms.adaptive.measurement import FeatureMeasurement
+from dualquery.mechanisms.adaptive.measurement import FeatureMeasurement, guesses_from
 from dualquery.mechanisms.adaptive.scales import ANSWERS, plan_strategy
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import Workload
