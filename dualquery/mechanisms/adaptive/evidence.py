@@ -30,7 +30,7 @@ from dualquery.queries.conjunctions import Workload
 from dualquery.room.curator import Curator
 from dualquery.room.features import Features
 from dualquery.room.noise.gaussian import Gaussian
-from dualquery.room.statistics.features import FeatureSums
+from dualquery.room.statistics import FeatureSums
 from dualquery.room.strategy import Strategy
 
 Float64 = NDArray[np.float64]

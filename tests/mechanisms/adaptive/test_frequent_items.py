@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import dualquery
-from dualquery.cli.dry_run import outlook
+from dualquery.cli.dry_run import plan_without_rows
 from dualquery.data.domain import Domain
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.table import Table
@@ -180,7 +180,7 @@ def test_what_is_said_beforehand_goes_by_the_most_items(tmp_path) -> None:
         workload=WorkloadRequest(items="share>=0.1,top:8", way=2),
         budget=BudgetRequest(delta=1e-6),
     )
-    found = outlook(spec, 3_000)
-    assert found.queries == 28
-    assert found.mechanism == "adaptive"
-    assert found.expected is not None
+    _, planned = plan_without_rows(spec, 3_000)
+    assert len(planned.task.queries) == 28
+    assert planned.plan.mechanism == "adaptive"
+    assert planned.expected is not None

@@ -39,7 +39,7 @@ from dualquery.room.curator import Curator
 from dualquery.room.features import Features
 from dualquery.room.noise.gaussian import Gaussian
 from dualquery.room.randomness import SeededRandomness
-from dualquery.room.statistics.features import FeatureSums
+from dualquery.room.statistics import FeatureSums
 from dualquery.room.strategy import Strategy
 from dualquery.runtime.errors import BadInputError
 from tests.mechanisms.adaptive.test_factorization import legal_records, packed, values_on
