@@ -181,7 +181,8 @@ class LeastSquares:
         def to_numbers(some: Float64) -> Float64:
             scaled = some * scales
             found = _along(scaled, factors).reshape(len(some), -1)[:, evidence.places]
-            return (found - scaled[constant][:, None] * less) / evidence.deviations
+            numbers: Float64 = (found - scaled[constant][:, None] * less) / evidence.deviations
+            return numbers
 
         wanted = _along(functions.reshape(-1, *scales.shape), [each.T for each in bases])
         rest = wanted * scales
