@@ -115,7 +115,7 @@ def with_beside(
     Raises
     ------
     BadInputError
-        If the accountant that was asked for has no bound for the noise.
+        If the accountant has no bound for the noise.
     """
     rest = events_of(plan.schedule)
     counts = count.is_stated and bool(rest)
@@ -126,7 +126,8 @@ def with_beside(
     if not moves:
         return plan, Beside(None, (), (), "gaussian")
     noise: Noise = "gaussian"
-    if budget.delta == 0 or (not grids and budget.accountant in _PURE_ACCOUNTANTS):
+    # Beside events that cost their sum, Gaussian noise may cost more than there is.
+    if budget.delta == 0 or plan.accountant in _PURE_ACCOUNTANTS:
         noise = "discrete laplace"
         spent = without_beside(budget, grids, count).epsilon
         own = math.nextafter(budget.epsilon - spent, 0.0) * (1.0 - 1e-9)
