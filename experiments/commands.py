@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,26 +18,29 @@ from experiments.harness.recipe import Choices, Recipe
 from experiments.harness.run_folder import write_whole
 
 MODULES: Mapping[str, str] = {
-    **{
-        name: f"experiments.{name}"
-        for name in (
-            "figure1", "figure2", "figure3", "figure4", "parameters", "policy",
-            "ranges", "contingency", "datacubes", "factored",
-        )
-    },
-    "solvers": "experiments.solver_study",
-    "accuracy": "experiments.accuracy",
-    "headline": "experiments.headline",
-    "learning": "experiments.learning",
-    "drafts": "experiments.drafts",
-    "coverage": "experiments.coverage",
-    "gate": "experiments.gate",
-    "nist": "experiments.nist",
-}  # fmt: skip
-"""Name -> module that holds it as ``RECIPE``, in the order in which a page shows them."""
+    "figure1": "figure1",
+    "figure2": "errors:FIGURE2",
+    "figure3": "figure3",
+    "figure4": "figure4",
+    "parameters": "parameters",
+    "policy": "parameters:POLICY",
+    "ranges": "ranges",
+    "contingency": "contingency",
+    "datacubes": "datacubes",
+    "factored": "factored",
+    "solvers": "solver_study",
+    "accuracy": "errors:ACCURACY",
+    "headline": "errors:HEADLINE",
+    "learning": "learning",
+    "drafts": "drafts",
+    "coverage": "coverage",
+    "gate": "gate",
+    "nist": "nist",
+}
+"""Name -> module and name of its recipe (``RECIPE``), in the order in which a page shows them."""
 
 KEPT = "finished runs are kept, and the same command goes on from there"
-"""What is left of an experiment that is interrupted."""
+"""What remains of an interrupted experiment."""
 DEFAULT_OUT = Path("results")
 PAGE = "index.html"
 TITLE = "Private release of many answers: the experiments"
@@ -76,7 +79,10 @@ class _Group(TyperGroup):
 
 def recipe_named(name: str) -> Recipe:
     """Return the recipe of an experiment, a key of `MODULES`."""
-    recipe: Recipe = importlib.import_module(MODULES[name]).RECIPE
+    module, _, attribute = MODULES[name].partition(":")
+    recipe: Recipe = getattr(
+        importlib.import_module(f"experiments.{module}"), attribute or "RECIPE"
+    )
     return recipe
 
 
@@ -140,7 +146,7 @@ def every(
 
 @app.command("benchmarks")
 def benchmarks(quick: Quick = False, part: Parts = None, out: Out = None) -> None:
-    """Speed and memory beside NumPy, Polars, DuckDB and SciPy; the largest sizes; MWEM."""
+    """Speed and memory beside NumPy, Polars, DuckDB and SciPy; the largest sizes."""
     import json
 
     from experiments.benchmarks import run
@@ -154,7 +160,7 @@ def benchmarks(quick: Quick = False, part: Parts = None, out: Out = None) -> Non
 @app.command("instances")
 def instances(quick: Quick = False, data: Data = None, out: Out = None) -> None:
     """The best-response problems of games as files for other solvers, with a manifest."""
-    from experiments.instances.export import export
+    from experiments.instances.family import export
 
     choices = Choices(quick=quick, data=DataFiles(data or ()))
     folder = _folder(out, "instances", quick)
@@ -165,44 +171,28 @@ def instances(quick: Quick = False, data: Data = None, out: Out = None) -> None:
 def _command_of(recipe: Recipe) -> Any:
     """Return the command of an experiment: the common options, then its own."""
 
-    def command(
-        quick: Quick = False,
-        runs: Runs = None,
-        data: Data = None,
-        out: Out = None,
-        jobs: Jobs = None,
-        **options: Any,
-    ) -> None:
+    def command(**given: Any) -> None:
         from experiments.harness.runner import called, run_recipe, show
 
-        own = {name: tuple(values) for name, values in options.items() if values}
-        choices = Choices(quick=quick, runs=runs, data=DataFiles(data or ()), options=own)
-        folder = _folder(out, recipe.name, quick)
-        show(run_recipe(recipe, choices, folder, jobs=jobs, command=called()))
+        own = {name: tuple(given[name]) for name in names if given[name]}
+        data = DataFiles(given["data"] or ())
+        choices = Choices(quick=given["quick"], runs=given["runs"], data=data, options=own)
+        folder = _folder(given["out"], recipe.name, choices.quick)
+        show(run_recipe(recipe, choices, folder, jobs=given["jobs"], command=called()))
 
-    command.__doc__ = f"{recipe.title}\n\n{recipe.setting}"
-    return _with_options(command, recipe)
-
-
-def _with_options(command: Callable[..., None], recipe: Recipe) -> Any:
-    """Return Typer's command of a function whose keywords are the recipe's own options."""
-    signature = inspect.signature(command, eval_str=True)
-    given = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
-    own = [
-        inspect.Parameter(
-            option.name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=None,
-            annotation=Annotated[
-                list[option.kind] | None,  # type: ignore[name-defined]
-                typer.Option(f"--{option.name}", help=f"{option.help} May be repeated."),
-            ],
+    names = [option.name for option in recipe.options]
+    parameters = [*inspect.signature(every, eval_str=True).parameters.values()]
+    for option in recipe.options:
+        typed = typer.Option(f"--{option.name}", help=f"{option.help} May be repeated.")
+        kind = Annotated[list[option.kind] | None, typed]  # type: ignore[name-defined]
+        parameters.append(
+            inspect.Parameter(
+                option.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind
+            )
         )
-        for option in recipe.options
-    ]
-    parameters = [*given, *own]
-    command.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-    command.__annotations__ = {p.name: p.annotation for p in parameters}
+    command.__doc__ = f"{recipe.title}\n\n{recipe.setting}"
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {each.name: each.annotation for each in parameters}
     single = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     single.command(recipe.name, short_help=recipe.title)(command)
     return typer.main.get_command(single)

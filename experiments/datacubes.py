@@ -173,7 +173,7 @@ def cuboids(
 
 @lru_cache(maxsize=1)
 def asked_cuboids(domain: Domain, most_cells: int) -> tuple[list[Columns], Workload]:
-    """Return the cuboids of at most so many cells, and their cells as queries, in C order."""
+    """Return the cuboids of up to ``most_cells`` cells, and their cells as queries, in C order."""
     sizes = axis_sizes(domain)
     chosen = [
         columns

@@ -131,35 +131,30 @@ def _expect_problems(table: pl.DataFrame) -> list[Finding]:
         )
         for name in exact
     ]
-    for name in exact:
-        if f"{name}:aggregated" in lines:
-            one, other = _compared(calls, best, (name, f"{name}:aggregated"))
-            findings.append(
-                Finding(
-                    f"{name}: the disaggregated formulation proves more, or sooner",
-                    f"{_proofs(one)}; aggregated {_proofs(other)}; of {one['instances']}",
-                    _rank(one) <= _rank(other),
-                )
+    for other in lines:
+        name = other.removesuffix(":aggregated").partition(", ")[0]
+        if name == other or name not in lines:
+            continue
+        one, line = _compared(calls, best, (name, other))
+        aggregated = other.endswith(":aggregated")
+        findings.append(
+            Finding(
+                f"{name}: the disaggregated formulation proves more, or sooner"
+                if aggregated
+                else f"{other} no worse than without",
+                f"{_shown(one)}; {other}: {_shown(line)}; of {line['instances']}",
+                _rank(one) <= _rank(line)
+                if aggregated
+                else line["primal_integral"] <= one["primal_integral"],
             )
-    for setting in lines:
-        name = setting.partition(", ")[0]
-        if name != setting and name in lines:
-            without, line = _compared(calls, best, (name, setting))
-            findings.append(
-                Finding(
-                    f"{setting} no worse than without",
-                    f"primal integral {without['primal_integral']:.3g} without, "
-                    f"{line['primal_integral']:.3g} with; {_proofs(without)} without, "
-                    f"{_proofs(line)} with; of {line['instances']}",
-                    line["primal_integral"] <= without["primal_integral"],
-                )
-            )
+        )
     return findings
 
 
-def _proofs(line: Mapping[str, Any]) -> str:
+def _shown(line: Mapping[str, Any]) -> str:
     mean = line["proof_seconds"]
-    return f"{line['proven']} proofs" + (f", mean {mean:.3g} s" if mean is not None else "")
+    proofs = f"{line['proven']} proofs" + (f", mean {mean:.3g} s" if mean is not None else "")
+    return f"primal integral {line['primal_integral']:.3g}, {proofs}"
 
 
 def _rank(line: Mapping[str, Any]) -> tuple[int, float]:

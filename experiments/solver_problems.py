@@ -1,17 +1,41 @@
-"""The problems of the solver study, kept as files that others can use."""
+"""The problems of the solver study as files, and Adult with rules between its columns.
+
+The rules follow from what the columns mean; five rows of the table break one all the same.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dualquery.data import load_schema
 from experiments.harness.recipe import Run
-from experiments.instances.forms import form_names, in_form
-from experiments.instances.games import game_problems
+from experiments.harness.run_folder import write_whole
+from experiments.instances.family import form_names, game_problems, in_form
 
 if TYPE_CHECKING:
     from solvers import BestResponse
+
+RULED_ADULT = "adult-rules"
+"""Name of the schema."""
+
+RULES = (
+    "relationship=Husband => sex=Male",
+    "relationship=Wife => sex=Female",
+    "relationship in (Husband, Wife) => marital-status in (Married-civ-spouse, Married-AF-spouse)",
+    "relationship=Unmarried => marital-status not in (Married-civ-spouse, Married-AF-spouse)",
+    "occupation=Armed-Forces => workclass=Federal-gov",
+    "occupation=Priv-house-serv => workclass=Private",
+    "workclass=Without-pay => income=<=50K",
+    "workclass!=Never-worked",
+    "age<20 => education not in (Masters, Doctorate, Prof-school)",
+    "age<25 => education!=Doctorate",
+    "education=Preschool => income=<=50K",
+    "education=Preschool => occupation not in (Prof-specialty, Exec-managerial, Tech-support)",
+)
+"""Texts for ``rules`` of a schema file."""
 
 
 def instance_name(run: Run) -> str:
@@ -49,3 +73,19 @@ def _write(folder: Path, name: str, problem: BestResponse) -> None:
     draft = folder / f"{name}.draft-{os.getpid()}.lp"
     write_instance(draft, problem)
     draft.replace(folder / f"{name}.lp")
+
+
+def ruled_adult(folder: Path) -> Path:
+    """Return the file of the built-in schema ``adult-paper`` with the rules; write it if missing.
+
+    Raises
+    ------
+    BadInputError
+        If it cannot be written.
+    """
+    path = folder / f"{RULED_ADULT}.json"
+    if not path.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        fields = {**load_schema("adult-paper").to_dict(), "name": RULED_ADULT}
+        write_whole(path, json.dumps({**fields, "rules": list(RULES)}) + "\n")
+    return path

@@ -12,10 +12,8 @@ from dualquery.runtime.errors import BadInputError
 from experiments.contenders import AS_PUBLISHED, CONTENDERS, OURS, RECOUNTED, Contender
 from experiments.data_sets import DataSet, chosen
 from experiments.harness.recipe import Choices, Option, Recipe, Row, Run
-from experiments.instances.forms import BARE, form_names
-from experiments.instances.games import DELTA, EPSILON
+from experiments.instances.family import BARE, DELTA, EPSILON, form_names
 from experiments.measuring import question_of, release
-from experiments.ruled_adult import RULED_ADULT, ruled_adult
 from experiments.solver_findings import (
     FORMULATED,
     GAME,
@@ -27,7 +25,7 @@ from experiments.solver_findings import (
     expect,
     summarise,
 )
-from experiments.solver_problems import instance_name, problem_of
+from experiments.solver_problems import RULED_ADULT, instance_name, problem_of, ruled_adult
 from experiments.weak_solvers import WEAK, weak_solvers
 from solvers.comparison import Measurement, NamedProblem, compare
 

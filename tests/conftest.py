@@ -84,7 +84,7 @@ def state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPa
 @pytest.fixture(autouse=True)
 def levels_of_the_log() -> Iterator[None]:
     """Leave the log as it was: --quiet and --verbose set its levels for the whole process."""
-    names = (*PACKAGES, "experiments", "dualquery.explain", "dualquery.privacy_warnings")
+    names = (*PACKAGES, "experiments", "dualquery.privacy_warnings")
     loggers = [logging.getLogger(name) for name in names]
     before = [logger.level for logger in loggers]
     yield

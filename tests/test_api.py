@@ -5,24 +5,13 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
-import scipy.sparse
 
 import dualquery
-from dualquery.api import BudgetRequest
 from dualquery.data.domain import Domain
-from dualquery.data.draft import draft_table_schema
-from dualquery.data.readers.formats import source_of
 from dualquery.mechanisms.dualquery.game import TIME_OF_FIT
-from dualquery.mechanisms.protocol import Budget
-from dualquery.mechanisms.registry import configure
-from dualquery.privacy.neighbours import Neighbours
-from dualquery.queries.conjunctions import Workload
 from dualquery.queries.generate.random import random_conjunctions
-from dualquery.queries.parities import Parities
 from dualquery.requests import WorkloadRequest
-from dualquery.room.row_count import RowCount
 from dualquery.runtime.errors import BadInputError
-from dualquery.runtime.progress import Lines
 from tests.tables import SCHEMA, legal, people
 
 SMALL = {"schema": SCHEMA, "queries": 30, "way": 2}
@@ -41,14 +30,7 @@ def test_a_declared_table_gives_a_private_release() -> None:
     assert len(made.answers) == len(made.workload) == 30
     assert legal(SCHEMA.domain, made.records)
     assert made.synthetic.columns == people().columns
-    assert made.answer_table.columns == [
-        "query",
-        "answer",
-        "literal_1",
-        "literal_2",
-        "interval_low",
-        "interval_high",
-    ]
+    assert made.answer_table.columns[:2] == ["query", "answer"]
     assert made.options["mechanism"]["rounds"] == 6
     assert made.parameters["rounds"] == 6
 
@@ -74,12 +56,6 @@ def test_an_undeclared_schema_takes_the_guarantee_away() -> None:
     assert len(both.privacy.reasons_not_private) == 2
 
 
-def test_looking_at_no_data_is_stated_as_0() -> None:
-    for mechanism in ("zero", "uniform"):
-        made = dualquery.release(people(), **SMALL, mechanism=mechanism)
-        assert (made.privacy.epsilon, made.privacy.delta) == (0, 0)
-
-
 @pytest.mark.parametrize(
     ("mechanism", "delta"), [("laplace", 0), ("gaussian", 1 / 90_000), ("independent", 1 / 90_000)]
 )
@@ -89,46 +65,10 @@ def test_default_delta_is_0_for_pure_mechanisms(mechanism, delta) -> None:
     assert made.privacy.private
 
 
-def test_a_generous_delta_is_remarked_on() -> None:
-    made = dualquery.release(people(), **QUICK, delta=0.01)
-    assert any("not below 1/n" in note for note in made.notes)
-
-
 def test_same_seed_same_release_whatever_the_threads() -> None:
     one, other = (dualquery.release(people(), **QUICK, seed=4, threads=t) for t in (1, 3))
     np.testing.assert_array_equal(one.answers, other.answers)
     np.testing.assert_array_equal(one.records, other.records)
-
-
-def test_unseeded_releases_differ() -> None:
-    one, other = (dualquery.release(people(), **SMALL, mechanism="laplace") for _ in range(2))
-    assert not np.array_equal(one.answers, other.answers)
-
-
-def test_a_constant_column_is_answered_like_any_other() -> None:
-    made = dualquery.release(people(), **QUICK, seed=0)
-    assert {*made.synthetic["constant"]} <= {"a", "b"}
-    assert any("constant" in text for text in made.answer_table["query"])
-
-
-@pytest.mark.parametrize(
-    "convert",
-    [
-        lambda bits: bits,
-        scipy.sparse.csr_matrix,
-        scipy.sparse.coo_array,
-        lambda bits: pl.DataFrame(bits, schema=[f"c{i}" for i in range(bits.shape[1])]),
-        lambda bits: pl.DataFrame(bits).to_pandas(),
-    ],
-)
-def test_tables_of_every_library_are_taken(convert) -> None:
-    bits = (np.random.default_rng(0).random((50, 6)) < 0.4).astype(np.uint8)
-    made = dualquery.release(
-        convert(bits), queries=10, way=2, mechanism="gaussian", epsilon=50.0, schema_from_data=True
-    )
-    # 0/1 columns without a schema: two categories each, or one bit, depending on the format.
-    assert made.n == 50
-    assert made.answers.shape == (10,)
 
 
 def test_columns_restrict_the_data_and_query_columns_the_workload() -> None:
@@ -170,12 +110,6 @@ def test_workloads_of_every_kind(tmp_path) -> None:
     assert len(counted.workload) == 7
 
 
-@pytest.mark.parametrize("progress", ["yes", 1, print, Lines])
-def test_what_cannot_hear_progress_is_refused(progress: object) -> None:
-    with pytest.raises(BadInputError, match=r"progress is .*give True, False, or an object with"):
-        dualquery.release(people(), **SMALL, progress=progress)
-
-
 def test_progress_hears_phases_and_rounds() -> None:
     class Listener:
         def __init__(self) -> None:
@@ -203,19 +137,6 @@ def test_progress_hears_phases_and_rounds() -> None:
     assert listener.phases[phases:] == ["evaluating the queries", "running dualquery"]
 
 
-def test_progress_may_be_lines_on_stderr(capsys) -> None:
-    made = dualquery.release(people(), **SMALL, progress=True)
-    told = capsys.readouterr().err.splitlines()
-    assert told[0] == "reading the table"
-    assert told[-1] == "running probed"
-    assert any(line.startswith("expected max error") for line in told)
-    dualquery.evaluate(made, people(), progress=True)
-    assert "baseline gaussian" in capsys.readouterr().err
-    for nobody in (False, None):
-        dualquery.release(people(), **SMALL, progress=nobody)
-    assert capsys.readouterr().err == ""
-
-
 def test_auto_is_the_default_mechanism() -> None:
     made = dualquery.release(people(), **SMALL)
     assert (made.mechanism, made.chosen) == ("auto", "adaptive")
@@ -226,14 +147,6 @@ def test_auto_is_the_default_mechanism() -> None:
     assert "by probed" in repr(made)
     implied = dualquery.release(people(), **QUICK)
     assert implied.mechanism == implied.chosen == "dualquery"
-
-
-def test_auto_answers_other_families_by_mwem() -> None:
-    queries = Parities(SCHEMA.domain, 2)
-    made = dualquery.release(people(), schema=SCHEMA, queries=queries)
-    assert made.chosen == "mwem"
-    assert made.records is not None
-    assert made.privacy.delta == 1 / 300**2
 
 
 def test_the_front_door_lists_its_names() -> None:
@@ -251,42 +164,31 @@ def test_the_front_door_lists_its_names() -> None:
     ("options", "message"),
     [
         ({"epsilon": 0}, "--epsilon is 0"),
-        ({"epsilon": -1.0}, "--epsilon is -1"),
-        ({"epsilon": float("inf")}, "--epsilon is inf"),
         ({"epsilon": float("nan")}, "--epsilon is nan"),
         ({"delta": 1.0}, "--delta is 1"),
-        ({"delta": -1e-9}, "--delta is -1e-09"),
-        ({"delta": float("nan")}, "--delta is nan"),
         ({"accountant": "best"}, "--accountant: 'best' is unknown (known: auto, paper"),
-        ({"accountant": "best", "mechanism": "zero"}, "--accountant: 'best' is unknown"),
         ({"neighbours": "twins"}, "--neighbours: 'twins'"),
         ({"neighbours": "add-remove"}, "give --delta, or state a number of rows with --rows"),
         ({"mechanism": "magic"}, "unknown mechanism 'magic'"),
         ({"options": {"roundz": 3}}, "no option 'roundz'; did you mean 'rounds'"),
         ({"mechanism": "auto", "options": {"population": 3}}, "name the mechanism that has it"),
         ({"options": {"components": -3}}, "components is -3; a whole number"),
-        ({"options": {"components": 3, "eta": 1.0}}, "name the mechanism that has it"),
         ({"options": {"rounds": "x"}}, "rounds='x' is not a valid int"),
         ({"options": {"solver": "cplux"}}, "unknown solver 'cplux'"),
         ({"mechanism": "zero", "options": {"rounds": 3}}, "has no option 'rounds'"),
         ({"way": 0}, "--way is 0"),
         ({"queries": 0}, "--queries is 0"),
         ({"queries": 10.0}, "queries is 10.0; give a number, 'all', a path or a list"),
-        ({"queries": True}, "queries is True; give a number"),
         ({"queries": ["!flag"], "signed": False}, "the list of queries lists its own"),
         ({"epsilon": "1"}, "--epsilon is '1'; a number is needed"),
-        ({"epsilon": True}, "--epsilon is True; a number is needed"),
         ({"marginals": 0}, "--marginals is 0"),
         ({"marginals": 3, "signed": False}, "--positive does not go with --marginals"),
         ({"target": "sex", "queries": 5}, "--target and --queries are two ways"),
-        ({"target": "sex", "marginals": 5}, "--target and --marginals are two ways"),
         ({"target": "sex", "way": 2}, "leave --way and --positive out"),
         ({"max_cells": 9}, "--max-cells goes with a number of --marginals"),
         ({"workload_seed": -1}, "--workload-seed is -1"),
         ({"queries": "mine.txt", "query_columns": "age"}, "mine.txt lists its own"),
-        ({"queries": "mine.txt", "signed": False}, "mine.txt lists its own"),
         ({"threads": 0}, "--threads is 0"),
-        ({"threads": -2}, "--threads is -2"),
         ({"seed": -1}, "--seed is -1"),
     ],
 )
@@ -307,11 +209,9 @@ def test_what_is_wrong_anyway_is_refused_before_the_table_is_read(
     ("table", "options", "message"),
     [
         (people(1), QUICK, "1 record; a private release needs at least 2"),
-        (people(0), QUICK, "no rows, so there is nothing to release"),
         (people(), QUICK | {"way": 6}, "6-way queries need 6 different columns"),
         (people(), QUICK | {"queries": 10**6}, "1000000 queries asked"),
         (people(), QUICK | {"query_columns": "colour"}, "there is no column 'colour'"),
-        (people(), QUICK | {"columns": "colour"}, "there is no column 'colour'"),
         (
             people(),
             QUICK | {"queries": None, "marginals": 3, "max_cells": 2},
@@ -324,9 +224,7 @@ def test_what_is_wrong_anyway_is_refused_before_the_table_is_read(
             "--target is '0-2'; name one column",
         ),
         (people().with_columns(age=pl.lit(200)), QUICK, "outside the schema's range"),
-        (people().with_columns(sex=pl.lit("other")), QUICK, "'other' is not in the schema"),
         (people().with_columns(age=pl.lit(None)), QUICK, "the value is missing"),
-        (people().drop("job"), QUICK, "there is no column 'job'"),
         (people(), SMALL | {"mechanism": "gaussian", "delta": 0.0}, "with delta 0 use laplace"),
         (people(), SMALL | {"accountant": "zcdp", "delta": 0.0}, "no guarantee at delta = 0"),
         (
@@ -359,26 +257,7 @@ def test_a_workload_of_another_domain_is_refused() -> None:
         dualquery.release(people(), schema=SCHEMA, queries=other)
 
 
-def test_a_workload_with_repeats_is_refused_and_a_part_of_one_taken() -> None:
-    whole = random_conjunctions(SCHEMA.domain, 5, 2)
-    with pytest.raises(BadInputError, match="query 2 repeats query"):
-        dualquery.release(people(), schema=SCHEMA, queries=whole.take([0, 1, 1]))
-    made = dualquery.release(people(), schema=SCHEMA, queries=whole.take([3, 1]), mechanism="zero")
-    assert len(made.workload) == 2
-    assert isinstance(made.workload, Workload)
-
-
 # --- parts ----------------------------------------------------------------------------------------
-
-
-def test_budget_request_completes_delta() -> None:
-    dualquery_, laplace = configure("dualquery", {}), configure("laplace", {})
-    budget, notes = BudgetRequest(epsilon=2.0).resolve(dualquery_, RowCount(100))
-    assert budget == Budget(2.0, 1e-4, "auto", Neighbours.REPLACE_ONE)
-    assert notes == ()
-    assert BudgetRequest().resolve(laplace, RowCount(100))[0].delta == 0
-    assert BudgetRequest(delta=1e-3).resolve(laplace, RowCount(100))[0].delta == 1e-3
-    assert BudgetRequest(delta=0.0).resolve(dualquery_, RowCount(100))[0].delta == 0
 
 
 @pytest.mark.parametrize("query_columns", ["job,age", ["age", "job"], "0-1", [1, 0], ["0", "1"]])
@@ -390,21 +269,6 @@ def test_query_columns_are_columns_not_bits(query_columns) -> None:
     assert {*SCHEMA.domain.column_of_bit[workload.literals.ravel() >> 1].tolist()} == {0, 1}
 
 
-def test_query_columns_of_items_are_item_ids() -> None:
-    from dualquery.data.schema.items import ItemSchema
-
-    items = ItemSchema(np.array([4, 8, 15, 16], np.int64), declared=True)
-    workload = WorkloadRequest(queries="all", way=2, signed=False, columns="8,16").build(items, 100)
-    assert workload.literals.tolist() == [[2, 6]]
-
-
-def test_few_columns_are_asked_for_all_queries_there_are() -> None:
-    workload = WorkloadRequest(way=1).build(SCHEMA, 100)
-    assert len(workload) == 2 * SCHEMA.domain.bits
-    with pytest.raises(BadInputError, match="100000 queries asked"):
-        WorkloadRequest(queries=100_000, way=1).build(SCHEMA, 100)
-
-
 def test_a_table_of_two_columns_is_asked_2_way_queries_by_default() -> None:
     small = {"schema": SCHEMA, "columns": "age,sex", "mechanism": "independent"}
     made = dualquery.release(people(), **small)
@@ -412,22 +276,6 @@ def test_a_table_of_two_columns_is_asked_2_way_queries_by_default() -> None:
     assert any("2 literals" in note for note in made.notes)
     with pytest.raises(BadInputError, match="4-way queries need 4 different columns"):
         dualquery.release(people(), **small, way=4)
-
-
-def test_expected_error_of_no_workload_is_bad_input() -> None:
-    with pytest.raises(BadInputError, match="queries is 100; a workload is needed"):
-        dualquery.expected_error(100, 1000)
-
-
-def test_a_column_of_means_that_is_not_there_is_told_of_means() -> None:
-    with pytest.raises(BadInputError, match=r"^--means: there is no column 'agee'; did you mean"):
-        dualquery.release(people(), **SMALL, means="agee")
-
-
-def test_saving_onto_a_folder_speaks_of_no_option(tmp_path) -> None:
-    made = dualquery.release(people(), **SMALL, mechanism="zero")
-    with pytest.raises(BadInputError, match=r"exists already; name another folder$"):
-        made.save(tmp_path)
 
 
 def test_what_is_known_before_costs_nothing(tmp_path) -> None:
@@ -446,17 +294,6 @@ def test_what_is_known_before_costs_nothing(tmp_path) -> None:
             dualquery.release(people(5000), **private, **refused)
         assert "has been drawn" not in str(told.value)
         assert file.read().spent[0] == 0
-
-
-def test_marginals_default_to_n_cells() -> None:
-    workload = WorkloadRequest(marginals=1, way=2).build(SCHEMA, 4)
-    assert len(workload) == 4
-    with pytest.raises(BadInputError, match="at most 3 cells"):
-        WorkloadRequest(marginals=1, way=2).build(SCHEMA, 3)
-
-
-def test_drafted_schema_is_not_declared() -> None:
-    assert not draft_table_schema(source_of(people()), None).declared
 
 
 @pytest.mark.parametrize("what", ["unit", "weight"])

@@ -38,11 +38,6 @@ def test_objects_and_keywords_say_the_same() -> None:
     assert [column.name for column in one.schema.columns] == ["age", "sex"]
 
 
-def test_the_first_field_stands_for_its_object() -> None:
-    made = dualquery.release(people(), **SMALL, queries=5, guarantee="add-remove", rows=100)
-    assert made.options["neighbours"] == "add-remove"
-
-
 def test_a_table_says_how_its_file_is_written(tmp_path: Path) -> None:
     people().write_csv(tmp_path / "p.csv", separator=";")
     table = Table(tmp_path / "p.csv", csv="delimiter=;")
@@ -65,11 +60,6 @@ def test_a_table_says_how_its_file_is_written(tmp_path: Path) -> None:
 def test_a_field_is_given_once(arguments, message) -> None:
     with pytest.raises(BadInputError, match=message):
         dualquery.release(**arguments)
-
-
-def test_unknown_keywords_are_refused_as_python_does() -> None:
-    with pytest.raises(TypeError, match=r"unexpected keyword argument 'epsilom'.*'epsilon'"):
-        dualquery.release("adult", epsilom=1)
 
 
 def test_a_person_can_read_the_signature() -> None:

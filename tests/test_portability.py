@@ -20,7 +20,7 @@ NAMES = {
     "signal": {"SIGALRM", "SIGCHLD", "SIGHUP", "SIGKILL", "SIGQUIT", "SIGUSR1", "alarm", "pause"},
 }  # fmt: skip
 WITH_ANOTHER_WAY = {
-    "dualquery/runtime/durable.py": "fcntl, where sys.platform is not Windows, whose msvcrt locks",
+    "dualquery/runtime/files.py": "fcntl, where sys.platform is not Windows, whose msvcrt locks",
     "dualquery/runtime/resources.py": "sysconf, resource; None or no limit where there is none",
     "experiments/benchmarks/__init__.py": "getloadavg, and None where there is none",
     "experiments/harness/processes.py": "resource, where sys.platform is not Windows",

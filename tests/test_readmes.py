@@ -15,7 +15,7 @@ import typer
 from dualquery.cli import terminal
 from dualquery.cli.main import app, main
 from experiments.commands import app as experiments_app
-from tests.pages import ROOT, CodeBlock, code_blocks, commands, name_of, pages
+from tests.pages import ROOT, code_blocks, commands, name_of, pages
 
 PAGES = {name_of(page): page.read_text("utf-8") for page in pages()}
 WITH_TESTS_OF_THEIR_OWN = {
@@ -167,12 +167,6 @@ def test_the_first_page_is_short() -> None:
     assert len(PAGES["README.md"].splitlines()) <= 150
 
 
-def test_pages_with_tests_of_their_own_have_them() -> None:
-    for page, test in WITH_TESTS_OF_THEIR_OWN.items():
-        assert page in PAGES
-        assert (ROOT / test).is_file()
-
-
 @pytest.mark.slow
 def test_the_first_command_does_what_the_page_says(
     folder: Path, capsys: pytest.CaptureFixture[str]
@@ -250,10 +244,3 @@ def test_the_page_names_all_there_are(page: str, names: Names) -> None:
         if not re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", PAGES[page])
     }
     assert missing == set()
-
-
-def test_blocks_are_found() -> None:
-    text = "Prose.\n\n`a.py`\n\n```python\nx = 1\n```\n\n```sh\na && b  # why\n```\n"
-    first, second = code_blocks(text)
-    assert first == CodeBlock("python", "x = 1\n", "`a.py`")
-    assert commands(second) == ["a", "b"]

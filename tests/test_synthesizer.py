@@ -13,7 +13,6 @@ import pytest
 import dualquery
 from dualquery import Synthesizer
 from dualquery.api import KEYWORDS
-from dualquery.data.frames import FrameKind
 from dualquery.runtime.errors import BadInputError
 from tests.tables import SCHEMA, people
 
@@ -30,27 +29,6 @@ def test_fit_sample_has_as_many_rows_as_the_table() -> None:
     assert rows.height == 120
     assert rows.columns == people().columns
     assert rows.schema["age"].is_integer()
-
-
-def test_fit_returns_itself_and_states_its_privacy(fitted) -> None:
-    assert isinstance(fitted, Synthesizer)
-    assert fitted.release.privacy.epsilon == 1.0
-    assert fitted.release.n == 300
-
-
-def test_fit_tells_how_far_it_is_where_asked_to(capsys) -> None:
-    asked = Synthesizer(**SMALL, progress=True)
-    asked.fit(people())
-    assert "reading the table\n" in capsys.readouterr().err
-    asked.set_params(progress=None).fit(people())
-    assert capsys.readouterr().err == ""
-
-
-@pytest.mark.parametrize("n", [0, 1, 5, 1000])
-def test_sample_gives_the_rows_asked_for(fitted, n) -> None:
-    rows = fitted.sample(n)
-    assert rows.height == n
-    assert rows.columns == people().columns
 
 
 def test_every_record_is_drawn_equally_often(fitted) -> None:
@@ -70,21 +48,11 @@ def test_sampling_costs_nothing_and_a_seed_repeats_it(fitted) -> None:
     assert fitted.release is before
 
 
-def test_sample_before_fit() -> None:
-    with pytest.raises(BadInputError, match="call fit before sample"):
-        Synthesizer().sample(3)
-
-
 def test_an_option_that_release_lacks_is_named_at_once() -> None:
     with pytest.raises(TypeError, match="unexpected keyword argument 'epsilonn'"):
         Synthesizer(epsilonn=1)
     with pytest.raises(TypeError, match="unexpected keyword argument 'table'"):
         Synthesizer(table=people())
-
-
-def test_negative_counts(fitted) -> None:
-    with pytest.raises(BadInputError, match="cannot draw -1 records"):
-        fitted.sample(-1)
 
 
 def test_a_mechanism_without_records_cannot_sample() -> None:
@@ -100,20 +68,6 @@ def test_options_are_those_of_release() -> None:
     assert made.options["accountant"] == "zcdp"
     with pytest.raises(BadInputError, match="--epsilon is 0"):
         Synthesizer(0).fit(people())
-
-
-def test_the_default_mechanism_samples_as_many_different_rows_as_it_may() -> None:
-    synthesizer = Synthesizer(schema=SCHEMA, queries=30, way=2).fit(people())
-    assert synthesizer.release.chosen == "adaptive"
-    assert synthesizer.sample(300).height == len(synthesizer.release.records) == 300
-
-
-def test_a_refit_replaces_the_release() -> None:
-    synthesizer = Synthesizer(1.0, **SMALL)
-    first = synthesizer.fit(people()).release
-    second = synthesizer.fit(people(50)).release
-    assert first is not second
-    assert second.n == 50
 
 
 @pytest.fixture(scope="module")
@@ -147,16 +101,6 @@ def test_pandas_comes_back_with_its_types(typed) -> None:
     assert rows["constant"].cat.ordered
     assert rows["job"].cat.categories.tolist() == ["nurse", "smith", "clerk"]
     assert rows["job"].isna().any()
-
-
-def test_a_type_that_cannot_hold_the_values_is_left_out() -> None:
-    rows = Synthesizer(**QUICK).fit_sample(people(), 50)
-    asked = FrameKind("polars", {"job": pl.Int64, "age": pl.Int8, "gone": pl.Int8})
-    found = asked.made_of(rows, SCHEMA)
-    assert (found.schema["job"], found.schema["age"]) == (pl.String, pl.Int8)
-    truths = pl.DataFrame({"flag": ["True", "false"]})
-    found = FrameKind("polars", {"flag": pl.Boolean}).made_of(truths, SCHEMA)
-    assert found["flag"].to_list() == [True, False]
 
 
 def test_parameters_are_those_of_release_with_its_defaults() -> None:
@@ -195,13 +139,6 @@ def test_scikit_learn_clones_and_refuses_unknown_parameters(fitted) -> None:
     assert repr(copy.set_params(epsilon=2.0)).startswith("Synthesizer(epsilon=2.0, schema=")
     with pytest.raises(ValueError, match="no parameter 'epsilonn'; did you mean 'epsilon'"):
         copy.set_params(epsilonn=1)
-
-
-def test_a_pandas_table_comes_back_as_one() -> None:
-    rows = Synthesizer(**SMALL).fit(people().to_pandas(), y=None).sample()
-    assert type(rows).__module__.startswith("pandas")
-    assert list(rows.columns) == people().columns
-    assert len(rows) == 300
 
 
 def test_a_matrix_comes_back_as_one() -> None:

@@ -21,7 +21,7 @@ from pathlib import Path
 from dualquery.budgets.account import Account
 from dualquery.budgets.sqlite import connected, transaction
 from dualquery.runtime.errors import BadInputError
-from dualquery.runtime.state_folder import state_folder
+from dualquery.runtime.files import state_folder
 
 _FILE = "budgets.sqlite"
 _WHAT = "the counter of budget files"

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import IO
 
 from dualquery.checkpoints.checkpoint import STUCK, Checkpoint
-from dualquery.runtime.durable import sync_folder, try_lock
 from dualquery.runtime.errors import BadInputError, InterruptedRun
+from dualquery.runtime.files import sync_folder, try_lock
 
 SUFFIX = ".unfinished"
 LOCK, JOURNAL, SPACE, RELEASE = "lock", "journal", "space", "release"

@@ -11,7 +11,7 @@ import typer
 from dualquery.cli.options import Json, Quiet, Threads
 from dualquery.cli.terminal import Terminal, set_threads, start_logging
 from dualquery.runtime.errors import BadInputError
-from dualquery.runtime.whole_files import whole_file
+from dualquery.runtime.files import whole_file
 
 
 def audit(

@@ -12,9 +12,8 @@ from dualquery.data.table import Table
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.requests import BudgetRequest, ReleaseSpec
 from dualquery.room.row_count import COUNT_SHARE, RowCount
-from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.errors import BadInputError, privacy_log
 from dualquery.runtime.option_fields import built
-from dualquery.runtime.warned import privacy_log
 
 if TYPE_CHECKING:
     from dualquery.data.readers.source import Source

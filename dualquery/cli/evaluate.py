@@ -9,10 +9,8 @@ from typing import Annotated
 import typer
 
 from dualquery.cli.options import (
-    AnswersCache,
     Csv,
     EngineName,
-    Explain,
     Json,
     Quiet,
     ReleaseFolder,
@@ -43,8 +41,6 @@ def evaluate(
     seed: Annotated[int, typer.Option(help="Seed of the baselines' noise.")] = 0,
     engine: EngineName = "auto",
     scheduler: Scheduler = None,
-    answers_cache: AnswersCache = None,
-    explain: Explain = False,
     threads: Threads = None,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -63,7 +59,7 @@ def evaluate(
 
         check_ending(picture)
     terminal = Terminal(machine=as_json, quiet=quiet)
-    start_logging(verbose=verbose, quiet=quiet, explain=explain)
+    start_logging(verbose=verbose, quiet=quiet)
     set_threads(threads)
 
     from dualquery.releases.sampling import unasked_note
@@ -75,7 +71,7 @@ def evaluate(
         compared = compare(
             release,
             holders,
-            engine=Engine(name=engine, scheduler=scheduler, answers_cache=answers_cache),
+            engine=Engine(name=engine, scheduler=scheduler),
             threads=threads,
             seed=seed,
             progress=progress,

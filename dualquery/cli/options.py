@@ -79,19 +79,10 @@ Quiet: TypeAlias = Annotated[
 Verbose: TypeAlias = Annotated[
     bool, typer.Option("--verbose", "-v", help="Print more.", rich_help_panel=RUN)
 ]
-Explain: TypeAlias = Annotated[
-    bool,
-    typer.Option(
-        "--explain",
-        help="Say on stderr how queries are counted and how long passes took.",
-        rich_help_panel=RUN,
-    ),
-]
 Csv: TypeAlias = Annotated[str | None, declared(Table, "csv")]
 Threads: TypeAlias = Annotated[int | None, declared(Run, "threads")]
 EngineName: TypeAlias = Annotated[str, declared(EngineChoice, "engine")]
 Scheduler: TypeAlias = Annotated[str | None, declared(EngineChoice, "scheduler")]
-AnswersCache: TypeAlias = Annotated[Path | None, declared(EngineChoice, "answers_cache")]
 UnitColumn: TypeAlias = Annotated[str | None, declared(Unit, "unit")]
 MaxRowsPerUnit: TypeAlias = Annotated[int | None, declared(Unit, "max_rows_per_unit")]
 WeightColumn: TypeAlias = Annotated[str | None, declared(Weight, "weight")]

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dualquery.cli.options import (
-    Explain,
     Json,
     Verbose,
     apply_config,
@@ -43,7 +42,6 @@ KEPT = tuple(name for name, each in options_of(ReleaseSpec).items() if not each.
 def release(
     context: typer.Context,
     *,
-    explain: Explain = False,
     out: Annotated[
         Path | None,
         typer.Option(help="Folder to make; default: release-<UTC time>.", rich_help_panel=RUN),
@@ -119,7 +117,7 @@ def release(
     if given["show_private_errors"] and given["quiet"]:
         raise BadInputError("--show-private-errors has something to say; leave --quiet out")
     terminal = Terminal(machine=given["as_json"], quiet=given["quiet"])
-    start_logging(verbose=given["verbose"], quiet=given["quiet"], explain=given["explain"])
+    start_logging(verbose=given["verbose"], quiet=given["quiet"])
     set_threads(given["threads"])
 
     if "help" in (given["option"] or []):

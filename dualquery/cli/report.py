@@ -10,7 +10,7 @@ import typer
 from dualquery.cli.options import Csv, Quiet, ReleaseFolder, Threads, given_table
 from dualquery.cli.terminal import Terminal, set_threads
 from dualquery.runtime.errors import BadInputError
-from dualquery.runtime.whole_files import require_new, whole_file
+from dualquery.runtime.files import require_new, whole_file
 
 
 def report(

@@ -23,7 +23,7 @@ from dualquery.data.schema.numbers import finite_number
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.escaping import terminal_line, terminal_text
 from dualquery.runtime.figures import some
-from dualquery.runtime.whole_files import require_new
+from dualquery.runtime.files import require_new
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -10,10 +10,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from dualquery.runtime.errors import privacy_log
 from dualquery.runtime.escaping import terminal_json, terminal_text
-from dualquery.runtime.explaining import explain_log
 from dualquery.runtime.progress import Lines
-from dualquery.runtime.warned import privacy_log
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -135,21 +134,18 @@ class _PlainLog(logging.Formatter):
         return terminal_text(super().format(record))
 
 
-def start_logging(*, verbose: bool, quiet: bool, explain: bool = False) -> None:
+def start_logging(*, verbose: bool, quiet: bool) -> None:
     """Send the log to stderr: warnings as a rule, everything if verbose, if quiet errors and
     what weakens a guarantee.
     """
     level = logging.ERROR if quiet else logging.DEBUG if verbose else logging.WARNING
     handler = logging.StreamHandler(sys.stderr)
-    where = "%(levelname)s %(name)s: " if verbose or explain else ""
+    where = "%(levelname)s %(name)s: " if verbose else ""
     handler.setFormatter(_PlainLog(f"{where}%(message)s"))
     logging.basicConfig(handlers=[handler])
     for package in PACKAGES:
         logging.getLogger(package).setLevel(level)
     privacy_log.setLevel(min(level, logging.WARNING))  # however quiet
-    # It tells times of passes over private rows: only if asked for.
-    spoken = logging.INFO if explain else max(level, logging.WARNING)
-    explain_log.setLevel(spoken)
 
 
 def set_threads(threads: int | None) -> None:

@@ -15,8 +15,8 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import BinaryIO, TypeAlias, cast
 
+from dualquery.runtime.documents import read_at_most
 from dualquery.runtime.errors import BadInputError
-from dualquery.runtime.reading import read_at_most
 from dualquery.runtime.resources import mebibytes
 
 FilePath: TypeAlias = Path | Traversable

@@ -15,9 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, BinaryIO
 
-from dualquery.runtime.durable import try_lock
 from dualquery.runtime.errors import BadInputError
-from dualquery.runtime.state_folder import state_folder
+from dualquery.runtime.files import state_folder, try_lock
 
 _LOCK, _TABLE = "lock", "table"
 _TRIES = 10

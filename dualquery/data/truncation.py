@@ -13,8 +13,7 @@ import numpy as np
 from numba import int32, int64, types
 
 from dualquery.data.encoded import BitRows
-from dualquery.runtime.array_types import Array, kernel, read_only
-from dualquery.runtime.splitmix import GOLDEN, mix
+from dualquery.runtime.array_types import GOLDEN, Array, kernel, mix, read_only
 
 _KEY = 0x6475616C71756572
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numba import float32, float64, int32, int64, uint8, uint64, void
 
-from dualquery.runtime.array_types import Array, kernel, read_only
-from dualquery.runtime.splitmix import GOLDEN, mix
+from dualquery.runtime.array_types import GOLDEN, Array, kernel, mix, read_only
 
 
 @kernel(

@@ -11,7 +11,7 @@ from typing import Any
 from dualquery.runtime.documents import read_document
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.escaping import html_text
-from dualquery.runtime.whole_files import whole_file
+from dualquery.runtime.files import whole_file
 
 REPLACE_ONE_TEXT = "replace one record, n public"
 

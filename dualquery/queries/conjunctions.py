@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from dualquery.data.domain import Domain
 from dualquery.queries.disjunctions import Disjunctions
 from dualquery.queries.family import QueryFamily, Statistic, as_records
-from dualquery.queries.literals import LiteralRows, refuse_rows
-from dualquery.queries.padded import read_padded, write_padded
+from dualquery.queries.literals import LiteralRows, read_padded, refuse_rows, write_padded
 from dualquery.queries.products import Products
 from dualquery.rows.repeats import first_occurrences
 from dualquery.runtime.errors import BadInputError
@@ -55,10 +54,7 @@ class Workload(LiteralRows, QueryFamily):
             refuse_rows(first != np.arange(len(self)), "repeats query", lambda q: int(first[q]))
 
     def answers_on(self, records: NDArray[np.uint8], threads: int = 1) -> NDArray[np.float64]:
-        """Return the share of synthetic records, uint8 ``(r, bits)``, on which each query holds.
-
-        Not by way of `counts`: ``--explain`` reports passes over private rows only.
-        """
+        """Return the share of synthetic records, uint8 ``(r, bits)``, on which each query holds."""
         from dualquery.queries.counting.passes import count_conjunctions
 
         packed = as_records(records, self.domain)

@@ -21,18 +21,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Disjunctions:
-    """``m`` queries, each the sum of one or more conjunctions that exclude each other.
+    """``m`` queries, each the sum of one or more conjunctions that exclude each other."""
 
-    Parameters
-    ----------
-    conjunctions
-        The conjunctions of all queries, one query after another; repeats allowed.
-    indptr
-        int64, shape ``(m + 1,)``: query j has the conjunctions ``indptr[j] .. indptr[j + 1] - 1``.
-    """
-
-    conjunctions: LiteralRows
-    indptr: NDArray[np.int64]
+    conjunctions: LiteralRows  # of all queries, one query after another; repeats allowed
+    indptr: NDArray[np.int64]  # query j has the conjunctions indptr[j] .. indptr[j + 1] - 1
 
     def __post_init__(self) -> None:
         """Refuse a query without conjunctions, and conjunctions without a query."""

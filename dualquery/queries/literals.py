@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.domain import Domain
-from dualquery.rows.repeats import pad_right
+from dualquery.rows.repeats import first_occurrences, pad_right
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from dualquery.rows.protocol import Rows
 
 
@@ -123,3 +125,35 @@ def refuse_rows(
     if len(rows):
         first = int(rows[0])
         raise BadInputError(f"{what} {first} {complaint}: {show(first)}")
+
+
+def write_padded(name: str, rows: NDArray[np.int32]) -> dict[str, pl.Series]:
+    """Return columns ``name_1`` .. ``name_k`` of int32 rows ``(m, k)``: null for the padding -1."""
+    import polars as pl
+
+    series = [pl.Series(f"{name}_{place + 1}", column) for place, column in enumerate(rows.T)]
+    return {one.name: one.set(one < 0, None) for one in series}
+
+
+def read_padded(name: str, columns: Mapping[str, pl.Series]) -> NDArray[np.int32]:
+    """Return the rows that `write_padded` wrote; raise `BadInputError` without a first column."""
+    import polars as pl
+
+    found: list[pl.Series] = []
+    while (key := f"{name}_{len(found) + 1}") in columns:
+        found.append(columns[key])
+    if not found:
+        raise BadInputError(f"the table of queries has no column {name}_1")
+    if not all(one.dtype.is_integer() or one.dtype == pl.Null for one in found):
+        raise BadInputError(f"a column of {name}_1 .. {name}_{len(found)} holds no whole numbers")
+    rows = np.stack([one.cast(pl.Int64).fill_null(-1).to_numpy() for one in found], axis=1)
+    if rows.size and not -1 <= rows.min() <= rows.max() < 2**31:
+        raise BadInputError(f"the columns {name}_1 .. {name}_{len(found)} reach {rows.max()}")
+    return rows.astype(np.int32)
+
+
+def different_bits(literals: NDArray[np.int32]) -> int:
+    """Return how many different sets of bits conjunctions mention."""
+    supports = np.where(literals >= 0, literals | 1, -1)
+    first = first_occurrences(supports, int(literals.max()) + 2)
+    return int(np.count_nonzero(first == np.arange(len(first))))

@@ -16,10 +16,8 @@ from dualquery.data.domain import Domain
 from dualquery.queries.choices import chosen_columns, count_choices, list_choices
 from dualquery.queries.disjunctions import Disjunctions
 from dualquery.queries.family import QueryFamily, require_bits
-from dualquery.queries.literals import refuse_rows
-from dualquery.queries.padded import read_padded, write_padded
+from dualquery.queries.literals import read_padded, refuse_rows, write_padded
 from dualquery.queries.products import Products
-from dualquery.rows.histogram import Histogram
 from dualquery.rows.repeats import first_occurrences, pad_right, side_by_side
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.resources import check_memory
@@ -32,8 +30,6 @@ if TYPE_CHECKING:
 
 MOST_WAY = 12
 """Largest set: a parity of k bits takes 2^k counts of the data and 2^(k - 1) conjunctions."""
-
-_MOST_HISTOGRAM_BITS = 20
 
 
 class Parities(QueryFamily):
@@ -96,20 +92,12 @@ class Parities(QueryFamily):
     def counts(self, records: Rows, threads: int) -> NDArray[np.int64]:
         """Return ``n q(D)``: rows of an even number of 1s less the others; int64, ``(m,)``.
 
-        Either all at once, by a fast Walsh-Hadamard transform of the histogram of a small binary
-        domain, or from counts of conjunctions: the product of ``1 - 2 x_i`` over S is the sum of
+        They follow from counts of conjunctions: the product of ``1 - 2 x_i`` over S is the sum of
         ``(-2)^|T| prod(x_i, i in T)`` over the subsets T.
         """
         from dualquery.queries.counting.planner import ConjunctionCounts
 
         require_bits(records, self.domain)
-        bits = self.domain.bits
-        binary = self.domain.columns == bits
-        if binary and bits <= _MOST_HISTOGRAM_BITS and len(self) >= 2**bits // 4:
-            table = records.total(Histogram(self.domain), threads).astype(np.int64)
-            masks = np.where(self.sets >= 0, 1 << (bits - 1 - self.sets), 0).sum(axis=1)
-            transformed: NDArray[np.int64] = walsh_hadamard(table.ravel())[masks]
-            return transformed
         check_memory(
             len(self) * 2**self.way * (4 * self.way + 32),
             f"counting {len(self):,} parities of up to {self.way} bits",
@@ -184,28 +172,6 @@ class Parities(QueryFamily):
 
 FactorParities = Parities
 """The Julia package's name for parities on a factored histogram (here: ``representation``)."""
-
-
-def walsh_hadamard(table: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the fast Walsh-Hadamard transform: entry S is the sum of ``(-1)^|S & x| table[x]``.
-
-    Parameters
-    ----------
-    table
-        int64, shape ``(2^d,)``.
-
-    Returns
-    -------
-    int64, shape ``(2^d,)``, exact (below 2^63).
-    """
-    result = table.copy()
-    half = 1
-    while half < len(result):
-        pairs = result.reshape(-1, 2, half)
-        total, difference = pairs[:, 0] + pairs[:, 1], pairs[:, 0] - pairs[:, 1]
-        pairs[:, 0], pairs[:, 1] = total, difference
-        half *= 2
-    return result
 
 
 def _all_sets(domain: Domain, way: int) -> NDArray[np.int32]:

@@ -31,34 +31,19 @@ from dualquery.queries.literals import LiteralRows
 class Products:
     """``m`` products of functions of single columns.
 
-    Parameters
-    ----------
-    sizes
-        int64, shape ``(columns,)``: number of values of each column, at least 2.
-    columns
-        int32, shape ``(m, k)``: increasing columns of each query, padded with -1.
-    factors
-        int32, shape ``(m, k)``: the factor on each of them, padded with -1.
-    factor_column
-        int32, shape ``(f,)``: column of each factor.
-    indptr, index, coefficient
-        int64 ``(f + 1,)``, int32 and float64 ``(terms,)``: factor i is the sum of
-        ``coefficient * [x = index]`` over its terms, where index 0 stands for the constant 1.
-    cumulative
-        bool, shape ``(columns,)``: columns whose terms are ``coefficient * [x >= index]`` instead.
-    scale
-        float64, shape ``(m,)``: the user's query j is its product, in [-1, 1], times ``scale[j]``.
+    Factor i is the sum of ``coefficient * [x = index]`` over its terms ``indptr[i]`` and following,
+    where index 0 stands for the constant 1.
     """
 
-    sizes: NDArray[np.int64]
-    columns: NDArray[np.int32]
-    factors: NDArray[np.int32]
-    factor_column: NDArray[np.int32]
-    indptr: NDArray[np.int64]
-    index: NDArray[np.int32]
-    coefficient: NDArray[np.float64]
-    cumulative: NDArray[np.bool_]
-    scale: NDArray[np.float64]
+    sizes: NDArray[np.int64]  # (columns,): number of values of each column, at least 2
+    columns: NDArray[np.int32]  # (m, k): increasing columns of each query, padded with -1
+    factors: NDArray[np.int32]  # (m, k): the factor on each of them, padded with -1
+    factor_column: NDArray[np.int32]  # (f,): column of each factor
+    indptr: NDArray[np.int64]  # (f + 1,)
+    index: NDArray[np.int32]  # (terms,)
+    coefficient: NDArray[np.float64]  # (terms,)
+    cumulative: NDArray[np.bool_]  # (columns,): where terms are coefficient * [x >= index] instead
+    scale: NDArray[np.float64]  # (m,): query j is its product, in [-1, 1], times scale[j]
 
     @staticmethod
     def of_conjunctions(rows: LiteralRows) -> Products:

@@ -17,8 +17,7 @@ from dualquery.data.cells import axis_sizes
 from dualquery.data.domain import Domain
 from dualquery.queries.disjunctions import Disjunctions
 from dualquery.queries.family import QueryFamily, require_bits
-from dualquery.queries.literals import refuse_rows
-from dualquery.queries.padded import read_padded, write_padded
+from dualquery.queries.literals import read_padded, refuse_rows, write_padded
 from dualquery.queries.products import Products
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.resources import check_memory

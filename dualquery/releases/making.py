@@ -43,12 +43,11 @@ from dualquery.room.private_errors import SEEN
 from dualquery.room.randomness import randomness
 from dualquery.room.row_count import COUNT_SHARE, RowCount
 from dualquery.rules.reading import rules_of, without_absent
-from dualquery.runtime.errors import BadInputError, LackOfMemoryError
+from dualquery.runtime.errors import BadInputError, LackOfMemoryError, privacy_log
 from dualquery.runtime.figures import some
 from dualquery.runtime.progress import NO_PROGRESS, Progress, listener
 from dualquery.runtime.resources import check_memory, thread_count
 from dualquery.runtime.versions import versions
-from dualquery.runtime.warned import privacy_log
 
 if TYPE_CHECKING:
     from dualquery.data.schema.items import ItemSchema

@@ -24,8 +24,7 @@ from dualquery.privacy.events import Event
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.room.ledger import prepare
 from dualquery.rows.engines import files_of
-from dualquery.runtime.errors import BadInputError
-from dualquery.runtime.warned import privacy_log
+from dualquery.runtime.errors import BadInputError, privacy_log
 
 if TYPE_CHECKING:
     from dualquery.privacy.statement import PrivacyStatement

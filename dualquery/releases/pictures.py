@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from dualquery.releases.cross_tables import cross_table
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.escaping import terminal_line
-from dualquery.runtime.whole_files import whole_file
+from dualquery.runtime.files import whole_file
 
 try:
     import matplotlib as mpl

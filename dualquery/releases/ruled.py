@@ -14,7 +14,7 @@ from dualquery.queries.conjunctions import conjunctions_of
 from dualquery.questions.asked import Asked, ask
 from dualquery.questions.forms import Bounds
 from dualquery.questions.syntax import COUNT, SHARE, Not, Question
-from dualquery.rules.forced import forced_answers, no_record_in
+from dualquery.rules.legal import forced_answers, no_record_in
 from dualquery.rules.repair import repaired
 from dualquery.runtime.errors import BadInputError
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from dualquery.data.readers.dialect import STANDARD, Dialect
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.escaping import csv_cell
-from dualquery.runtime.whole_files import require_new, whole_file
+from dualquery.runtime.files import require_new, whole_file
 
 if TYPE_CHECKING:
     import polars as pl

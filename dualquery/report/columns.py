@@ -112,7 +112,7 @@ def _line(label: str, bit: int, known: Shares, whole: float) -> Html:
 
 
 def percentage(value: float, places: int) -> str:
-    """Return a share in per cent with so many decimals; a tiny one as less than the last place."""
+    """Return a share in per cent with some decimals; a tiny one as less than the last place."""
     if math.isnan(value):
         return "not known"
     text = f"{100 * value:.{places}f}%"

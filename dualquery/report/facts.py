@@ -14,7 +14,7 @@ from dualquery.estimates.half_widths import LEVEL
 from dualquery.queries.conjunctions import conjunctions_of
 from dualquery.questions.forms import Bounds, LinearForm
 from dualquery.releases.knowledge import Knowledge
-from dualquery.rules.forced import forced_answers
+from dualquery.rules.legal import forced_answers
 
 if TYPE_CHECKING:
     from dualquery.data.domain import Domain
@@ -27,7 +27,7 @@ MOST_ITEMS = 200
 """Items, or columns, whose shares the page shows, the most frequent ones."""
 
 _MOST_BITS = 1_000
-"""Bits of a table all of which the page shows."""
+"""A table of no more bits is shown in whole."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,12 +160,3 @@ def widths(release: Release) -> list[Widths]:
             Widths(int(k), int(np.sum(size == k)), len(some), float(median), float(largest))
         )
     return found
-
-
-def listed(release: Release, count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the places of the largest answers, and of those with the longest intervals."""
-    largest = np.argsort(-release.answers, kind="stable")[:count]
-    if release.intervals is None:
-        return largest, np.zeros(0, np.int64)
-    length = np.nan_to_num(release.intervals.upper - release.intervals.lower, nan=np.inf)
-    return largest, np.argsort(-length, kind="stable")[:count]

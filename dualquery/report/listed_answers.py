@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dualquery.queries.conjunctions import conjunctions_of
-from dualquery.report.facts import listed
 from dualquery.report.markup import Html, data, element, joined, table
 from dualquery.runtime.figures import share
 
@@ -36,7 +35,10 @@ _OWN_INTERVAL = (
 
 def answers(release: Release, compared: Comparison | None) -> Html:
     """The largest and the least certain answers, to sort and to filter."""
-    largest, uncertain = listed(release, ANSWERS)
+    largest = uncertain = np.argsort(-release.answers, kind="stable")[:ANSWERS]
+    if release.intervals is not None:
+        length = np.nan_to_num(release.intervals.upper - release.intervals.lower, nan=np.inf)
+        uncertain = np.argsort(-length, kind="stable")[:ANSWERS]
     places = np.array(list(dict.fromkeys([*largest.tolist(), *uncertain.tolist()])), np.int64)
     head = ["query", "answer", "interval from", "to"]
     if compared is not None:
@@ -109,19 +111,6 @@ def truth(compared: Comparison) -> Html:
         figures = ("mean", "low", "high", "truth")
         rows = [(row["column"], *(f"{row[key]:.6g}" for key in figures)) for row in found["means"]]
         parts.append(table("Means that were bought", ("mean of", *figures), rows))
-    for key, caption in (("literals", "by number of conditions"), ("column", "by column")):
-        if rows := found[f"by_{key}"]:
-            shown = [
-                (
-                    str(row[key]),
-                    f"{row['queries']:,}",
-                    share(row["max_error"]),
-                    share(row["mean_error"]),
-                )
-                for row in rows
-            ]
-            heads = ("queries about" if key == "column" else "conditions", "queries")
-            parts.append(table(f"Errors {caption}", (*heads, "max error", "mean error"), shown))
     parts.append(
         table(
             "Furthest from the truth",

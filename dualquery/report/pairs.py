@@ -122,7 +122,7 @@ def _off_independence(
 
     Each number that is a product of a factor on each of two columns is compared with the product of
     the factors' means. The squared distance is in variances: of its noise, and of chance in a table
-    of so many independent rows. The sum over an independent pair is about one of chi-square.
+    of as many independent rows. The sum over an independent pair is about one of chi-square.
 
     Returns
     -------

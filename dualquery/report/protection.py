@@ -102,7 +102,7 @@ def guarantee(release: Release) -> Html:
         name, most = relation.unit.column, relation.unit.max_rows
         each, others = "unit", f"A person who has a part in several units of {name!r}"
         told = (
-            f"Units are protected: all rows with the same value of {name!r} together, of which at "
+            f"Units are protected: all rows with the same value of {name!r} together; at "
             f"most {most:,} counted."
         )
     if relation.weight is not None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dualquery.releases.bought import means_of
@@ -18,21 +17,7 @@ if TYPE_CHECKING:
     from dualquery.releases.folder import Release
 
 
-MATRIX_COLUMNS = 30
-"""Columns up to which the strength of every pair is shown."""
-
-HEAT = 0.55
-"""How opaque the colour of the strongest pair is; figures on it keep the contrast of WCAG AA."""
-
 STRONGEST = 20
-
-_PAPERS = {
-    "dualquery": "Gaboardi, Gallego Arias, Hsu, Roth and Wu: Dual Query, ICML 2014",
-    "mwem": "Hardt, Ligett and McSherry: A simple and practical algorithm for differentially "
-    "private data release, NIPS 2012",
-    "mwem-sampled": "Hardt, Ligett and McSherry: A simple and practical algorithm for "
-    "differentially private data release, NIPS 2012",
-}
 
 
 def _called(release: Release) -> str:
@@ -55,7 +40,7 @@ def size(release: Release) -> Html:
 
 
 def errors_to_expect(release: Release) -> Html:
-    """How far answers may be off, from the noise that was added."""
+    """The errors of answers due to the noise that was added."""
     found = widths(release)
     if release.intervals is None:
         return element(
@@ -133,7 +118,7 @@ def associations(release: Release, found: Pairs | None) -> Html:
         "Pairs that chance or noise alone may explain, or that were not measured together, are "
         "not listed; noise makes others look a little stronger than they are."
         if found.noise_known
-        else "Pairs that chance alone may explain in so many records are not listed; how much of "
+        else "Pairs that chance alone may explain in these records are not listed; how much of "
         "the others is noise, the release cannot tell."
     )
     words = element(
@@ -142,41 +127,7 @@ def associations(release: Release, found: Pairs | None) -> Html:
         "tells the other. Values that are rarer than 1 in 1,000 rows do not count. "
         f"{doubt}",
     )
-    if len(found.columns) > MATRIX_COLUMNS:
-        return joined([words, strongest])
-    return joined([words, strongest, _matrix([names[c] for c in found.columns], found)])
-
-
-def _matrix(names: Sequence[str], found: Pairs) -> Html:
-    numbers = [str(i + 1) for i in range(len(names))]
-    rows = []
-    for i, name in enumerate(names):
-        cells: list[Html] = []
-        for j in range(len(names)):
-            value = float(found.strength[i, j])
-            shown = "" if i == j else f"{value:.2f}".removeprefix("0")
-            strong = ""
-            if found.telling[i, j]:
-                strong = f"background:rgba(var(--heat),{HEAT * value:.2f})"
-            elif i != j:
-                shown = f"({shown})"
-            cells.append(element("td", shown, class_="heat", style=strong))
-        rows.append(element("tr", element("th", f"{i + 1} {name}", scope="row"), *cells))
-    header = (element("th", each, scope="col") for each in ("column", *numbers))
-    return element(
-        "details",
-        element("summary", "All pairs"),
-        element("p", "In parentheses: what chance or noise alone may explain.", class_="soft"),
-        element(
-            "div",
-            element(
-                "table",
-                element("thead", element("tr", *header)),
-                element("tbody", *rows),
-            ),
-            class_="wide",
-        ),
-    )
+    return joined([words, strongest])
 
 
 def making(release: Release) -> Html:
@@ -190,10 +141,9 @@ def making(release: Release) -> Html:
         "created": release.created,
     }
     version = release.versions.get("dualquery", "")
-    paper = _PAPERS.get(release.chosen)
     cited = (
         f"dualquery {version}, mechanism {release.chosen}, release of {release.created[:10]}. "
-        f"{release.privacy.guarantee()}" + (f" {paper}." if paper else "")
+        f"{release.privacy.guarantee()}"
     )
     notes = element("ul", *(element("li", each) for each in release.notes))
     return joined(

@@ -10,6 +10,5 @@ Terms, each with one meaning in the whole package:
   histogram. It does not depend on how the rows are cut into blocks.
 - An *engine* says where rows are read: `engines.Engine`.
 
-`cached.CachedRows` computes a sum once, `timed.TimedRows` tells the operator how long each pass
-took; both wrap any other rows.
+`cached.CachedRows` computes a sum once; it wraps any other rows.
 """

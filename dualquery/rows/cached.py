@@ -1,7 +1,6 @@
 """Rows that are counted once: totals that are known are not computed again.
 
-The known totals are exact, hence private. They live in memory, for as long as the rows do; counts
-of conjunctions may come from a file of the operator's, too (`dualquery.rows.counts_file`).
+The known totals are exact, hence private. They live in memory, for as long as the rows do.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.rows.counts_file import CountsFile
 from dualquery.rows.histogram import Histogram
 from dualquery.rows.protocol import ConjunctionSum, Rows, RowSum
 from dualquery.rows.repeats import side_by_side
@@ -21,18 +19,9 @@ from dualquery.rows.repeats import side_by_side
 
 @dataclass(frozen=True, eq=False)
 class CachedRows:
-    """Rows whose counts of conjunctions and histograms are computed once.
-
-    Parameters
-    ----------
-    rows
-        The rows themselves.
-    file
-        Counts that were kept by earlier runs, to which new ones are added; None for none.
-    """
+    """Rows whose counts of conjunctions and histograms are computed once."""
 
     rows: Rows
-    file: CountsFile | None = None
     _known: dict[bytes, NDArray[np.int64]] = field(default_factory=dict, init=False, repr=False)
 
     @property
@@ -51,7 +40,7 @@ class CachedRows:
         if key is None:
             return self.rows.total(statistic, threads)
         if key not in self._known:
-            self._known[key] = self._count(statistic, threads)
+            self._known[key] = self.rows.total(statistic, threads)
         return self._known[key].copy()
 
     def count_together(self, sums: Sequence[ConjunctionSum], threads: int) -> None:
@@ -66,17 +55,8 @@ class CachedRows:
         literals = [each.literals for each in lists.values()]
         together = next(iter(lists.values())).of_literals(side_by_side(*literals))
         ends = np.cumsum([len(each) for each in literals])
-        counts = np.split(self._count(together, threads), ends[:-1])
+        counts = np.split(self.rows.total(together, threads), ends[:-1])
         self._known.update(zip(lists, counts, strict=True))
-
-    def _count(self, statistic: RowSum, threads: int) -> NDArray[np.int64]:
-        if self.file is None or not isinstance(statistic, ConjunctionSum):
-            return self.rows.total(statistic, threads)
-        return self.file.complete(
-            statistic.literals,
-            2 * self.bits,
-            lambda new: self.rows.total(statistic.of_literals(new), threads),
-        )
 
 
 def _key(statistic: RowSum) -> bytes | None:

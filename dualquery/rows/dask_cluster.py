@@ -3,7 +3,7 @@
 A statistic is a sum of whole numbers over rows, so the partitions' totals add up to what one
 machine counts, bit for bit, in whatever order they come. Nothing is kept on a worker between the
 passes: when one is lost, Dask gives its tasks to another. Exact, hence private, totals travel
-between the machines of the cluster, all of which must be the operator's.
+between the machines of the cluster, which must all be the operator's.
 """
 
 from __future__ import annotations
@@ -47,42 +47,38 @@ def connect(address: str) -> Iterator[Any]:
     if find_spec("distributed") is None:
         raise BadInputError("--engine dask needs Dask: install dualquery[distributed]")
     import dask
+    import distributed
 
     # The queries are sent once, as a task; Dask would warn of their size.
     quiet = dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"})
-    with _quiet_logs(), quiet, _client(address) as client:
+    with _quiet_logs(), quiet:
         try:
-            client.wait_for_workers(1, timeout=CONNECT_SECONDS)
-        except TimeoutError:
+            client = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+        except (OSError, ValueError, RuntimeError) as fault:  # its TimeoutError is an OSError
+            reason = " ".join(str(fault).split()) or type(fault).__name__
             raise BadInputError(
-                f"--scheduler {address}: the scheduler has no worker; start some with "
-                f"'dask worker {address}'"
+                f"--scheduler {address}: no Dask scheduler answers there ({reason}); start one "
+                "with 'dask scheduler' and give its address"
             ) from None
-        _check_versions(client)
-        yield client
-
-
-def _client(address: str) -> Any:
-    """Return a client of a running scheduler."""
-    import distributed
-
-    try:
-        return distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
-    except (OSError, ValueError, RuntimeError) as fault:  # its TimeoutError is an OSError
-        reason = " ".join(str(fault).split()) or type(fault).__name__
-        raise BadInputError(
-            f"--scheduler {address}: no Dask scheduler answers there ({reason}); start one with "
-            "'dask scheduler' and give its address"
-        ) from None
+        with client:
+            try:
+                client.wait_for_workers(1, timeout=CONNECT_SECONDS)
+            except TimeoutError:
+                raise BadInputError(
+                    f"--scheduler {address}: the scheduler has no worker; start some with "
+                    f"'dask worker {address}'"
+                ) from None
+            _check_versions(client)
+            yield client
 
 
 @contextmanager
 def _quiet_logs() -> Iterator[None]:
     """Keep tracebacks of Dask off the terminal: what matters of them becomes our errors."""
     levels = {name: logging.getLogger(name).level for name in _LOGS}
-    for name in _LOGS:
-        logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
+        for name in _LOGS:
+            logging.getLogger(name).setLevel(logging.CRITICAL)
         yield
     finally:
         for name, level in levels.items():
@@ -111,24 +107,12 @@ def _version() -> str:
 
 @dataclass(frozen=True, eq=False)
 class ClusterRows:
-    """Rows in partitions that each worker reads for itself.
+    """Rows in partitions that each worker reads for itself (made by `cluster_rows`)."""
 
-    Parameters
-    ----------
-    client
-        A Dask client.
-    parts
-        The partitions; their paths must mean the same files on every worker.
-    schema
-        What the bits mean.
-    n
-        Number of rows of all partitions (see `cluster_rows`).
-    """
-
-    client: Any
-    parts: Sequence[Source]
-    schema: TableSchema | ItemSchema
-    n: int
+    client: Any  # of Dask
+    parts: Sequence[Source]  # their paths must mean the same files on every worker
+    schema: TableSchema | ItemSchema  # what the bits mean
+    n: int  # rows of all partitions
 
     @property
     def bits(self) -> int:

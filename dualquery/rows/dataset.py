@@ -24,7 +24,7 @@ from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.resources import available_memory, mebibytes
 
 _CHECKED_BLOCKS = 64
-"""Free memory is checked after every so many blocks."""
+"""Blocks between two checks of the free memory."""
 
 
 R = TypeVar("R", bound=Rows)
@@ -48,25 +48,14 @@ class RecordsSource(DeclaredItemSource, Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Dataset(Generic[R_co]):
-    """Private records with their public schema.
+    """Private records with their public schema."""
 
-    Parameters
-    ----------
-    records
-        The rows as bits, in memory or wherever an engine reads them. Private.
-    schema
-        What the bits mean; ``schema.declared`` tells whether a release may call itself private.
-    source
-        What messages call the data.
-    notes
-        Sentences for the release and the user about how the data were taken in. They depend on
-        public choices only, never on a row.
-    """
-
-    records: R_co
+    records: R_co  # the rows as bits, in memory or wherever an engine reads them; private
     schema: TableSchema | ItemSchema
-    source: str
+    """What the bits mean; ``schema.declared`` tells whether a release may call itself private."""
+    source: str  # what messages call the data
     notes: tuple[str, ...] = ()
+    """Sentences about how the data were taken in; they depend on public choices, never on a row."""
     units: int | None = None
     """Number of units, or of rows with weights; None where each row is a unit and counts once.
     Public where one is replaced, else private."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.option_fields import RUN, option
@@ -29,9 +28,6 @@ class EngineChoice:
         attempt=True,
     )
     scheduler: str | None = option(None, "Address of a Dask scheduler.", RUN, attempt=True)
-    answers_cache: str | Path | None = option(
-        None, "A file of yours that keeps EXACT, PRIVATE answers.", RUN, kind=Path, attempt=True
-    )
 
     def __post_init__(self) -> None:
         if self.name not in ENGINES:
@@ -40,5 +36,3 @@ class EngineChoice:
             raise BadInputError("--engine dask needs the address of a scheduler: --scheduler")
         if self.name != "dask" and self.scheduler is not None:
             raise BadInputError(f"--scheduler goes with --engine dask, not {self.name}")
-        if self.answers_cache is not None and not Path(self.answers_cache).parent.is_dir():
-            raise BadInputError(f"--answers-cache {self.answers_cache}: there is no such folder")

@@ -6,10 +6,9 @@ it, or the sizes of the files and of free memory do; a release does not say whic
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from dualquery.data.choose import choose_schema
@@ -25,12 +24,10 @@ from dualquery.data.schema.table import TableSchema
 from dualquery.data.units import Unit, Weight, cut_to_units, weigh, without_counting
 from dualquery.rows.dataset import Dataset, RecordsSource, dataset, read
 from dualquery.rows.engine_choice import EngineChoice
-from dualquery.rows.packed import Records
 from dualquery.rows.protocol import Rows
 from dualquery.rows.weighted import WeightedRows
 from dualquery.runtime.errors import BadInputError
-from dualquery.runtime.explaining import explain_log
-from dualquery.runtime.resources import available_memory, mebibytes
+from dualquery.runtime.resources import available_memory
 
 _COMPRESSED = (".gz", ".parquet", ".npz")
 _EXPANSION = 8
@@ -42,23 +39,11 @@ _SHARE = 0.5
 
 @dataclass(frozen=True, kw_only=True)
 class Engine(EngineChoice):
-    """How private rows are read.
+    """How private rows are read: the options of `EngineChoice`.
 
-    Parameters
-    ----------
-    name
-        ``memory``: packed once and kept. ``stream``: read anew for each pass, in memory that does
-        not grow with the rows. ``dask``: partitions of a parquet table, read by the workers of a
-        cluster. ``auto``: memory if the files are small enough for it, else a stream.
-    scheduler
-        Address of the Dask scheduler, with ``dask`` only.
-    answers_cache
-        File of the operator's that keeps exact answers from one run to the next; None for none.
-
-    Raises
-    ------
-    BadInputError
-        If the options contradict each other.
+    ``memory``: packed once and kept. ``stream``: read anew for each pass, in memory that does not
+    grow with the rows. ``dask``: partitions of a parquet table, read by the workers of a cluster.
+    ``auto``: memory if the files are small enough for it, else a stream.
     """
 
     @contextmanager
@@ -98,30 +83,6 @@ class Engine(EngineChoice):
             return chosen if sums is None else chosen.with_sums(sums)
 
         misfits = Misfits(table.label, silent=again)
-        with self._opened(source, unit, weight, choose, misfits) as opened:
-            if not explain_log.isEnabledFor(logging.INFO):
-                yield self._cached(opened, source, unit, weight)
-                return
-            from dualquery.rows.timed import TimedRows
-
-            rows = opened.records
-            if isinstance(rows, Records):
-                reported = TimedRows(rows, rows.nbytes, "memory")
-            else:
-                reported = TimedRows(rows, sum(map(_size, files_of(source))), "files")
-            yield self._cached(replace(opened, records=reported), source, unit, weight)
-            reported.report()
-
-    @contextmanager
-    def _opened(
-        self,
-        source: Source,
-        unit: Unit | None,
-        weight: Weight | None,
-        choose: Callable[[], TableSchema | ItemSchema],
-        misfits: Misfits,
-    ) -> Iterator[Dataset[Rows]]:
-        """Yield the rows of a source, as the engine reads them, with the schema that is chosen."""
         if self.scheduler is not None:
             from dualquery.rows.dask_cluster import cluster_rows, connect
 
@@ -157,29 +118,7 @@ class Engine(EngineChoice):
             return self.name == "stream" and not isinstance(source, RecordsSource)
         size = sum(map(_expanded_size, files_of(source)))
         available = available_memory()
-        streams = available is not None and size > _SHARE * available
-        explain_log.info(
-            "engine: %s, because the files hold about %s and %s are available",
-            "stream" if streams else "memory",
-            mebibytes(size),
-            "an unknown amount of memory" if available is None else mebibytes(available),
-        )
-        return streams
-
-    def _cached(
-        self, data: Dataset[Rows], source: Source, unit: Unit | None, weight: Weight | None
-    ) -> Dataset[Rows]:
-        if self.answers_cache is None:
-            return data
-        from dualquery.rows.cached import CachedRows
-        from dualquery.rows.counts_file import CountsFile, digest
-
-        files = files_of(source)
-        if not files:
-            raise BadInputError(f"{data.source}: --answers-cache needs data that are in a file")
-        key = digest(files, data.schema, _read_as(source), unit, weight)
-        file = CountsFile(Path(self.answers_cache), key)
-        return replace(data, records=CachedRows(data.records, file))
+        return available is not None and size > _SHARE * available
 
 
 def files_of(source: Source) -> Sequence[FilePath]:
@@ -196,21 +135,7 @@ def files_of(source: Source) -> Sequence[FilePath]:
     return [path]
 
 
-def _read_as(source: Source) -> tuple[object, ...]:
-    """Return what else than its files decides the rows of a source: format, dialect and header."""
-    if isinstance(source, CutTable):
-        return _read_as(source.source)
-    if isinstance(source, PartitionedSource):  # written alike
-        return _read_as(source.parts[0])
-    return type(source).__name__, getattr(source, "dialect", None), getattr(source, "header", None)
-
-
-def _size(file: FilePath) -> int:
-    """Return the bytes of a file; 0 for one inside a zipped package."""
-    return file.stat().st_size if isinstance(file, Path) else 0
-
-
 def _expanded_size(file: FilePath) -> int:
     """Return about how many bytes a file holds; 0 for one inside a zipped package."""
-    size = _size(file)
+    size = file.stat().st_size if isinstance(file, Path) else 0
     return size * _EXPANSION if file.name.lower().endswith(_COMPRESSED) else size

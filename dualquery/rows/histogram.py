@@ -15,13 +15,7 @@ from dualquery.rows.protocol import BLOCK_ROWS, BlockRows
 
 @dataclass(frozen=True, eq=False)
 class Histogram:
-    """The statistic of how many rows lie in every cell. Exact, hence private.
-
-    Parameters
-    ----------
-    domain
-        The columns; the rows are legal records of it.
-    """
+    """The statistic of how many rows lie in every cell of a domain. Exact, hence private."""
 
     domain: Domain
 

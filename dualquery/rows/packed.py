@@ -62,21 +62,11 @@ class PackedBlock:
 
 @dataclass(frozen=True, eq=False)
 class ListedBlock:
-    """A block as lists of rows, one for each bit that is 1 somewhere in it.
+    """A block as lists of rows, one for each bit that is 1 somewhere in it."""
 
-    Parameters
-    ----------
-    columns
-        int32, increasing: the bits that are 1 in at least one row.
-    counts
-        uint16, in how many rows each of them is 1 (at most `BLOCK_ROWS`).
-    rows
-        uint16, those rows, one list after another.
-    """
-
-    columns: NDArray[np.int32]
-    counts: NDArray[np.uint16]
-    rows: NDArray[np.uint16]
+    columns: NDArray[np.int32]  # increasing: the bits that are 1 in at least one row
+    counts: NDArray[np.uint16]  # in how many rows each of them is 1 (at most `BLOCK_ROWS`)
+    rows: NDArray[np.uint16]  # those rows, one list after another
 
     @property
     def nbytes(self) -> int:
@@ -227,12 +217,7 @@ class RecordsBuilder:
     def append_ones(self, indptr: NDArray[np.int64], indices: NDArray[np.int32]) -> None:
         """Append rows given by the numbers of their 1s.
 
-        Parameters
-        ----------
-        indptr
-            int64, shape ``(rows + 1,)``: row ``i`` is ``indices[indptr[i]:indptr[i + 1]]``.
-        indices
-            int32, bit numbers in any order; a number repeated within a row counts once.
+        Row i is ``indices[indptr[i]:indptr[i + 1]]``, in any order; repeats count once.
 
         Raises
         ------

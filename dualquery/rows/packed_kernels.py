@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import int32, int64, types, uint8, uint16, uint64, void
 
-from dualquery.runtime.array_types import Array, kernel, read_only
-from dualquery.runtime.popcount import popcount
+from dualquery.runtime.array_types import Array, kernel, popcount, read_only
 
 _WORDS = uint64[:, ::1]
 _LISTS = (read_only(int32), read_only(uint16), read_only(uint16))
@@ -86,33 +85,6 @@ def list_words(words: Array, ones: Array) -> tuple[Array, Array, Array]:
                 end += 1
                 rest ^= lowest
     return columns, counts, rows
-
-
-@kernel(types.Tuple((int64[::1], int32[::1]))(read_only(uint64, 2), int64))
-def list_rows(words: Array, rows: int) -> tuple[Array, Array]:
-    """Turn packed words into lists of the bits of each of the first ``rows`` rows."""
-    indptr = np.zeros(words.shape[1] * 64 + 1, np.int64)
-    for column in range(words.shape[0]):
-        for word in range(words.shape[1]):
-            rest = words[column, word]
-            while rest != np.uint64(0):
-                lowest = rest & (~rest + np.uint64(1))
-                indptr[(word << 6) + np.int64(popcount(lowest - np.uint64(1))) + 1] += 1
-                rest ^= lowest
-    for row in range(rows):
-        indptr[row + 1] += indptr[row]
-    place = indptr.copy()
-    indices = np.empty(indptr[rows], np.int32)
-    for column in range(words.shape[0]):
-        for word in range(words.shape[1]):
-            rest = words[column, word]
-            while rest != np.uint64(0):
-                lowest = rest & (~rest + np.uint64(1))
-                row = int((word << 6) + np.int64(popcount(lowest - np.uint64(1))))
-                indices[place[row]] = column
-                place[row] += 1
-                rest ^= lowest
-    return indptr[: rows + 1], indices
 
 
 @kernel(_LISTED(read_only(int64), read_only(int32), int64))

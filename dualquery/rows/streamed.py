@@ -21,27 +21,13 @@ from dualquery.runtime.errors import BadInputError
 
 @dataclass(frozen=True, eq=False)
 class StreamedRows:
-    """Rows of a source as bits, a block at a time.
+    """Rows of a source as bits, a block at a time."""
 
-    Parameters
-    ----------
-    source
-        Read from the start in each pass.
-    schema
-        What the bits mean.
-    n
-        Number of rows, as `count_rows` found it.
-    threads
-        Threads that encode what one reads.
-    misfits
-        Tell the operator after the first pass; None for nothing.
-    """
-
-    source: Source
-    schema: TableSchema | ItemSchema
-    n: int
-    threads: int = 1
-    misfits: Misfits | None = None
+    source: Source  # read from the start in each pass
+    schema: TableSchema | ItemSchema  # what the bits mean
+    n: int  # number of rows, as `count_rows` found it
+    threads: int = 1  # that encode what one reads
+    misfits: Misfits | None = None  # told to the operator after the first pass
 
     @property
     def bits(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,41 +32,38 @@ def constraints_of(rules: Forbidden) -> Rows:
     return Rows.of(
         _constraint(
             [
-                (int(offsets[column]), int(rules.domain.sizes[column]), mask, int(sizes[column]))
-                for column, mask in sorted(box.items())
+                (int(offsets[c]), rules.domain.sizes[c] == 1, values_in(mask, int(sizes[c])),
+                 int(sizes[c]))
+                for c, mask in sorted(box.items())
             ]
         )
         for box in rules.boxes
-    )
+    )  # fmt: skip
 
 
-def _constraint(said: list[tuple[int, int, int, int]]) -> LinearConstraint:
-    """Return the constraint of a box: a column's first bit, its bits, what is said, its values."""
-    attributes: list[NDArray[np.int64]] = []
-    coefficients: list[NDArray[np.float64]] = []
+def _constraint(said: Sequence[tuple[int, bool, NDArray[np.int64], int]]) -> LinearConstraint:
+    """Return the constraint of a box: of a column its first bit, whether it has no other, values
+    that are said, and how many there are.
+    """
+    attributes: list[NDArray[np.int64]] = [np.zeros(0, np.int64)]
+    coefficients: list[NDArray[np.float64]] = [np.zeros(0)]
     most = len(said) - 1
-    for first, bits, mask, size in said:
-        inside = values_in(mask, size)
-        if bits == 1:
-            if len(inside) == 2:
-                most -= 1  # both values: always inside
-                continue
-            negated, members = inside[0] == 0, np.zeros(1, np.int64)
-        else:
-            negated = 2 * len(inside) > size
-            members = np.setdiff1d(np.arange(size), inside) if negated else inside
+    for first, binary, inside, size in said:
+        if len(inside) == size:
+            most -= 1  # always inside
+            continue
+        negated = bool(inside[0] == 0) if binary else 2 * len(inside) > size
+        members = np.setdiff1d(np.arange(size), inside) if negated else inside
         most -= int(negated)
-        attributes.append(first + members)
-        coefficients.append(np.full(len(members), -1.0 if negated else 1.0))
+        attributes.append(np.array([first]) if binary else first + members)
+        coefficients.append(np.full(len(attributes[-1]), -1.0 if negated else 1.0))
     return LinearConstraint(
-        np.concatenate([*attributes, np.zeros(0, np.int64)]).astype(np.int32),
-        np.concatenate([*coefficients, np.zeros(0)]),
-        upper=float(most),
+        np.concatenate(attributes).astype(np.int32), np.concatenate(coefficients), upper=float(most)
     )
 
 
 def penalties_of(rules: Forbidden) -> NDArray[np.int32]:
-    """Return conjunctions of which a record satisfies one for each box that it lies in.
+    """Return conjunctions: a record satisfies one for each box that it lies in.
 
     A column's values in a box are one literal each, or all negated literals of the others,
     whichever are fewer. Boxes that are more than `_MOST_PENALTIES` conjunctions are left out.
@@ -95,22 +93,11 @@ def penalties_of(rules: Forbidden) -> NDArray[np.int32]:
     )
 
 
-def solved_record(
-    rules: Forbidden, near: NDArray[np.int32], allowed: NDArray[np.uint8]
-) -> NDArray[np.int32] | None:
+def solved_record(rules: Forbidden, near: NDArray[np.int32]) -> NDArray[np.int32] | None:
     """Return the legal record nearest to another one, by a solver: where a search is too long.
 
-    Parameters
-    ----------
-    near
-        int32, shape ``(c,)``: classes of `Forbidden.columns`.
-    allowed
-        uint8, one entry a class: whether the record may have it.
-
-    Returns
-    -------
-    int32, shape ``(c,)``; None if there provably is no such record. It may not be the nearest one
-    if the solver did not come to an end.
+    Both are int32, shape ``(c,)``: classes of `Forbidden.columns`. It may not be the nearest one if
+    the solver did not come to an end; None if there provably is none.
 
     Raises
     ------
@@ -118,39 +105,23 @@ def solved_record(
         If the solver neither finds a record nor proves that there is none.
     """
     boxes = rules.compiled
-    sizes = np.diff(boxes.classes)
-    groups = Groups(boxes.classes, np.arange(boxes.classes[-1], dtype=np.int32))
+    classes, count = boxes.classes, int(boxes.classes[-1])
+    sizes = np.diff(classes)
     constraints = []
     for box in range(len(rules.boxes)):
-        entries = range(int(boxes.entries[box]), int(boxes.entries[box + 1]))
-        attributes, coefficients, most = [], [], float(len(entries) - 1)
-        for entry in entries:
+        said = []
+        for entry in range(int(boxes.entries[box]), int(boxes.entries[box + 1])):
+            place = int(boxes.column[entry])
             listed = boxes.list_class[boxes.list_at[entry] : boxes.list_at[entry + 1]]
-            sign = 1.0 if boxes.listed[entry] else -1.0
-            most -= 0.0 if boxes.listed[entry] else 1.0
-            attributes.append(boxes.classes[boxes.column[entry]] + listed)
-            coefficients.append(np.full(len(listed), sign))
-        constraints.append(
-            LinearConstraint(
-                np.concatenate(attributes).astype(np.int32),
-                np.concatenate(coefficients),
-                upper=most,
-            )
-        )
-    banned = np.flatnonzero(allowed == 0).astype(np.int32)
-    if len(banned):
-        constraints.append(LinearConstraint(banned, np.ones(len(banned)), upper=0.0))
-    kept = 2 * (boxes.classes[:-1] + near)
-    problem = BestResponse(
-        int(boxes.classes[-1]),
-        kept.astype(np.int32)[:, None],
-        np.ones(len(sizes)),
-        groups,
-        constraints,
-    )
+            if not boxes.listed[entry]:
+                listed = np.setdiff1d(np.arange(sizes[place]), listed)
+            said.append((int(classes[place]), False, listed, int(sizes[place])))
+        constraints.append(_constraint(said))
+    kept = 2 * (classes[:-1] + near).astype(np.int32)
+    groups = Groups(classes, np.arange(count, dtype=np.int32))
+    problem = BestResponse(count, kept[:, None], np.ones(len(sizes)), groups, constraints)
     try:
         solution = get_solver("highs").solve(problem, time_limit=_SECONDS)
     except InfeasibleProblemError:
         return None
-    found = np.flatnonzero(solution.record) - boxes.classes[:-1]
-    return np.asarray(found, np.int32)
+    return np.asarray(np.flatnonzero(solution.record) - classes[:-1], np.int32)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,13 +12,7 @@ from numpy.typing import NDArray
 from dualquery.data.cells import axis_sizes
 from dualquery.data.domain import Domain
 from dualquery.questions.boxes import Box
-from dualquery.rules.search_kernels import (
-    Boxes,
-    Columns,
-    broken_boxes,
-    count_broken,
-    record_values,
-)
+from dualquery.rules.search_kernels import Boxes, Columns, broken_boxes, record_values
 
 _BLOCK_ROWS = 1 << 16
 
@@ -38,11 +32,9 @@ class Forbidden:
     boxes
         For each box the values that it says of some columns, as the bits of a whole number: value
         0 or 1 of a binary column, the position of the 1 of any other. None is empty.
-    rule_of
-        The number of the rule that each box is of, not decreasing.
-    buckets
-        int64, shape ``(columns,)``: how many of the first values of a column have an order, as
-        buckets of numbers and dates do.
+    rule_of, buckets
+        The rule of each box, not decreasing. int64, shape ``(columns,)``: how many of the first
+        values of a column have an order, as buckets of numbers and dates do.
     """
 
     domain: Domain
@@ -93,14 +85,14 @@ class Forbidden:
     def axes(self) -> Columns:
         """The bits, values and classes of `columns`."""
         sizes = axis_sizes(self.domain)[self.columns]
-        starts = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+        starts = _starts(sizes.tolist())
         class_of = np.zeros(int(starts[-1]), np.int32)
-        counts = np.zeros(len(self.columns), np.int64)
+        members: list[NDArray[np.int64]] = []
         for place, size in enumerate(sizes.tolist()):
             said = [box[place] for box in self._members if place in box]
             found = _classes(size, said)
             class_of[starts[place] : starts[place + 1]] = found
-            counts[place] = found.max() + 1
+            members.append(np.bincount(found))
         place_of_bit = np.full(self.domain.bits, -1, np.int32)
         for place, column in enumerate(self.columns.tolist()):
             first, stop = self.domain.offsets[column : column + 2]
@@ -110,7 +102,8 @@ class Forbidden:
             bits=self.domain.sizes[self.columns],
             starts=starts,
             class_of=class_of,
-            classes=np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
+            classes=_starts(list(map(len, members))),
+            sizes=np.concatenate([*members, np.zeros(0, np.int64)]),
             place_of_bit=place_of_bit,
         )
 
@@ -167,18 +160,15 @@ class Forbidden:
         """Return a box that each record lies in, -1 for none: int32, shape ``(r,)``."""
         found = np.full(len(records), -1, np.int32)
         if self.boxes:
-            for rows in blocks(len(records)):
+            for first in range(0, len(records), _BLOCK_ROWS):
+                rows = slice(first, first + _BLOCK_ROWS)
                 broken_boxes(self.compiled, self.classes(records[rows]), found[rows])
         return found
 
     def broken_rules(self, records: NDArray[np.uint8]) -> NDArray[np.int64]:
         """Return how many records break each rule, and then any: int64, shape ``(rules + 1,)``."""
-        counts = np.zeros(len(self) + 1, np.int64)
-        if self.boxes:
-            rule_of = np.array(self.rule_of, np.int32)
-            for rows in blocks(len(records)):
-                count_broken(self.compiled, rule_of, self.classes(records[rows]), counts)
-        return counts
+        each = [*(self.only([rule]) for rule in range(len(self))), self]
+        return np.array([(rules.broken(records) >= 0).sum() for rules in each], np.int64)
 
     def allowed(self, values: Mapping[int, NDArray[np.bool_]]) -> NDArray[np.uint8]:
         """Return which classes hold one of the allowed values of some columns: uint8, flat."""
@@ -191,12 +181,6 @@ class Forbidden:
                 found[first:stop] = 0
                 found[first + there[values[column]]] = 1
         return found
-
-
-def blocks(rows: int) -> Iterator[slice]:
-    """Yield runs of rows that make up all of them."""
-    for first in range(0, rows, _BLOCK_ROWS):
-        yield slice(first, min(first + _BLOCK_ROWS, rows))
 
 
 def values_in(mask: int, size: int) -> NDArray[np.int64]:

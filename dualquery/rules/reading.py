@@ -31,13 +31,16 @@ from dualquery.questions.syntax import (
     literals_of,
 )
 from dualquery.rules.forbidden import Forbidden, mask_of
-from dualquery.rules.nearest import contradiction
+from dualquery.rules.legal import legal_classes
 from dualquery.runtime.errors import BadInputError
 from solvers import SolverError
 
 if TYPE_CHECKING:
     from dualquery.data.schema.items import ItemSchema
     from dualquery.data.schema.protocol import Schema
+
+_SHOWN = 20
+"""Rules that a message shows."""
 
 _ARROW = re.compile(r'"(?:[^"]|"")*"|\s=>\s')
 
@@ -103,18 +106,17 @@ def _read(schema: TableSchema) -> Forbidden:
     texts = tuple(map(rule_text, rules))
     read = Forbidden(schema.domain, texts, tuple(boxes), tuple(rule_of), buckets)
     try:
-        against = contradiction(read)
+        possible = not boxes or legal_classes(read) is not None
     except SolverError:
         raise BadInputError(
             "schema: whether any record keeps all rules could not be decided; write fewer or "
             "simpler ones"
         ) from None
-    if against:
-        shown = "; ".join(read.texts[number] for number in against)
+    if not possible:
+        shown = "; ".join(texts[:_SHOWN])
+        more = f" and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else ""
         raise BadInputError(
-            f"schema: no record keeps all of these rules: {shown}. Correct one of them"
-            if len(against) > 1
-            else f"schema: the rule {shown!r} contradicts itself: no record keeps it"
+            f"schema: no record keeps all of these rules: {shown}{more}. Correct one of them"
         )
     return read
 

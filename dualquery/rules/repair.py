@@ -1,20 +1,19 @@
-"""Records that keep the rules: they exchange values, and what is left over becomes the nearest."""
+"""Records that keep the rules: they exchange values; the others become the nearest."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.rules.exchange_kernels import exchange
 from dualquery.rules.forbidden import Forbidden
-from dualquery.rules.nearest import legal_classes, nearest_classes
-from dualquery.rules.repair_kernels import Values, become_nearest
+from dualquery.rules.legal import legal_classes, nearest_classes
+from dualquery.rules.search_kernels import broken_boxes
 
-_OFFERS = 100
-"""That a broken record makes in one pass over the records."""
+_ROUNDS = 1_000
+"""Exchanges that are tried for each broken record, at most."""
 
-_WORTH = 0.98
-"""Passes end when one leaves more than this part of the broken records that it found."""
+_PATIENCE = 50
+"""Rounds without fewer broken records after which no more are tried."""
 
 
 def repaired(
@@ -23,16 +22,15 @@ def repaired(
     """Return records that all keep the rules.
 
     First broken records exchange single values with others, so that each value stays as frequent as
-    it was (`dualquery.rules.exchange_kernels`). Let p be a distribution over records, and q the one
-    next to it, in relative entropy, among those over legal records with given shares of the values.
-    Then each other one among them, such as that of a table that keeps the rules, is nearer to q
-    than to p (Csiszár 1975, theorem 2.2). Records of p that exchange at random come near to q
-    (Csiszár 1984): legal records are not worse, but better.
+    it was. Let p be a distribution over records, and q the one next to it, in relative entropy,
+    among those over legal records with given shares of the values. Then each other one among them,
+    such as that of a table that keeps the rules, is nearer to q than to p (Csiszár 1975, theorem
+    2.2). Records of p that exchange at random come near to q (Csiszár 1984): legal records are not
+    worse, but better.
 
-    Where no exchange helps, a record becomes a nearest legal one. Nearest is what differs in the
-    fewest columns; among these, what moves numbers and dates over the fewest buckets, as a share of
-    the column's, any other change counting as all of them. Of what is as near, each record takes
-    what keeps the shares of the values closest to what they were, in a random order of the records.
+    Where no exchange helps, a record becomes a nearest legal one: it differs in the fewest columns,
+    and among these, numbers and dates move over the fewest buckets, as a share of the column's, any
+    other change counting as all of them. Of what is as near, one is drawn.
 
     Parameters
     ----------
@@ -47,90 +45,116 @@ def repaired(
     """
     if not (rules.broken(records) >= 0).any():
         return records
-    exchanged = _exchanged(records, rules, generator)
-    broken = np.flatnonzero(rules.broken(exchanged) >= 0)
-    return _nearest(exchanged, broken, rules, generator) if len(broken) else exchanged
-
-
-def _exchanged(
-    records: NDArray[np.uint8], rules: Forbidden, generator: np.random.Generator
-) -> NDArray[np.uint8]:
-    """Return the records after exchanges, as long as these help.
-
-    First only those exchanges that lead out of boxes are made, which change the fewest records;
-    then also those that lead from one box to another.
-    """
-    classes, values = rules.classes(records), rules.values(records)
-    for fewer in (1, 0):
-        before, left = np.inf, len(records)
-        while 0 < left <= _WORTH * before:
-            order = generator.permutation(len(records))
-            word = np.uint64(generator.integers(2**64, dtype=np.uint64))
-            before = left
-            left = exchange(rules.compiled, order, _OFFERS, fewer, word, classes, values)
-    return _with_values(records, rules, np.arange(len(records)), values)
-
-
-def _nearest(
-    records: NDArray[np.uint8],
-    broken: NDArray[np.int64],
-    rules: Forbidden,
-    generator: np.random.Generator,
-) -> NDArray[np.uint8]:
-    """Return records of which the broken ones, by their numbers, have become nearest legal ones."""
-    legal = legal_classes(rules)
-    assert legal is not None  # the rules were read, so there is one
-    generator.shuffle(broken)
-    classes = rules.classes(records[broken])
-    patterns, pattern = np.unique(classes, axis=0, return_inverse=True)
-    options = [nearest_classes(rules, each, legal) for each in patterns]
-    values = rules.values(records[broken])
-    known = _values(rules, records)
-    become_nearest(
-        known,
-        known.wanted.copy(),
-        pattern.ravel().astype(np.int64),
-        np.concatenate(([0], np.cumsum([len(each) for each in options]))).astype(np.int64),
-        np.concatenate(options),
-        classes,
-        values,
-    )
-    return _with_values(records, rules, broken, values)
-
-
-def _with_values(
-    records: NDArray[np.uint8],
-    rules: Forbidden,
-    rows: NDArray[np.int64],
-    values: NDArray[np.int32],
-) -> NDArray[np.uint8]:
-    """Return records of which some have other values of the columns of rules."""
-    better, axes = records.copy(), rules.axes
-    for place, (first, bits) in enumerate(zip(axes.first, axes.bits, strict=True)):
+    values = rules.values(records)
+    broken = _exchange(values, rules, generator)
+    if len(broken):
+        _become_nearest(values, broken, rules, generator)
+    better = records.copy()
+    for place, (first, bits) in enumerate(zip(rules.axes.first, rules.axes.bits, strict=True)):
         if bits == 1:
-            better[rows, first] = values[:, place]
+            better[:, first] = values[:, place]
         else:
-            better[rows, first : first + bits] = 0
-            better[rows, first + values[:, place]] = 1
+            better[:, first : first + bits] = values[:, place, None] == np.arange(bits)
     return better
 
 
-def _values(rules: Forbidden, records: NDArray[np.uint8]) -> Values:
-    """Return the values of the columns of rules, each wanted as often as the records have it."""
-    axes = rules.axes
-    ones = records.sum(axis=0, dtype=np.int64)
-    wanted, of_class, member = [], [0], []
-    for place, (first, bits) in enumerate(zip(axes.first, axes.bits, strict=True)):
-        count = ones[first : first + bits]
-        wanted.append(np.array([len(records) - count[0], count[0]]) if bits == 1 else count)
-        inside = axes.class_of[axes.starts[place] : axes.starts[place + 1]]
-        member.append(np.argsort(inside, kind="stable"))
-        of_class += (of_class[-1] + np.cumsum(np.bincount(inside))).tolist()
-    return Values(
-        starts=axes.starts,
-        classes=axes.classes,
-        buckets=rules.buckets[rules.columns],
-        of_class=np.array(of_class, np.int64),
-        member=np.concatenate(member).astype(np.int32),
-        wanted=np.concatenate(wanted) + 0.5,  # what no record has is possible, too
+def _boxes_of(values: NDArray[np.int32], rules: Forbidden) -> NDArray[np.int32]:
+    """Return a box that each record lies in, -1 for none."""
+    found = np.empty(len(values), np.int32)
+    broken_boxes(rules.compiled, rules.axes.class_of[rules.axes.starts[:-1] + values], found)
+    return found
+
+
+def _exchange(
+    values: NDArray[np.int32], rules: Forbidden, generator: np.random.Generator
+) -> NDArray[np.int64]:
+    """Exchange values in place; return the records that still break a rule.
+
+    In each round a broken record offers its value of one of a box's columns to another record. They
+    exchange if fewer of the two break rules then; after some rounds, if not more do.
+    """
+    boxes, rows = rules.compiled, len(values)
+    inside = _boxes_of(values, rules)
+    fewest, idle, fewer = rows + 1, 0, 1
+    for _ in range(_ROUNDS):
+        broken = generator.permutation(np.flatnonzero(inside >= 0))
+        idle = 0 if len(broken) < fewest else idle + 1
+        fewest = min(fewest, len(broken))
+        if not len(broken) or (idle >= _PATIENCE and not fewer):
+            break
+        if idle >= _PATIENCE:
+            fewer, idle = 0, 0
+        # Partners are all different, and no two pairs share a record.
+        broken = broken[: rows // 2]
+        alone = np.ones(rows, bool)
+        alone[broken] = False
+        others = generator.choice(np.flatnonzero(alone), len(broken), replace=False)
+        entries = boxes.entries[inside[broken]]
+        counts = boxes.entries[inside[broken] + 1] - entries
+        place = boxes.column[entries + generator.integers(0, counts)]
+        mine, theirs = values[broken], values[others]
+        each = np.arange(len(broken))
+        mine[each, place], theirs[each, place] = theirs[each, place], mine[each, place]
+        after = np.stack([_boxes_of(mine, rules), _boxes_of(theirs, rules)])
+        before = np.stack([inside[broken], inside[others]])
+        better = (after >= 0).sum(axis=0) <= (before >= 0).sum(axis=0) - fewer
+        for rows_of, new, boxes_of in ((broken, mine, after[0]), (others, theirs, after[1])):
+            values[rows_of[better]] = new[better]
+            inside[rows_of[better]] = boxes_of[better]
+    return np.flatnonzero(inside >= 0)
+
+
+def _become_nearest(
+    values: NDArray[np.int32],
+    broken: NDArray[np.int64],
+    rules: Forbidden,
+    generator: np.random.Generator,
+) -> None:
+    """Change broken records, by their numbers, to nearest legal ones, in place."""
+    sizes = np.diff(rules.axes.starts)
+    shares = [np.bincount(column, minlength=sizes[p]) + 0.5 for p, column in enumerate(values.T)]
+    legal = legal_classes(rules)
+    assert legal is not None  # the rules were read, so there is one
+    axes, buckets = rules.axes, rules.buckets[rules.columns]
+    patterns, pattern, members = np.unique(
+        values[broken], axis=0, return_inverse=True, return_counts=True
     )
+    moves: dict[tuple[int, int, int], tuple[float, int]] = {}
+    for number, start in enumerate(patterns):
+        classes = axes.class_of[axes.starts[:-1] + start]
+        ways, far = [], []
+        for option in nearest_classes(rules, classes, legal):
+            changed, total = start.copy(), 0.0
+            for place in np.flatnonzero(option != classes).tolist():
+                key = place, int(start[place]), int(option[place])
+                if key not in moves:
+                    own = axes.class_of[axes.starts[place] : axes.starts[place + 1]]
+                    moves[key] = _nearest_value(own, int(buckets[place]), *key[1:])
+                distance, changed[place] = moves[key]
+                total += distance
+            ways.append(changed)
+            far.append(total)
+        near = np.flatnonzero(np.array(far) <= min(far) + 1e-9)
+        chosen = generator.choice(near, members[number])
+        values[broken[pattern.ravel() == number]] = np.array(ways)[chosen]
+    for place, column in enumerate(values.T):
+        own = axes.class_of[axes.starts[place] : axes.starts[place + 1]]
+        for which in np.unique(column[column < 0]).tolist():
+            inside, rows = np.flatnonzero(own == -1 - which), np.flatnonzero(column == which)
+            weights = shares[place][inside]
+            column[rows] = generator.choice(inside, len(rows), p=weights / weights.sum())
+
+
+def _nearest_value(
+    class_of: NDArray[np.int32], buckets: int, value: int, chosen: int
+) -> tuple[float, int]:
+    """Return how far the nearest value of a class is from a value, in (0, 1], and that value.
+
+    Where no order tells, it is -1 - the class.
+    """
+    inside = np.flatnonzero(class_of == chosen)
+    ordered = inside[inside < buckets]
+    if value < buckets and len(ordered):
+        best = ordered[np.abs(ordered - value).argmin()]
+        return abs(int(best) - value) / (buckets - 1), int(best)
+    return 1.0, -1 - chosen

@@ -18,81 +18,43 @@ from numba import boolean, int32, int64, types, uint8
 
 from dualquery.runtime.array_types import Array, kernel, read_only
 
-POSSIBLE, IMPOSSIBLE, UNDECIDED = 0, 1, 2
-"""What is known of a conjunction."""
+UNDECIDED = -1
+"""A search that came to no end."""
 
 
 class Columns(NamedTuple):
-    """The columns of rules: their bits, values and classes.
+    """The columns of rules: their bits, values and classes."""
 
-    Parameters
-    ----------
-    first, bits
-        int64, shape ``(c,)``: where a column's bits start, and how many there are.
-    starts
-        int64, shape ``(c + 1,)``: where its values start.
-    class_of
-        int32, flat by `starts`: the class of each value, counted from 0 in the column.
-    classes
-        int64, shape ``(c + 1,)``: where its classes start.
-    place_of_bit
-        int32, shape ``(bits,)``: the place of each bit's column, or -1.
-    """
-
-    first: Array
-    bits: Array
-    starts: Array
-    class_of: Array
-    classes: Array
-    place_of_bit: Array
+    first: Array  # int64 (c,): where a column's bits start
+    bits: Array  # int64 (c,): how many there are
+    starts: Array  # int64 (c + 1,): where its values start
+    class_of: Array  # int32, flat by `starts`: the class of each value, from 0 in the column
+    classes: Array  # int64 (c + 1,): where its classes start
+    sizes: Array  # int64: how many values each class has
+    place_of_bit: Array  # int32 (bits,): the place of each bit's column, or -1
 
 
 class Boxes(NamedTuple):
-    """Boxes of classes.
+    """Boxes of classes. Each is looked up at the classes that it says of one of its columns."""
 
-    Parameters
-    ----------
-    classes
-        As of `Columns`.
-    anchored_at, anchored
-        int64 and int32: for each class the boxes to look at in records that have it; each box is
-        at the classes that it says of one of its columns.
-    entries
-        int64, shape ``(boxes + 1,)``: where the columns of a box start.
-    column
-        int32: these columns, by place.
-    list_at, list_class
-        int64 and int32: some classes of each, increasing.
-    listed
-        uint8: 1 if the box says these classes, 0 if it says all others.
-    """
-
-    classes: Array
-    anchored_at: Array
-    anchored: Array
-    entries: Array
-    column: Array
-    listed: Array
-    list_at: Array
-    list_class: Array
+    classes: Array  # as of `Columns`
+    anchored_at: Array  # int64: where the boxes to look at start, for each class
+    anchored: Array  # int32: these boxes
+    entries: Array  # int64 (boxes + 1,): where the columns of a box start
+    column: Array  # int32: these columns, by place
+    listed: Array  # uint8: 1 if the box says the classes of the list, 0 if all others
+    list_at: Array  # int64: where some classes of each start
+    list_class: Array  # int32: these classes, increasing
 
 
 _COLUMNS = types.NamedTuple(
-    (int64[::1], int64[::1], int64[::1], int32[::1], int64[::1], int32[::1]), Columns
+    (int64[::1], int64[::1], int64[::1], int32[::1], int64[::1], int64[::1], int32[::1]), Columns
 )
 BOXES = types.NamedTuple(
-    (
-        int64[::1],
-        int64[::1],
-        int32[::1],
-        int64[::1],
-        int32[::1],
-        uint8[::1],
-        int64[::1],
-        int32[::1],
-    ),
+    (int64[::1], int64[::1], int32[::1], int64[::1], int32[::1], uint8[::1], int64[::1],
+     int32[::1]),
     Boxes,
-)
+)  # fmt: skip
 
 
 @kernel(types.void(read_only(uint8, 2), read_only(int64), read_only(int64), int32[:, ::1]))
@@ -125,7 +87,7 @@ def _says(boxes: Boxes, entry: int, value: int) -> bool:
 
 
 @kernel(boolean(BOXES, int32[::1], int64))
-def lies_inside(boxes: Boxes, record: Array, box: int) -> bool:
+def _lies_inside(boxes: Boxes, record: Array, box: int) -> bool:
     """Return whether a record, int32 ``(c,)``, lies in a box."""
     for entry in range(boxes.entries[box], boxes.entries[box + 1]):
         if not _says(boxes, entry, record[boxes.column[entry]]):
@@ -139,7 +101,7 @@ def _first_broken(boxes: Boxes, record: Array) -> int:
     for place in range(len(record)):
         anchor = boxes.classes[place] + record[place]
         for at in range(boxes.anchored_at[anchor], boxes.anchored_at[anchor + 1]):
-            if lies_inside(boxes, record, boxes.anchored[at]):
+            if _lies_inside(boxes, record, boxes.anchored[at]):
                 return int(boxes.anchored[at])
     return -1
 
@@ -151,43 +113,63 @@ def broken_boxes(boxes: Boxes, records: Array, found: Array) -> None:
         found[row] = _first_broken(boxes, records[row])
 
 
-@kernel(types.void(BOXES, int32[::1], int32[:, ::1], int64[::1]))
-def count_broken(boxes: Boxes, rule_of: Array, records: Array, counts: Array) -> None:
-    """Add the number of records that break each rule, and behind these, that break any."""
-    seen = np.full(len(counts), -1, np.int64)
-    for row in range(len(records)):
-        record = records[row]
-        for place in range(records.shape[1]):
-            anchor = boxes.classes[place] + record[place]
-            for at in range(boxes.anchored_at[anchor], boxes.anchored_at[anchor + 1]):
-                box = boxes.anchored[at]
-                rule = rule_of[box]
-                if seen[rule] != row and lies_inside(boxes, record, box):
-                    counts[rule] += 1
-                    seen[rule] = row
-                    if seen[-1] != row:
-                        counts[-1] += 1
-                        seen[-1] = row
+# The state of a search: how many records it found, how many more it may look at, whether more
+# changes might find more.
+_FOUND, _LEFT, _CUT = 0, 1, 2
 
 
 @kernel(
-    types.UniTuple(int64, 3)(BOXES, read_only(int32), read_only(uint8), int64, int64, int32[:, ::1])
+    types.void(BOXES, read_only(uint8), int64, int32[::1], uint8[::1], int64[::1], int32[:, ::1])
 )
-def search(
-    boxes: Boxes, start: Array, allowed: Array, depth: int, budget: int, found: Array
-) -> tuple[int, int, int]:
-    """Find legal records by at most ``depth`` changes of a record.
+def _search(
+    boxes: Boxes,
+    allowed: Array,
+    depth: int,
+    record: Array,
+    changed: Array,
+    state: Array,
+    found: Array,
+) -> None:
+    """Find the legal records at most ``depth`` changes away, in columns not changed yet."""
+    state[_LEFT] -= 1
+    if state[_LEFT] <= 0:
+        return
+    box = _first_broken(boxes, record)
+    if box < 0:
+        found[state[_FOUND]] = record
+        state[_FOUND] += 1
+        return
+    if depth == 0:
+        state[_CUT] = 1
+        return
+    for entry in range(boxes.entries[box], boxes.entries[box + 1]):
+        place = boxes.column[entry]
+        if changed[place]:
+            continue
+        before, first = record[place], boxes.classes[place]
+        changed[place] = 1
+        for value in range(boxes.classes[place + 1] - first):
+            if allowed[first + value] and not _says(boxes, entry, value):
+                record[place] = value
+                _search(boxes, allowed, depth - 1, record, changed, state, found)
+                if state[_LEFT] <= 0 or state[_FOUND] == len(found):
+                    return
+        record[place] = before
+        changed[place] = 0
+
+
+@kernel(int64(BOXES, read_only(int32), read_only(uint8), int64, int32[:, ::1]))
+def nearest(boxes: Boxes, start: Array, allowed: Array, budget: int, found: Array) -> int:
+    """Find the legal records that differ from another one in the fewest columns.
 
     Parameters
     ----------
     boxes
         What records must not lie in.
     start
-        int32, shape ``(c,)``: classes that are allowed.
+        int32, shape ``(c,)``: classes. Those that are not allowed count as changed.
     allowed
         uint8, one entry a class: whether records may have it.
-    depth
-        Most columns that are changed.
     budget
         Most records that are looked at.
     found
@@ -195,141 +177,60 @@ def search(
 
     Returns
     -------
-    The number of records found, some of them more than once; whether more changes might find more;
-    and the number of records looked at. If that is the budget, the search was cut short.
+    The number of records found, some of them more than once; 0 if there is none, `UNDECIDED` if the
+    budget was not enough.
     """
-    columns = len(start)
-    record = start.copy()
-    changed = np.zeros(columns, np.uint8)
-    box = np.zeros(depth + 1, np.int64)
-    entry = np.zeros(depth + 1, np.int64)
-    value = np.zeros(depth + 1, np.int64)
-    before = np.zeros(depth + 1, np.int32)
-    count, cut, looked, level = 0, 0, 0, 0
-    fresh = True
-    while True:
-        if fresh:
-            looked += 1
-            if looked >= budget:
-                return count, 1, looked
-            broken = _first_broken(boxes, record)
-            fresh = False
-            if broken < 0:
-                found[count] = record
-                count += 1
-                if count == len(found):
-                    return count, 1, looked
-                level -= 1
-            elif level == depth:
-                cut = 1
-                level -= 1
-            else:
-                box[level] = broken
-                entry[level] = boxes.entries[broken]
-                value[level] = -1
-            if level < 0:
-                return count, cut, looked
-        if changed[boxes.column[entry[level]]] and value[level] >= 0:
-            place = boxes.column[entry[level]]
-            record[place] = before[level]
-            changed[place] = 0
-        # The next change that leaves the box.
-        moved = False
-        while entry[level] < boxes.entries[box[level] + 1] and not moved:
-            place = boxes.column[entry[level]]
-            value[level] += 1
-            first = boxes.classes[place]
-            if changed[place] or value[level] >= boxes.classes[place + 1] - first:
-                entry[level] += 1
-                value[level] = -1
-            elif allowed[first + value[level]] and not _says(boxes, entry[level], value[level]):
-                moved = True
-        if moved:
-            place = boxes.column[entry[level]]
-            before[level] = record[place]
-            record[place] = value[level]
-            changed[place] = 1
-            level += 1
-            fresh = True
-        else:
-            level -= 1
-            if level < 0:
-                return count, cut, looked
-
-
-@kernel(int64(BOXES, read_only(int32), read_only(uint8), int64))
-def possible(boxes: Boxes, legal: Array, allowed: Array, budget: int) -> int:
-    """Tell whether there is a legal record of allowed classes, searching from a legal one.
-
-    Returns
-    -------
-    `POSSIBLE`, `IMPOSSIBLE`, or `UNDECIDED` if the budget of records to look at was not enough.
-    """
-    start = legal.copy()
-    for place in range(len(legal)):
+    begin = start.copy()
+    for place in range(len(start)):
         first, stop = boxes.classes[place], boxes.classes[place + 1]
-        if not allowed[first + start[place]]:
-            start[place] = -1
-            for each in range(stop - first):
-                if allowed[first + each]:
-                    start[place] = each
-                    break
-            if start[place] < 0:
-                return IMPOSSIBLE
-    found = np.empty((1, len(legal)), np.int32)
-    for depth in range(len(legal) + 1):
-        count, cut, looked = search(boxes, start, allowed, depth, budget, found)
-        budget -= looked
-        if count:
-            return POSSIBLE
-        if budget <= 0:
+        value = start[place]
+        if not allowed[first + value]:
+            value = 0
+            while first + value < stop and not allowed[first + value]:
+                value += 1
+            if first + value == stop:
+                return 0
+        begin[place] = value
+    state = np.zeros(3, np.int64)
+    state[_LEFT] = budget
+    for depth in range(len(start) + 1):
+        state[_CUT] = 0
+        _search(boxes, allowed, depth, begin.copy(), np.zeros(len(start), np.uint8), state, found)
+        if state[_FOUND]:
+            return int(state[_FOUND])
+        if state[_LEFT] <= 0:
             return UNDECIDED
-        if not cut:
+        if not state[_CUT]:
             break
-    return IMPOSSIBLE
+    return 0
 
 
 @kernel(types.void(BOXES, _COLUMNS, read_only(int32), read_only(int32, 2), int64, uint8[::1]))
-def conjunctions_possible(
+def impossible_among(
     boxes: Boxes, columns: Columns, legal: Array, literals: Array, budget: int, found: Array
 ) -> None:
-    """Write what `possible` says of conjunctions, literal codes ``(m, k)``: uint8 ``(m,)``."""
-    inside = np.ones(len(columns.class_of), np.uint8)
+    """Write 1 for conjunctions, literal codes ``(m, k)``, that provably no legal record satisfies.
+
+    Of two negated literals on one column each is taken by itself.
+    """
     allowed = np.ones(columns.classes[-1], np.uint8)
+    some = np.empty((1, len(legal)), np.int32)
     for query in range(len(literals)):
-        named = False
-        for at in range(literals.shape[1]):
-            code = literals[query, at]
+        for code in literals[query]:
             place = -1 if code < 0 else columns.place_of_bit[code >> 1]
             if place < 0:
                 continue
-            named = True
-            first, stop = columns.starts[place], columns.starts[place + 1]
-            value = first + 1
+            value = columns.starts[place] + 1
             if columns.bits[place] > 1:
-                value = first + (code >> 1) - columns.first[place]
-            if code & 1:
-                inside[value] = 0
-            else:
-                for each in range(first, stop):
-                    if each != value:
-                        inside[each] = 0
-        if not named:
-            found[query] = POSSIBLE
-            continue
-        for again in range(2):  # once to say what is allowed, once to forget it
-            for at in range(literals.shape[1]):
-                code = literals[query, at]
-                place = -1 if code < 0 else columns.place_of_bit[code >> 1]
-                if place < 0:
-                    continue
-                first = columns.classes[place]
-                for each in range(first, columns.classes[place + 1]):
-                    allowed[each] = again
-                for each in range(columns.starts[place], columns.starts[place + 1]):
-                    if again:
-                        inside[each] = 1
-                    elif inside[each]:
-                        allowed[first + columns.class_of[each]] = 1
-            if not again:
-                found[query] = possible(boxes, legal, allowed, budget)
+                value += (code >> 1) - columns.first[place] - 1
+            own = columns.classes[place] + columns.class_of[value]
+            if not code & 1:
+                for each in range(columns.classes[place], columns.classes[place + 1]):
+                    allowed[each] &= each == own
+            elif columns.sizes[own] == 1:
+                allowed[own] = 0
+        found[query] = nearest(boxes, legal, allowed, budget, some) == 0
+        for code in literals[query]:
+            place = -1 if code < 0 else columns.place_of_bit[code >> 1]
+            if place >= 0:
+                allowed[columns.classes[place] : columns.classes[place + 1]] = 1

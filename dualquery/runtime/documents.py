@@ -1,4 +1,4 @@
-"""JSON, TOML and YAML from files of unknown origin: small, plain, and said once.
+"""JSON and TOML from files of unknown origin: small, plain, and said once.
 
 What a file may hold is less than what its format allows: every key of an object once (of two, one
 would be taken without a word), numbers that are finite, whole numbers of at most 100 digits, texts
@@ -16,9 +16,9 @@ import tomllib
 from collections import Counter
 from importlib.resources.abc import Traversable
 from pathlib import Path
+from typing import IO
 
 from dualquery.runtime.errors import BadInputError
-from dualquery.runtime.reading import read_at_most
 
 LARGEST = 1 << 26
 """Bytes of a document: a schema of a million columns takes that many."""
@@ -34,19 +34,20 @@ _NEAR = 20
 _MOST_DIGITS = 100
 """Of a whole number; any of them fits a float."""
 
+_PIECE = 1 << 20
+
 
 def read_document(path: Path | Traversable) -> object:
-    """Return what a JSON file holds, or one whose name ends in ``.toml``, ``.yaml`` or ``.yml``.
+    """Return what a JSON file holds, or one whose name ends in ``.toml``.
 
     Raises
     ------
     BadInputError
-        If the file cannot be read, is too large, is no UTF-8 text, or not as this module says; of
-        a YAML file, if there is no reader for it.
+        If the file cannot be read, is too large, is no UTF-8 text, or not as this module says.
     """
     text, name = read_text(path), path.name.lower()
     if name.endswith((".yaml", ".yml")):
-        return parse_yaml(text)
+        raise BadInputError("YAML is not read; write it as JSON or TOML")
     return parse_toml(text) if name.endswith(".toml") else parse_json(text)
 
 
@@ -63,6 +64,21 @@ def read_text(path: Path | Traversable) -> str:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise BadInputError("not UTF-8 text; convert the file to UTF-8") from None
+
+
+def read_at_most(stream: IO[bytes], largest: int) -> bytes | None:
+    """Return the rest of a stream, or None if that is more than ``largest`` bytes.
+
+    It takes twice the bytes that are there, not the limit: ``stream.read(limit)`` takes that first.
+    """
+    pieces: list[bytes] = []
+    length = 0
+    while piece := stream.read(_PIECE):
+        length += len(piece)
+        if length > largest:
+            return None
+        pieces.append(piece)
+    return b"".join(pieces)
 
 
 def parse_json(text: str) -> object:
@@ -97,19 +113,6 @@ def parse_toml(text: str) -> dict[str, object]:
         raise BadInputError("nested too deeply") from None
     except ValueError as fault:
         raise BadInputError(f"not valid TOML: {fault}") from None
-    _check(found)
-    return found
-
-
-def parse_yaml(text: str) -> object:
-    """Return what a YAML text says; raise `BadInputError` if it is not as this module says."""
-    try:
-        from dualquery.runtime.yaml_text import parse_yaml as read_yaml
-    except ImportError:
-        raise BadInputError(
-            "no reader of YAML is installed; install one with: pip install 'dualquery[yaml]'"
-        ) from None
-    found = read_yaml(text)
     _check(found)
     return found
 

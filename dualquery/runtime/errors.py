@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import difflib
 import itertools
+import logging
 from collections.abc import Iterable, Sequence
+
+privacy_log = logging.getLogger("dualquery.privacy_warnings")
+"""What weakens a guarantee: the command line lets it speak even where it is quiet."""
 
 
 class BadInputError(ValueError):
@@ -16,7 +20,7 @@ class BadInputError(ValueError):
 
 
 class InterruptedRun(Exception):  # noqa: N818  # the user's wish, no error
-    """A run that a signal stopped (exit code 130): says what is left of it, and how to go on."""
+    """A run that a signal stopped (exit code 130): says what remains and how to go on."""
 
 
 class LackOfMemoryError(BadInputError):
@@ -33,7 +37,7 @@ _MOST_NAMES = 10_000
 
 
 def close_names(found: str, known: Iterable[str], most: int) -> list[str]:
-    """Return the names, at most so many, that a misspelt one may have meant; the closest first."""
+    """Return at most ``most`` names that a misspelt one may have meant; the closest first."""
     short = (name for name in known if len(name) <= _LONGEST_NAME)
     candidates = list(itertools.islice(short, _MOST_NAMES)) if len(found) <= _LONGEST_NAME else []
     return difflib.get_close_matches(found, candidates, n=most)

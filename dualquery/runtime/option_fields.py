@@ -22,42 +22,18 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Option:
-    """What readers of an option need.
+    """What readers of an option need."""
 
-    Parameters
-    ----------
-    help
-        One or two sentences for people.
-    panel
-        Its heading in the help.
-    name
-        Its name in Python, in configuration files and checkpoints.
-    flags
-        How it is written on the command line; none for the argument that needs no flag.
-    default
-        What it is if nobody says.
-    kind
-        The type of what is typed; None for that of the default, or of the field, or a text.
-    read
-        Makes the field's value of what was typed; None for the value itself.
-    least
-        Smallest number; None for any.
-    metavar
-        What stands for the value in the help; empty for the usual.
-    attempt
-        Whether each attempt at a release may have its own: it changes no result.
-    """
-
-    help: str
-    panel: str
-    name: str = ""
-    flags: tuple[str, ...] | None = None
+    help: str  # one or two sentences for people
+    panel: str  # its heading in the help
+    name: str = ""  # in Python, in configuration files and checkpoints
+    flags: tuple[str, ...] | None = None  # on the command line; none for an argument without one
     default: Any = None
-    kind: Any = None
-    read: Callable[[Any], Any] | None = None
-    least: int | None = None
-    metavar: str = ""
-    attempt: bool = False
+    kind: Any = None  # type of what is typed; None for that of the default, or of the field
+    read: Callable[[Any], Any] | None = None  # makes the value of what was typed; None: as it is
+    least: int | None = None  # smallest number
+    metavar: str = ""  # what stands for the value in the help
+    attempt: bool = False  # whether each attempt may have its own: it changes no result
 
 
 def option(
@@ -80,12 +56,7 @@ def option(
 def part(kind: type[Any], default: Any = MISSING) -> Any:
     """Return a dataclass's field that holds an object with options of its own.
 
-    Parameters
-    ----------
-    kind
-        The object's class.
-    default
-        The field's; by default an object made of its own defaults.
+    By default it is made of its own defaults.
     """
     metadata = {_PART: kind}
     if default is MISSING:

@@ -54,8 +54,9 @@ WORTH_TELLING = 10.0
 
 
 class Lines:
-    """Plain lines as a listener of a run: early, and then now and then, one says how long a phase
-    still takes. On stderr, unless it is to be ``quiet``.
+    """Plain lines on stderr as a listener of a run, unless it is to be ``quiet``.
+
+    Early, and then now and then, one says how long a phase still takes.
     """
 
     def __init__(self, *, quiet: bool = False) -> None:
@@ -129,15 +130,7 @@ def listener(progress: Progress | bool | None) -> Progress:
 def part_of(
     progress: Callable[[int, int], None], before: int, total: int
 ) -> Callable[[int, int], None]:
-    """Return a callback that reports a sub-task's steps as steps of the whole.
-
-    Parameters
-    ----------
-    progress
-        Listens to the whole.
-    before, total
-        Steps before the sub-task, and steps of the whole.
-    """
+    """Return a callback that reports steps of a sub-task, after ``before``, of ``total``."""
 
     def told(done: int, _: int) -> None:
         progress(before + done, total)

@@ -20,11 +20,9 @@ _OWN_SIZE = Path("/proc/self/statm")
 def available_memory() -> int | None:
     """Return the bytes that this process can still get, or None where no one says.
 
-    On Linux what the kernel takes to be available, within the container's limit; on Windows the
-    free physical memory; elsewhere all physical memory.
+    On Linux what the kernel takes to be available, within the container's limit; elsewhere all
+    physical memory, where the system tells.
     """
-    if sys.platform == "win32":
-        return _windows_memory()
     if _MEMINFO.exists():
         for line in _MEMINFO.read_text().splitlines():
             if line.startswith("MemAvailable:"):
@@ -41,23 +39,6 @@ def _container_memory() -> int:
         return max(0, int(_LIMIT.read_text()) - int(_USED.read_text()))
     except (OSError, ValueError):
         return sys.maxsize
-
-
-def _windows_memory() -> int | None:
-    import ctypes
-
-    class Status(ctypes.Structure):
-        _fields_ = (
-            ("length", ctypes.c_ulong),
-            ("load", ctypes.c_ulong),
-            ("total", ctypes.c_ulonglong),
-            ("available", ctypes.c_ulonglong),
-            ("rest", ctypes.c_ulonglong * 5),
-        )
-
-    status = Status(length=ctypes.sizeof(Status))
-    kernel = ctypes.windll.kernel32  # type: ignore[attr-defined]  # on Windows only
-    return status.available if kernel.GlobalMemoryStatusEx(ctypes.byref(status)) else None
 
 
 def check_memory(needed: int, purpose: str, remedy: str) -> None:
@@ -93,7 +74,7 @@ class _Space:
         self._before = (0, 0)
 
     def enter(self, more: int) -> None:
-        """Begin a block that may take so many bytes more."""
+        """Begin a block that may take ``more`` bytes."""
         import resource
 
         with self._lock:
@@ -130,7 +111,7 @@ _SPACE = _Space()
 
 @contextlib.contextmanager
 def limited_space(more: int) -> Iterator[None]:
-    """Let the process take at most so many more bytes of address space while a block runs.
+    """Let the process take at most ``more`` bytes of address space while a block runs.
 
     What asks for more gets none, and fails as if the machine had no more. Linux only: elsewhere
     nothing is limited. Blocks of several threads may take the sum of what each may.

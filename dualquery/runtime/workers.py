@@ -23,7 +23,7 @@ class _Caller(Executor):
 
 
 def workers(threads: int, parts: int | None = None) -> Executor:
-    """Return who does the parts: so many threads, but no more than there are parts.
+    """Return who does the parts: threads, no more than there are parts.
 
     A single one is the caller: to hand small parts to a thread and to wait for them takes longer
     than most of them do.

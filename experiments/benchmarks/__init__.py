@@ -14,13 +14,11 @@ from typing import Any
 from rich.console import Console
 
 from dualquery.runtime.errors import BadInputError
-from experiments.benchmarks import evaluation, multiplicative_weights, player, scale
+from experiments.benchmarks import evaluation, scale
 
 PARTS: dict[str, Callable[[Console, bool], Any]] = {
     "evaluation": evaluation.run,
-    "player": player.run,
     "scale": scale.run,
-    "mwem": multiplicative_weights.run,
 }
 """Name of each part -> what runs it, given a console for its tables and whether to be quick."""
 

@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from dualquery.releases.evaluation import WARNING
-from dualquery.runtime.escaping import html_text
+from dualquery.report.markup import Html, element, table
 from dualquery.runtime.versions import versions
-from experiments.harness.recipe import Finding
 from experiments.harness.runner import Result, shown_value
 
 _STYLE = """
@@ -27,6 +26,11 @@ code { background: #f2f2f2; padding: .1rem .3rem }
 ul.findings { list-style: none; padding-left: 0 } ul.findings li { margin: .3rem 0 }
 """
 
+_QUICK = (
+    "These are the quick forms: small settings on data that everyone has, to see that everything "
+    "runs and which way the results point."
+)
+
 _INTRODUCTION = """
 <p>Many statistics about a private table can be published with a mathematical guarantee called
 <em>differential privacy</em>: whatever is published would have been about as likely had any one
@@ -43,75 +47,55 @@ show the mean over repeated runs and bands the smallest and largest run.</p>
 
 def page(title: str, results: Sequence[Result], left_out: Mapping[str, str], *, quick: bool) -> str:
     """Return the page of some experiments, in order, and of those that are left out and why."""
-    contents = "".join(
-        f'<li><a href="#{each.recipe.name}">{html_text(each.recipe.name)}</a>: '
-        f"{html_text(each.recipe.title)}</li>"
+    contents = [
+        element("li", element("a", each.recipe.name, href=f"#{each.recipe.name}"),
+                f": {each.recipe.title}")
         for each in results
-    )
-    contents += "".join(
-        f"<li>{html_text(name)} is left out: {html_text(reason)}</li>"
-        for name, reason in left_out.items()
-    )
-    note = (
-        "<p><strong>These are the quick forms</strong>: small settings on data that everyone has, "
-        "to see that everything runs and which way the results point. Leave out "
-        "<code>--quick</code> for the full ones.</p>"
-        if quick
-        else ""
-    )
-    stated = ", ".join(f"{name} {version}" for name, version in _flat(versions()))
+    ]  # fmt: skip
+    contents += [element("li", f"{name} is left out: {why}") for name, why in left_out.items()]
+    stated = ", ".join(f"{name} {version}" for name, version in versions().items())
+    body = [
+        element("h1", title),
+        Html(_INTRODUCTION),
+        *([element("p", _QUICK)] if quick else []),
+        element("p", f"{WARNING}. The tables of these experiments are public.", class_="warning"),
+        element("nav", element("ol", *contents)),
+        *map(_section, results),
+        element("p", f"Made with {stated}."),
+    ]
     return (
-        "<!doctype html>\n"
-        '<html lang="en"><head><meta charset="utf-8">'
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{html_text(title)}</title><style>{_STYLE}</style></head><body>"
-        f"<h1>{html_text(title)}</h1>{_INTRODUCTION}{note}"
-        f'<p class="warning">{html_text(WARNING)}. The tables of these experiments are '
-        "public.</p>"
-        f"<nav><ol>{contents}</ol></nav>{''.join(map(_section, results))}"
-        f"<p>Made with {html_text(stated)}.</p></body></html>\n"
+        f"{element('title', title)}<style>{_STYLE}</style></head>{element('body', *body)}</html>\n"
     )
 
 
-def _flat(found: Mapping[str, object]) -> list[tuple[str, object]]:
-    return [(name, value) for name, value in found.items() if not isinstance(value, Mapping)]
-
-
-def _section(result: Result) -> str:
+def _section(result: Result) -> Html:
     recipe = result.recipe
-    pictures = "".join(
-        f"<figure>{inline_svg(path, f'{recipe.name}-{name}')}"
-        f"<figcaption>{html_text(result.caption)}</figcaption></figure>"
+    caption = result.caption
+    pictures = [
+        element("figure", inline_svg(path, f"{recipe.name}-{name}"), element("figcaption", caption))
         for name, path in result.pictures.items()
-    )
-    setting = "" if pictures else f'<p class="setting">{html_text(result.caption)}</p>'
-    findings = "".join(map(_finding, result.findings))
-    return (
-        f'<section id="{recipe.name}"><h2>{html_text(recipe.title)}</h2>{pictures}{setting}'
-        f'<ul class="findings">{findings}</ul>{_table(result)}'
-        f"<p>Made by <code>{html_text(result.command)}</code></p></section>"
-    )
-
-
-def _finding(finding: Finding) -> str:
-    kind = {True: "yes", False: "no", None: "open"}[finding.holds]
-    return (
-        f'<li class="{kind}"><strong>Expected</strong> {html_text(finding.expected)}; '
-        f"<strong>found</strong> {html_text(finding.found)}.</li>"
-    )
-
-
-def _table(result: Result) -> str:
+    ]
+    kinds = {True: "yes", False: "no", None: "open"}
+    findings = [
+        element("li", f"Expected {each.expected}; found {each.found}.", class_=kinds[each.holds])
+        for each in result.findings
+    ]
     names = [name.replace("_", " ") for name in result.summary.columns]
-    head = "".join(f"<th>{html_text(name)}</th>" for name in names)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{html_text(shown_value(v))}</td>" for v in line) + "</tr>"
-        for line in result.summary.iter_rows()
+    lines = [[*map(shown_value, line)] for line in result.summary.iter_rows()]
+    return element(
+        "section",
+        element("h2", recipe.title),
+        *(pictures or [element("p", caption, class_="setting")]),
+        element("ul", *findings, class_="findings"),
+        table("", names, lines),
+        element("p", "Made by ", element("code", result.command)),
+        id=recipe.name,
     )
-    return f'<div class="wide"><table><thead><tr>{head}</tr></thead>{body}</table></div>'
 
 
-def inline_svg(path: Path, name: str) -> str:
+def inline_svg(path: Path, name: str) -> Html:
     """Return an SVG file of Matplotlib's as an element of an HTML page.
 
     ``name`` is put before its ids, so that two pictures on one page do not share any.
@@ -120,4 +104,4 @@ def inline_svg(path: Path, name: str) -> str:
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.S)
     text = re.sub(r'\sxmlns(:\w+)?="[^"]*"', "", text)
-    return re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{re.escape(name)}-", text)
+    return Html(re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{re.escape(name)}-", text))

@@ -6,7 +6,6 @@ memory.
 
 from __future__ import annotations
 
-import importlib
 import multiprocessing
 import sys
 import time
@@ -68,7 +67,7 @@ def peak_mib() -> float | None:
 
 
 def do_runs(
-    module: str,
+    perform: Callable[[Run, int], Sequence[Row]],
     runs: Sequence[Run],
     folder: RunFolder,
     *,
@@ -78,8 +77,8 @@ def do_runs(
 ) -> Iterator[Run]:
     """Do runs side by side, keep each in its folder, and yield each that is finished.
 
-    Other processes find the experiment as ``RECIPE`` of the module. Runs that share data or a
-    workload should follow each other. ``jobs`` is the number of runs at a time, ``threads`` that of
+    The function is of a module's top level. Runs that share data or a workload should follow each
+    other. ``jobs`` is the number of runs at a time, ``threads`` that of
     each run. A ``fresh`` run has a process of its own; its rows then say what it took.
 
     Raises
@@ -90,9 +89,9 @@ def do_runs(
     shared = ProcessPoolExecutor(min(jobs, len(runs)) or 1, mp_context=_SPAWN)
 
     def one(run: Run) -> Run:
-        arguments = module, dict(run), threads
+        arguments = dict(run), threads
         if fresh:
-            measured = measure(_rows, *arguments)
+            measured = measure(perform, *arguments)
             took = {
                 "run_seconds": measured.seconds,
                 "run_cpu_seconds": measured.cpu_seconds,
@@ -100,7 +99,7 @@ def do_runs(
             }
             rows: Sequence[Row] = [{**row, **took} for row in measured.value]
         else:
-            rows = shared.submit(_rows, *arguments).result()
+            rows = shared.submit(perform, *arguments).result()
         folder.save(run, rows)
         return run
 
@@ -111,8 +110,3 @@ def do_runs(
     finally:
         waiting.shutdown(wait=True, cancel_futures=True)
         shared.shutdown()
-
-
-def _rows(module: str, run: Run, threads: int) -> Sequence[Row]:
-    rows: Sequence[Row] = importlib.import_module(module).RECIPE.perform(run, threads)
-    return rows

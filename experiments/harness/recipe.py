@@ -94,7 +94,7 @@ class Recipe:
     """Returns the runs that the choices ask for. Raises `BadInputError` if data are missing."""
     perform: Callable[[Run, int], Sequence[Row]]
     """Does one run with a number of threads, and returns its rows. The threads change how long it
-    takes, nothing else. Only what this function uses is part of the version of a run."""
+    takes, nothing else."""
     summarise: Callable[[pl.DataFrame], pl.DataFrame]
     """Turns the tidy table (one line a row, the run's parameters as columns, too) into the few
     lines that a reader wants to see."""

@@ -7,19 +7,44 @@ nothing and is replaced.
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from dualquery.runtime.errors import BadInputError
-from dualquery.runtime.whole_files import HIDDEN, whole_file
+from dualquery.runtime.files import HIDDEN, whole_file
 from experiments.harness.recipe import Row, Run
 
 FORMAT_VERSION = 1
+
+_HOME = Path(__file__).resolve().parents[2]
+_NO_RUN = ("dualquery/cli", "experiments/harness", "experiments/commands", "solvers/comparison")
+"""Code on which no run depends."""
+_AFTERWARDS = ("draw", "expect", "summarise")
+"""How functions begin that only look at finished runs."""
+
+
+@cache
+def code_version() -> str:
+    """Return a digest of the code that runs depend on, without what only looks at their results.
+
+    Comments and formatting do not count.
+    """
+    total = hashlib.sha256()
+    for package in ("dualquery", "experiments", "mwem", "solvers"):
+        for file in sorted((_HOME / package).rglob("*.py")):
+            place = file.relative_to(_HOME).as_posix()
+            if not place.startswith(_NO_RUN):
+                tree = ast.parse(file.read_text(encoding="utf-8"))
+                kept = [n for n in tree.body if not getattr(n, "name", "").startswith(_AFTERWARDS)]
+                total.update(f"{place} {[ast.dump(each) for each in kept]}".encode())
+    return total.hexdigest()[:16]
 
 
 @dataclass(frozen=True)

@@ -29,10 +29,9 @@ from rich.table import Table
 from dualquery.releases.evaluation import WARNING
 from dualquery.runtime.resources import thread_count
 from dualquery.runtime.versions import versions
-from experiments.harness.code_version import code_version
 from experiments.harness.processes import do_runs
 from experiments.harness.recipe import Choices, Finding, Recipe, Row, Run
-from experiments.harness.run_folder import RunFolder, write_whole
+from experiments.harness.run_folder import RunFolder, code_version, write_whole
 
 _WIDEST = 160
 """Characters that a line of a summary may always have."""
@@ -66,7 +65,7 @@ def run_recipe(
     Parameters
     ----------
     recipe
-        The experiment; the module of its `plan` holds it as ``RECIPE``.
+        The experiment.
     choices
         What the user chose.
     out
@@ -85,7 +84,7 @@ def run_recipe(
     shown = console or Console(stderr=True)
     choices = replace(choices, out=out)
     runs = recipe.plan(choices)
-    folder = RunFolder(out / "runs", recipe.name, code_version(recipe.perform))
+    folder = RunFolder(out / "runs", recipe.name, code_version())
     missing = [run for run in runs if folder.load(run) is None]
     cores = thread_count(jobs)
     with Progress(
@@ -95,9 +94,8 @@ def run_recipe(
         task = progress.add_task("", total=len(runs), completed=len(runs) - len(missing), now="")
         side_by_side, threads = (1, cores) if recipe.timed else (cores, 1)
         fresh = recipe.timed or recipe.fresh
-        module = recipe.plan.__module__
         for run in do_runs(
-            module, missing, folder, jobs=side_by_side, threads=threads, fresh=fresh
+            recipe.perform, missing, folder, jobs=side_by_side, threads=threads, fresh=fresh
         ):
             progress.update(task, advance=1, now=_brief(run))
     table = tidy_table((run, folder.load(run) or ()) for run in runs)

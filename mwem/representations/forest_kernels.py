@@ -9,8 +9,7 @@ import numpy as np
 from numba import float64, int32, int64, types, uint64, void
 from numpy.typing import NDArray
 
-from dualquery.runtime.array_types import Array, kernel
-from dualquery.runtime.popcount import popcount
+from dualquery.runtime.array_types import Array, kernel, popcount
 from mwem.answer_kernels import TABLE_POOL, TablePool
 from mwem.representations.dense_kernels import include_any
 

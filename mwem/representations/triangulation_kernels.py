@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dualquery.runtime.array_types import Array, kernel
-from dualquery.runtime.popcount import popcount
+from dualquery.runtime.array_types import Array, kernel, popcount
 
 MIN_FILL = 0
 """Eliminate the node whose neighbours lack the fewest edges among them."""

@@ -13,8 +13,7 @@ import numpy as np
 from numba import float64, int32, int64, types, uint8, uint16, uint64, void
 from numpy.typing import NDArray
 
-from dualquery.runtime.array_types import Array, kernel, read_only
-from dualquery.runtime.splitmix import GOLDEN, mix, unit
+from dualquery.runtime.array_types import GOLDEN, Array, kernel, mix, read_only, unit
 
 _LARGEST_LOG = 700.0
 """Its exponential is still finite."""

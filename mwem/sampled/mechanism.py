@@ -34,8 +34,8 @@ from dualquery.mechanisms.protocol import (
 from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.accountants.zcdp import rho_for
 from dualquery.queries.conjunctions import Workload, require_conjunctions
-from dualquery.queries.counting.rewriting import different_bits
 from dualquery.queries.family import Queries
+from dualquery.queries.literals import different_bits
 from dualquery.room.curator import Curator
 from dualquery.room.sensitivity.moves import table_moves
 from dualquery.room.statistics import AllQueries, SomeQueries

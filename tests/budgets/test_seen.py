@@ -15,9 +15,8 @@ import pytest
 from dualquery.budgets.budget_file import BudgetFile
 from dualquery.budgets.seen import Seen
 from dualquery.releases.payment import is_new, mark_of
-from dualquery.runtime.durable import try_lock
 from dualquery.runtime.errors import BadInputError
-from dualquery.runtime.state_folder import state_folder
+from dualquery.runtime.files import state_folder, try_lock
 from tests.budgets.conftest import Make
 from tests.budgets.test_charges import charged
 

@@ -103,25 +103,6 @@ def test_one_line_and_nothing_else(case, tmp_path, capsys, charged) -> None:
     assert not list(out.parent.iterdir())
 
 
-def test_a_disk_that_fills_before_the_first_draw_costs_nothing(
-    tmp_path, capsys, charged, monkeypatch
-) -> None:
-    """The answers' file is written in the middle of the pass's phase."""
-
-    def full(*_: object, **__: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("dualquery.rows.counts_file.np.savez", full)
-    data = str(write_parquet(tmp_path))
-    schema = schema_for(tmp_path)
-    out, cache = tmp_path / "out", tmp_path / "cache"
-    arguments = [data, "--schema", str(schema), *OPTIONS, "--answers-cache", str(cache)]
-    assert main(["release", *arguments, "--out", str(out)]) == BAD_INPUT
-    assert "No space left on device" in capsys.readouterr().err.strip().splitlines()[-1]
-    assert not charged
-    assert {path.name for path in tmp_path.iterdir()} == {"t.parquet", "schema.json"}
-
-
 def test_a_fault_after_the_first_draw_refunds_nothing(
     tmp_path, capsys, charged, monkeypatch
 ) -> None:

@@ -14,7 +14,6 @@ from dualquery.data.schema.columns import Binary, Categorical
 from dualquery.data.schema.table import TableSchema
 from dualquery.data.units import Unit, Weight, cut_to_units
 from dualquery.queries.generate.marginals import all_marginals
-from dualquery.rows.counts_file import digest
 from dualquery.rows.dataset import load
 from dualquery.rows.engines import Engine
 from dualquery.runtime.errors import BadInputError
@@ -178,8 +177,3 @@ def test_both_options_or_neither() -> None:
 def test_tables_without_units_are_refused(table, message) -> None:
     with pytest.raises(BadInputError, match=message):
         load(table, unit=TWO)
-
-
-def test_counts_that_are_kept_are_those_of_the_same_units() -> None:
-    digests = {digest([], SCHEMA), digest([], SCHEMA, TWO), digest([], SCHEMA, Unit("home", 3))}
-    assert len(digests) == 3

@@ -12,7 +12,6 @@ from dualquery.data.schema.table import TableSchema
 from dualquery.data.units import MOST_COPIES, Unit, Weight, weigh
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.counting.planner import ConjunctionCounts
-from dualquery.rows.counts_file import digest
 from dualquery.rows.engines import Engine
 from dualquery.rows.histogram import Histogram
 from dualquery.runtime.errors import BadInputError
@@ -139,4 +138,3 @@ def test_other_refusals() -> None:
         Engine(name="dask", scheduler="tcp://x:1").open(survey(5), weight=Weight("w", 2.0)),
     ):
         pass
-    assert len({digest([], SCHEMA), digest([], SCHEMA, None, Weight("w", 2.0))}) == 2

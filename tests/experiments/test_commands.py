@@ -21,12 +21,6 @@ def run(capsys):
     return call
 
 
-def test_no_name_prints_the_help(run) -> None:
-    code, out, err = run()
-    assert (code, err) == (0, "")
-    assert "headline" in out
-
-
 def test_list_says_what_each_shows(run) -> None:
     code, out, err = run("list")
     assert (code, err) == (0, "")
@@ -47,7 +41,7 @@ def test_an_unknown_experiment_is_explained(run) -> None:
         (("figure2", "--table", "npm-deps"), "--data: npm-deps is needed. Get it from"),
         (("figure2", "--contender", "DualQery"), "unknown; did you mean 'DualQuery'? (known"),
         (("figure2", "--table", "adlut"), "--table adlut: unknown; did you mean 'adult'?"),
-        (("accuracy", "--workload", "all"), "--workload all: the workloads are signed"),
+        (("accuracy", "--workload", "all"), "--workload all: unknown (known: signed"),
         (("headline", "--data", "no-such"), "--data no-such: there is no such folder or file"),
         (("headline", "--data", "kdd99:no-such"), "--data kdd99:no-such: there is no such file"),
         (("headline", "--data", "kdd98:x"), "no such folder or file; did you mean 'kdd99'?"),
@@ -58,12 +52,6 @@ def test_bad_data_and_choices_are_explained(run, tmp_path, arguments, message) -
     assert (code, out) == (2, "")
     assert message in err
     assert len(err.splitlines()) == 1
-
-
-def test_a_folder_without_known_files_is_explained(run, tmp_path) -> None:
-    code, _, err = run("figure1", "--data", str(tmp_path))
-    assert code == 2
-    assert "the folder holds none of the known files (" in err
 
 
 def test_data_are_found_in_a_folder_and_by_name(tmp_path) -> None:

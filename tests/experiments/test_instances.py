@@ -10,10 +10,8 @@ import polars as pl
 import pytest
 
 from experiments.harness.recipe import Choices
-from experiments.instances import family, forms, games
-from experiments.instances.export import MANIFEST, export
-from experiments.instances.family import generated, members
-from experiments.instances.forms import with_rules
+from experiments.instances import family
+from experiments.instances.family import MANIFEST, export, generated, members, with_rules
 from solvers import get_solver
 from solvers.formats import read_instance, write_instance
 
@@ -22,14 +20,14 @@ from solvers.formats import read_instance, write_instance
 def small(monkeypatch) -> Choices:
     monkeypatch.setattr(family, "QUICK_QUERIES", 300)
     monkeypatch.setattr(family, "QUICK_GENERATED", ((512, 150),))
-    monkeypatch.setattr(forms, "RULES", 12)
+    monkeypatch.setattr(family, "RULES", 12)
     return Choices(quick=True)
 
 
 def test_two_exports_are_equal_byte_for_byte(small, tmp_path) -> None:
     folders = [tmp_path / "first", tmp_path / "second"]
     for folder in folders:
-        games.game_problems.cache_clear()
+        family.game_problems.cache_clear()
         folder.mkdir()
         written = list(export(small, folder))
         assert sorted(written) == sorted(path.name for path in folder.iterdir())

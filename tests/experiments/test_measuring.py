@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from dualquery.requests import WorkloadRequest
-from dualquery.rows.cached import CachedRows
 from dualquery.rows.dataset import load
 from experiments.contenders import Contender
-from experiments.measuring import mean_l1, question, release
+from experiments.measuring import question, release
 from tests.queries.naive import truth
 
 
@@ -22,26 +21,6 @@ def test_a_question_has_the_exact_answers() -> None:
     assert found.row()["mean_error"] == off.mean()
 
 
-def test_answers_are_counted_once() -> None:
-    class Counting:
-        n, bits = 5, 3
-        passes = 0
-
-        def total(self, statistic, threads):
-            self.passes += 1
-            return np.zeros(len(statistic.literals), np.int64)
-
-    rows = Counting()
-    counted = CachedRows(rows)
-    workload = question("biased:50,4,1", None, None, WorkloadRequest(queries=9)).workload
-    from dualquery.queries.counting.planner import ConjunctionCounts
-
-    for _ in range(3):
-        counted.total(ConjunctionCounts(workload.literals), 1)
-    counted.total(ConjunctionCounts(workload.literals[:4]), 1)
-    assert rows.passes == 2
-
-
 def test_plans_are_made_once_and_seeds_differ() -> None:
     asked = question("adult", "adult-paper", None, WorkloadRequest(queries=300))
     first, again, other = (
@@ -49,9 +28,3 @@ def test_plans_are_made_once_and_seeds_differ() -> None:
     )
     assert first.plan is again.plan is other.plan
     assert first.errors == again.errors != other.errors
-
-
-def test_l1_of_a_marginal_adds_up_its_cells() -> None:
-    asked = question("adult", "adult-paper", None, WorkloadRequest(marginals=3, way=2))
-    off = np.full(len(asked.workload), 0.5)
-    assert mean_l1(asked.workload, off) == len(asked.workload) * 0.5 / 3

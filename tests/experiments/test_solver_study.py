@@ -5,12 +5,11 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from dualquery.runtime.errors import BadInputError
 from experiments import solver_findings, solver_problems, solver_study
 from experiments.contenders import Contender
 from experiments.harness.recipe import Choices
 from experiments.harness.runner import tidy_table
-from experiments.solver_findings import GAME, HINTED, PLAIN, REDUCED, STRENGTH
+from experiments.solver_findings import GAME, HINTED, PLAIN, STRENGTH
 from solvers.formats import read_instance
 
 QUICK = Choices(quick=True)
@@ -40,25 +39,6 @@ def test_the_problems_of_a_game_are_written_for_others(tmp_path) -> None:
     bare = solver_problems.problem_of({**run, "form": "-no-groups"})
     assert len(bare.groups) == 0
     assert bare.value(record) == problem.value(record)
-
-
-def test_the_plan_tries_settings_on_solvers_that_need_them() -> None:
-    found = solver_study.settings(["auto", "cpsat", "cpsat:aggregated"], further=True)
-    assert found == [
-        ("auto", PLAIN), ("cpsat", PLAIN), ("cpsat:aggregated", PLAIN),
-        ("auto:brief", PLAIN), ("auto:fast", PLAIN), ("auto:prove", PLAIN),
-        ("cpsat", REDUCED), ("cpsat", HINTED),
-    ]  # fmt: skip
-    runs = solver_study.plan(Choices(quick=True, options={"part": ("games",)}))
-    assert {run["setting"] for run in runs} == {GAME}
-    with pytest.raises(BadInputError, match="--part game: the parts are problems, games, strength"):
-        solver_study.plan(Choices(quick=True, options={"part": ("game",)}))
-
-
-def test_installed_solvers_come_with_their_formulations() -> None:
-    names = solver_study.installed()
-    assert {"auto", "cpsat", "cpsat:aggregated"} <= set(names)
-    assert "exhaustive" not in names
 
 
 def test_one_call_becomes_lines_that_can_be_summarised(tmp_path) -> None:
@@ -104,42 +84,13 @@ def test_findings_compare_formulations_hints_and_limits(stops) -> None:
     soon, *proofs, formulation, hint, stopping = solver_findings.expect(table)
     assert soon.holds
     assert [(each.found, each.holds) for each in proofs] == [("1 of 1", True), ("0 of 1", False)]
-    assert (formulation.holds, formulation.found) == (
-        True, "1 proofs, mean 2 s; aggregated 0 proofs; of 1",
-    )  # fmt: skip
+    assert formulation.holds
+    assert "1 proofs, mean 2 s; cpsat:aggregated: " in formulation.found
     assert not hint.holds
-    assert "primal integral 0.2 without, 0.5 with" in hint.found
+    assert "primal integral 0.2, " in hint.found
+    assert "primal integral 0.5, " in hint.found
     assert stopping.holds is (False if stops else None)
     assert f"0.1250 at 0.1 s, which stopped {stops:.0%} of the rounds" in stopping.found
-
-
-def test_settings_are_compared_on_the_problems_that_both_were_given() -> None:
-    lines = [
-        line("scip", 10.0, 4.0),
-        line("scip", 10.0, 1.0, round=80),
-        line("scip", 10.0, 2.0, round=80, setting=REDUCED),
-    ]
-    *_, reduced = solver_findings.expect(pl.DataFrame(lines, infer_schema_length=None))
-    assert reduced.expected == "scip, after reductions no worse than without"
-    assert "primal integral 0.1 without, 0.2 with" in reduced.found
-    assert reduced.found.endswith("of 1")
-    assert not reduced.holds
-
-
-def test_games_alone_are_summed_up(tmp_path) -> None:
-    runs = [
-        {**game(instances=str(tmp_path), solver="cpsat", setting=GAME, limit=limit), "rounds": 3}
-        for limit in (0.1, 20.0)
-    ]
-    table = tidy_table((run, solver_study.perform(run, 1)) for run in runs)
-    assert len(solver_findings.summarise(table)) == 2
-    (stopping,) = solver_findings.expect(table)
-    assert "0.1 s" in stopping.found
-    pytest.importorskip("matplotlib")
-    from experiments.harness.style import styled
-
-    with styled("solvers"):
-        assert set(solver_findings.draw(table)) == {"stopping"}
 
 
 def test_weak_and_strong_solvers_play_at_equal_privacy(monkeypatch) -> None:
@@ -160,18 +111,3 @@ def test_weak_and_strong_solvers_play_at_equal_privacy(monkeypatch) -> None:
 
     with styled("solvers"):
         assert set(solver_findings.draw(table)) == {"strength"}
-
-
-@pytest.mark.parametrize(
-    ("errors", "verdicts"),
-    [((0.3, 0.2, 0.101), [True, True]), ((0.3, 0.105, 0.2), [False, False])],
-)
-def test_findings_on_weak_and_strong_solvers(errors, verdicts) -> None:
-    names = ("best-of-ten", "greedy", "auto", "local-search")
-    lines = [
-        {"data": "t", "contender": "g", "setting": STRENGTH, "solver": name, "max_error": error,
-         "mean_error": error / 10, "limit": 1.0}
-        for name, error in zip(names, (*errors, 0.1), strict=True)
-    ]  # fmt: skip
-    found = solver_findings.expect(pl.DataFrame(lines))
-    assert [finding.holds for finding in found] == verdicts

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib.util
 import json
 from dataclasses import replace
 from functools import partial
@@ -53,15 +52,6 @@ name = "member"
 kind = "binary"
 zero = "no"
 one = "yes"
-"""
-
-
-_YAML = """declared: true
-columns:
-- {name: age, kind: numeric, edges: [0, 30, 120], integer: true}
-- name: job
-  kind: categorical
-  values: [nurse, 'smith', 007]
 """
 
 
@@ -185,5 +175,3 @@ SETTINGS: dict[str, Parser] = {
     "question": Parser(texts(*_QUESTIONS), spoil_text, _read_question),
     "config": Parser(lambda: [_CONFIG], spoil_text, _read_config),
 }
-if importlib.util.find_spec("yaml") is not None:
-    SETTINGS["schema.yaml"] = Parser(texts(_YAML), spoil_text, partial(_read_schema, ".yaml"))

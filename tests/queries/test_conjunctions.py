@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,7 +9,6 @@ from hypothesis import strategies as st
 
 from dualquery.data.domain import Domain
 from dualquery.queries.conjunctions import Workload
-from dualquery.queries.generate.random import random_conjunctions
 from dualquery.rows.packed import RecordsBuilder
 from dualquery.runtime.errors import BadInputError
 from tests.queries.naive import random_literals, truth
@@ -49,17 +46,6 @@ def test_wrong_queries_are_named(literals: list[list[int]], message: str) -> Non
 def test_what_is_no_list_of_queries_is_refused(literals: np.ndarray) -> None:
     with pytest.raises(BadInputError, match="one or more queries"):
         Workload(literals, DOMAIN)
-
-
-def test_two_bits_of_one_column_are_allowed() -> None:
-    assert len(Workload(np.array([[3, 5]]), DOMAIN)) == 1
-
-
-def test_take_keeps_the_order_and_allows_repeats() -> None:
-    workload = Workload(np.array([[0, 2], [4, -1], [6, 8]]), DOMAIN, {"kind": "x"})
-    taken = workload.take([2, 0, 2])
-    np.testing.assert_array_equal(taken.literals, [[6, 8], [0, 2], [6, 8]])
-    np.testing.assert_array_equal(workload.take([1]).literals, [[4]])
 
 
 @settings(max_examples=60, deadline=None)
@@ -100,20 +86,3 @@ def test_columns_of_a_release_give_the_workload_back() -> None:
     assert columns["literal_2"].to_list() == [2, None, 13]
     again = Workload.from_columns(columns | {"answer": columns["literal_1"]}, DOMAIN, {})
     np.testing.assert_array_equal(again.literals, workload.literals)
-
-
-def test_columns_without_literals_are_refused() -> None:
-    with pytest.raises(BadInputError, match="no column literal_1"):
-        Workload.from_columns({}, DOMAIN, {})
-
-
-def test_descriptions_are_json() -> None:
-    workload = random_conjunctions(DOMAIN, 3, 2, columns=[3, 0])
-    assert json.loads(json.dumps(workload.description)) == {
-        "kind": "random conjunctions",
-        "queries": 3,
-        "way": 2,
-        "signed": True,
-        "seed": 0,
-        "columns": [0, 3],
-    }

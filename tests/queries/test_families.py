@@ -25,8 +25,7 @@ from dualquery.queries.family import (
 )
 from dualquery.queries.forms.cuboids import Cuboids
 from dualquery.queries.generate.marginals import all_marginals
-from dualquery.queries.generate.random import random_conjunctions
-from dualquery.queries.parities import FactorParities, Parities, walsh_hadamard
+from dualquery.queries.parities import FactorParities, Parities
 from dualquery.queries.ranges import RangeQueries, SeriesRangeQueries
 from dualquery.queries.stored import queries_of_table
 from dualquery.queries.tabulated import GRID_BITS, HistogramQueries, on_grid
@@ -116,12 +115,6 @@ def test_parities_of_all_small_sets() -> None:
     assert len(Parities(domain_of(1, 3), 2)) == 4 + 3  # bits of one column are not combined
 
 
-@given(arrays(np.int64, 32, elements=st.integers(-(2**40), 2**40)))
-def test_walsh_hadamard_is_the_sum_over_signs(table: np.ndarray) -> None:
-    signs = np.array([[(-1) ** (a & b).bit_count() for b in range(32)] for a in range(32)])
-    assert np.array_equal(walsh_hadamard(table), signs @ table)
-
-
 def test_series_have_all_intervals_but_the_whole() -> None:
     queries = SeriesRangeQueries(5)
     assert len(queries) == 14
@@ -142,12 +135,6 @@ def test_the_grid_is_fine_and_small(values: np.ndarray) -> None:
     step, steps = on_grid(values)
     assert np.abs(steps).max() <= 2**GRID_BITS
     assert np.abs(steps * step - values).max() <= np.abs(values).max() * 2.0**-GRID_BITS
-
-
-def test_whole_numbers_keep_a_grid_of_one() -> None:
-    assert HistogramQueries([[0, 1, 5], [3, 0, 0]]).step == 1.0
-    assert HistogramQueries([[0, 0.5, 0.25]]).step == 0.25
-    assert HistogramQueries([[0, 0, 0]]).spread == 1
 
 
 def test_a_function_of_the_users_own() -> None:
@@ -203,13 +190,6 @@ def test_cuboids_are_the_marginals() -> None:
         members = cuboids.queries(cuboid)
         for row in all_records(workload.domain):
             assert workload.on_record(row)[members].sum() == 1
-
-
-def test_cuboids_with_cells_missing_are_not_whole() -> None:
-    workload = random_conjunctions(domain_of(1, 1, 1), 7, 2, True, seed=0)
-    cuboids = Cuboids.of(workload)
-    assert np.array_equal(cuboids.whole, np.diff(cuboids.indptr) == 4)
-    assert not cuboids.whole.all()
 
 
 class Bare:

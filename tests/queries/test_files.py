@@ -61,11 +61,6 @@ def test_what_is_wrong_with_a_text_file_is_said(
         read_queries(path, SCHEMA)
 
 
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(BadInputError, match=r"none\.txt: cannot be read"):
-        read_queries(tmp_path / "none.txt", SCHEMA)
-
-
 def test_a_table_needs_a_column_of_texts_named_query(tmp_path: Path) -> None:
     path = tmp_path / "q.parquet"
     pl.DataFrame({"text": ["flag"], "other": ["flag"]}).write_parquet(path)
@@ -86,11 +81,4 @@ def test_a_table_names_rows(tmp_path: Path) -> None:
         read_queries(path, SCHEMA)
     pl.DataFrame({"query": []}, {"query": pl.String}).write_parquet(path)
     with pytest.raises(BadInputError, match=r"there is no query in it"):
-        read_queries(path, SCHEMA)
-
-
-def test_a_ragged_csv_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "q.csv"
-    path.write_text("id,query\n1,flag,3\n")
-    with pytest.raises(BadInputError, match=r"q\.csv: row 1 has 3 values, but 2 columns"):
         read_queries(path, SCHEMA)

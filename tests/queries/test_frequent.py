@@ -47,16 +47,6 @@ def test_the_largest_noisy_shares_are_chosen_by_the_cap_and_the_least_share() ->
     assert chosen("share>=0.9") == [0, 2]
 
 
-def test_queries_are_all_positive_conjunctions_and_the_stand_in_has_as_many() -> None:
-    items = FrequentItems.of("top:4", Domain.binary(9), 3, None)
-    queries = items.workload(np.array([1, 4, 5, 8]))
-    assert (queries.literals >> 1).tolist() == [[1, 4, 5], [1, 4, 8], [1, 5, 8], [4, 5, 8]]
-    assert not (queries.literals & 1).any()
-    assert len(items.stand_in) == len(queries)
-    assert queries.description["rule"] == "top:4"
-    assert queries.description["columns"] == [1, 4, 5, 8]
-
-
 def test_columns_of_several_values_and_too_few_items_are_refused() -> None:
     mixed = Domain(np.array([0, 1, 2, 5]))
     with pytest.raises(BadInputError, match="the column at position 2 has several values"):

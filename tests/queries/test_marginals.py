@@ -66,42 +66,10 @@ def test_target_marginals_are_those_of_the_target_and_every_two_others() -> None
     np.testing.assert_array_equal(np.bincount(marginal, counts), np.full(len(sets), 777))
 
 
-def test_target_marginals_of_few_columns() -> None:
-    chosen = target_marginals(DOMAIN, 4, [0, 3, 4])
-    assert np.unique(column_sets(chosen), axis=0).tolist() == [[0, 3, 4]]
-    np.testing.assert_array_equal(chosen.literals, target_marginals(DOMAIN, 4, [0, 3]).literals)
-    pair = target_marginals(DOMAIN, 0, [1])
-    assert np.unique(column_sets(pair), axis=0).tolist() == [[0, 1]]
-    with pytest.raises(BadInputError, match="another column"):
-        target_marginals(DOMAIN, 1, [1])
-
-
-def test_positive_marginals_have_positive_literals_only() -> None:
-    workload = all_marginals(DOMAIN, 2, signed=False)
-    assert not (workload.literals & 1).any()
-    pairs = itertools.combinations(range(DOMAIN.bits), 2)
-    column = DOMAIN.column_of_bit
-    assert len(workload) == sum(column[a] != column[b] for a, b in pairs)
-
-
-def test_columns_restrict_the_marginals() -> None:
-    workload = all_marginals(DOMAIN, 2, columns=[4, 0, 2])
-    assert {tuple(s) for s in column_sets(workload).tolist()} == {(0, 2), (0, 4), (2, 4)}
-    assert workload.description["columns"] == [0, 2, 4]
-
-
 def test_marginals_beyond_the_memory_limit_are_refused_before_they_are_made() -> None:
     cells = math.comb(256_000, 3) * 8
     with pytest.raises(BadInputError, match=f"have {cells:,} cells.*limit of 2,147,483,648"):
         all_marginals(Domain.binary(256_000), 3)
-
-
-def test_the_memory_limit_is_inclusive() -> None:
-    assert len(all_marginals(Domain.binary(3), 3, limit=800)) == 8
-    with pytest.raises(
-        BadInputError, match=r"have 8 cells.*about 800 bytes, above the limit of 799"
-    ):
-        all_marginals(Domain.binary(3), 3, limit=799)
 
 
 @pytest.mark.parametrize("listed", [10**6, 0])
@@ -143,11 +111,6 @@ def test_too_few_small_marginals_are_refused(listed: int, monkeypatch: pytest.Mo
         random_marginals(DOMAIN, 100, 2, max_cells=6)
     with pytest.raises(BadInputError, match="only 0 were found"):
         random_marginals(DOMAIN, 1, 2, max_cells=3)
-
-
-def test_random_marginals_beyond_the_memory_limit_are_refused() -> None:
-    with pytest.raises(BadInputError, match="above the limit of 100"):
-        random_marginals(DOMAIN, 2, 2, max_cells=6, limit=100)
 
 
 @pytest.mark.parametrize(("count", "max_cells", "seed"), [(0, 5, 0), (1, 0, 0), (1, 5, -1)])

@@ -8,7 +8,7 @@ import pytest
 from dualquery.data.cells import column_values
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.products import Products, distinct_rows
-from tests.cases import all_records, domain_of, parities, random_case, truth_table
+from tests.cases import all_records, domain_of, random_case, truth_table
 
 
 def values_on_cells(queries: Products, domain) -> np.ndarray:
@@ -44,17 +44,6 @@ def test_several_literals_on_one_column_become_one_factor() -> None:
     assert queries.scope(0) == (1,)
     assert queries.scope(2) == (1, 2)
     assert np.array_equal(values_on_cells(queries, domain), truth_table(workload))
-
-
-def test_columns_whose_total_is_read() -> None:
-    workload = Workload(np.array([[0, 2], [0, 5]], np.int32), domain_of(1, 1, 1))
-    assert Products.of_conjunctions(workload).counts_any.tolist() == [False, False, True]
-
-
-def test_a_parity_is_a_product_of_signs() -> None:
-    queries = parities(3, 2)
-    assert queries.table(0).tolist() == [1.0, -1.0]
-    assert queries.table(3).tolist() == [[1.0, -1.0], [-1.0, 1.0]]
 
 
 @pytest.mark.parametrize("base", [5, 2**40])

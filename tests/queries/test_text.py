@@ -8,9 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dualquery.data.schema.columns import Binary, Categorical, Numeric
-from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.table import TableSchema
-from dualquery.queries.conjunctions import Workload
 from dualquery.queries.generate.files import workload_of_texts
 from dualquery.queries.generate.random import count_distinct, random_conjunctions
 from dualquery.queries.text import parse_query, print_queries
@@ -120,11 +118,6 @@ def test_a_list_becomes_a_workload_in_its_order() -> None:
     assert workload.description == {"kind": "list", "source": "list"}
 
 
-def test_a_wrong_query_of_a_list_is_named_by_its_position() -> None:
-    with pytest.raises(BadInputError, match="query 3: there is no column 'age'"):
-        parse_workload(["flag", "!flag", "flag & age=3", "age=3"], SCHEMA)
-
-
 def test_a_question_of_a_list_is_asked_by_its_parts() -> None:
     texts = ["age=30-35", "age=30-39 & flag", "sex=Male and flag", "mean(age) given sex=Male"]
     workload = parse_workload(texts, WITH_AGE)
@@ -177,32 +170,6 @@ def test_a_question_beyond_the_edges_is_asked_by_its_limits() -> None:
 def test_what_is_wrong_with_a_list_is_said(texts: list[str], message: str) -> None:
     with pytest.raises(BadInputError, match=message):
         parse_workload(texts, WITH_AGE)
-
-
-def test_a_repeated_query_names_both_positions() -> None:
-    with pytest.raises(
-        BadInputError, match="query 3: 'flag=1&sex!=Male' is the same query as query 1"
-    ):
-        parse_workload(["sex!=Male & flag", "flag", "flag=1&sex!=Male"], SCHEMA)
-
-
-def test_printed_form() -> None:
-    workload = Workload(np.array([[0, 5, 8], [1, 7, -1], [13, -1, -1]]), SCHEMA.domain)
-    text = workload.text(SCHEMA)
-    assert text.name == "query"
-    assert text.to_list() == [
-        "flag & sex!=Female & income=>50K",
-        '!flag & sex!="a & b"',
-        "!member",
-    ]
-
-
-def test_items_are_printed_and_read_by_their_ids() -> None:
-    schema = ItemSchema(np.array([3, 10, 11]), declared=True)
-    workload = Workload(np.array([[0, 3], [4, -1]]), schema.domain)
-    assert workload.text(schema).to_list() == ["3 & !10", "11"]
-    again = parse_workload(workload.text(schema), schema)
-    np.testing.assert_array_equal(again.literals, workload.literals)
 
 
 NAMES = st.text(st.sampled_from('ab&"=!# <>é\t'), min_size=1, max_size=6)

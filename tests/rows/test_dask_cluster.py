@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pickle
 import signal
 import threading
 import time
@@ -16,10 +15,8 @@ import polars as pl
 import pytest
 
 import dualquery
-from dualquery.data.domain import Domain
 from dualquery.data.readers.formats import parse_source
 from dualquery.data.readers.source import PartitionedSource
-from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.table import TableSchema
 from dualquery.queries.counting.planner import ConjunctionCounts
 from dualquery.queries.generate.random import random_conjunctions
@@ -27,7 +24,6 @@ from dualquery.rows.dask_cluster import cluster_rows, connect
 from dualquery.rows.engines import Engine
 from dualquery.rows.histogram import Histogram
 from dualquery.rows.protocol import BlockRows
-from dualquery.rows.streamed import stream_rows
 from dualquery.runtime.errors import BadInputError
 
 distributed = pytest.importorskip("distributed", reason="the extra 'distributed' is not installed")
@@ -122,33 +118,6 @@ def test_a_fault_in_a_partition_is_one_clear_error(
     engine = Engine(name="dask", scheduler=cluster.scheduler_address)
     with pytest.raises(BadInputError, match=r"part-05\.parquet: row 1, column 'c0'"):
         dualquery.release(str(tmp_path), schema=SCHEMA, queries=50, engine=engine)
-
-
-@pytest.mark.slow
-def test_item_lists_in_partitions(cluster: Any, tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    for part in range(3):
-        lists = [rng.choice(30, rng.integers(0, 6), replace=False).tolist() for _ in range(700)]
-        pl.DataFrame({"items": pl.Series(lists, dtype=pl.List(pl.Int32))}).write_parquet(
-            tmp_path / f"{part}.parquet"
-        )
-    schema = ItemSchema.numbered(30, "thirty")
-    counts = []
-    for engine in (Engine(name="memory"), Engine(name="dask", scheduler=cluster.scheduler_address)):
-        with engine.open(str(tmp_path), schema) as data:
-            workload = random_conjunctions(Domain.binary(30), 300, 2, True, 0, None)
-            counts.append(workload.counts(data.records, threads=1))
-    np.testing.assert_array_equal(*counts)
-
-
-def test_parts_are_read_from_any_folder(folder: Path, tmp_path: Path, monkeypatch) -> None:
-    """Workers of a cluster may have been started elsewhere than the program."""
-    monkeypatch.chdir(folder.parent)
-    source = parse_source(folder.name)
-    assert isinstance(source, PartitionedSource)
-    parts = pickle.dumps(source.parts)
-    monkeypatch.chdir(tmp_path)
-    assert sum(stream_rows(part, SCHEMA).n for part in pickle.loads(parts)) >= PARTS * ROWS  # noqa: S301
 
 
 def test_an_unreachable_scheduler(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:

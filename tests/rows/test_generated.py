@@ -186,38 +186,6 @@ def test_movies_have_their_expected_numbers_of_ratings() -> None:
     assert np.minimum(low, high).min() > 1e-7 / 2
 
 
-def test_the_number_of_ratings_can_be_asked_for() -> None:
-    generator = NetflixLike(8_192, 500, 1, ones=400_000)
-    assert (generator.shares * 8_192).sum() == pytest.approx(400_000)
-    assert generator.shares.max() <= 0.9
-    # The standard deviation is below 632, that of independent ratings: 6 of them fail by 2e-9.
-    assert abs(int(generated_records(generator).ones().sum()) - 400_000) < 6 * 632
-
-
-def test_users_differ_in_activity_as_in_the_data() -> None:
-    ratings = bits(NetflixLike(BLOCK_ROWS, 4_000, 1)).sum(axis=1)
-    # Independent ratings would give every user 46 +- 7.
-    assert np.percentile(ratings, 25) < 20
-    assert ratings.max() > 500
-
-
-def test_tastes_tie_movies_beyond_what_activity_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Correlations among users of near-equal activity; of 20,000 users, chance alone has 0.007."""
-
-    def spread(seed: int) -> float:
-        rows = bits(NetflixLike(20_000, 300, seed, ones=1_200_000)).astype(np.float64)
-        products = np.zeros((300, 300))
-        for alike in np.array_split(np.argsort(rows.sum(axis=1)), 20):
-            centred = rows[alike] - rows[alike].mean(axis=0)
-            products += centred.T @ centred
-        scale = np.sqrt(np.outer(np.diag(products), np.diag(products)))
-        return float(np.std((products / scale)[np.triu_indices(300, 1)]))
-
-    assert spread(4) > 0.015
-    monkeypatch.setattr("dualquery.rows.generated.netflix_like._TASTE_SPREAD", 0.0)
-    assert spread(4) < 0.010
-
-
 @pytest.mark.parametrize(
     ("source", "message"),
     [
@@ -235,11 +203,6 @@ def test_bad_parameters_are_explained(source: str, message: str) -> None:
     with pytest.raises(BadInputError) as error:
         load(source)
     assert message in str(error.value)
-
-
-def test_ones_out_of_range_are_explained() -> None:
-    with pytest.raises(BadInputError, match="generator: 91 ones in 10 x 10 cells; 1 to 90 are"):
-        NetflixLike(10, 10, 0, ones=91)
 
 
 def test_sources_declare_their_items() -> None:

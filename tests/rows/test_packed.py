@@ -150,13 +150,6 @@ def test_read_only_and_offset_pieces_are_accepted() -> None:
     np.testing.assert_array_equal(records.dense_rows(10, 11), [[0, 1, 0, 0]])
 
 
-def test_a_builder_starts_again_after_build() -> None:
-    builder = RecordsBuilder(2)
-    builder.append_dense(np.ones((3, 2), np.uint8))
-    assert builder.build().n == 3
-    assert builder.build().n == 0
-
-
 @pytest.mark.parametrize(("bit", "row"), [(-1, 5), (4, 5)])
 def test_a_bit_outside_the_record_is_named(bit: int, row: int) -> None:
     builder = RecordsBuilder(4)
@@ -170,16 +163,6 @@ def test_a_value_other_than_0_or_1_is_named() -> None:
     rows[1, 2] = 7
     with pytest.raises(BadInputError, match="row 1, bit 2: found 7, expected 0 or 1"):
         RecordsBuilder(4).append_dense(rows)
-
-
-def test_rows_of_another_width_are_refused() -> None:
-    with pytest.raises(BadInputError, match=r"rows of 4 bits expected, found shape \(2, 3\)"):
-        RecordsBuilder(4).append_dense(np.zeros((2, 3), np.uint8))
-
-
-def test_records_without_bits_are_refused() -> None:
-    with pytest.raises(BadInputError, match="not 0"):
-        RecordsBuilder(0)
 
 
 def test_rows_beyond_the_end_are_refused() -> None:

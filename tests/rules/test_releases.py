@@ -16,7 +16,6 @@ from dualquery.cli.main import BAD_INPUT, DONE, main
 from dualquery.data.schema.columns import Numeric
 from dualquery.data.schema.files import write_schema
 from dualquery.data.schema.table import TableSchema
-from dualquery.mechanisms.dualquery.record_player import RecordPlayer
 from dualquery.mechanisms.registry import BUILT_IN
 from dualquery.releases.answering import answer_queries
 from dualquery.releases.cross_tables import cross_table
@@ -65,10 +64,6 @@ def broken(rows: pl.DataFrame) -> int:
     return int(wrong.sum())
 
 
-def test_the_table_itself_breaks_rules() -> None:
-    assert broken(people()) > 0
-
-
 @pytest.mark.parametrize("mechanism", BUILT_IN)
 def test_every_mechanism_keeps_the_rules(mechanism: str) -> None:
     """Whatever writes records, in a release and drawn from it; and the forced answers."""
@@ -96,23 +91,12 @@ def test_every_mechanism_keeps_the_rules(mechanism: str) -> None:
 
 
 @pytest.mark.parametrize("representation", get_args(Name))
-@pytest.mark.parametrize("other", [{}, {"start": "independent"}, {"average": True}])
-def test_every_representation_of_mwem_keeps_the_rules(representation: str, other: dict) -> None:
-    options = {"iterations": 4, "representation": representation, **other}
+def test_every_representation_of_mwem_keeps_the_rules(representation: str) -> None:
+    options = {"iterations": 4, "representation": representation}
     made = released("mwem", options=options)
     assert broken(made.synthetic) == 0
     free = released("mwem", options=options, schema=SCHEMA)
     assert broken(free.synthetic) > 0
-
-
-def test_only_rules_make_a_game_search_twice_a_round(monkeypatch) -> None:
-    def unwanted(*_: object) -> None:
-        raise AssertionError("a second search")
-
-    monkeypatch.setattr(RecordPlayer, "_hint", unwanted)
-    released("dualquery", schema=SCHEMA)
-    with pytest.raises(AssertionError, match="a second search"):
-        released("dualquery")
 
 
 def test_answers_of_the_workload_are_forced_in_the_files(tmp_path) -> None:
@@ -151,16 +135,6 @@ def test_a_report_shows_what_the_rules_force() -> None:
     smith, flag = labels.index("job=smith"), labels.index("flag")
     for each in (known.share, known.low, known.high):
         assert (each[smith], each[flag]) == (0.0, 1.0)
-
-
-def test_a_synthesizer_keeps_the_rules() -> None:
-    made = dualquery.Synthesizer(
-        epsilon=1.0, schema=RULED, mechanism="matrix", options=OPTIONS["matrix"], queries=80, way=2,
-        seed=1,
-    )  # fmt: skip
-    with pytest.warns(UserWarning, match="not private"):
-        made.fit(people())
-    assert broken(made.sample(500, seed=0)) == 0
 
 
 def test_rules_about_columns_that_are_not_read_are_left_out_and_told() -> None:

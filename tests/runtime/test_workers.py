@@ -19,14 +19,6 @@ def test_a_single_worker_is_the_caller(threads, parts) -> None:
         assert {*pool.map(_name, range(5))} == {threading.current_thread().name}
 
 
-@pytest.mark.parametrize(("threads", "parts", "most"), [(2, None, 2), (8, 3, 3)])
-def test_threads_are_no_more_than_the_parts(threads, parts, most) -> None:
-    with workers(threads, parts) as pool:
-        names = {*pool.map(_name, range(50))}
-    assert 1 <= len(names) <= most
-    assert threading.current_thread().name not in names
-
-
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_fault_is_raised_where_the_result_is_asked_for(threads) -> None:
     with workers(threads) as pool:

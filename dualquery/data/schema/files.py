@@ -21,7 +21,7 @@ from dualquery.data.schema.rules import rules_from, with_mappings
 from dualquery.data.schema.table import TableSchema
 from dualquery.runtime.documents import read_document
 from dualquery.runtime.errors import BadInputError, suggest
-from dualquery.runtime.whole_files import whole_file
+from dualquery.runtime.files import whole_file
 
 T = TypeVar("T")
 

@@ -12,7 +12,7 @@ to choose from, the closer the draws of neighbouring rounds, and the more of the
 can use (`dualquery.mechanisms.dualquery.transcript`). What it costs is time: best responses look at
 ``16 N / step`` draws in all (fewer where `MOST_CHOSEN` bounds the rounds). The constants were
 chosen by the error of Adult, plants, groceries and mushroom at epsilon 1, between values far apart,
-against that time; `experiments/policy.py` measures how far from the best of a grid they are, on
+against that time; `experiments/parameters.py` measures how far from the best of a grid they are, on
 these and other data. ``effort`` divides the step and multiplies these bounds, so best responses
 look at as many times more draws, or fewer.
 

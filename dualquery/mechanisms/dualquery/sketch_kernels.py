@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import float64, int64, types, uint8, uint64, void
 
-from dualquery.runtime.array_types import Array, kernel, read_only
-from dualquery.runtime.popcount import popcount
+from dualquery.runtime.array_types import Array, kernel, popcount, read_only
 
 WORD = 64
 """Queries a word."""

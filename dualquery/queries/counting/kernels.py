@@ -1,8 +1,7 @@
 """Compiled loops over queries: counts over packed blocks, and the truth on one record.
 
-Numba vectorises the loops over the 64 words of a block; the first four counting kernels differ only
-in the number of literals, because a loop over literals inside would stop that. `count_sparse` is
-for blocks in which most columns are nearly empty.
+Numba vectorises the loops over the 64 words of a block, which a loop over literals inside would
+stop. `count_sparse` is for blocks in which most columns are nearly empty.
 """
 
 from __future__ import annotations
@@ -10,11 +9,10 @@ from __future__ import annotations
 import numpy as np
 from numba import int32, int64, types, uint8, uint64, void
 
-from dualquery.runtime.array_types import Array, kernel, read_only
-from dualquery.runtime.popcount import popcount
+from dualquery.runtime.array_types import Array, kernel, popcount, read_only
 
 FEW_WORDS = np.uint64(5)
-"""So many words of 64 are faster visited one by one than all 64 in vectors (measured)."""
+"""Up to this number, words of 64 are faster visited one by one than in vectors (measured)."""
 
 _COUNT = void(read_only(int32, 2), read_only(uint64, 2), int64[::1])
 
@@ -55,18 +53,8 @@ def sort_stably(
 ) -> None:
     """Write the order of queries, sorted further by one of their literals, counting its values.
 
-    Parameters
-    ----------
-    literals
-        int32, shape ``(m, k)``, without padding.
-    place, shift
-        The key of query ``q`` is ``literals[q, place] >> shift``: the literal, or its bit for 1.
-    keys
-        Greater than all keys.
-    order
-        int64, shape ``(m,)``: the queries in the order that is kept among equal keys.
-    sorted_order
-        int64, shape ``(m,)``: receives them sorted.
+    The key of query ``q`` is ``literals[q, place] >> shift``, below ``keys``; among equal keys
+    ``order`` is kept.
     """
     starts = np.zeros(keys + 1, np.int64)
     for q in range(len(literals)):
@@ -80,34 +68,8 @@ def sort_stably(
 
 
 @kernel(_COUNT)
-def count_one(literals: Array, words: Array, counts: Array) -> None:
-    """Add to ``counts`` in how many rows each query of one literal holds."""
-    for q in range(len(literals)):
-        a = literals[q, 0] >> 1
-        flip_a = _flips(literals[q, 0])
-        total = np.uint64(0)
-        for w in range(64):
-            total += popcount(words[a, w] ^ flip_a)
-        counts[q] += np.int64(total)
-
-
-@kernel(_COUNT)
-def count_two(literals: Array, words: Array, counts: Array) -> None:
-    """Add to ``counts`` in how many rows each query of two literals holds."""
-    for q in range(len(literals)):
-        a = literals[q, 0] >> 1
-        b = literals[q, 1] >> 1
-        flip_a = _flips(literals[q, 0])
-        flip_b = _flips(literals[q, 1])
-        total = np.uint64(0)
-        for w in range(64):
-            total += popcount((words[a, w] ^ flip_a) & (words[b, w] ^ flip_b))
-        counts[q] += np.int64(total)
-
-
-@kernel(_COUNT)
 def count_three(literals: Array, words: Array, counts: Array) -> None:
-    """Add to ``counts`` in how many rows each query of three literals holds."""
+    """Add to ``counts`` in how many rows each query of three literals, some repeated, holds."""
     for q in range(len(literals)):
         a = literals[q, 0] >> 1
         b = literals[q, 1] >> 1

@@ -16,8 +16,6 @@ from dualquery.queries.counting import kernels
 from dualquery.rows.protocol import BLOCK_ROWS, BLOCK_WORDS, Block, BlockRows
 from dualquery.runtime.workers import workers
 
-_KERNELS = {1: kernels.count_one, 2: kernels.count_two, 3: kernels.count_three}
-
 _PROBED_COLUMNS = 256
 _SPARSE_WORDS, _SPARSE_WORDS_POSITIVE = 3, 12
 """Words of 64 that are not 0, on average, up to which `kernels.count_sparse` is the faster: for
@@ -41,7 +39,8 @@ class CountingPass:
 
     def __init__(self, literals: NDArray[np.int32]) -> None:
         self.literals = literals
-        literals = np.ascontiguousarray(literals, np.int32)
+        missing = max(0, 3 - literals.shape[1])
+        literals = np.pad(literals, ((0, 0), (0, missing)), constant_values=-1).astype(np.int32)
         mentioned = np.zeros(int(literals.max() >> 1) + 1, np.uint8)
         kernels.mention(literals, mentioned)
         self.attributes = np.flatnonzero(mentioned).astype(np.int32)
@@ -103,7 +102,8 @@ class CountingPass:
             kernels.occupy(words, occupied)
             kernels.count_sparse(self._local, words, occupied, counts)
         else:
-            _KERNELS.get(self._local.shape[1], kernels.count_many)(self._local, words, counts)
+            count = kernels.count_three if self._local.shape[1] == 3 else kernels.count_many
+            count(self._local, words, counts)
 
 
 def count_conjunctions(

@@ -23,18 +23,13 @@ from dualquery.runtime.errors import BadInputError
 class Cuboids:
     """The queries of a workload by the columns that they look at.
 
-    Parameters
-    ----------
-    indptr, members
-        int64: cuboid c has the queries ``members[indptr[c]:indptr[c + 1]]``, increasing. No two of
-        them hold on one record.
-    whole
-        bool, shape ``(cuboids,)``: whether every cell of the marginal is there.
+    Cuboid c has the queries ``members[indptr[c]:indptr[c + 1]]``, increasing; no two of them hold
+    on one record.
     """
 
     indptr: NDArray[np.int64]
     members: NDArray[np.int64]
-    whole: NDArray[np.bool_]
+    whole: NDArray[np.bool_]  # (cuboids,): whether every cell of the marginal is there
 
     @staticmethod
     def of(queries: Statistic) -> Cuboids:

@@ -22,18 +22,12 @@ _MOST_ENTRIES = 1 << 28
 class Subqueries:
     """All conjunctions of one or more literals of the same query, each once.
 
-    Parameters
-    ----------
-    workload
-        The different conjunctions.
-    place
-        int64, shape ``(m, 2^k)``: where in ``workload`` the conjunction of the literals in a
-        pattern is. Bit j of the pattern stands for the j-th literal of the query. Positions without
-        a literal add nothing; no literal at all has the place ``len(workload)``.
+    Bit j of a pattern stands for the j-th literal of the query. Positions without a literal add
+    nothing; no literal at all has the place ``len(workload)``.
     """
 
-    workload: Workload
-    place: NDArray[np.int64]
+    workload: Workload  # the different conjunctions
+    place: NDArray[np.int64]  # (m, 2^k): where the conjunction of the literals in a pattern is
 
     @staticmethod
     def of(workload: Workload) -> Subqueries:

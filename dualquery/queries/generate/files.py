@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 MOST_PARTS = 5_000_000
-"""Conjunctions of which the questions of a list are made, repeats counted."""
+"""Conjunctions that the questions of a list are made from, repeats counted."""
 
 LARGEST = 1 << 28
 MOST_LINES = 1 << 24
@@ -88,8 +88,8 @@ def workload_of_texts(
 ) -> Workload:
     """Return the workload of a list of queries, whose entry ``i`` messages call ``place(i)``.
 
-    A question that is no conjunction is asked by its *parts*: the conjunctions of which its answer
-    is a sum, or a ratio of two sums. So all that is proven of conjunctions holds, and
+    A question that is no conjunction is asked by its *parts*: conjunctions whose sum, or ratio of
+    sums, is its answer. So all that is proven of conjunctions holds, and
     ``dualquery answer`` puts the question together. The conjunctions of the list come first, in its
     order; the description has the ``questions``.
 

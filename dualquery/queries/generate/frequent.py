@@ -29,18 +29,10 @@ _RULE = re.compile(r"(?:top:(\d+)|share>=([0-9.eE-]+)(?:,top:(\d+))?)")
 
 @dataclass(frozen=True)
 class Frequent:
-    """Which items are frequent.
+    """Which items are frequent."""
 
-    Parameters
-    ----------
-    most
-        The most items, >= 1: those of the largest noisy shares.
-    share
-        The least noisy share, above 0 and at most 1; None for no such condition.
-    """
-
-    most: int
-    share: float | None = None
+    most: int  # the most items, >= 1: those of the largest noisy shares
+    share: float | None = None  # the least noisy share, above 0 and at most 1
 
     @staticmethod
     def parse(text: str) -> Frequent:
@@ -78,24 +70,12 @@ class Frequent:
 
 @dataclass(frozen=True, eq=False)
 class FrequentItems:
-    """All conjunctions of a number of the items that are frequent, to be known after a first look.
+    """All conjunctions of some of the frequent items, to be known after a first look."""
 
-    Parameters
-    ----------
-    rule
-        Which items these are.
-    domain
-        The bits of the schema.
-    items
-        int64, increasing: the columns to choose from, each of one bit.
-    way
-        Items of a query.
-    """
-
-    rule: Frequent
-    domain: Domain
-    items: NDArray[np.int64]
-    way: int
+    rule: Frequent  # which items these are
+    domain: Domain  # the bits of the schema
+    items: NDArray[np.int64]  # increasing: the columns to choose from, each of one bit
+    way: int  # items of a query
 
     @staticmethod
     def of(rule: str, domain: Domain, way: int, columns: Columns | None) -> FrequentItems:
@@ -131,13 +111,7 @@ class FrequentItems:
         return self.workload(self.items[: self.rule.most])
 
     def choose(self, shares: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the columns of the frequent items, increasing; as many as a query has at least.
-
-        Parameters
-        ----------
-        shares
-            float64, one for each of the items: noisy shares.
-        """
+        """Return the columns of the frequent items by noisy shares, increasing; `way` or more."""
         number = min(self.rule.most, len(self.items))
         if self.rule.share is not None:
             number = min(number, max(self.way, int((shares >= self.rule.share).sum())))

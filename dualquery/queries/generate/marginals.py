@@ -199,7 +199,7 @@ def _draw_sets(
             raise _too_few(len(listed), count, way, max_cells)
         return listed[np.sort(rng.choice(len(listed), count, replace=False))]
     found: NDArray[np.int64] = np.zeros((0, way), np.int64)
-    # So many draws without success mean that nearly no set is small enough.
+    # After 200 tries without success nearly no set is small enough.
     for _ in range(200):
         drawn = np.sort(rng.choice(usable, (max(2 * count, 10_000), way)), axis=1)
         fits = (drawn[:, 1:] > drawn[:, :-1]).all(axis=1)

@@ -1,10 +1,7 @@
-"""Random records for studies of scale, made bit by bit when they are asked for.
+"""Random records for studies of scale, public, made bit by bit when they are asked for.
 
-What is stored is a seed: a block of any columns is computed from (seed, column, block), whatever
-was computed before it and by which thread. A table of 100,000 records of 512,000 bits, 6.4 GB, is
-evaluated in as much memory as one block of the columns that the queries mention.
-
-The records are about no real person, hence public.
+What is stored is a seed: a block of any columns is computed from (seed, column, block). A table of
+6.4 GB is evaluated in as much memory as one block of the columns that the queries mention.
 """
 
 from __future__ import annotations
@@ -38,17 +35,10 @@ class Generator(Protocol):
         ...
 
     def fill(self, block: int, columns: NDArray[np.int32], out: NDArray[np.uint64]) -> None:
-        """Write some bits of a block of `BLOCK_ROWS` records.
+        """Write increasing ``columns`` of a block of `BLOCK_ROWS` records.
 
-        Parameters
-        ----------
-        block
-            Number of the block.
-        columns
-            int32, increasing.
-        out
-            uint64, shape ``(len(columns), BLOCK_WORDS)``, zeroed. What is written beyond the last
-            record does not matter.
+        ``out`` is uint64, shape ``(len(columns), BLOCK_WORDS)``, zeroed. What is written beyond the
+        last record does not matter.
         """
         ...
 
@@ -58,25 +48,12 @@ class Biased:
     """Independent bits, each with a bias of its own, uniform on [0, 1].
 
     This is the data of DualQuery's scaling study (Section 6). A bias is a multiple of 2^-16.
-
-    Parameters
-    ----------
-    n
-        Number of records, at least 1.
-    bits
-        Number of bits of a record, at least 1.
-    seed
-        0 .. 2^64 - 1; the same seed gives the same records.
-
-    Raises
-    ------
-    BadInputError
-        If a number is out of its range.
+    Raises `BadInputError` if a number is out of its range.
     """
 
-    n: int
-    bits: int
-    seed: int = 0
+    n: int  # number of records, at least 1
+    bits: int  # number of bits of a record, at least 1
+    seed: int = 0  # 0 .. 2^64 - 1; the same seed gives the same records
 
     def __post_init__(self) -> None:
         check_shape(self.n, self.bits, self.seed)
@@ -88,21 +65,11 @@ class Biased:
 
 @dataclass(frozen=True, eq=False)
 class GeneratedBlock:
-    """A block of records that are made when asked for (see `dualquery.rows.protocol.Block`).
+    """A block of records that are made when asked for (see `dualquery.rows.protocol.Block`)."""
 
-    Parameters
-    ----------
-    generator
-        Makes the bits.
-    number
-        Of the block.
-    columns
-        int32, increasing: which column of the generator each bit is.
-    """
-
-    generator: Generator
-    number: int
-    columns: NDArray[np.int32]
+    generator: Generator  # makes the bits
+    number: int  # of the block
+    columns: NDArray[np.int32]  # increasing: which column of the generator each bit is
 
     @property
     def nbytes(self) -> int:
@@ -144,15 +111,7 @@ class GeneratedBlock:
 
 
 def generated_records(generator: Generator, columns: NDArray[np.int64] | None = None) -> Records:
-    """Return a generator's table as records that are computed, not stored.
-
-    Parameters
-    ----------
-    generator
-        Makes the bits.
-    columns
-        Increasing column numbers: the bits of the records; None for all of them.
-    """
+    """Return a generator's table, or some increasing columns of it, computed, not stored."""
     chosen = (np.arange(generator.bits) if columns is None else columns).astype(np.int32)
     blocks = -(-generator.n // BLOCK_ROWS)
     stored = tuple(GeneratedBlock(generator, number, chosen) for number in range(blocks))

@@ -15,8 +15,7 @@ import numpy as np
 from numba import float64, int32, int64, types, uint64, void
 from numpy.typing import NDArray
 
-from dualquery.runtime.array_types import Array, kernel, read_only
-from dualquery.runtime.splitmix import GOLDEN, mix, unit
+from dualquery.runtime.array_types import GOLDEN, Array, kernel, mix, read_only, unit
 
 BIAS_BITS = 16
 """A bias is a whole multiple of 2^-16."""
@@ -99,20 +98,8 @@ def fill_ratings(
 
     Ratings of an item are a Poisson process on a line on which each user owns a stretch as long as
     their activity, users of one taste side by side: a user hit at least once has rated the item,
-    with probability ``1 - exp(-activity * rate)``.
-
-    Parameters
-    ----------
-    seed, block
-        Key of the random numbers, with the column.
-    columns
-        Which items, int32.
-    rates
-        float64, shape ``(items, tastes)``: hits a unit of activity.
-    users
-        Those of the block.
-    out
-        uint64, shape ``(len(columns), 64)``, zeroed.
+    with probability ``1 - exp(-activity * rate)``. ``rates`` are hits a unit of activity, ``(items,
+    tastes)``; ``out`` is zeroed, ``(len(columns), 64)``.
     """
     cumulative, first_of_taste, rows = users.stretches, users.tastes, users.rows
     count = len(rows)

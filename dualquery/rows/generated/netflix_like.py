@@ -1,15 +1,12 @@
 """A table of the shape of the Netflix Prize data, which may not be passed on.
 
-It is a model, not the data. What it takes from them: their size, the number of ratings, and how
-unevenly these fall on movies and on users (smallest, quartiles, largest and mean, as widely
-reported). What it makes up: users have one of 16 tastes, and each movie is rated more or less
-within each taste by a log-normal factor, so that neither pairs nor triples of movies are
-independent, even among users of one activity. There are no titles, dates or values of ratings.
+It is a model, not the data. It has their size, number of ratings, and quartiles of ratings by movie
+and by user, as widely reported. Made up are 16 tastes of users: a log-normal factor of each movie
+within each taste ties movies even among users of one activity.
 
-A user of activity ``a`` and taste ``t`` rates a movie of rate ``r`` with probability
-``1 - exp(-a r f)``, ``f`` being the factor of the movie within the taste. The rates are fitted such
-that the expected number of ratings of each movie is its share of the popularity curve; the very
-active end up with fewer ratings than in the data because nobody rates a movie twice.
+A user of activity ``a`` rates a movie of rate ``r`` with probability ``1 - exp(-a r f)``, ``f``
+being the movie's factor within the user's taste. The rates are fitted such that the expected number
+of ratings of each movie is its share of the popularity curve.
 """
 
 from __future__ import annotations
@@ -23,7 +20,6 @@ from numpy.typing import NDArray
 from dualquery.rows.generated import kernels as generate_kernels
 from dualquery.rows.generated.biased import check_shape
 from dualquery.rows.protocol import BLOCK_ROWS
-from dualquery.runtime.errors import BadInputError
 
 USERS, MOVIES, RATINGS = 480_189, 17_770, 100_480_507
 
@@ -95,36 +91,15 @@ class NetflixLike:
     """The generator (see `dualquery.rows.generated.biased.Generator`): row = user, bit = rated this
     movie.
 
-    Parameters
-    ----------
-    n
-        Number of users, at least 1.
-    bits
-        Number of movies, at least 1.
-    seed
-        0 .. 2^64 - 1; the same seed gives the same records.
-    ones
-        Expected number of ratings; None for the density of the data.
-
-    Raises
-    ------
-    BadInputError
-        If a number is out of its range, or ``ones`` is above 0.9 of all cells.
+    Raises `BadInputError` if a number is out of its range.
     """
 
-    n: int = USERS
-    bits: int = MOVIES
-    seed: int = 0
-    ones: int | None = None
+    n: int = USERS  # number of users, at least 1
+    bits: int = MOVIES  # number of movies, at least 1
+    seed: int = 0  # 0 .. 2^64 - 1; the same seed gives the same records
 
     def __post_init__(self) -> None:
         check_shape(self.n, self.bits, self.seed)
-        most = int(_LARGEST_SHARE * self.n * self.bits)
-        if self.ones is not None and not 1 <= self.ones <= most:
-            raise BadInputError(
-                f"generator: {self.ones} ones in {self.n} x {self.bits} cells; 1 to {most} are "
-                "possible"
-            )
 
     @cached_property
     def shares(self) -> NDArray[np.float64]:
@@ -133,8 +108,6 @@ class NetflixLike:
         ranks = np.argsort(np.argsort(words))
         curve = POPULARITY.quantiles((ranks + 0.5) / self.bits) / USERS
         density = RATINGS / (USERS * MOVIES)
-        if self.ones is not None:
-            density = self.ones / (self.n * self.bits)
         low, high = 0.0, 1.0 / curve.min()
         for _ in range(100):
             middle = (low + high) / 2

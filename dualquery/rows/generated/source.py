@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dualquery.data.readers.source import ItemRows
 from dualquery.data.schema.column_choice import MAX_ITEMS
@@ -17,24 +18,17 @@ if TYPE_CHECKING:
     from dualquery.rows.generated.biased import Generator
     from dualquery.rows.packed import Records
 
+_PIECE = 1 << 12
+"""Columns whose bits are unpacked at a time."""
+
 
 @dataclass(frozen=True, eq=False)
 class GeneratedSource:
-    """A generator's table, as rows or, without making any, as records.
+    """A generator's table, as rows or, without making any, as records."""
 
-    Parameters
-    ----------
-    generator
-        Makes the bits.
-    items
-        The id of each bit's item.
-    label
-        What messages call the source.
-    """
-
-    generator: Generator
-    items: ItemSchema
-    label: str
+    generator: Generator  # makes the bits
+    items: ItemSchema  # the id of each bit's item
+    label: str  # what messages call the source
 
     def width(self) -> int | None:
         """Return None: the schema says which items there are."""
@@ -71,13 +65,23 @@ class GeneratedSource:
     def item_rows(self) -> Iterator[ItemRows]:
         """Yield the rows block by block."""
         from dualquery.rows.generated.biased import generated_records
-        from dualquery.rows.packed_kernels import list_rows
 
         records = generated_records(self.generator)
-        everything = np.arange(records.bits, dtype=np.int32)
+        columns = np.arange(records.bits, dtype=np.int32)
+        pieces = np.split(columns, range(_PIECE, records.bits, _PIECE))
         for block in range(records.blocks):
-            indptr, bits = list_rows(records.block(block, everything), records.rows_in_block(block))
-            yield ItemRows(indptr, self.items.items[bits])
+            found = [
+                np.nonzero(_flags(records.block(block, piece))) + np.array([[piece[0]], [0]])
+                for piece in pieces
+            ]
+            bits, rows = np.concatenate(found, axis=1)
+            lengths = np.bincount(rows, minlength=records.rows_in_block(block))
+            in_order = bits[np.argsort(rows, kind="stable")]
+            yield ItemRows(np.append(0, np.cumsum(lengths)), self.items.items[in_order])
+
+
+def _flags(words: NDArray[np.uint64]) -> NDArray[np.uint8]:
+    return np.unpackbits(words.view(np.uint8), axis=1, bitorder="little")
 
 
 def open_biased(parameters: str, label: str) -> GeneratedSource:

@@ -1,0 +1,121 @@
+"""Legal records: whether there are any, those nearest to another, and what they force of answers.
+
+A share is 0 if no legal record satisfies its condition, and 1 if none satisfies the opposite,
+whatever the rows are, as long as these keep the rules. Both are proven by a search over all legal
+records that could; what that leaves open is not called forced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.rules.constraints import solved_record
+from dualquery.rules.forbidden import Forbidden
+from dualquery.rules.search_kernels import UNDECIDED, impossible_among, nearest
+from solvers import SolverError
+
+_BUDGET, _BUDGET_OF_MANY = 2_000_000, 10_000
+"""Records that one search looks at, at most; and one for each of many conjunctions."""
+
+_MOST_OPTIONS = 4096
+"""Nearest records that a search keeps."""
+
+
+def _nearest(
+    rules: Forbidden, start: NDArray[np.int32], allowed: NDArray[np.uint8] | None, most: int
+) -> NDArray[np.int32] | None:
+    """Return up to ``most`` nearest legal records of allowed classes; None if undecided."""
+    boxes = rules.compiled
+    anything = np.ones(int(boxes.classes[-1]), np.uint8) if allowed is None else allowed
+    found = np.empty((most, len(start)), np.int32)
+    count = nearest(boxes, start, anything, _BUDGET, found)
+    return None if count == UNDECIDED else np.unique(found[:count], axis=0)
+
+
+def legal_classes(rules: Forbidden) -> NDArray[np.int32] | None:
+    """Return a legal record, as classes of `Forbidden.columns`; None if there is none.
+
+    Raises
+    ------
+    SolverError
+        If neither a search nor a solver comes to an end.
+    """
+    start = np.zeros(len(rules.columns), np.int32)
+    found = _nearest(rules, start, None, 1)
+    if found is None:
+        return solved_record(rules, start)
+    return np.asarray(found[0]) if len(found) else None
+
+
+def nearest_classes(
+    rules: Forbidden, pattern: NDArray[np.int32], legal: NDArray[np.int32]
+) -> NDArray[np.int32]:
+    """Return the legal classes that differ from a pattern's in the fewest columns: ``(o, c)``.
+
+    All of them, up to some thousands, each once. Where the search is too long, one that a solver
+    finds in its time; if it finds none, ``legal``.
+    """
+    found = _nearest(rules, pattern, None, _MOST_OPTIONS)
+    if found is None:
+        with suppress(SolverError):
+            solved = solved_record(rules, pattern)
+            legal = legal if solved is None else solved
+    return legal[None, :] if found is None else found
+
+
+def impossible_conjunctions(rules: Forbidden, literals: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Return which conjunctions provably no legal record satisfies: bool, shape ``(m,)``.
+
+    ``literals`` is int32, shape ``(m, k)``: codes, padded with -1.
+    """
+    found = np.zeros(len(literals), np.uint8)
+    if rules.boxes:
+        legal, codes = _some_legal(rules), np.ascontiguousarray(literals, np.int32)
+        impossible_among(rules.compiled, rules.axes, legal, codes, _BUDGET_OF_MANY, found)
+    return found.astype(np.bool_)
+
+
+def forced_answers(rules: Forbidden, literals: NDArray[np.int32]) -> NDArray[np.float64]:
+    """Return the answers of conjunctions that are forced to 0 or 1: float64, NaN for the others.
+
+    Parameters
+    ----------
+    literals
+        int32, shape ``(m, k)``: codes, padded with -1.
+    """
+    answers = np.full(len(literals), np.nan)
+    if not rules.boxes:
+        return answers
+    every = np.arange(2 * rules.domain.bits, dtype=np.int32)
+    # A conjunction holds for all legal records if the opposite of each literal is impossible.
+    never = np.append(impossible_conjunctions(rules, every[:, None]), True)
+    always = never[np.where(literals >= 0, literals ^ 1, len(every))].all(axis=1)
+    answers[always] = 1.0
+    answers[impossible_conjunctions(rules, literals)] = 0.0
+    return answers
+
+
+def no_record_in(rules: Forbidden, boxes: Sequence[Mapping[int, NDArray[np.bool_]]]) -> bool:
+    """Tell whether provably no legal record lies in any of some boxes, none of them empty.
+
+    Each box says of some columns which of their values are inside: bool, one entry a value.
+    """
+    if not rules.boxes:
+        return not boxes
+    legal = _some_legal(rules)
+    for box in boxes:
+        if all(inside.any() for inside in box.values()):
+            found = _nearest(rules, legal, rules.allowed(box), 1)
+            if found is None or len(found):
+                return False
+    return True
+
+
+def _some_legal(rules: Forbidden) -> NDArray[np.int32]:
+    legal = legal_classes(rules)
+    assert legal is not None  # the rules were read, so there is one
+    return legal

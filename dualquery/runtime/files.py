@@ -1,0 +1,105 @@
+"""Files that are whole or as before, locks that end with their process, the user's own folder."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+from dualquery.runtime.errors import BadInputError
+from solvers.user_folders import user_folder
+
+HIDDEN = ".dualquery-"
+"""Begins the names of folders in which files are written before they are whole."""
+
+
+def require_new(path: Path) -> None:
+    """Refuse a file that cannot be made, before any work is done for it.
+
+    Raises
+    ------
+    BadInputError
+        If there is something at ``path`` already, or no folder that it could be in.
+    """
+    if path.exists() or path.is_symlink():
+        raise BadInputError(f"{path} exists already; delete it, or name another file")
+    if not path.parent.is_dir():
+        raise BadInputError(f"{path}: there is no folder {path.parent}; make it first")
+
+
+@contextmanager
+def whole_file(path: str | Path) -> Iterator[Path]:
+    """Yield a place to write a file at; when the block ends well, it replaces ``path`` at once.
+
+    Raises
+    ------
+    BadInputError
+        If the disk refuses; ``path`` is then as it was, and nothing else is left behind.
+    """
+    target = Path(path)
+    try:
+        # A folder of its own beside the file, since a file made by mkstemp would have mode 0600.
+        with tempfile.TemporaryDirectory(prefix=HIDDEN, dir=target.parent) as hidden:
+            part = Path(hidden) / target.name
+            yield part
+            with part.open("rb+") as handle:
+                os.fsync(handle.fileno())
+            part.replace(target)
+    except OSError as fault:
+        raise BadInputError(f"{target}: cannot be written ({fault.strerror or fault})") from None
+
+
+def try_lock(file: IO[bytes]) -> bool:
+    """Lock an open file for this process, without waiting; tell whether it is ours now.
+
+    The lock ends when the file is closed, by the end of the process at the latest, however that
+    comes. It is advisory: it keeps out only those who ask.
+
+    Raises
+    ------
+    OSError
+        If the file system has no locks.
+    """
+    file.seek(0)
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):
+        return False
+    return True
+
+
+def sync_folder(folder: Path) -> None:
+    """Put the names in a folder on the disk, where the system can (Windows does it itself)."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def state_folder() -> Path:
+    """Return the user's folder for state (see `user_folder`), which need not exist yet.
+
+    Raises
+    ------
+    BadInputError
+        If the user has no home folder.
+    """
+    try:
+        return user_folder("state")
+    except RuntimeError:
+        raise BadInputError(
+            "the user has no home folder to keep state in; set XDG_STATE_HOME to a folder"
+        ) from None
