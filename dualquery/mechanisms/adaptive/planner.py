@@ -35,7 +35,6 @@ from dualquery.mechanisms.adaptive.interactions import (
 from dualquery.mechanisms.adaptive.measurement import (
     FeatureMeasurement,
     QueryMeasurement,
-    aim_of,
     measurement_for,
 )
 from dualquery.mechanisms.adaptive.predictions import (
@@ -284,7 +283,7 @@ def _plan_pairs(task: Task, budget: Budget, asked: Request) -> Plan[Stages]:
         strategy = full.strategy
     else:
         expansion = Expansion.of(workload).in_blocks()
-        strategy = plan_strategy(expansion, neighbours, aim_of(workload, fitted=True))
+        strategy = plan_strategy(expansion, neighbours, FIT)
     small = np.flatnonzero((strategy.features.bits >= 0).sum(axis=1) <= 2)
     looked = Strategy(strategy.features.part(small), strategy.scales[small], neighbours)
     scale = calibrate_gaussian_scale(

@@ -42,7 +42,7 @@ from dualquery.room.randomness import SeededRandomness
 from dualquery.room.statistics import FeatureSums
 from dualquery.room.strategy import Strategy
 from dualquery.runtime.errors import BadInputError
-from tests.mechanisms.adaptive.test_factorization import legal_records, packed, values_on
+from tests.features import legal_records, packed, values_on
 
 SMALL = Domain(np.array([0, 1, 2, 3, 6]))
 """Three binary columns and one of three values."""
