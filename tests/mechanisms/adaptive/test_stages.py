@@ -299,19 +299,6 @@ def test_noisy_numbers_of_rows_leave_two_wide_columns_no_lower_end() -> None:
     np.testing.assert_array_equal(ends[Neighbours.ADD_REMOVE], [True, False, False, True])
 
 
-def test_a_sharp_look_needs_less_of_the_budget() -> None:
-    """The more rows there are, the less it takes to see how large pairs' interactions are."""
-    work = random_conjunctions(MIXED, 500, 3)
-    parts = []
-    for n in (500, 20_000, 2_000_000):
-        first, second = Probed().plan(Task(work, n), Budget(1.0, 1e-6)).schedule
-        looks = (first.sensitivity / first.scale) ** 2, (second.sensitivity / second.scale) ** 2
-        parts.append(looks[0] / sum(looks))
-    assert 0.1 < parts[0] < 0.2
-    assert parts[0] > parts[1] > parts[2]
-    assert parts[2] == pytest.approx(0.01)
-
-
 def test_what_both_stages_say_of_a_share_is_weighed_by_their_noise() -> None:
     work = random_conjunctions(Domain.binary(4), 6, 2, signed=False)
     full = everything(work, Expansion.of(work), Neighbours.REPLACE_ONE)
