@@ -2,13 +2,11 @@
 
 The answers of a mixture fitted to the noisy means, and those of the hierarchical model, are made
 once more from a part of the evidence; the rest determines where between the two the answers lie
-(stacking: Wolpert, Neural Networks 5, 1992). An answer at a larger distance from the measured one
-than this and the noise explain is moved towards it. Post-processing, all of it.
+(stacking: Wolpert, Neural Networks 5, 1992). Post-processing, all of it.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.mechanisms.adaptive.evidence import HELD_BACK, Evidence
+from dualquery.mechanisms.adaptive.evidence import Evidence
 from dualquery.mechanisms.adaptive.interactions import Interactions
 from dualquery.mechanisms.adaptive.labels import with_labels
 from dualquery.mechanisms.adaptive.mixture import Mixture, MixtureFit
@@ -49,9 +47,6 @@ much or more; else from one that is fitted to the hierarchical model's means."""
 
 STEPS = 2100
 """Gradient steps of a fit, at most."""
-
-_GROUP = 2000
-"""Answers to a group. Of this many, a mean square error above two fifths of the noise's is seen."""
 
 
 @dataclass(frozen=True)
@@ -128,22 +123,19 @@ def fit_mixture(
     # The fit draws the same numbers whether there is a trial or not.
     (apart,) = generator.spawn(1)
     mixture = fitted_to(evidence.means, generator, 0)
-    answers, trust = evidence.source.answers(mixture.means(products)), 1.0
+    answer, trust = evidence.source.answers, 1.0
+    answers = answer(mixture.means(products))
     if fitting.tried:
         shown, held_back = evidence.split(apart)
         drawn = _by_interactions(evidence)
-        by_mixture = _Estimate.of(
-            evidence, shown, held_back, fitted_to(shown.means, apart, 1).means(products), answers
-        )
-        by_interactions = _Estimate.of(
-            evidence, shown, held_back, _by_interactions(shown), evidence.source.answers(drawn)
-        )
-        between = by_mixture.tried - by_interactions.tried
+        other = np.clip(answer(_by_interactions(shown)), 0.0, 1.0)
+        tried = np.clip(answer(fitted_to(shown.means, apart, 1).means(products)), 0.0, 1.0)
+        between = tried - other
         square = float(between @ between)
         if square:
-            told = float(between @ (held_back.unbiased - by_interactions.tried))
-            trust = min(max(told / square, 0.0), 1.0)
-        answers = by_interactions.answers + trust * (by_mixture.answers - by_interactions.answers)
+            trust = min(max(float(between @ (held_back.unbiased - other)) / square, 0.0), 1.0)
+        answers = np.clip(answers, 0.0, 1.0)
+        answers = trust * answers + (1.0 - trust) * np.clip(answer(drawn), 0.0, 1.0)
         if trust < _TRUSTED:
             mixture = fitted_to(drawn, generator, 2)
         session.progress(parts * fitting.steps, parts * fitting.steps)
@@ -156,68 +148,3 @@ def _by_interactions(evidence: Evidence) -> Float64:
     """Return the posterior means of the hierarchical model."""
     products = evidence.source.products
     return Interactions.from_products(products, evidence.means, evidence.deviations).fitted
-
-
-@dataclass(frozen=True, eq=False)
-class _Estimate:
-    """Answers of one estimator: from what is shown, and from all evidence."""
-
-    tried: Float64
-    answers: Float64
-
-    @staticmethod
-    def of(
-        evidence: Evidence, shown: Evidence, held_back: Evidence, means: Float64, answers: Float64
-    ) -> _Estimate:
-        """Limit the deviation of answers from the unbiased ones, as a trial says."""
-        tried = evidence.source.answers(means)
-        # Optimism: the error by what was held back, less the one by what was shown, each without
-        # its noise (Efron, JASA 99, 2004, Section 2).
-        optimism = (tried - held_back.unbiased) ** 2 - (tried - shown.unbiased) ** 2
-        optimism -= (1.0 / HELD_BACK - HELD_BACK) * evidence.spread**2
-        limited = limit_deviation(answers, evidence.unbiased, evidence.spread, optimism)
-        return _Estimate(np.clip(tried, 0.0, 1.0), limited)
-
-
-def limit_deviation(
-    fitted: Float64, unbiased: Float64, deviations: Float64, optimism: Float64
-) -> Float64:
-    """Return a fit's answers, moved towards unbiased ones where they are too far, and into [0, 1].
-
-    A fit's answer at distance d of the unbiased one, in standard deviations of the noise, is
-    believed up to a reach r, and beyond it moved to the distance ``r^2 / d`` (the non-negative
-    garrote: Breiman, Technometrics 37, 1995; Gao, JCGS 7, 1998). Answers of about the same size
-    determine r together: a fit's mean square error is its mean square distance, less 1, plus its
-    optimism. If its errors follow Laplace's distribution with the mean square ``f^2``, the fitted
-    answer is the likeliest within ``r = sqrt(2) / f`` (Park and Casella, JASA 103, 2008). A
-    standard error is taken off first. A group errs no less than one nearer to 0 or 1.
-
-    Parameters
-    ----------
-    fitted, unbiased, deviations
-        float64, shape ``(m,)``: the fit's answers; unbiased ones, and their standard deviations.
-    optimism
-        float64, shape ``(m,)``: what each answer's square error seems too small by, because it was
-        fitted to the unbiased ones. Means over many determine it.
-    """
-    from scipy.optimize import isotonic_regression
-
-    noisy = deviations > 0
-    units = np.where(noisy, deviations, 1.0)
-    apart = fitted - unbiased
-    squared = np.where(noisy, (apart**2 + optimism) / units**2 - 1.0, 0.0)
-    sizes = np.minimum(fitted, 1.0 - fitted)
-    count = max(len(sizes) // _GROUP, 1)
-    group = np.empty(len(sizes), np.int64)
-    group[np.argsort(sizes, kind="stable")] = np.arange(len(sizes)) * count // len(sizes)
-    held = np.bincount(group)
-    means = np.bincount(group, squared) / held
-    off = np.sqrt(np.bincount(group, (squared - means[group]) ** 2)) / held
-    errors = np.sqrt(np.maximum(isotonic_regression(means - off, weights=held).x, 0.0))
-    reach = np.divide(math.sqrt(2.0), errors, out=np.full(count, np.inf), where=errors > 0)
-    furthest = reach[group] * deviations
-    beyond = np.abs(apart) > furthest
-    moved = fitted.copy()
-    moved[beyond] = unbiased[beyond] + furthest[beyond] ** 2 / apart[beyond]
-    answers: Float64 = np.clip(moved, 0.0, 1.0)
-    return answers

@@ -182,18 +182,6 @@ def expected_interactions(products: ProductTerms, chances: Float64) -> Float64:
     return np.where(single, 0.0, _expected(products, chances, slopes))
 
 
-def resolution(products: ProductTerms, deviations: Float64, chances: Float64) -> float:
-    """Return the standard error of pairs' mean square interaction over the expected one.
-
-    ``products`` are pairs, ``deviations`` those of their noise; inf if there are none.
-    """
-    _, slopes = products.factors(chances)
-    covariances = (slopes[:, :2].prod(axis=1)) ** -2
-    expected = float((covariances * _expected(products, chances, slopes) ** 2).sum())
-    noise = math.sqrt(2.0 * float(((covariances * deviations**2) ** 2).sum()))
-    return noise / expected if expected > 0 else math.inf
-
-
 def _main_effects(
     products: ProductTerms, noisy: Float64, deviations: Float64, before: Interactions
 ) -> Interactions:

@@ -19,17 +19,15 @@ from dualquery.estimates.independence import guesses_of
 from dualquery.estimates.measurements import Measurements
 from dualquery.mechanisms.adaptive.expansion import MOST_LITERALS, Expansion, literals_of
 from dualquery.mechanisms.adaptive.product_terms import ProductTerms
-from dualquery.mechanisms.adaptive.scales import ANSWERS, FIT, FIT_TO_WHOLE, Aim, plan_strategy
+from dualquery.mechanisms.adaptive.scales import ANSWERS, FIT, plan_strategy
 from dualquery.mechanisms.protocol import Task
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import Workload
-from dualquery.queries.forms.cuboids import Cuboids
 from dualquery.room.curator import Curator
 from dualquery.room.noise.gaussian import Gaussian
 from dualquery.room.sensitivity.bounds import complemented
 from dualquery.room.statistics import AllQueries, FeatureSums
 from dualquery.room.strategy import Strategy
-from dualquery.runtime.errors import BadInputError
 
 Float64 = NDArray[np.float64]
 
@@ -226,21 +224,10 @@ def choose_measurement(
     expansion = Expansion.of(workload).in_blocks()
     if not len(expansion.features):
         return queries  # no legal record satisfies any of them
-    aim = aim_of(workload, fitted)
-    features = FeatureMeasurement(expansion, plan_strategy(expansion, neighbours, aim))
+    strategy = plan_strategy(expansion, neighbours, FIT if fitted else ANSWERS)
+    features = FeatureMeasurement(expansion, strategy)
     noise = features.sensitivity * features.mean_deviation
     return features if noise <= (_MORE_NOISE if fitted else 1.0) * queries.sensitivity else queries
-
-
-def aim_of(workload: Workload, fitted: bool) -> Aim:
-    """Return what the scales of a workload's features are to be good for."""
-    if not fitted:
-        return ANSWERS
-    try:
-        whole = bool(Cuboids.of(workload).whole.all())
-    except BadInputError:
-        whole = False
-    return FIT_TO_WHOLE if whole else FIT
 
 
 def guesses_from(

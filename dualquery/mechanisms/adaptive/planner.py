@@ -27,15 +27,10 @@ from dualquery.mechanisms.adaptive.evidence import (
     uniform_strategy,
 )
 from dualquery.mechanisms.adaptive.expansion import MOST_LITERALS, Expansion, literals_of
-from dualquery.mechanisms.adaptive.interactions import (
-    Interactions,
-    expected_interactions,
-    resolution,
-)
+from dualquery.mechanisms.adaptive.interactions import Interactions, expected_interactions
 from dualquery.mechanisms.adaptive.measurement import (
     FeatureMeasurement,
     QueryMeasurement,
-    aim_of,
     measurement_for,
 )
 from dualquery.mechanisms.adaptive.predictions import (
@@ -64,11 +59,7 @@ Float64 = NDArray[np.float64]
 
 _FIRST, _LEAST = 0.2, 0.01
 """Part of the budget for a first look at columns and pairs, at most and at least: less where the
-noise of columns' shares hides interactions, and where less is enough."""
-
-_ENOUGH = 0.02
-"""Standard error of pairs' mean square interaction, over the expected, that is small enough. With
-five times as much, generated tables of latent classes were taken for independent columns."""
+noise of columns' shares hides interactions."""
 
 _SECOND = 1000
 """Features that the second stage may measure of a wide table. Where d numbers and M others have the
@@ -284,21 +275,11 @@ def _plan_pairs(task: Task, budget: Budget, asked: Request) -> Plan[Stages]:
         strategy = full.strategy
     else:
         expansion = Expansion.of(workload).in_blocks()
-        strategy = plan_strategy(expansion, neighbours, aim_of(workload, fitted=True))
+        strategy = plan_strategy(expansion, neighbours, FIT)
     small = np.flatnonzero((strategy.features.bits >= 0).sum(axis=1) <= 2)
     looked = Strategy(strategy.features.part(small), strategy.scales[small], neighbours)
-    scale = calibrate_gaussian_scale(
-        budget.epsilon, budget.delta, looked.sensitivity, budget.accountant
-    )
-    at = of_order(looked.features, 2)
-    resolved = resolution(
-        ProductTerms.of_features(looked.features.part(at)),
-        looked.scales[at] * scale / task.n,
-        uniform_probabilities(workload.domain),
-    )
     interactions = predicted.interactions
-    part = min(_FIRST * interactions / (interactions + predicted.columns), resolved / _ENOUGH)
-    part = max(part, _LEAST)
+    part = max(_FIRST * interactions / (interactions + predicted.columns), _LEAST)
     schedule, accountant = plan_schedule(looked.sensitivity, (part, 1.0 - part), budget)
     details = Stages(
         first=FirstStage.PAIRS,

@@ -27,9 +27,6 @@ from dualquery.rows.repeats import first_occurrences
 
 Float64 = NDArray[np.float64]
 
-_STEEP = 8.0
-"""Power by which queries count whose variances are above a bound."""
-
 
 @dataclass(frozen=True)
 class Aim:
@@ -40,47 +37,28 @@ class Aim:
     norm
         The norm of the queries' variances that is made small, between their mean, 1, and their
         largest.
-    bound
-        No variance is to be far above so many times the mean one.
     least
         Least use of a set of columns, relative to the mean of those of as many columns.
     more_noise
         What the noise of features of the most factors is multiplied by.
-    step, repetitions
-        Part of the way to what weights ask for that a repetition goes, and how many settle them.
     """
 
     norm: float
-    bound: float
     least: float
     more_noise: float
-    step: float = 0.5
-    repetitions: int = 8
-
-    def weights(self, variances: Float64) -> Float64:
-        """Return how much each query counts whose answer has this variance."""
-        ratios = variances / variances.mean()
-        counted: Float64 = ratios ** (self.norm - 1.0) + (ratios / self.bound) ** _STEEP
-        return counted
 
 
-ANSWERS = Aim(norm=1.0, bound=np.inf, least=0.001, more_noise=1.0)
+ANSWERS = Aim(norm=1.0, least=0.001, more_noise=1.0)
 """Unbiased answers of the smallest mean variance."""
 
-FIT = Aim(norm=3.0, bound=np.inf, least=0.1, more_noise=1.5)
+FIT = Aim(norm=3.0, least=0.1, more_noise=1.5)
 """A mixture that is fitted. Its largest error matters as much as its mean one; it learns from
 features that no query needs; and it predicts those of the most factors from the others."""
-
-FIT_TO_WHOLE = Aim(norm=1.0, bound=1.5, least=0.001, more_noise=1.0, step=1 / 9, repetitions=24)
-"""A mixture fitted to whole marginals, which determine all that it learns from. Where the mean
-variance alone counts, cells of small ones get up to seven times the mean; a bound costs little: on
-all pairs and on 64 triples of Adult's 14 columns the largest deviation falls by 35 and 44%, while
-the root of the mean variance rises by .7 and 2.5%. With weights this steep, longer steps swing."""
 
 _CLIMBS, _FEW_CLIMBS = 300, 40
 """Climbs of the search for the largest load (`loads`)."""
 
-_ROUNDS = 3
+_ROUNDS, _REPETITIONS = 3, 8
 
 _LEAST, _POWER = 0.01, 1.0 / 8.0
 """Of columns that are measured alone, the least use, relative to the mean, and the power of cost
@@ -103,8 +81,8 @@ def plan_strategy(expansion: Expansion, neighbours: Neighbours, aim: Aim) -> Str
     ``sum p / s^2``: by Cauchy and Schwarz the best is ``s^2 ~ sqrt(p / c)``. For blocks of
     contrasts this is ResidualPlanner's closed form (arXiv 2305.08175). A set of which only some
     cells are asked costs as often as records of large load meet one of these: `_ROUNDS` of searches
-    with the scales so far say how often. An aim with a norm or a bound counts queries by their
-    variances (`Aim.weights`); repetitions settle them.
+    with the scales so far say how often. An aim with a norm counts queries by their variances;
+    repetitions settle them.
     """
     features = expansion.features
     sets = _Sets.of_features(features)
@@ -117,13 +95,14 @@ def plan_strategy(expansion: Expansion, neighbours: Neighbours, aim: Aim) -> Str
             shares = np.bincount(sets.of, loads.shares_held(_FEW_CLIMBS), len(met))
             # The geometric mean of old and new: the repetition does not swing.
             met = np.where(sets.partial, np.sqrt(met * np.maximum(shares, 1 / _FEW_CLIMBS)), 1.0)
-        for _ in range(aim.repetitions):
+        for _ in range(_REPETITIONS):
             used = sets.sums(expansion.uses * weights[expansion.query], expansion.feature)
             # In units of what they cost: a contrast is larger than an indicator.
             used = np.maximum(used * costs, aim.least * sets.means_by_size(used * costs))
-            variances = variances ** (1 - aim.step) * (costs * np.sqrt(met / used)) ** aim.step
+            # The geometric mean, likewise.
+            variances = np.sqrt(variances * costs * np.sqrt(met / used))
             of_query = expansion.variances(variances[sets.of])
-            weights = aim.weights(of_query)
+            weights = (of_query / of_query.mean()) ** (aim.norm - 1.0)
     longest = sets.factors == sets.factors.max()
     scales = np.sqrt(variances) * np.where(longest, aim.more_noise, 1.0)
     steps = np.where(sets.partial, _STEPS, _FINE_STEPS)

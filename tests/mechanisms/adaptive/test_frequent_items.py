@@ -25,7 +25,7 @@ from dualquery.requests import BudgetRequest, ReleaseSpec, WorkloadRequest
 from dualquery.room.curator import Curator
 from dualquery.room.randomness import SeededRandomness
 from dualquery.runtime.errors import BadInputError
-from tests.mechanisms.adaptive.test_factorization import legal_records, packed, values_on
+from tests.features import legal_records, packed, values_on
 
 TINY = Domain.binary(4)
 BASKETS = np.random.default_rng(3).random((3_000, 30)) < 0.5 / (1 + np.arange(30))

@@ -18,7 +18,7 @@ from dualquery.queries.conjunctions import Workload
 from dualquery.queries.generate.marginals import all_marginals
 from dualquery.queries.generate.random import random_conjunctions
 from dualquery.room.features import Features
-from tests.mechanisms.adaptive.test_factorization import legal_records, packed, values_on
+from tests.features import legal_records, packed, values_on
 
 Float64 = NDArray[np.float64]
 

@@ -42,7 +42,7 @@ from dualquery.room.randomness import SeededRandomness
 from dualquery.room.statistics import FeatureSums
 from dualquery.room.strategy import Strategy
 from dualquery.runtime.errors import BadInputError
-from tests.mechanisms.adaptive.test_factorization import legal_records, packed, values_on
+from tests.features import legal_records, packed, values_on
 
 SMALL = Domain(np.array([0, 1, 2, 3, 6]))
 """Three binary columns and one of three values."""
@@ -297,19 +297,6 @@ def test_noisy_numbers_of_rows_leave_two_wide_columns_no_lower_end() -> None:
     }
     np.testing.assert_array_equal(ends[Neighbours.REPLACE_ONE], [True, True, True, True])
     np.testing.assert_array_equal(ends[Neighbours.ADD_REMOVE], [True, False, False, True])
-
-
-def test_a_sharp_look_needs_less_of_the_budget() -> None:
-    """The more rows there are, the less it takes to see how large pairs' interactions are."""
-    work = random_conjunctions(MIXED, 500, 3)
-    parts = []
-    for n in (500, 20_000, 2_000_000):
-        first, second = Probed().plan(Task(work, n), Budget(1.0, 1e-6)).schedule
-        looks = (first.sensitivity / first.scale) ** 2, (second.sensitivity / second.scale) ** 2
-        parts.append(looks[0] / sum(looks))
-    assert 0.1 < parts[0] < 0.2
-    assert parts[0] > parts[1] > parts[2]
-    assert parts[2] == pytest.approx(0.01)
 
 
 def test_what_both_stages_say_of_a_share_is_weighed_by_their_noise() -> None:
