@@ -104,12 +104,11 @@ def plan_without_rows(spec: ReleaseSpec, rows: int | None) -> tuple[int, Planned
         If there is no schema or no number of rows, or the release would be refused.
     """
     from dualquery.data.choose import choose_schema
-    from dualquery.data.readers.formats import source_of
     from dualquery.data.units import without_counting
     from dualquery.releases.making import plan_release
 
     table, budget, mechanism = spec.table, spec.budget, spec.configured
-    source, relation = source_of(table.named), budget.relation
+    source, relation = table.source, budget.relation
     if spec.schema is None and not _states_schema(source, table):
         raise BadInputError(
             "--dry-run reads no rows, so it cannot draft a schema: give --schema, or of numbered "

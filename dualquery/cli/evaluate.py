@@ -114,7 +114,8 @@ def evaluate(
             for each in found["means"]
         ]  # fmt: skip
         terminal.table(("mean of", "released", f"{level} interval", "truth"), means)
-    for remark in (found["remark"], unasked_note(compared.release)):
+    made = compared.release
+    for remark in (found["remark"], *unasked_note(made.schema, made.workload, made)):
         if remark:
             console.print(remark, markup=False)
     for head, key, lines in (

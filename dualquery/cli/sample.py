@@ -80,5 +80,5 @@ def sample(
             f"{records:,} records from {said}; written to [bold]{escape(str(out))}[/bold]"
             + escape("" if csv is None else told)
         )
-        if note := unasked_note(made):
+        for note in unasked_note(made.schema, made.workload, made):
             terminal.console.print(note, markup=False)

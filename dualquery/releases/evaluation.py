@@ -231,7 +231,7 @@ class Comparison:
             "baselines": baselines,
             "means": self.bought(),
             "remark": self.remark,
-            "unasked": unasked(self.release),
+            "unasked": unasked(self.release.schema, self.release.workload, self.release),
             "by_literals": self.by_literals(),
             "by_column": self.by_column()[:SHOWN],
             "worst": self.worst(SHOWN),
@@ -365,7 +365,7 @@ def compare(
     read = given.written_as(loaded.options.get("csv"))
     if read.csv != given.csv:
         heard.note(f"read with --csv {read.csv!r}, as the release was; --csv says otherwise")
-    table = read.named
+    table = read.source
     relation = Neighbours.of_options(loaded.options)
     schema = loaded.schema
     if loaded.means:

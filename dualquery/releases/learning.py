@@ -113,7 +113,7 @@ def learned_for(spec: ReleaseSpec, payment: Payment, journal: Journal) -> Learne
         As `schema_of_table`; if items are to be learned of rows of any length, delta is 0, or what
         comes after the schema could not be accounted for.
     """
-    source, budget, table = source_of(spec.table.named), spec.budget, spec.table
+    source, budget, table = spec.table.source, spec.budget, spec.table
     known = given_schema(spec.schema)
     partial = known if isinstance(known, TableSchema) and known.partial else None
     to_learn = partial is not None or (known is None and _unknown(source, table.columns))

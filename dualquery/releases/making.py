@@ -257,7 +257,7 @@ def keep_request(spec: ReleaseSpec, journal: Journal) -> None:
     }
     journal.same("request", others)
     try:
-        mark = mark_of(spec.table.named)
+        mark = mark_of(spec.table.source)
     except BadInputError:  # there is no folder to keep a key in
         mark = ""
     journal.same("table", {"keyed hash": mark})
@@ -288,7 +288,7 @@ def release_of(spec: ReleaseSpec) -> Release:
         progress.note(f"mechanism {configured.name}, because it has the options that were given")
     # The clock is read before the table is: how long a pass over private rows took stays unsaid.
     created = datetime.datetime.now(datetime.UTC)
-    source, engine, budget = spec.table.named, spec.run.reading, spec.budget
+    source, engine, budget = spec.table.source, spec.run.reading, spec.budget
     journal: Journal = NO_JOURNAL
     if spec.checkpoint is not None:
         spec.checkpoint.start()
@@ -357,7 +357,7 @@ def make_release(
         _with_intervals(outcome, base, data, planned), task.queries, task.rules
     )
     records, drawn = _records(outcome, task, spec)
-    release = Release(
+    return Release(
         mechanism=mechanism.name,
         parameters=planned.plan.parameters,
         options={
@@ -385,7 +385,8 @@ def make_release(
         model=outcome.model,
         means=outcome.means,
         notes=(
-            *data.notes, *notes, *_remarks(planned, journal), *outcome.remarks, *drawn, *forced
+            *data.notes, *notes, *_remarks(planned, journal), *outcome.remarks, *drawn, *forced,
+            *unasked_note(data.schema, task.queries, outcome),
         ),
         versions=versions(),
         created=created.isoformat(timespec="seconds"),
@@ -395,8 +396,6 @@ def make_release(
             privacy, *([] if (own := planned.learned) is None else [(own.events, own.grounds)]),
         ),
     )  # fmt: skip
-    note = unasked_note(release)
-    return replace(release, notes=(*release.notes, note)) if note else release
 
 
 def _stated(
