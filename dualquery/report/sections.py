@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from dualquery.releases.bought import means_of
+from dualquery.releases.answer.bought import means_of
 from dualquery.report.columns import bar
 from dualquery.report.facts import widths
 from dualquery.report.markup import Html, element, joined, key_figures, table
@@ -15,7 +15,7 @@ from dualquery.report.pairs import Pairs
 from dualquery.runtime.figures import share
 
 if TYPE_CHECKING:
-    from dualquery.releases.folder import Release
+    from dualquery.releases.keep.folder import Release
 
 
 MATRIX_COLUMNS = 30

@@ -14,7 +14,7 @@ import pytest
 
 from dualquery.budgets.budget_file import BudgetFile
 from dualquery.budgets.seen import Seen
-from dualquery.releases.payment import is_new, mark_of
+from dualquery.releases.make.payment import is_new, mark_of
 from dualquery.runtime.durable import try_lock
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.state_folder import state_folder

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 import dualquery
-from dualquery.releases.evaluation import evaluate
-from dualquery.releases.sampling import unasked
+from dualquery.releases.answer.sampling import unasked
+from dualquery.releases.compare.evaluation import evaluate
 from tests.tables import SCHEMA, people
 
 NOTE = "No query asks about 'job', 'flag', 'constant': what the records have there is made up."

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from dualquery.data.schema.protocol import Schema
     from dualquery.queries.family import Queries
-    from dualquery.releases.folder import Release
+    from dualquery.releases.keep.folder import Release
 
 BLOCK_CELLS = 1 << 28
 """Records times bits that are drawn at once: 256 MiB."""

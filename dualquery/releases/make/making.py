@@ -21,12 +21,14 @@ from dualquery.privacy.events import Event, events_of, pure_epsilon
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.statement import PrivacyStatement
 from dualquery.queries.family import Statistic
-from dualquery.releases.folder import Release
-from dualquery.releases.learning import learned_for
-from dualquery.releases.means import Beside, with_beside, without_beside
-from dualquery.releases.needs import Memory, bytes_on_disk, memory_needed
-from dualquery.releases.payment import Payment, mark_of
-from dualquery.releases.proof import (
+from dualquery.releases.answer.ruled import legal_records, with_forced_answers
+from dualquery.releases.answer.sampling import finished_records, unasked_note
+from dualquery.releases.keep.folder import Release
+from dualquery.releases.make.learning import learned_for
+from dualquery.releases.make.means import Beside, with_beside, without_beside
+from dualquery.releases.make.needs import Memory, bytes_on_disk, memory_needed
+from dualquery.releases.make.payment import Payment, mark_of
+from dualquery.releases.make.proof import (
     NOISE_ALONE,
     Price,
     declarations,
@@ -34,8 +36,6 @@ from dualquery.releases.proof import (
     proof_record,
     statement,
 )
-from dualquery.releases.ruled import legal_records, with_forced_answers
-from dualquery.releases.sampling import finished_records, unasked_note
 from dualquery.room.curator import Curator
 from dualquery.room.declared import Declaration
 from dualquery.room.journal import NO_JOURNAL, Journal
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from dualquery.data.schema.table import TableSchema
     from dualquery.estimates.expected import ExpectedError
     from dualquery.queries.family import Queries
-    from dualquery.releases.schema_learning import LearnedSchema
+    from dualquery.releases.make.schema_learning import LearnedSchema
     from dualquery.requests import ReleaseSpec
     from dualquery.rows.dataset import Dataset
     from dualquery.rows.protocol import Rows

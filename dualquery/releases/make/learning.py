@@ -19,15 +19,15 @@ from dualquery.mechanisms.protocol import Budget
 from dualquery.privacy.budget import check_ranges, default_delta
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.family import Queries
-from dualquery.releases.payment import Payment
-from dualquery.releases.proof import NOISE_ALONE, described
-from dualquery.releases.schema_learning import (
+from dualquery.releases.make.payment import Payment
+from dualquery.releases.make.proof import NOISE_ALONE, described
+from dualquery.releases.make.schema_learning import (
     LearnedSchema,
     PriceOf,
     learn_columns,
     learn_items,
 )
-from dualquery.releases.schema_price import SHAPES_SHARE, SchemaPrice, check_learnable
+from dualquery.releases.make.schema_price import SHAPES_SHARE, SchemaPrice, check_learnable
 from dualquery.room.journal import NO_JOURNAL, Journal
 from dualquery.room.row_count import COUNT_SHARE
 from dualquery.runtime.errors import BadInputError

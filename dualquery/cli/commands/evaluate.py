@@ -59,17 +59,17 @@ def evaluate(
       dualquery evaluate my-release survey.csv --picture errors.svg
     """
     if picture is not None:
-        from dualquery.releases.pictures import check_ending
+        from dualquery.releases.answer.pictures import check_ending
 
         check_ending(picture)
     terminal = Terminal(machine=as_json, quiet=quiet)
     start_logging(verbose=verbose, quiet=quiet, explain=explain)
     set_threads(threads)
 
-    from dualquery.releases.sampling import unasked_note
+    from dualquery.releases.answer.sampling import unasked_note
 
     with given_table(table, csv) as holders, terminal.progress() as progress:
-        from dualquery.releases.evaluation import compare
+        from dualquery.releases.compare.evaluation import compare
         from dualquery.rows.engines import Engine
 
         compared = compare(
@@ -81,7 +81,7 @@ def evaluate(
             progress=progress,
         )
         if picture is not None:
-            from dualquery.releases.pictures import save
+            from dualquery.releases.answer.pictures import save
 
             progress.phase("drawing")
             save(compared.plot(), picture)
