@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from dualquery.queries.parities import FactorParities, Parities
     from dualquery.queries.ranges import RangeQueries, SeriesRangeQueries
     from dualquery.queries.tabulated import HistogramQueries
-    from dualquery.releases.answering import Answers, answer_queries
-    from dualquery.releases.evaluation import compare, evaluate
-    from dualquery.releases.folder import Release, load_release
+    from dualquery.releases.answer.answering import Answers, answer_queries
+    from dualquery.releases.compare.evaluation import compare, evaluate
+    from dualquery.releases.keep.folder import Release, load_release
     from dualquery.requests import Guarantee, Run, SyntheticRecords, WorkloadRequest
     from dualquery.rows.engines import Engine
     from dualquery.runtime.errors import BadInputError
@@ -81,9 +81,9 @@ _HOME = {
         "queries.parities": ("FactorParities", "Parities"),
         "queries.ranges": ("RangeQueries", "SeriesRangeQueries"),
         "queries.tabulated": ("HistogramQueries",),
-        "releases.answering": ("Answers", "answer_queries"),
-        "releases.evaluation": ("compare", "evaluate"),
-        "releases.folder": ("Release", "load_release"),
+        "releases.answer.answering": ("Answers", "answer_queries"),
+        "releases.compare.evaluation": ("compare", "evaluate"),
+        "releases.keep.folder": ("Release", "load_release"),
         "requests": ("Guarantee", "Run", "SyntheticRecords", "WorkloadRequest"),
         "rows.engines": ("Engine",),
         "runtime.errors": ("BadInputError",),

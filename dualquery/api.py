@@ -17,7 +17,7 @@ from dualquery.mechanisms.protocol import Task
 from dualquery.mechanisms.registry import configure
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.family import Queries
-from dualquery.releases.making import release_of
+from dualquery.releases.make.making import release_of
 from dualquery.requests import (
     BudgetRequest,
     Guarantee,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from dualquery.budgets.budget_file import BudgetFile
     from dualquery.data.schema.protocol import Schema
     from dualquery.estimates.expected import ExpectedError
-    from dualquery.releases.folder import Release
+    from dualquery.releases.keep.folder import Release
 
 REPLACE_ONE = Neighbours.REPLACE_ONE.value
 AS_USUAL = Run()

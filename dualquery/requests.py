@@ -118,7 +118,7 @@ class WorkloadRequest:
         release finds out (`dualquery.queries.generate.frequent`).
     means
         Numeric columns whose means are bought besides, for a tenth of epsilon in all: names,
-        positions or ranges (see `dualquery.releases.means`); None for none.
+        positions or ranges (see `dualquery.releases.make.means`); None for none.
     """
 
     queries: int | str | Path | Sequence[str] | Queries | None = option(
@@ -602,7 +602,7 @@ class Run:
         Threads for all parts; None for one a core.
     checkpoint
         Keeps what is drawn, or has it from an interrupted run that this one goes on with (see
-        `dualquery.releases.reservation`). A run with a seed needs none: it can be made again.
+        `dualquery.releases.keep.reservation`). A run with a seed needs none: it can be made again.
     show_private_errors
         True to log the true errors of the answers, for yourself only. What you choose after seeing
         them is not covered by the guarantee, and the release says that they were shown.

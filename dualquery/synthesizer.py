@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from dualquery.api import KEYWORDS, release
 from dualquery.data.frames import FrameKind, as_table
-from dualquery.releases.folder import load_release
-from dualquery.releases.sampling import source_of_records
+from dualquery.releases.answer.sampling import source_of_records
+from dualquery.releases.keep.folder import load_release
 from dualquery.runtime.errors import BadInputError, did_you_mean
 from dualquery.runtime.escaping import html_text
 
 if TYPE_CHECKING:
-    from dualquery.releases.folder import Release
+    from dualquery.releases.keep.folder import Release
 
 
 class Synthesizer:

@@ -24,8 +24,8 @@ from dualquery.mechanisms.protocol import Task
 from dualquery.mechanisms.registry import configure
 from dualquery.queries.conjunctions import Workload, require_conjunctions
 from dualquery.questions.forms import Bounds, LinearForm
-from dualquery.releases.knowledge import Knowledge
-from dualquery.releases.making import run as run_mechanism
+from dualquery.releases.answer.knowledge import Knowledge
+from dualquery.releases.make.making import run as run_mechanism
 from dualquery.requests import BudgetRequest
 from dualquery.room.row_count import RowCount
 from dualquery.rows.cached import CachedRows
@@ -35,7 +35,7 @@ from experiments.harness.recipe import Choices, Finding, Recipe, Row, Run
 
 if TYPE_CHECKING:
     from dualquery.data.schema.protocol import Schema
-    from dualquery.releases.folder import Release
+    from dualquery.releases.keep.folder import Release
 
 NAMES = ("adult", "mushroom")
 EVERY_TYPE = "every type"

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from dualquery.data.schema.columns import Numeric
 from dualquery.data.schema.table import TableSchema
 from dualquery.mechanisms.registry import configure
-from dualquery.releases.evaluation import Errors
+from dualquery.releases.compare.evaluation import Errors
 from dualquery.requests import WorkloadRequest
 from dualquery.rows.cached import CachedRows
 from dualquery.rows.dataset import Dataset, load

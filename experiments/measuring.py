@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from dualquery.mechanisms.protocol import Mechanism, Outcome, Plan, Task
 from dualquery.mechanisms.registry import configure
 from dualquery.queries.conjunctions import Workload
-from dualquery.releases.evaluation import Errors
-from dualquery.releases.making import run as run_mechanism
+from dualquery.releases.compare.evaluation import Errors
+from dualquery.releases.make.making import run as run_mechanism
 from dualquery.requests import BudgetRequest, WorkloadRequest
 from dualquery.room.row_count import RowCount
 from dualquery.rows.cached import CachedRows

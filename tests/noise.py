@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dualquery.releases import making
+from dualquery.releases.make import making
 from dualquery.room.randomness import SeededRandomness, SystemRandomness
 
 

@@ -62,7 +62,7 @@ def write_people(folder: Path, rows: int = 300, seed: int = 0) -> tuple[Path, Pa
 
 def reseal(folder: Path) -> None:
     """Give a release digests that fit its files as they are now, as one who edits it could."""
-    from dualquery.releases.stored import sealed
+    from dualquery.releases.keep.stored import sealed
 
     path = folder / "release.json"
     stored = json.loads(path.read_text())

@@ -31,7 +31,7 @@ from dualquery.room.randomness import randomness
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
-    from dualquery.releases.folder import Release
+    from dualquery.releases.keep.folder import Release
 
 ERROR = 1e-6
 """Chance at most that a check of honest releases reports a violation."""

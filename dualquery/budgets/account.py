@@ -75,7 +75,7 @@ class Entry:
     """Of the whole release so far; nothing in other entries."""
     mechanism: str
     mark: str
-    """Keyed hash of the table (see `dualquery.releases.payment`), or ""."""
+    """Keyed hash of the table (see `dualquery.releases.make.payment`), or ""."""
     written: str
     """UTC time, ISO 8601; for people, nothing is decided by it."""
 

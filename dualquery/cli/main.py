@@ -13,19 +13,19 @@ from typing import Annotated, Any
 
 import typer
 
-from dualquery.cli.answer import answer
-from dualquery.cli.audit import audit
-from dualquery.cli.budget import budget
-from dualquery.cli.compare_solvers import compare_solvers
-from dualquery.cli.evaluate import evaluate
-from dualquery.cli.release import release
-from dualquery.cli.report import report
-from dualquery.cli.sample import sample
-from dualquery.cli.schema import schema
-from dualquery.cli.solve import convert, solve
-from dualquery.cli.solvers import solvers
-from dualquery.cli.table import table
-from dualquery.cli.verify import sign, verify
+from dualquery.cli.commands.answer import answer
+from dualquery.cli.commands.audit import audit
+from dualquery.cli.commands.budget import budget
+from dualquery.cli.commands.compare_solvers import compare_solvers
+from dualquery.cli.commands.evaluate import evaluate
+from dualquery.cli.commands.release import release
+from dualquery.cli.commands.report import report
+from dualquery.cli.commands.sample import sample
+from dualquery.cli.commands.schema import schema
+from dualquery.cli.commands.solve import convert, solve
+from dualquery.cli.commands.solvers import solvers
+from dualquery.cli.commands.table import table
+from dualquery.cli.commands.verify import sign, verify
 from dualquery.data.spool import remove_abandoned
 from dualquery.runtime.errors import BadInputError, InterruptedRun
 from dualquery.runtime.escaping import terminal_line

@@ -84,7 +84,8 @@ class Footnotes:
     Parameters
     ----------
     answers
-        As of `dualquery.releases.answering.answer_queries`: ``low`` and ``basis`` are looked at.
+        As of `dualquery.releases.answer.answering.answer_queries`: it looks at
+        ``low`` and ``basis``.
     """
 
     def __init__(self, answers: Iterable[Mapping[str, Any]]) -> None:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, MISSING, dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.option_fields import DATA, option
+
+if TYPE_CHECKING:
+    from dualquery.data.readers.source import Source
 
 
 @dataclass(frozen=True)
@@ -80,6 +84,19 @@ class Table:
         if not isinstance(self.data, str | Path):  # as text it would show its rows
             raise BadInputError("csv says how a CSV file is written, but the table is no file")
         return parse_source(str(self.data), Dialect.parse(self.csv))
+
+    @cached_property
+    def source(self) -> Source:
+        """What reads the table: a text is looked up, and a lazy table collected, once.
+
+        Raises
+        ------
+        BadInputError
+            As `dualquery.data.readers.formats.source_of`.
+        """
+        from dualquery.data.readers.formats import source_of
+
+        return source_of(self.named)
 
     def written_as(self, csv: object) -> Table:
         """Return the table, written as ``csv`` says if it is CSV in files and says nothing itself.

@@ -44,7 +44,7 @@ class Task:
     """The public facts: the queries, and the number of rows (or a public number in its place).
 
     ``rules`` are those of the schema: a mechanism may use them. Whether it does or not, a release's
-    records keep them, and so do its answers (`dualquery.releases.ruled`). None for none.
+    records keep them, and so do its answers (`dualquery.releases.answer.ruled`). None for none.
     """
 
     queries: Queries

@@ -15,7 +15,7 @@ from dualquery.report.facts import Shares
 from dualquery.report.markup import Html, element, joined
 
 if TYPE_CHECKING:
-    from dualquery.releases.folder import Release
+    from dualquery.releases.keep.folder import Release
 
 AT_ONCE = 16
 """Values without an order that are shown at once; of more, the rest is folded away."""

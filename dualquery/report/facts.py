@@ -13,12 +13,12 @@ from dualquery.data.schema.table import TableSchema
 from dualquery.estimates.half_widths import LEVEL
 from dualquery.queries.conjunctions import conjunctions_of
 from dualquery.questions.forms import Bounds, LinearForm
-from dualquery.releases.knowledge import Knowledge
+from dualquery.releases.answer.knowledge import Knowledge
 from dualquery.rules.legal import forced_answers
 
 if TYPE_CHECKING:
     from dualquery.data.domain import Domain
-    from dualquery.releases.folder import Release
+    from dualquery.releases.keep.folder import Release
 
 Float64 = NDArray[np.float64]
 

@@ -12,8 +12,8 @@ from dualquery.report.markup import Html, data, element, joined, table
 from dualquery.runtime.figures import share
 
 if TYPE_CHECKING:
-    from dualquery.releases.evaluation import Comparison
-    from dualquery.releases.folder import Release
+    from dualquery.releases.compare.evaluation import Comparison
+    from dualquery.releases.keep.folder import Release
 
 
 ANSWERS = 2_000

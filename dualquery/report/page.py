@@ -12,8 +12,8 @@ from dualquery.report.markup import Html, element, joined
 from dualquery.report.pairs import pairs
 
 if TYPE_CHECKING:
-    from dualquery.releases.evaluation import Comparison
-    from dualquery.releases.folder import Release
+    from dualquery.releases.compare.evaluation import Comparison
+    from dualquery.releases.keep.folder import Release
 
 
 def report(release: Release, compared: Comparison | None = None) -> str:

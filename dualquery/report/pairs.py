@@ -12,7 +12,7 @@ from dualquery.estimates.measurements import factors_of
 from dualquery.report.facts import Shares
 
 if TYPE_CHECKING:
-    from dualquery.releases.folder import Release
+    from dualquery.releases.keep.folder import Release
 
 MOST_BITS = 600
 """Bits, the most frequent ones, whose pairs are looked at."""

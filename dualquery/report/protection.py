@@ -13,8 +13,8 @@ from dualquery.report.markup import Html, element, joined, key_figures
 from dualquery.runtime.figures import share
 
 if TYPE_CHECKING:
-    from dualquery.releases.evaluation import Comparison, Errors
-    from dualquery.releases.folder import Release
+    from dualquery.releases.compare.evaluation import Comparison, Errors
+    from dualquery.releases.keep.folder import Release
 
 
 def in_short(release: Release, compared: Comparison | None) -> Html:

@@ -6,7 +6,7 @@ import json
 import math
 from typing import TYPE_CHECKING
 
-from dualquery.releases.bought import means_of
+from dualquery.releases.answer.bought import means_of
 from dualquery.report.columns import bar
 from dualquery.report.facts import widths
 from dualquery.report.markup import Html, element, joined, key_figures, table
@@ -14,7 +14,7 @@ from dualquery.report.pairs import Pairs
 from dualquery.runtime.figures import share
 
 if TYPE_CHECKING:
-    from dualquery.releases.folder import Release
+    from dualquery.releases.keep.folder import Release
 
 
 STRONGEST = 20

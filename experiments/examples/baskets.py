@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 import dualquery
-from dualquery.releases.answering import answer_queries
+from dualquery.releases.answer.answering import answer_queries
 
 SMALL = os.environ.get("DUALQUERY_EXAMPLES") == "small"
 BASKETS, ITEMS = (20_000, 2_000) if SMALL else (100_000, 5_000)

@@ -18,7 +18,7 @@ from typing import Any
 
 import dualquery
 from dualquery.data import careful_draft, schema_from_dict
-from dualquery.releases.answering import answer_queries
+from dualquery.releases.answer.answering import answer_queries
 from dualquery.report import report
 from experiments.examples.raw_survey import write_raw_survey
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from dualquery.releases.evaluation import WARNING
+from dualquery.releases.compare.evaluation import WARNING
 from dualquery.report.markup import Html, element, table
 from dualquery.runtime.versions import versions
 from experiments.harness.runner import Result, shown_value

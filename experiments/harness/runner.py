@@ -26,7 +26,7 @@ from rich.progress import (
 )
 from rich.table import Table
 
-from dualquery.releases.evaluation import WARNING
+from dualquery.releases.compare.evaluation import WARNING
 from dualquery.runtime.resources import thread_count
 from dualquery.runtime.versions import versions
 from experiments.harness.processes import do_runs

@@ -14,7 +14,7 @@ import pytest
 
 from dualquery.budgets.budget_file import BudgetFile
 from dualquery.budgets.seen import Seen
-from dualquery.releases.payment import is_new, mark_of
+from dualquery.releases.make.payment import is_new, mark_of
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.files import state_folder, try_lock
 from tests.budgets.conftest import Make

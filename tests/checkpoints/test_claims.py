@@ -24,7 +24,7 @@ from dualquery.budgets.budget_file import BudgetFile
 from dualquery.checkpoints.checkpoint import Checkpoint
 from dualquery.checkpoints.folder import SPACE
 from dualquery.checkpoints.lines import Lines
-from dualquery.releases.reservation import reserve, resume
+from dualquery.releases.keep.reservation import reserve, resume
 from dualquery.room.randomness import SeededRandomness
 from dualquery.runtime.errors import BadInputError
 from tests.tables import SCHEMA, people
@@ -51,7 +51,7 @@ class Steps:
         self.drawing = False
         """Whether a draw was counted and has no result on the disk."""
         self._attempts = 0
-        monkeypatch.setattr("dualquery.releases.payment.prepare", lambda _: None)
+        monkeypatch.setattr("dualquery.releases.make.payment.prepare", lambda _: None)
         for module in ("making", "row_count"):
             room = "releases" if module == "making" else "room"
             monkeypatch.setattr(f"dualquery.{room}.{module}.randomness", self._source)

@@ -22,8 +22,8 @@ import pytest
 from dualquery.budgets.budget_file import BudgetFile
 from dualquery.checkpoints.checkpoint import Checkpoint
 from dualquery.cli.main import main
-from dualquery.releases.folder import load_release
-from dualquery.releases.payment import Payment
+from dualquery.releases.keep.folder import load_release
+from dualquery.releases.make.payment import Payment
 from tests.tables import write_people
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
@@ -46,10 +46,10 @@ _processes = multiprocessing.get_context("forkserver")
 # Imports take seconds, and no thread may run before the fork: import, call nothing.
 _processes.set_forkserver_preload(
     [
-        "dualquery.api", "dualquery.cli.main", "dualquery.cli.release",
+        "dualquery.api", "dualquery.cli.main", "dualquery.cli.commands.release",
         "dualquery.mechanisms.baselines.noisy_answers", "dualquery.models.stored",
         "dualquery.queries.generate.marginals", "dualquery.room.sensitivity.spectral",
-        "dualquery.room.sensitivity.pairwise_kernels", "dualquery.releases.folder",
+        "dualquery.room.sensitivity.pairwise_kernels", "dualquery.releases.keep.folder",
         "dp_accounting.rdp.rdp_privacy_accountant", "opendp.mod", "opendp.measurements",
         "pandas", "polars", "pyarrow.compute", "rich.progress", "scipy.stats",
         "sklearn.decomposition",

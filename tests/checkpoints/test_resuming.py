@@ -12,7 +12,7 @@ import pytest
 
 import dualquery
 from dualquery.checkpoints.checkpoint import Checkpoint
-from dualquery.releases.reservation import reserve, resume
+from dualquery.releases.keep.reservation import reserve, resume
 from dualquery.room.randomness import SeededRandomness
 from dualquery.rules.reading import rules_of
 from dualquery.runtime.errors import BadInputError, InterruptedRun
@@ -33,7 +33,7 @@ def _draws_that_differ(monkeypatch) -> list[int]:
         made.append(len(made))
         return SeededRandomness(1000 + len(made))
 
-    monkeypatch.setattr("dualquery.releases.making.randomness", source)
+    monkeypatch.setattr("dualquery.releases.make.making.randomness", source)
     return made
 
 
@@ -315,7 +315,7 @@ def test_a_run_with_a_seed_keeps_nothing(tmp_path) -> None:
     """It can be made again; its draws may not be continued by the same seed."""
     with pytest.raises(KeyboardInterrupt), reserve(tmp_path / "out") as place:  # noqa: PT012
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr("dualquery.releases.making.randomness", SeededRandomness)
+            patched.setattr("dualquery.releases.make.making.randomness", SeededRandomness)
             dualquery.release(people(), **ASKED, **GAME, seed=1, checkpoint=place.checkpoint)
         raise KeyboardInterrupt
     assert [*tmp_path.iterdir()] == []

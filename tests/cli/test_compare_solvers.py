@@ -133,7 +133,7 @@ def test_a_seed_on_public_data_marks_nothing(dualquery: Run, here: Path) -> None
 def test_without_matplotlib_the_rest_is_written(
     dualquery: Run, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dualquery.cli.compare_solvers.find_spec", lambda _: None)
+    monkeypatch.setattr("dualquery.cli.commands.compare_solvers.find_spec", lambda _: None)
     write_instance(here / "p.mps", sampled_problem(6, 10, 0))
     done = dualquery("compare-solvers", "p.mps", "--solvers", "exhaustive", "--solver-timeout", 1,
                      "--out", "out")  # fmt: skip

@@ -26,7 +26,7 @@ def test_the_options_of_a_mechanism_are_listed(dualquery, here, mechanism) -> No
 
 
 def test_every_mechanism_documents_its_options() -> None:
-    from dualquery.cli.release import option_helps
+    from dualquery.cli.commands.release import option_helps
     from dualquery.mechanisms.registry import BUILT_IN, mechanism_class
 
     for name in BUILT_IN:

@@ -77,7 +77,7 @@ def test_internal_faults_are_exit_code_1(dualquery, small, here, monkeypatch) ->
     def fail(*_, **__):
         raise ZeroDivisionError("seven\nlines")
 
-    monkeypatch.setattr("dualquery.releases.making.run", fail)
+    monkeypatch.setattr("dualquery.releases.make.making.run", fail)
     done = dualquery(*small)
     assert done.code == 1
     assert done.last.startswith("error: internal fault: ZeroDivisionError: seven lines")
@@ -88,7 +88,7 @@ def test_internal_faults_are_exit_code_1(dualquery, small, here, monkeypatch) ->
 
 
 @pytest.mark.parametrize(
-    "where", ["dualquery.releases.making.run", "dualquery.room.curator.Curator.evaluate"]
+    "where", ["dualquery.releases.make.making.run", "dualquery.room.curator.Curator.evaluate"]
 )
 def test_ctrl_c_is_exit_code_130_and_leaves_nothing(
     dualquery, small, here, monkeypatch, where

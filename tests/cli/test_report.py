@@ -36,7 +36,8 @@ def test_report_refuses_bad_places(dualquery, released, here, tmp_path, monkeypa
     assert_refused(dualquery("report", released, "--out", inside), here, "in the release's folder")
     nowhere = tmp_path / "no" / "r.html"
     with monkeypatch.context() as patched:
-        patched.setattr("dualquery.releases.folder.load_release", None)  # nothing is read before
+        # Nothing is read before.
+        patched.setattr("dualquery.releases.keep.folder.load_release", None)
         assert_refused(dualquery("report", released, "--out", nowhere), here, "there is no folder")
         text = tmp_path / "r.txt"
         assert_refused(dualquery("report", released, "--out", text), here, "ends in .html")

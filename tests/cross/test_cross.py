@@ -19,7 +19,7 @@ import pytest
 
 import dualquery
 from dualquery.cli.main import main
-from dualquery.releases.cross_tables import cross_table
+from dualquery.releases.answer.cross_tables import cross_table
 from tests.cross.worlds import (
     ITEMS,
     MOST_ITEMS,

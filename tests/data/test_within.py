@@ -15,8 +15,8 @@ import dualquery
 from dualquery.data.schema.columns import Binary, Categorical, Numeric
 from dualquery.data.schema.files import column_from_dict, load_schema, schema_from_dict
 from dualquery.data.schema.table import TableSchema
-from dualquery.releases.answering import answer_queries
-from dualquery.releases.bought import with_mean
+from dualquery.releases.answer.answering import answer_queries
+from dualquery.releases.answer.bought import with_mean
 from dualquery.rows.dataset import load
 from dualquery.runtime.errors import BadInputError
 from tests.tables import random_records

@@ -11,7 +11,7 @@ from dualquery.estimates.expected import noise_error
 from dualquery.mechanisms.protocol import Budget, Mechanism, Task
 from dualquery.mechanisms.registry import configure, mechanism_class
 from dualquery.queries.generate.random import random_conjunctions
-from dualquery.releases.making import run
+from dualquery.releases.make.making import run
 from tests.tables import SCHEMA, dataset, random_records
 
 WORKLOAD = random_conjunctions(SCHEMA.domain, 200, 2)

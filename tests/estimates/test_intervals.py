@@ -14,7 +14,7 @@ from dualquery.estimates.half_widths import LEVEL, gaussian_half_width, laplace_
 from dualquery.estimates.intervals import Intervals
 from dualquery.estimates.total import Total
 from dualquery.privacy.neighbours import Neighbours
-from dualquery.releases.answering import answer_queries
+from dualquery.releases.answer.answering import answer_queries
 from dualquery.room.row_count import RowCount
 from dualquery.rows.dataset import load
 from tests.tables import SCHEMA, people

@@ -76,8 +76,8 @@ def _spoil_after_name(mutate: Mutator) -> Mutator:
 
 
 def _read_release(file: str, data: bytes, folder: Path) -> None:
-    from dualquery.releases.answering import answer_queries
-    from dualquery.releases.folder import load_release
+    from dualquery.releases.answer.answering import answer_queries
+    from dualquery.releases.keep.folder import load_release
 
     name, _, content = data.partition(b"\n")
     for other, kept in _releases()[name.decode()].items():

@@ -25,7 +25,7 @@ from dualquery.data.schema.files import load_schema
 from dualquery.data.seen_values import order_of_text
 from dualquery.queries.text import parse_query
 from dualquery.questions.plain import read_question
-from dualquery.releases.folder import load_release
+from dualquery.releases.keep.folder import load_release
 from dualquery.runtime.array_files import read_arrays
 from dualquery.runtime.documents import parse_json, parse_toml
 from dualquery.runtime.errors import BadInputError

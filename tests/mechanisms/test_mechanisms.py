@@ -16,8 +16,8 @@ from dualquery.privacy.accountants.choice import ACCOUNTANTS, best
 from dualquery.privacy.events import GaussianNoise, events_of
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.statement import PrivacyStatement
-from dualquery.releases.making import run
-from dualquery.releases.proof import price, statement
+from dualquery.releases.make.making import run
+from dualquery.releases.make.proof import price, statement
 from dualquery.room.curator import Curator
 from dualquery.room.ground import Ground
 from dualquery.room.randomness import SeededRandomness, SystemRandomness

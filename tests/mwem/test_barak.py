@@ -14,7 +14,7 @@ from dualquery.privacy.events import GaussianNoise, LaplaceNoise
 from dualquery.queries.forms.fourier import answers_of, asked_sets, odd_counts
 from dualquery.queries.generate.marginals import all_marginals
 from dualquery.queries.generate.random import random_conjunctions
-from dualquery.releases.making import run
+from dualquery.releases.make.making import run
 from dualquery.room.curator import Curator
 from dualquery.room.noise.gaussian import Gaussian
 from dualquery.room.noise.laplace import Laplace

@@ -20,8 +20,8 @@ from dualquery.estimates.total import Total
 from dualquery.models.mixture import ProductMixture
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import Workload
-from dualquery.releases.answering import Answers, answer_queries
-from dualquery.releases.cross_tables import cross_table
+from dualquery.releases.answer.answering import Answers, answer_queries
+from dualquery.releases.answer.cross_tables import cross_table
 from dualquery.room.row_count import RowCount, bought_epsilon
 from dualquery.runtime.errors import BadInputError
 from tests.measured import functionals

@@ -20,9 +20,9 @@ from dualquery.data.schema.columns import Binary, Categorical
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.table import TableSchema
 from dualquery.queries.generate.random import random_conjunctions
-from dualquery.releases.folder import FORMAT_VERSION, Release, load_release, trace_table
-from dualquery.releases.reservation import reserve
-from dualquery.releases.stored import canonical
+from dualquery.releases.keep.folder import FORMAT_VERSION, Release, load_release, trace_table
+from dualquery.releases.keep.reservation import reserve
+from dualquery.releases.keep.stored import canonical
 from dualquery.runtime.errors import BadInputError
 from tests.tables import SCHEMA, people, reseal
 
@@ -200,7 +200,7 @@ class _SameDraws:
 @pytest.mark.parametrize("mechanism", ["gaussian", "laplace", "independent"])
 def test_two_tables_with_equal_draws_give_equal_folders(mechanism, tmp_path, monkeypatch) -> None:
     """Noise that drowns every count leaves nothing of the rows but n, in any file."""
-    monkeypatch.setattr("dualquery.releases.making.randomness", lambda seed: _SameDraws())
+    monkeypatch.setattr("dualquery.releases.make.making.randomness", lambda seed: _SameDraws())
     monkeypatch.setattr(
         "dualquery.mechanisms.baselines.independent.np.random.default_rng",
         lambda seed=None: np.random.Generator(np.random.PCG64(0)),

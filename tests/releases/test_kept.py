@@ -12,8 +12,8 @@ import pytest
 
 import dualquery
 from dualquery.models.mixture import ProductMixture
-from dualquery.releases.folder import Release, load_release
-from dualquery.releases.stored import MEASUREMENTS, MODEL
+from dualquery.releases.keep.folder import Release, load_release
+from dualquery.releases.keep.stored import MEASUREMENTS, MODEL
 from dualquery.runtime.errors import BadInputError
 from tests.tables import SCHEMA, people, reseal
 

@@ -11,8 +11,8 @@ import pytest
 import dualquery
 from dualquery import BadInputError, BudgetFile
 from dualquery.privacy.statement import PrivacyStatement
-from dualquery.releases import making
-from dualquery.releases.payment import ADD_UP
+from dualquery.releases.make import making
+from dualquery.releases.make.payment import ADD_UP
 from dualquery.room import row_count
 from dualquery.room.randomness import SystemRandomness
 from tests.tables import SCHEMA, people

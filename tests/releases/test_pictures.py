@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import dualquery
-from dualquery.releases.cross_tables import cross_table
-from dualquery.releases.folder import Release
-from dualquery.releases.pictures import Picture, check_ending, save
+from dualquery.releases.answer.cross_tables import cross_table
+from dualquery.releases.answer.pictures import Picture, check_ending, save
+from dualquery.releases.keep.folder import Release
 from dualquery.runtime.errors import BadInputError
 from tests.tables import SCHEMA, people
 

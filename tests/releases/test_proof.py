@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dualquery
-from dualquery.releases.proof import runs
+from dualquery.releases.make.proof import runs
 from tests.tables import SCHEMA, people
 
 

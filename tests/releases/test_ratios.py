@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dualquery.releases.knowledge import Knowledge
+from dualquery.releases.answer.knowledge import Knowledge
 
 CRITICAL = 1.959964
 DEVIATION = 0.01

@@ -8,7 +8,7 @@ import os
 import pytest
 
 from dualquery.privacy.events import LaplaceNoise
-from dualquery.releases.reservation import reserve, resume
+from dualquery.releases.keep.reservation import reserve, resume
 from dualquery.room.ground import Ground
 from dualquery.runtime.errors import BadInputError, InterruptedRun
 

@@ -11,10 +11,10 @@ import pytest
 
 import dualquery
 from dualquery.data.schema.items import ItemSchema
-from dualquery.releases import sampling
-from dualquery.releases.folder import Release
-from dualquery.releases.sampling import resampled, sampled_blocks, source_of_records
-from dualquery.releases.table_files import check_target, write_frames
+from dualquery.releases.answer import sampling
+from dualquery.releases.answer.sampling import resampled, sampled_blocks, source_of_records
+from dualquery.releases.answer.table_files import check_target, write_frames
+from dualquery.releases.keep.folder import Release
 from dualquery.runtime.errors import BadInputError
 from tests.tables import SCHEMA, people
 

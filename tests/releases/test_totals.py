@@ -12,8 +12,8 @@ import dualquery
 from dualquery import Unit, Weight
 from dualquery.data.schema.columns import Binary, Categorical, Numeric
 from dualquery.data.schema.table import TableSchema
-from dualquery.releases.answering import answer_queries
-from dualquery.releases.cross_tables import cross_table
+from dualquery.releases.answer.answering import answer_queries
+from dualquery.releases.answer.cross_tables import cross_table
 from dualquery.report import report
 from dualquery.rules.reading import rules_of
 from dualquery.verification import verify

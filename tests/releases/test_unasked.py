@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 import dualquery
-from dualquery.releases.evaluation import evaluate
-from dualquery.releases.sampling import unasked
+from dualquery.releases.answer.sampling import unasked
+from dualquery.releases.compare.evaluation import evaluate
 from tests.tables import SCHEMA, people
 
 NOTE = "No query asks about 'job', 'flag', 'constant': what the records have there is made up."
@@ -23,13 +23,13 @@ def test_columns_that_no_query_asks_about_are_named(tmp_path, mechanism) -> None
     made.save(tmp_path / "r")
     again = dualquery.load_release(tmp_path / "r")
     assert again.notes == made.notes
-    assert unasked(again) == ["job", "flag", "constant"]
+    assert unasked(again.schema, again.workload, again) == ["job", "flag", "constant"]
     assert evaluate(again, people())["unasked"] == ["job", "flag", "constant"]
 
 
 def test_all_columns_are_asked_about_by_default() -> None:
     made = dualquery.release(people(), schema=SCHEMA, way=2)
-    assert unasked(made) == []
+    assert unasked(made.schema, made.workload, made) == []
     assert not any("made up" in note for note in made.notes)
 
 
@@ -37,9 +37,10 @@ def test_a_mean_that_was_bought_and_what_was_measured_are_known() -> None:
     made = dualquery.release(
         people(), schema=SCHEMA, queries=["flag", "sex=Male"], mechanism="matrix", means="age"
     )
-    assert unasked(made) == ["job", "constant"]
+    assert unasked(made.schema, made.workload, made) == ["job", "constant"]
     every = dualquery.release(people(), schema=SCHEMA, queries=20, way=1, mechanism="matrix")
-    assert unasked(replace(made, measurements=every.measurements)) == []
+    also = replace(made, measurements=every.measurements)
+    assert unasked(also.schema, also.workload, also) == []
 
 
 def test_without_records_nothing_is_made_up() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 import dualquery
 from dualquery import BadInputError, BudgetFile, Unit
-from dualquery.releases.evaluation import compare
+from dualquery.releases.compare.evaluation import compare
 from dualquery.verification import verify
 from tests.tables import SCHEMA, people
 from tests.verification.test_verify import edit

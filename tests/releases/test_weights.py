@@ -8,7 +8,7 @@ import pytest
 
 import dualquery
 from dualquery import Unit, Weight
-from dualquery.releases.evaluation import compare
+from dualquery.releases.compare.evaluation import compare
 from dualquery.verification import verify
 from tests.tables import SCHEMA, people
 from tests.verification.test_verify import edit

@@ -20,9 +20,9 @@ import pytest
 import dualquery
 from dualquery.data.schema.columns import Binary, Categorical
 from dualquery.data.schema.table import TableSchema
-from dualquery.releases.answering import answer_queries
-from dualquery.releases.evaluation import compare
-from dualquery.releases.folder import Release, load_release
+from dualquery.releases.answer.answering import answer_queries
+from dualquery.releases.compare.evaluation import compare
+from dualquery.releases.keep.folder import Release, load_release
 from dualquery.report.facts import shares
 from dualquery.report.page import report
 from dualquery.report.pairs import pairs

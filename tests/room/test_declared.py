@@ -106,7 +106,7 @@ def test_a_release_says_what_it_is_conditional_on(tmp_path) -> None:
     made = release(AnyOf(12), options={"rounds": 3})
     opening = "Conditional on the declared sensitivity of AnyOf, this release is ("
     assert made.privacy.guarantee().startswith(opening)
-    stored = dualquery.releases.folder.PrivacyStatement.from_dict(made.privacy.to_dict())
+    stored = dualquery.releases.keep.folder.PrivacyStatement.from_dict(made.privacy.to_dict())
     assert stored == made.privacy
     small = release(AnyOf(4), options={"rounds": 3}).privacy.guarantee()
     assert small.startswith("Conditional on the counts of AnyOf adding up over rows, this release")

@@ -21,8 +21,8 @@ from dualquery.privacy.accountants.zcdp import rho_for
 from dualquery.privacy.composition import Composition, Cost, PrivacyFilter
 from dualquery.privacy.events import GaussianNoise, LaplaceNoise, ThresholdedCounts
 from dualquery.privacy.neighbours import Neighbours
-from dualquery.releases.learning import schema_of_table
-from dualquery.releases.schema_price import SchemaPrice
+from dualquery.releases.make.learning import schema_of_table
+from dualquery.releases.make.schema_price import SchemaPrice
 from dualquery.room.journal import NO_JOURNAL
 from dualquery.room.learning import (
     SchemaRoom,

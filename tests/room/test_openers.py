@@ -13,11 +13,11 @@ import pytest
 
 import dualquery
 from dualquery.capture import captured_rounds
+from dualquery.cli.commands.schema import NOT_PRIVATE
 from dualquery.cli.main import DONE, main
-from dualquery.cli.schema import NOT_PRIVATE
 from dualquery.privacy.statement import PrivacyStatement
-from dualquery.releases.evaluation import WARNING
-from dualquery.releases.learning import schema_of_table
+from dualquery.releases.compare.evaluation import WARNING
+from dualquery.releases.make.learning import schema_of_table
 from tests.callers import PACKAGES, ROOT, found, unlisted
 from tests.room.test_callers import STATED, UNSTATED, openings
 from tests.tables import SCHEMA, people, write_people
@@ -81,7 +81,7 @@ def test_every_function_returns_or_says_what_is_guaranteed() -> None:
 
 
 PLANTED = {
-    "dualquery/cli/answer.py": "from dualquery.rows.dataset import load\n",
+    "dualquery/cli/commands/answer.py": "from dualquery.rows.dataset import load\n",
     "dualquery/estimates/peek.py": "import polars as pl\nrows = pl.scan_csv('people.csv')\n",
     "dualquery/releases_too.py": "MODULE = 'dualquery.data.readers.formats:source_of'\n",
     "mwem/peek.py": "import dualquery\ndualquery.release('people.csv')\n",

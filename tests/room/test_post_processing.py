@@ -84,7 +84,7 @@ def without_rows(monkeypatch) -> Any:
             )
 
         monkeypatch.setattr(Ledger, "draw", draw)
-        monkeypatch.setattr("dualquery.releases.making.secrets.randbits", lambda _: 7)
+        monkeypatch.setattr("dualquery.releases.make.making.secrets.randbits", lambda _: 7)
         monkeypatch.setattr(np.random, "default_rng", lambda seed=None: public(seed or 7))
 
     return fixed

@@ -17,9 +17,9 @@ from dualquery.data.schema.columns import Numeric
 from dualquery.data.schema.files import write_schema
 from dualquery.data.schema.table import TableSchema
 from dualquery.mechanisms.registry import BUILT_IN
-from dualquery.releases.answering import answer_queries
-from dualquery.releases.cross_tables import cross_table
-from dualquery.releases.folder import Release
+from dualquery.releases.answer.answering import answer_queries
+from dualquery.releases.answer.cross_tables import cross_table
+from dualquery.releases.keep.folder import Release
 from dualquery.report.facts import shares
 from dualquery.room.private_errors import show_broken_rules
 from dualquery.rules.reading import rules_of

@@ -20,8 +20,8 @@ import dualquery
 from dualquery import verification
 from dualquery.privacy.accountants.choice import choices
 from dualquery.privacy.events import GameSchedule
-from dualquery.releases.folder import Release
-from dualquery.releases.stored import sealed
+from dualquery.releases.keep.folder import Release
+from dualquery.releases.keep.stored import sealed
 from dualquery.verification import verify
 from dualquery.verification.bounds import bound, events_of
 from tests.mechanisms.test_mechanisms import CASES, Case

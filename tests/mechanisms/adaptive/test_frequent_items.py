@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import dualquery
-from dualquery.cli.dry_run import plan_without_rows
+from dualquery.cli.commands.dry_run import plan_without_rows
 from dualquery.data.domain import Domain
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.table import Table
@@ -20,7 +20,7 @@ from dualquery.mechanisms.protocol import Budget, Session, Task
 from dualquery.privacy.neighbours import RELATIONS, Neighbours
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.generate.frequent import FrequentItems
-from dualquery.releases.evaluation import GIVEN_QUERIES, evaluate
+from dualquery.releases.compare.evaluation import GIVEN_QUERIES, evaluate
 from dualquery.requests import BudgetRequest, ReleaseSpec, WorkloadRequest
 from dualquery.room.curator import Curator
 from dualquery.room.randomness import SeededRandomness

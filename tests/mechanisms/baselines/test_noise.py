@@ -22,7 +22,7 @@ from dualquery.privacy.events import GaussianNoise, LaplaceNoise
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.generate.marginals import all_marginals
 from dualquery.queries.generate.random import random_conjunctions
-from dualquery.releases.making import run
+from dualquery.releases.make.making import run
 from dualquery.room.curator import Curator
 from dualquery.room.randomness import SeededRandomness
 from dualquery.room.sensitivity.bounds import differing_queries

@@ -14,7 +14,7 @@ from dualquery.mechanisms.protocol import Budget, Task
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.forms.subqueries import Subqueries
 from dualquery.queries.generate.random import random_conjunctions
-from dualquery.releases.making import run
+from dualquery.releases.make.making import run
 from dualquery.room.draws.randomized import (
     asked_columns,
     randomize,

@@ -17,7 +17,7 @@ from dualquery.mechanisms.protocol import Budget, Session, Task
 from dualquery.privacy.events import GameSchedule
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.generate.marginals import all_marginals
-from dualquery.releases.making import run
+from dualquery.releases.make.making import run
 from dualquery.room.curator import Curator
 from dualquery.room.randomness import SeededRandomness
 from dualquery.runtime.errors import BadInputError

@@ -17,7 +17,7 @@ SCRIPT = """
 import sys
 from pathlib import Path
 import dualquery
-from dualquery.releases.reservation import reserve
+from dualquery.releases.keep.reservation import reserve
 from dualquery.runtime.progress import NoProgress
 
 class Resident(NoProgress):

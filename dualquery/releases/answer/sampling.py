@@ -20,7 +20,9 @@ from dualquery.runtime.resources import check_memory
 if TYPE_CHECKING:
     import polars as pl
 
-    from dualquery.releases.folder import Release
+    from dualquery.data.schema.protocol import Schema
+    from dualquery.queries.family import Queries
+    from dualquery.releases.keep.folder import Release
 
 BLOCK_CELLS = 1 << 28
 """Records times bits that are drawn at once: 256 MiB."""
@@ -133,28 +135,27 @@ def resampled(
     return np.take(records, order, axis=0)
 
 
-def unasked(release: Release) -> list[str]:
+def unasked(schema: Schema, asked: Queries, known: Outcome | Release) -> list[str]:
     """Return the columns that nothing was asked about, measured or bought, in their order.
 
     Records have made-up values in them. None of a family of queries that does not say which
     columns it is about.
     """
-    schema, domain = release.schema, release.schema.domain
-    asked = conjunctions_of(release.workload)
-    if asked is None:
+    domain, conjunctions = schema.domain, conjunctions_of(asked)
+    if conjunctions is None:
         return []
-    known = np.zeros(domain.columns, bool)
-    known[domain.column_of_bit[asked.literals[asked.literals >= 0] >> 1]] = True
-    if release.measurements is not None:
-        known[domain.column_of_bit[factors_of(release.measurements.factors, domain).bits]] = True
-    bought = {each.column for each in release.means}
+    found = np.zeros(domain.columns, bool)
+    literals = conjunctions.literals
+    found[domain.column_of_bit[literals[literals >= 0] >> 1]] = True
+    if known.measurements is not None:
+        found[domain.column_of_bit[factors_of(known.measurements.factors, domain).bits]] = True
+    bought = {each.column for each in known.means}
     names = schema.column_names
-    return [names[place] for place in np.flatnonzero(~known).tolist() if names[place] not in bought]
+    return [names[place] for place in np.flatnonzero(~found).tolist() if names[place] not in bought]
 
 
-def unasked_note(release: Release) -> str | None:
-    """Return a sentence on them; None where there are none, or no records."""
-    names = unasked(release)
-    if not names or release.records is None:
-        return None
-    return f"No query asks about {some(names)}: what the records have there is made up."
+def unasked_note(schema: Schema, asked: Queries, known: Outcome | Release) -> list[str]:
+    """Return a sentence on them, if there are any and records have values there."""
+    names = [] if known.records is None else unasked(schema, asked, known)
+    said = f"No query asks about {some(names)}: what the records have there is made up."
+    return [said] if names else []

@@ -14,7 +14,7 @@ from dualquery.data.schema.table import TableSchema
 from dualquery.data.shapes import Values
 from dualquery.privacy.events import Event
 from dualquery.privacy.neighbours import Neighbours
-from dualquery.releases.schema_price import SchemaPrice
+from dualquery.releases.make.schema_price import SchemaPrice
 from dualquery.room.ground import Ground
 from dualquery.room.journal import Journal
 from dualquery.room.learning import ItemRoom, SchemaRoom

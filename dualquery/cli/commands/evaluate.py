@@ -55,17 +55,17 @@ def evaluate(
       dualquery evaluate my-release survey.csv --picture errors.svg
     """
     if picture is not None:
-        from dualquery.releases.pictures import check_ending
+        from dualquery.releases.answer.pictures import check_ending
 
         check_ending(picture)
     terminal = Terminal(machine=as_json, quiet=quiet)
     start_logging(verbose=verbose, quiet=quiet)
     set_threads(threads)
 
-    from dualquery.releases.sampling import unasked_note
+    from dualquery.releases.answer.sampling import unasked_note
 
     with given_table(table, csv) as holders, terminal.progress() as progress:
-        from dualquery.releases.evaluation import compare
+        from dualquery.releases.compare.evaluation import compare
         from dualquery.rows.engines import Engine
 
         compared = compare(
@@ -77,7 +77,7 @@ def evaluate(
             progress=progress,
         )
         if picture is not None:
-            from dualquery.releases.pictures import save
+            from dualquery.releases.answer.pictures import save
 
             progress.phase("drawing")
             save(compared.plot(), picture)
@@ -110,7 +110,8 @@ def evaluate(
             for each in found["means"]
         ]  # fmt: skip
         terminal.table(("mean of", "released", f"{level} interval", "truth"), means)
-    for remark in (found["remark"], unasked_note(compared.release)):
+    made = compared.release
+    for remark in (found["remark"], *unasked_note(made.schema, made.workload, made)):
         if remark:
             console.print(remark, markup=False)
     for head, key, lines in (

@@ -19,15 +19,15 @@ from dualquery.mechanisms.protocol import Budget
 from dualquery.privacy.budget import check_ranges, default_delta
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.family import Queries
-from dualquery.releases.payment import Payment
-from dualquery.releases.proof import NOISE_ALONE, described
-from dualquery.releases.schema_learning import (
+from dualquery.releases.make.payment import Payment
+from dualquery.releases.make.proof import NOISE_ALONE, described
+from dualquery.releases.make.schema_learning import (
     LearnedSchema,
     PriceOf,
     learn_columns,
     learn_items,
 )
-from dualquery.releases.schema_price import SHAPES_SHARE, SchemaPrice, check_learnable
+from dualquery.releases.make.schema_price import SHAPES_SHARE, SchemaPrice, check_learnable
 from dualquery.room.journal import NO_JOURNAL, Journal
 from dualquery.room.row_count import COUNT_SHARE
 from dualquery.runtime.errors import BadInputError
@@ -113,7 +113,7 @@ def learned_for(spec: ReleaseSpec, payment: Payment, journal: Journal) -> Learne
         As `schema_of_table`; if items are to be learned of rows of any length, delta is 0, or what
         comes after the schema could not be accounted for.
     """
-    source, budget, table = source_of(spec.table.named), spec.budget, spec.table
+    source, budget, table = spec.table.source, spec.budget, spec.table
     known = given_schema(spec.schema)
     partial = known if isinstance(known, TableSchema) and known.partial else None
     to_learn = partial is not None or (known is None and _unknown(source, table.columns))

@@ -32,7 +32,7 @@ from dualquery.runtime.option_fields import RUN, built, options_of
 
 if TYPE_CHECKING:
     from dualquery.checkpoints.checkpoint import Checkpoint
-    from dualquery.releases.folder import Release
+    from dualquery.releases.keep.folder import Release
 
 KEPT = tuple(name for name, each in options_of(ReleaseSpec).items() if not each.attempt)
 """Options that an interrupted release hands on to the attempt that resumes it."""
@@ -123,7 +123,7 @@ def release(
     if "help" in (given["option"] or []):
         _show_options(terminal, given["mechanism"])
     elif given["dry_run"]:
-        from dualquery.cli.dry_run import show_outlook
+        from dualquery.cli.commands.dry_run import show_outlook
 
         show_outlook(terminal, given)
     else:
@@ -166,7 +166,7 @@ def _release(context: typer.Context, given: dict[str, Any], terminal: Terminal) 
     """Make the release, or go on with it, and show it."""
     spec = None if given["resume"] else built(ReleaseSpec, given)
 
-    from dualquery.releases import reservation
+    from dualquery.releases.keep import reservation
 
     with contextlib.ExitStack() as held:
         if spec is None:
@@ -184,7 +184,7 @@ def _release(context: typer.Context, given: dict[str, Any], terminal: Terminal) 
             place.checkpoint.same("command", {name: _plain(given[name]) for name in KEPT})
         progress = held.enter_context(terminal.progress())
 
-        from dualquery.releases.making import release_of
+        from dualquery.releases.make.making import release_of
 
         if is_stdin(given["data"]):
             table = held.enter_context(given_table(given["data"], spec.table.csv))
@@ -243,7 +243,7 @@ def _show(terminal: Terminal, made: Release, target: Path, *, verbose: bool) -> 
 
     from dualquery.queries.conjunctions import require_conjunctions
     from dualquery.queries.text import print_queries
-    from dualquery.releases.bought import means_of
+    from dualquery.releases.answer.bought import means_of
 
     console = terminal.console
     style = "green" if made.privacy.private else "bold red"

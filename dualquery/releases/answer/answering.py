@@ -18,9 +18,9 @@ from dualquery.questions.forms import Bounds
 from dualquery.questions.plain import read_question
 from dualquery.questions.remarks import on_clipped_numbers
 from dualquery.questions.syntax import MEAN, SHARE, SUM, Question
-from dualquery.releases.bought import likely_mean
-from dualquery.releases.knowledge import Knowledge, Known, Limits
-from dualquery.releases.ruled import FORCED, NO_SUCH_ROWS, forced_share
+from dualquery.releases.answer.bought import likely_mean
+from dualquery.releases.answer.knowledge import Knowledge, Known, Limits
+from dualquery.releases.answer.ruled import FORCED, NO_SUCH_ROWS, forced_share
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Answers(list[dict[str, Any]]):
         BadInputError
             If the file exists already or cannot be written; nothing is left behind then.
         """
-        from dualquery.releases.table_files import check_target, write_frames
+        from dualquery.releases.answer.table_files import check_target, write_frames
 
         target = Path(path)
         check_target(target)

@@ -45,9 +45,9 @@ def sample(
 
     from dualquery.data.readers.dialect import STANDARD, Dialect
     from dualquery.data.schema.table import TableSchema
-    from dualquery.releases.folder import load_release
-    from dualquery.releases.sampling import sampled_blocks, source_of_records, unasked_note
-    from dualquery.releases.table_files import check_target, write_frames
+    from dualquery.releases.answer.sampling import sampled_blocks, source_of_records, unasked_note
+    from dualquery.releases.answer.table_files import check_target, write_frames
+    from dualquery.releases.keep.folder import load_release
 
     terminal = Terminal(machine=as_json, quiet=quiet)
     check_target(out)
@@ -80,5 +80,5 @@ def sample(
             f"{records:,} records from {said}; written to [bold]{escape(str(out))}[/bold]"
             + escape("" if csv is None else told)
         )
-        if note := unasked_note(made):
+        for note in unasked_note(made.schema, made.workload, made):
             terminal.console.print(note, markup=False)

@@ -59,9 +59,9 @@ def answer(
       dualquery answer my-release "age=18-64 & sex=Female" "mean(age) given income=>50K"
     """
     from dualquery.queries.generate.files import read_texts
-    from dualquery.releases.answering import answer_queries
-    from dualquery.releases.folder import load_release
-    from dualquery.releases.table_files import check_target
+    from dualquery.releases.answer.answering import answer_queries
+    from dualquery.releases.answer.table_files import check_target
+    from dualquery.releases.keep.folder import load_release
 
     if file is not None and questions:
         raise BadInputError("ask in words, or name a file of questions with --file: one of the two")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.releases.cross_tables import cross_table
+from dualquery.releases.answer.cross_tables import cross_table
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.escaping import terminal_line
 from dualquery.runtime.files import whole_file
@@ -32,7 +32,7 @@ except ModuleNotFoundError:
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dualquery.releases.knowledge import Known
+    from dualquery.releases.answer.knowledge import Known
 
     Float64 = NDArray[np.float64]
 
@@ -193,7 +193,7 @@ def of_errors(
     answers, truth
         float64, shape ``(m,)``.
     sizes, columns
-        As of `dualquery.releases.evaluation.Comparison.by_literals` and ``by_column``.
+        As of `dualquery.releases.compare.evaluation.Comparison.by_literals` and ``by_column``.
     warning
         What stands above the picture.
     """

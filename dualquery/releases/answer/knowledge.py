@@ -51,7 +51,7 @@ _KEPT = 32
 
 
 class Known(Protocol):
-    """What an answer is taken from: a `dualquery.releases.folder.Release`."""
+    """What an answer is taken from: a `dualquery.releases.keep.folder.Release`."""
 
     @property
     def schema(self) -> Schema:

@@ -43,8 +43,8 @@ def report(
     if out.resolve().is_relative_to(release.resolve()):
         raise BadInputError(f"{out} lies in the release's folder; name a place outside it")
     with terminal.progress() as progress:
-        from dualquery.releases.evaluation import compare
-        from dualquery.releases.folder import load_release
+        from dualquery.releases.compare.evaluation import compare
+        from dualquery.releases.keep.folder import load_release
         from dualquery.report.page import report as page_of
 
         progress.phase("reading the release")

@@ -21,8 +21,8 @@ from dualquery.questions.syntax import (
     Question,
     print_question,
 )
-from dualquery.releases.answering import answer_question
-from dualquery.releases.knowledge import Knowledge, Known
+from dualquery.releases.answer.answering import answer_question
+from dualquery.releases.answer.knowledge import Knowledge, Known
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class CrossTable:
     value, where
         What is asked of each cell, and the condition on rows, as text; empty for all.
     cells
-        As of `dualquery.releases.answering.answer_queries`, without ``query``, by rows.
+        As of `dualquery.releases.answer.answering.answer_queries`, without ``query``, by rows.
     level, simultaneous
         The chance that an interval has, or all of them at once if simultaneous.
     """

@@ -27,8 +27,8 @@ from dualquery.estimates.means import BoughtMean
 from dualquery.estimates.total import Total
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.statement import PrivacyStatement
-from dualquery.releases.answering import answer_queries
-from dualquery.releases.stored import (
+from dualquery.releases.answer.answering import answer_queries
+from dualquery.releases.keep.stored import (
     check_files,
     describe_kept,
     numbers_of,
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from dualquery.estimates.measurements import Measurements
     from dualquery.models.protocol import Model
     from dualquery.queries.family import Queries
-    from dualquery.releases.pictures import Picture
+    from dualquery.releases.answer.pictures import Picture
 
 _log = logging.getLogger(__name__)
 
@@ -107,7 +107,7 @@ class Release:
         How the table's CSV file is written, as ``--csv`` says it: by what the user said and what
         its header shows, so no row tells it. Records drawn into a CSV file are written so.
     proof
-        What the guarantee follows from (see `dualquery.releases.proof`), without the digests that
+        What the guarantee follows from (see `dualquery.releases.make.proof`), without digests that
         tie the files of a folder to each other; empty for a release of format 1.
     """
 
@@ -167,7 +167,7 @@ class Release:
     @property
     def read_by(self) -> Schema:
         """The schema by which records draw the numbers of buckets, and questions are read."""
-        from dualquery.releases.bought import calibrated_schema
+        from dualquery.releases.answer.bought import calibrated_schema
 
         return calibrated_schema(self)
 
@@ -190,8 +190,8 @@ class Release:
         """Return the answer of one question, such as ``age=18-64 & sex!=Female`` or ``mean(age)``.
 
         The released answer if the workload has the query, else that of the model or the synthetic
-        records; `dualquery.releases.answering.answer_queries` says which, how far off it may be,
-        and what a question is. Asking costs no privacy.
+        records. `dualquery.releases.answer.answering.answer_queries` says which, the interval, and
+        what a question is. Asking costs no privacy.
 
         Returns
         -------
@@ -223,7 +223,7 @@ class Release:
         BadInputError
             If a column is not there, there are too many pairs, or Matplotlib is missing.
         """
-        from dualquery.releases.pictures import of_columns
+        from dualquery.releases.answer.pictures import of_columns
 
         return of_columns(self, one, other, private=self.privacy.private)
 
@@ -246,7 +246,7 @@ class Release:
             If n is negative or so many do not fit into memory, or the release has neither a model
             nor records.
         """
-        from dualquery.releases.sampling import sampled_rows
+        from dualquery.releases.answer.sampling import sampled_rows
 
         return sampled_rows(self, n, seed)
 
@@ -285,7 +285,7 @@ class Release:
         BadInputError
             If the folder exists, cannot be written or the disk is full; nothing is left behind.
         """
-        from dualquery.releases.reservation import reserve
+        from dualquery.releases.keep.reservation import reserve
 
         with reserve(path) as place:
             place.write(self.write_files)

@@ -18,7 +18,7 @@ from dualquery.estimates.intervals import Intervals
 from dualquery.estimates.means import BoughtMean, combined
 from dualquery.questions.asked import Asked, ask
 from dualquery.questions.syntax import MEAN, Question
-from dualquery.releases.knowledge import Knowledge, Known
+from dualquery.releases.answer.knowledge import Knowledge, Known
 
 if TYPE_CHECKING:
     from dualquery.data.schema.protocol import Schema

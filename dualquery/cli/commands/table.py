@@ -15,7 +15,7 @@ from dualquery.runtime.escaping import csv_cell, terminal_line
 if TYPE_CHECKING:
     import polars as pl
 
-    from dualquery.releases.cross_tables import CrossTable
+    from dualquery.releases.answer.cross_tables import CrossTable
 
 
 def table(
@@ -49,9 +49,9 @@ def table(
 
       dualquery table my-release --rows education --columns sex --where "age=25-44"
     """
-    from dualquery.releases.cross_tables import cross_table
-    from dualquery.releases.folder import load_release
-    from dualquery.releases.table_files import check_target, write_frames
+    from dualquery.releases.answer.cross_tables import cross_table
+    from dualquery.releases.answer.table_files import check_target, write_frames
+    from dualquery.releases.keep.folder import load_release
 
     if out is not None:
         check_target(out)

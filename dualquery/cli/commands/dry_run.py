@@ -18,7 +18,7 @@ from dualquery.runtime.option_fields import built
 if TYPE_CHECKING:
     from dualquery.data.readers.source import Source
     from dualquery.data.schema.protocol import Schema
-    from dualquery.releases.making import Planned
+    from dualquery.releases.make.making import Planned
 
 
 def show_outlook(terminal: Terminal, given: Mapping[str, Any]) -> None:
@@ -33,14 +33,14 @@ def show_outlook(terminal: Terminal, given: Mapping[str, Any]) -> None:
     public = given["neighbours"] == "replace-one" and not (given["unit"] or given["weight"])
     spec = built(ReleaseSpec, {**given, "rows": None} if public else given)
     if given["out"] is not None:
-        from dualquery.releases.reservation import require_free
+        from dualquery.releases.keep.reservation import require_free
 
         require_free(given["out"])
     if is_stdin(given["data"]):
         raise BadInputError("--dry-run reads no rows, so no standard input (-): name a file")
     with terminal.progress() as progress:
         from dualquery.privacy.statement import round_up
-        from dualquery.releases.needs import seconds_needed
+        from dualquery.releases.make.needs import seconds_needed
 
         progress.phase("planning")
         rows, planned = plan_without_rows(spec, given["rows"])
@@ -103,12 +103,11 @@ def plan_without_rows(spec: ReleaseSpec, rows: int | None) -> tuple[int, Planned
         If there is no schema or no number of rows, or the release would be refused.
     """
     from dualquery.data.choose import choose_schema
-    from dualquery.data.readers.formats import source_of
     from dualquery.data.units import without_counting
-    from dualquery.releases.making import plan_release
+    from dualquery.releases.make.making import plan_release
 
     table, budget, mechanism = spec.table, spec.budget, spec.configured
-    source, relation = source_of(table.named), budget.relation
+    source, relation = table.source, budget.relation
     if spec.schema is None and not _states_schema(source, table):
         raise BadInputError(
             "--dry-run reads no rows, so it cannot draft a schema: give --schema, or of numbered "

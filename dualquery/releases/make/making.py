@@ -21,12 +21,14 @@ from dualquery.privacy.events import Event, events_of, pure_epsilon
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.statement import PrivacyStatement
 from dualquery.queries.family import Statistic
-from dualquery.releases.folder import Release
-from dualquery.releases.learning import learned_for
-from dualquery.releases.means import Beside, with_beside, without_beside
-from dualquery.releases.needs import Memory, bytes_on_disk, memory_needed
-from dualquery.releases.payment import Payment, mark_of
-from dualquery.releases.proof import (
+from dualquery.releases.answer.ruled import legal_records, with_forced_answers
+from dualquery.releases.answer.sampling import finished_records, unasked_note
+from dualquery.releases.keep.folder import Release
+from dualquery.releases.make.learning import learned_for
+from dualquery.releases.make.means import Beside, with_beside, without_beside
+from dualquery.releases.make.needs import Memory, bytes_on_disk, memory_needed
+from dualquery.releases.make.payment import Payment, mark_of
+from dualquery.releases.make.proof import (
     NOISE_ALONE,
     Price,
     declarations,
@@ -34,8 +36,6 @@ from dualquery.releases.proof import (
     proof_record,
     statement,
 )
-from dualquery.releases.ruled import legal_records, with_forced_answers
-from dualquery.releases.sampling import finished_records, unasked_note
 from dualquery.room.curator import Curator
 from dualquery.room.declared import Declaration
 from dualquery.room.journal import NO_JOURNAL, Journal
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from dualquery.data.schema.table import TableSchema
     from dualquery.estimates.expected import ExpectedError
     from dualquery.queries.family import Queries
-    from dualquery.releases.schema_learning import LearnedSchema
+    from dualquery.releases.make.schema_learning import LearnedSchema
     from dualquery.requests import ReleaseSpec
     from dualquery.rows.dataset import Dataset
     from dualquery.rows.protocol import Rows
@@ -256,7 +256,7 @@ def keep_request(spec: ReleaseSpec, journal: Journal) -> None:
     }
     journal.same("request", others)
     try:
-        mark = mark_of(spec.table.named)
+        mark = mark_of(spec.table.source)
     except BadInputError:  # there is no folder to keep a key in
         mark = ""
     journal.same("table", {"keyed hash": mark})
@@ -287,7 +287,7 @@ def release_of(spec: ReleaseSpec) -> Release:
         progress.note(f"mechanism {configured.name}, because it has the options that were given")
     # The clock is read before the table is: how long a pass over private rows took stays unsaid.
     created = datetime.datetime.now(datetime.UTC)
-    source, engine, budget = spec.table.named, spec.run.reading, spec.budget
+    source, engine, budget = spec.table.source, spec.run.reading, spec.budget
     journal: Journal = NO_JOURNAL
     if spec.checkpoint is not None:
         spec.checkpoint.start()
@@ -356,7 +356,7 @@ def make_release(
         _with_intervals(outcome, base, data, planned), task.queries, task.rules
     )
     records, drawn = _records(outcome, task, spec)
-    release = Release(
+    return Release(
         mechanism=mechanism.name,
         parameters=planned.plan.parameters,
         options={
@@ -384,7 +384,8 @@ def make_release(
         model=outcome.model,
         means=outcome.means,
         notes=(
-            *data.notes, *notes, *_remarks(planned, journal), *outcome.remarks, *drawn, *forced
+            *data.notes, *notes, *_remarks(planned, journal), *outcome.remarks, *drawn, *forced,
+            *unasked_note(data.schema, task.queries, outcome),
         ),
         versions=versions(),
         created=created.isoformat(timespec="seconds"),
@@ -394,8 +395,6 @@ def make_release(
             privacy, *([] if (own := planned.learned) is None else [(own.events, own.grounds)]),
         ),
     )  # fmt: skip
-    note = unasked_note(release)
-    return replace(release, notes=(*release.notes, note)) if note else release
 
 
 def _stated(

@@ -257,7 +257,7 @@ def _learn(
     """Learn a schema under differential privacy, and write or print it."""
     from dualquery.data.schema.files import format_schema, load_schema, write_schema
     from dualquery.data.schema.table import TableSchema
-    from dualquery.releases.learning import schema_of_table
+    from dualquery.releases.make.learning import schema_of_table
 
     said = None if known is None else load_schema(known)
     if said is not None and not (isinstance(said, TableSchema) and said.declared):

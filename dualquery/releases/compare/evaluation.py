@@ -25,7 +25,7 @@ from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import conjunctions_of
 from dualquery.queries.counting.planner import ConjunctionCounts
 from dualquery.queries.generate.frequent import KIND as FREQUENT
-from dualquery.releases.sampling import unasked
+from dualquery.releases.answer.sampling import unasked
 from dualquery.room.randomness import check_seed
 from dualquery.room.row_count import RowCount, bought_epsilon
 from dualquery.runtime.escaping import html_text
@@ -36,8 +36,8 @@ from dualquery.runtime.resources import thread_count
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dualquery.releases.folder import Release
-    from dualquery.releases.pictures import Picture
+    from dualquery.releases.answer.pictures import Picture
+    from dualquery.releases.keep.folder import Release
     from dualquery.rows.dataset import Dataset
     from dualquery.rows.engines import Engine
     from dualquery.rows.protocol import Rows
@@ -115,7 +115,7 @@ class Comparison:
 
     def bought(self) -> list[dict[str, Any]]:
         """Return each bought mean, its interval and that one's level, and the truth."""
-        from dualquery.releases.bought import means_of
+        from dualquery.releases.answer.bought import means_of
 
         return [
             {
@@ -231,7 +231,7 @@ class Comparison:
             "baselines": baselines,
             "means": self.bought(),
             "remark": self.remark,
-            "unasked": unasked(self.release),
+            "unasked": unasked(self.release.schema, self.release.workload, self.release),
             "by_literals": self.by_literals(),
             "by_column": self.by_column()[:SHOWN],
             "worst": self.worst(SHOWN),
@@ -249,7 +249,7 @@ class Comparison:
         BadInputError
             If Matplotlib is not there.
         """
-        from dualquery.releases.pictures import of_errors
+        from dualquery.releases.answer.pictures import of_errors
 
         answers = self.release.answers
         return of_errors(answers, self.truth, self.by_literals(), self.by_column(), WARNING)
@@ -352,7 +352,7 @@ def compare(
     BadInputError
         If the release or the table cannot be read or do not fit each other.
     """
-    from dualquery.releases.folder import Release, load_release
+    from dualquery.releases.keep.folder import Release, load_release
     from dualquery.rows.engines import Engine
 
     check_seed(seed)
@@ -365,7 +365,7 @@ def compare(
     read = given.written_as(loaded.options.get("csv"))
     if read.csv != given.csv:
         heard.note(f"read with --csv {read.csv!r}, as the release was; --csv says otherwise")
-    table = read.named
+    table = read.source
     relation = Neighbours.of_options(loaded.options)
     schema = loaded.schema
     if loaded.means:
@@ -399,7 +399,7 @@ def _compare(
     progress: Progress,
 ) -> Comparison:
     """Compare a release, made from the rows of ``data``, with those of its ``whole`` table."""
-    from dualquery.releases.making import run
+    from dualquery.releases.make.making import run
     from dualquery.rows.cached import CachedRows
 
     neighbours = Neighbours.of_options(loaded.options)

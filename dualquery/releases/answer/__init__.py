@@ -1,0 +1,1 @@
+"""What a finished release answers: questions, tables, pictures, new records."""

@@ -1,0 +1,1 @@
+"""A release beside its table: not private."""

@@ -1,0 +1,1 @@
+"""A release as a folder, and the place that it is made in."""
