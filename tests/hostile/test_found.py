@@ -89,7 +89,7 @@ TABLES: dict[str, tuple[str, Callable[[], bytes], str]] = {
     # Crashes: SciPy's loops trust the positions.
     "pointers that go back": ("x.npz", lambda: sparse((2, 2), [0, 10**6, 0], []), "pointers"),
     "positions outside": ("x.npz", lambda: sparse((1, 2), [0, 1], [7]), "damaged sparse matrix"),
-    "objects": ("x.npz", lambda: npz(format=b"csr", data=np.array([None])), "not a matrix written by"),
+    "objects": ("x.npz", lambda: npz(format=b"csr", data=np.array([None])), "not a matrix"),
     # Polars takes texts of Arrow on trust.
     "texts that are no UTF-8": ("x.parquet", lambda: parquet(INVALID_UTF8), "damaged parquet file"),
 }  # fmt: skip
