@@ -67,7 +67,7 @@ def audit_single_texts() -> Finding:
     frame = pl.DataFrame({"a": [f"text {number}" for number in range(_TEXTS)]})
     source = frame_source(frame, "a table")
     assert isinstance(source, FrameSource)
-    room = learning.SchemaRoom(source, ("a",), relation)
+    room = learning.SchemaRoom(source, ("a",), ("a",), relation)
     sensitivity = learning.values_sensitivity(1, relation)
     finding = Finding()
     for epsilon in (

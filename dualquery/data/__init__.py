@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dualquery.data.domain import Domain
-    from dualquery.data.draft import draft_item_schema, draft_table_schema
-    from dualquery.data.drafting import careful_draft
+    from dualquery.data.drafting import careful_draft, draft_item_schema, draft_table_schema
     from dualquery.data.readers.formats import FORMATS, parse_source, source_of
     from dualquery.data.schema.columns import Binary, Categorical, Numeric
     from dualquery.data.schema.dates import Dates
@@ -48,7 +47,7 @@ __all__ = [
 
 _NAMES = {
     "data.readers.formats": ("FORMATS", "parse_source", "source_of"),
-    "data.drafting": ("careful_draft",),
+    "data.drafting": ("careful_draft", "draft_item_schema", "draft_table_schema"),
     "data.schema.dates": ("Dates",),
     "data.schema.columns": ("Binary", "Categorical", "Numeric"),
     "rows.dataset": ("Dataset",),
@@ -58,7 +57,6 @@ _NAMES = {
     "data.schema.protocol": ("Schema",),
     "data.schema.table": ("TableSchema",),
     "rows.generated.biased": ("biased",),
-    "data.draft": ("draft_item_schema", "draft_table_schema"),
     "data.schema.files": ("load_schema", "schema_from_dict", "write_schema"),
 }
 """Records and data sets live one floor up, in ``dualquery.rows``: their names here are for users.

@@ -6,9 +6,6 @@ import itertools
 import math
 from fractions import Fraction
 
-import numpy as np
-from numpy.typing import NDArray
-
 BUCKETS = 16
 """How many a column of numbers gets where nobody says otherwise."""
 
@@ -64,46 +61,6 @@ def covering(edges: tuple[float, ...], high: float, *, whole: bool) -> tuple[flo
     """Return edges with one more for ``high`` where a last bucket one wide would leave it out."""
     short = whole and len(edges) > 2 and edges[-1] - edges[-2] == 1 and edges[-1] <= high
     return (*edges, edges[-1] + 1) if short else edges
-
-
-_USUAL = 0.001
-"""The part of the values, at each end, that may lie far from all others."""
-
-_FAR = 20
-"""How many times as far from the middle as nearly all others is far beyond."""
-
-
-def usual_range(values: NDArray[np.float64], low: float, high: float) -> tuple[float, float]:
-    """Return the range of values without the few that lie far beyond all others, if any do.
-
-    Parameters
-    ----------
-    values
-        float64, finite: the values, or a sample of them; at least one.
-    low, high
-        The range of all values.
-    """
-    first, middle, last = (float(x) for x in np.quantile(values, (_USUAL, 0.5, 1 - _USUAL)))
-    if middle < last and high - middle > _FAR * (last - middle):
-        high = last
-    if first < middle and middle - low > _FAR * (middle - first):
-        low = first
-    return low, high
-
-
-def are_months(values: NDArray[np.float64]) -> bool:
-    """Return whether whole numbers are years and months, such as 201403."""
-    month = values % 100
-    years = (values >= 190000) & (values < 210000)
-    return bool(np.all(years & (month >= 1) & (month <= 12)))
-
-
-def year_edges(low: float, high: float, buckets: int) -> tuple[float, ...]:
-    """Return edges at the beginnings of years, for numbers such as 201403: about as many."""
-    first, last = int(low) // 100, int(high) // 100 + 1
-    step = max(-(-(last - first) // (buckets * 3 // 2)), 1)
-    years = [*range(first, max(last, first + 2 * step), step)]
-    return tuple(100.0 * year + 1 for year in (*years, years[-1] + step))
 
 
 def round_edges(low: float, high: float, buckets: int, *, whole: bool) -> tuple[float, ...]:

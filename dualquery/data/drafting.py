@@ -1,65 +1,346 @@
-"""The schema that a careful person would draft for a table, with what of it came from the data.
+"""Columns proposed from counts of a public partition: exact counts, or noisy ones.
 
-`dualquery.data.draft` makes a schema for any table at once, so that a first release needs none.
-This one is for a person to read, correct and declare: buckets suit the values, codes stay codes,
-identifiers stay out, and every choice is explained.
+`shape_of` and `propose` see no cell. A schema learned under differential privacy gives them noisy
+counts, a draft for a person to check exact ones, whose noise has standard deviation 0. A column
+that is proposed from noisy counts takes every cell: numbers beyond the edges are clipped, unknown
+texts are ``(other)``, and what cannot be read counts as missing. So no later error can tell of one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+import math
+import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from pathlib import Path
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
-from dualquery.data.buckets import BUCKETS, are_months, covering, usual_range, year_edges
-from dualquery.data.draft import name_of, plain_column
-from dualquery.data.draft_remarks import (
-    on_counts,
-    on_marks,
-    on_missing,
-    on_rare,
-    on_seconds,
-    on_several_answers,
-    on_thousands,
-    on_totals,
-    on_twins,
-    on_unread_dates,
-)
+from dualquery.data.buckets import BUCKETS, as_written
+from dualquery.data.cuts import CutTable
 from dualquery.data.edges import fitting_edges
-from dualquery.data.hints import (
-    have_decimal_commas,
-    names_lists,
-    names_rows,
-    number_with_signs,
+from dualquery.data.encode import can_become_bits
+from dualquery.data.names import names_codes, names_rows, names_weights, order_of_text
+from dualquery.data.readers.source import ItemSource, TableSource
+from dualquery.data.schema.column_choice import (
+    MAX_ITEMS,
+    ColumnChoice,
+    exclude_columns,
+    select_columns,
 )
-from dualquery.data.profile import FEW_ROWS, KEPT_TEXTS, MARKERS, Profile
-from dualquery.data.readers.source import TableSource
-from dualquery.data.schema.column_choice import ColumnChoice
 from dualquery.data.schema.columns import Binary, Categorical, Column, Numeric
 from dualquery.data.schema.dates import Dates, fitting_period
+from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.moments import CLOCKS
 from dualquery.data.schema.table import TableSchema
-from dualquery.data.seen_values import (
-    FEWEST_NAMES,
-    MISSING_VALUES,
-    order_of_text,
-    see_columns,
+from dualquery.data.shapes import (
+    CODE,
+    DECADES,
+    DECIMALS,
+    FIRST_DATE,
+    FIRST_DECADE,
+    FIRST_MISSING,
+    FIRST_YEAR,
+    FORMATS,
+    KINDS,
+    MARKERS,
+    MISSING,
+    NO_SIZE,
+    POWERS,
+    STEPS,
+    TEXT,
+    WHOLE,
+    Grid,
+    Months,
+    Numbers,
+    TableCounts,
+    Values,
 )
-from dualquery.data.spreads import spread, with_decimals
 from dualquery.runtime.errors import BadInputError
 
-_OPPOSITES = (("no", "yes"), ("n", "y"), ("false", "true"), ("f", "t"), ("off", "on"))
+_log = logging.getLogger(__name__)
+
+Floats = NDArray[np.float64]
+
+SURE = 4.5
+"""Standard deviations above which a count is taken for more than noise: of a thousand columns
+with 250 shapes each, less than one shape in a release is so by chance (P(Z > 4.5) = 3.4e-6)."""
+
+_LIKELY = 3.0
+"""The same where a mistake costs little: an empty end of a range, which has few buckets."""
+
+MOST_WHOLE = 32
+"""Whole numbers that get a bucket each, if the grid tells them apart (`shapes.STEPS`)."""
+
+MOST_LISTED = 64
+"""Texts of a column that an exact draft lists, with (other); half as many again are all listed."""
+
+FEW_ROWS = 5
+"""Of too many texts an exact draft lists none that so few rows have: the table alone knows them."""
 
 _LEAST_LISTED = 0.25
-"""Categories are not worth their places where they name a smaller part of the rows than this."""
+"""Part of the rows that texts worth listing name at least, in an exact draft."""
 
-_LAST_REAL_YEAR = 2199
-"""Later dates, such as 9999-12-31, usually say that something has no end."""
+_MANY_NUMBERS = 1000
+"""A range of whole numbers that may be those of rows or persons, if the column is called so."""
 
-_WELL_LISTED = 0.5
-"""Where they name a smaller part than this, groups of them would say more."""
+_OPPOSITES = (("no", "yes"), ("n", "y"), ("false", "true"), ("f", "t"), ("off", "on"), ("0", "1"))
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a column looks like, by the counts of its cells' shapes.
+
+    Parameters
+    ----------
+    how
+        What its values are to be counted by; None if there is nothing to count.
+    missing
+        Texts that stand for missing values.
+    decimals
+        Most decimals of its numbers; `DECIMALS` for that many or more.
+    gaps, slips
+        Whether some cells are missing, and some cannot be read; noise cannot tell that none is.
+    absent
+        Texts that stand for missing values in all columns.
+    """
+
+    how: Grid | Values | None
+    missing: tuple[str, ...] = ()
+    decimals: int = 0
+    gaps: bool = True
+    slips: bool = True
+    absent: tuple[str, ...] = ()
+
+    def without(self, absent: tuple[str, ...]) -> Shape:
+        """Return the same where a table's schema says what is missing in all columns."""
+        own = tuple(text for text in self.missing if text not in absent)
+        return replace(self, missing=own, absent=absent)
+
+
+def shape_of(name: str, counts: NDArray[np.float64 | np.int64], sd: float) -> Shape:
+    """Return what a column looks like.
+
+    Parameters
+    ----------
+    name
+        The column's, which is public; some names tell codes.
+    counts
+        Shape ``(KINDS + SIZES,)``: see `dualquery.data.shapes.count_shapes`.
+    sd
+        Standard deviation of their noise; 0 for exact counts.
+    """
+    kinds, sizes, sure = counts[:KINDS], counts[KINDS:], SURE * sd
+    kept = np.where(kinds > sure, kinds, 0)
+    missing = tuple(
+        text for text, count in zip(MISSING, kept[FIRST_MISSING:], strict=True) if count
+    )
+    dates, numbers = kept[FIRST_DATE:FIRST_MISSING], kept[WHOLE:FIRST_DATE]
+    of_texts = kept[TEXT] + kept[CODE]
+    shape = Shape(
+        None, missing, gaps=sd > 0 or bool(missing), slips=sd > 0 or bool(of_texts or dates.sum())
+    )
+    if max(dates.max(), numbers.sum(), of_texts) == 0:
+        return shape
+    if dates.max() > numbers.sum() + of_texts:
+        others = kinds[:FIRST_MISSING].sum() - dates.max()
+        months = _months(int(np.argmax(dates)), sizes, sure)
+        return replace(shape, how=months, slips=sd > 0 or bool(others))
+    if of_texts >= numbers.sum() or names_codes(name):
+        markers = tuple(text for text in missing if text in MARKERS)
+        return replace(shape, how=Values(), missing=markers, gaps=sd > 0 or bool(markers))
+    decimals = int(np.flatnonzero(numbers).max())
+    ends = _sizes(sizes[: 2 * POWERS], sd)
+    return replace(shape, how=Numbers(*ends, whole=decimals == 0), decimals=decimals)
+
+
+def known_shape(column: Column) -> Shape | None:
+    """Return what a column of a partial schema leaves to learn: its texts, or edges in its range.
+
+    None for a column that is complete.
+    """
+    missing = column.missing_values
+    if isinstance(column, Categorical) and not column.values:
+        return Shape(Values(), missing)
+    if isinstance(column, Numeric) and len(column.edges) == 2:
+        decimals = 0 if column.integer else column.decimals or DECIMALS
+        ends = (column.edges[0], column.edges[1])
+        return Shape(Numbers(POWERS, POWERS, column.integer, ends), missing, decimals)
+    return None
+
+
+def _sizes(sizes: NDArray[np.float64 | np.int64], sd: float) -> tuple[int, int]:
+    """Return the first and the last size that is surely there, or likely and next to these."""
+    found = np.flatnonzero(sizes > SURE * sd)
+    if not len(found):
+        return POWERS, POWERS - 1  # none but 0
+    first, last = int(found.min()), int(found.max())
+    first -= first > 0 and sizes[first - 1] > _LIKELY * sd
+    last += last + 1 < len(sizes) and sizes[last + 1] > _LIKELY * sd
+    return first, last
+
+
+def _months(place: int, sizes: NDArray[np.float64 | np.int64], sure: float) -> Months:
+    decades = np.flatnonzero(sizes[FIRST_DECADE:NO_SIZE] > sure)
+    if not len(decades):  # each has few, together they are many
+        decades = np.argsort(-sizes[FIRST_DECADE:NO_SIZE])[:1]
+    first, last = int(decades.min()), int(decades.max())
+    return Months(
+        FORMATS[place], FIRST_YEAR + 10 * first, 10 * (min(last, DECADES - 1) - first + 1)
+    )
+
+
+def propose(
+    name: str, shape: Shape, counts: Sequence[str] | NDArray[np.float64 | np.int64], sd: float
+) -> Column | str:
+    """Return the column that counts of its values suggest, or why there is none.
+
+    Parameters
+    ----------
+    name
+        The column's.
+    shape
+        What `shape_of` returned; its ``how`` is not None.
+    counts
+        Of the cells of a grid; or the texts that are listed.
+    sd
+        Standard deviation of the noise in them; 0 for exact counts.
+    """
+    how = shape.how
+    if isinstance(how, Months):
+        return _dates(name, how, np.asarray(counts, np.float64), shape, sd)
+    if isinstance(how, Numbers):
+        return _numeric(name, how, np.asarray(counts, np.float64), shape, sd)
+    absent = {"", *shape.missing, *shape.absent}
+    listed = sorted((text for text in counts if text not in absent), key=order_of_text)
+    if not listed:
+        return "no text is frequent enough to be listed"
+    for pair in () if shape.gaps or shape.slips else _OPPOSITES:
+        if sorted(text.lower() for text in listed) == [*pair]:
+            zero, one = sorted(listed, key=str.lower)
+            return Binary(name, zero=zero, one=one)
+    return Categorical(
+        name,
+        tuple((text,) for text in listed),
+        missing="category" if shape.gaps else "error",
+        outside="other" if shape.slips or len(listed) + shape.gaps < 2 else "error",
+        missing_values=tuple(text for text in shape.missing if text),
+    )
+
+
+def _numeric(name: str, grid: Numbers, counts: Floats, shape: Shape, sd: float) -> Column | str:
+    """Return buckets of a range, where counts exceed their noise, that suit how numbers lie."""
+    bounds = grid.bounds
+    first, last = _range(counts, sd) if sd else _ends(counts)
+    if grid.ends is not None:
+        first, last = 0, len(counts) - 1
+    low, high = float(bounds[first]), float(bounds[last + 1])
+    certain = not shape.gaps and not shape.slips
+    if certain and grid.whole and low >= 0 and high <= 2:
+        return Binary(name)
+    if grid.whole and high - low >= _MANY_NUMBERS and names_rows(name):
+        return (
+            "numbers of a wide range, which name rows by what it is called; --unit keeps the rows "
+            "of one together"
+        )
+    if grid.whole and high - low <= MOST_WHOLE and max(-low, high - 1) < 2 * STEPS:
+        if high - low == 1:  # one number: a column has two buckets
+            high += 1
+        edges = tuple(float(edge) for edge in range(int(low), int(high) + 1))
+    else:
+        cells = _projected(counts[first : last + 1])
+        edges = _edges(bounds[first : last + 2], cells, shape.decimals)
+    decimals = None if grid.whole or shape.decimals == DECIMALS else shape.decimals
+    if decimals and max(map(abs, edges)) * 10**decimals >= 2**53:
+        decimals = None
+    return Numeric(
+        name,
+        edges,
+        integer=grid.whole,
+        missing="error" if certain else "category",
+        outside="clip",
+        unparsable="missing" if shape.slips else "error",
+        decimals=decimals,
+        missing_values=tuple(text for text in shape.missing if text),
+    )
+
+
+def _edges(bounds: Floats, counts: Floats, decimals: int) -> tuple[float, ...]:
+    """Return edges that are numbers of so many decimals, if these are few."""
+    if decimals == DECIMALS:
+        return fitting_edges(bounds, counts, BUCKETS, whole=False)
+    units, begins = np.unique(np.ceil(bounds * 10.0**decimals), return_index=True)
+    merged = np.add.reduceat(np.append(counts, 0.0), begins)[:-1]
+    if len(units) < 3:  # a column has two buckets
+        units, merged = np.append(units, units[-1] + 1), np.append(merged, 0.0)
+    steps = fitting_edges(units, merged, BUCKETS, whole=True)
+    return tuple(float(as_written(step) / 10**decimals) for step in steps)
+
+
+def _ends(counts: Floats) -> tuple[int, int]:
+    """Return the first and the last cell that is not empty."""
+    found = np.flatnonzero(counts)
+    return int(found[0]), int(found[-1])
+
+
+def _range(noisy: Floats, sd: float) -> tuple[int, int]:
+    """Return the first and the last cell behind which counts do not exceed their noise together.
+
+    From each end: the first cell up to which the sum of counts exceeds its noise.
+    """
+    width = np.sqrt(np.arange(1, len(noisy) + 1)) * sd * _LIKELY
+    ahead = np.flatnonzero(np.cumsum(noisy) > width)
+    back = np.flatnonzero(np.cumsum(noisy[::-1]) > width)
+    if not len(ahead) or not len(back):
+        return 0, len(noisy) - 1
+    first, last = int(ahead[0]), len(noisy) - 1 - int(back[0])
+    # The cell that tips a sum is the last of those that made it: the range begins before it.
+    first = _start(noisy, first, sd)
+    last = len(noisy) - 1 - _start(noisy[::-1], len(noisy) - 1 - last, sd)
+    return min(first, last), max(first, last)
+
+
+def _start(noisy: Floats, tipped: int, sd: float) -> int:
+    """Return where the sum that tips at a cell most likely began: where it rises the most."""
+    before = np.cumsum(noisy[:tipped][::-1]) - _LIKELY * sd * np.sqrt(np.arange(1, tipped + 1))
+    return tipped - 1 - int(np.argmax(before)) if before.max(initial=0.0) > 0 else tipped
+
+
+def _projected(noisy: Floats) -> Floats:
+    """Return counts >= 0 with the same total, nearest to noisy ones: a constant is subtracted."""
+    total = max(float(noisy.sum()), 1.0)
+    ordered = np.sort(noisy)[::-1]
+    excess = (np.cumsum(ordered) - total) / np.arange(1, len(noisy) + 1)
+    kept = np.flatnonzero(ordered > excess)
+    return np.maximum(noisy - excess[kept[-1]], 0.0) if len(kept) else np.full(len(noisy), 1.0)
+
+
+def _dates(name: str, grid: Months, counts: Floats, shape: Shape, sd: float) -> Dates | str:
+    """Return periods of about as many as numbers get buckets, or hours of the day."""
+    column = Dates(
+        name,
+        "hour of day",
+        format=grid.pattern,
+        missing="category" if shape.gaps or shape.slips else "error",
+        outside="clip",
+        unparsable="missing" if shape.slips else "error",
+        missing_values=tuple(text for text in shape.missing if text),
+    )
+    if grid.pattern in CLOCKS:
+        return column
+    first, last = _range(counts, sd) if sd else _ends(counts)
+    low = (grid.first + first // 12, first % 12 + 1)
+    high = (grid.first + last // 12, last % 12 + 1)
+    days = math.ceil(30.4 * (last - first + 1))
+    return replace(
+        column,
+        by=fitting_period(days) if days > 62 else "day" if first == last else "month",
+        first=f"{low[0]}-{low[1]:02d}-01",
+        last=f"{high[0]}-{high[1]:02d}-28",
+    ).with_whole_periods()
 
 
 @dataclass(frozen=True)
@@ -98,8 +379,7 @@ class Draft:
 
 
 def careful_draft(source: TableSource, columns: ColumnChoice | None = None) -> Draft:
-    """Draft a schema for a person to check, in a pass over a table: two where numbers of it stand
-    for missing values.
+    """Draft a schema from exact counts, for a person to check: in two passes over a table.
 
     Parameters
     ----------
@@ -113,267 +393,133 @@ def careful_draft(source: TableSource, columns: ColumnChoice | None = None) -> D
     BadInputError
         If the table has no rows, or no column that a schema can keep.
     """
-    profiles = see_columns(source, columns, Profile)
-    if marks := _marks(profiles):
-        profiles = see_columns(source, columns, lambda name: Profile(name, absent=marks[name]))
-    drafted = tuple(_completed(_drafted(each), each) for each in profiles.values())
-    kept = tuple(each.column for each in drafted if each.column is not None)
-    twins = on_twins({column.name: profiles[column.name] for column in kept})
+    names = chosen_columns(source, columns)
+    whole = source.source if isinstance(source, CutTable) else source  # which rows stay comes later
+    counted = TableCounts(whole, names)
+    shaped = {
+        name: shape_of(name, counts, 0.0)
+        for name, counts in zip(names, counted.shapes, strict=True)
+    }
+    wanted = [(name, shape.how) for name, shape in shaped.items() if shape.how is not None]
+    values = dict(zip([name for name, _ in wanted], counted.values(wanted), strict=True))
     drafted = tuple(
-        replace(each, remark=each.remark + twins.get(each.name, "")) for each in drafted
+        _drafted(name, shaped[name], values.get(name), counted.types[name]) for name in names
     )
+    kept = tuple(each.column for each in drafted if each.column is not None)
     if not kept:
         reasons = "; ".join(f"{each.name!r}: {each.remark}" for each in drafted)
         raise BadInputError(f"{source.label}: no column can be kept ({reasons})")
-    markers = set().union(*(profile.markers for profile in profiles.values()))
-    schema = TableSchema(
-        columns=kept,
-        name=name_of(source),
-        declared=False,
-        missing_values=tuple(text for text in MARKERS if text in {*MISSING_VALUES, *markers}),
-    )
-    return Draft(schema, drafted)
+    return Draft(TableSchema(columns=kept, name=name_of(source), declared=False), drafted)
 
 
-def _marks(profiles: Mapping[str, Profile]) -> dict[str, list[float]]:
-    """Return for each column the numbers that stand for missing values in it.
+def _drafted(
+    name: str, shape: Shape, counts: NDArray[np.int64] | pl.DataFrame | None, kind: pl.DataType
+) -> DraftedColumn:
+    """Propose a column from exact counts, with what was taken from the data."""
+    if counts is None:
+        possible = can_become_bits(pl.Series(dtype=kind))
+        reason = "no value at all" if possible else f"type {kind}, which cannot become bits"
+        return DraftedColumn(name, None, reason)
+    remark = ""
+    if isinstance(counts, pl.DataFrame):
+        listed, remark, share = _frequent(counts, shape)
+        if share < _LEAST_LISTED:
+            return DraftedColumn(name, None, f"{remark}: group them, by their first signs perhaps")
+        shape = replace(shape, slips=share < 1.0)
+        found = propose(name, shape, listed, 0.0)
+    else:
+        found = propose(name, shape, counts, 0.0)
+    if isinstance(found, str):
+        return DraftedColumn(name, None, found)
+    if kind == pl.Boolean:
+        if isinstance(found, Binary):
+            found = replace(found, zero="false", one="true")
+        else:
+            found = Categorical(name, (("false",), ("true",)), missing="category")
+    if isinstance(found, Binary):
+        remark = "its two values"
+    elif isinstance(found, Numeric):
+        remark = "its range and how its values lie"
+        remark += "; texts count as missing" if shape.slips else ""
+    elif isinstance(found, Dates):
+        remark = f"its first and last {found.by}" if found.first else "hours of the day"
+        remark += "" if found.format is None else f", read as {found.format}"
+        remark += "; other texts count as missing" if shape.slips else ""
+    if markers := [text for text in shape.missing if text]:
+        remark += f"; {', '.join(map(repr, markers))} as missing"
+    if names_weights(name):
+        remark += "; if each row counts by it, leave it out and give --weight and --max-weight"
+    return DraftedColumn(name, found, remark)
 
-    Such a number is sure to be none of the values of some column. It is missing in others, too,
-    where it lies apart from their numbers, or only words are beside it.
+
+def _frequent(counts: pl.DataFrame, shape: Shape) -> tuple[list[str], str, float]:
+    """Return the texts to list of a column, a remark, and in which part of the rows they are."""
+    texts = counts.filter(~pl.col("text").is_in(["", *shape.missing]))
+    rows = max(int(texts["rows"].sum()), 1)
+    if len(texts) + shape.gaps <= MOST_LISTED * 3 // 2:
+        return texts["text"].to_list(), f"its {len(texts)} texts", 1.0
+    kept = texts.filter(pl.col("rows") >= FEW_ROWS).sort("rows", "text", descending=[True, False])
+    kept = kept.head(MOST_LISTED - 1 - shape.gaps)
+    share = int(kept["rows"].sum()) / rows
+    remark = f"the {len(kept)} most frequent of {len(texts):,} texts ({share:.0%} of the rows)"
+    return kept["text"].to_list(), remark, share
+
+
+def draft_table_schema(source: TableSource, columns: ColumnChoice | None = None) -> TableSchema:
+    """Return the schema of `careful_draft`; a warning names the columns that are left out.
+
+    Parameters
+    ----------
+    source
+        The table.
+    columns
+        Which of its columns to take (see `select_columns`); None for all.
+
+    Raises
+    ------
+    BadInputError
+        As `careful_draft`.
     """
-    sure = {mark for profile in profiles.values() for mark in profile.sure_marks}
-    found: dict[str, list[float]] = {}
-    for name, profile in profiles.items() if sure else ():
-        apart = {*profile.marks}
-        words_alone = {*profile.numbers.tolist()} - apart <= sure
-        found[name] = sorted(sure if words_alone else sure & apart)
-    return found
-
-
-def _completed(drafted: DraftedColumn, profile: Profile) -> DraftedColumn:
-    """Return a proposal that lists the missing values met in the column, and asks about totals."""
-    column = drafted.column
-    if column is not None and profile.met:
-        column = replace(column, missing_values=tuple(sorted(profile.met)))
-    return replace(drafted, column=column, remark=drafted.remark + on_totals(profile))
-
-
-def _drafted(profile: Profile) -> DraftedColumn:
-    """Return what a column's values suggest."""
-    dates = _dates(profile)
-    if dates is not None:
-        return dates
-    reason = _reason_against(profile)
-    if reason:
-        return DraftedColumn(profile.name, None, reason)
-    if not profile.many and not profile.is_amount:
-        return _few(profile)
-    return _listed(profile) if profile.is_text or profile.lists_codes else _buckets(profile)
-
-
-def _dates(profile: Profile) -> DraftedColumn | None:
-    """Propose years, months or days, whichever are about as many as buckets of numbers."""
-    found = profile.moments.found()
-    if found is None:
-        return None
-    pattern, first, last = found
-    slips = profile.moments.slips
-    missing: Literal["error", "category"] = "category" if profile.seen.missing or slips else "error"
-    unparsable: Literal["error", "missing"] = "missing" if slips else "error"
-    if pattern in CLOCKS:
-        clock = Dates(
-            profile.name, "hour of day", format=pattern, missing=missing, unparsable=unparsable
+    draft = careful_draft(source, columns)
+    left_out = {each.name: each.remark for each in draft.columns if each.column is None}
+    if left_out:
+        _log.warning(
+            "%s: left out: %s; --columns %s says so, too",
+            source.label,
+            "; ".join(f"column {name!r}: {remark}" for name, remark in left_out.items()),
+            shlex.quote(exclude_columns(list(left_out), source.columns())),
         )
-        return DraftedColumn(profile.name, clock, "hours of the day" + on_missing(profile))
-    low, high = first.date(), last.date()
-    by = fitting_period((high - low).days)
-    remark = f"its first and last {by}"
-    if pattern is not None and profile.moments.several:
-        remark += f", read as {pattern}: the day and the month may be the other way round"
-    if low == high:
-        return DraftedColumn(profile.name, None, "one date only")
-    column = Dates(
-        profile.name,
-        by,
-        first=low.isoformat(),
-        last=high.isoformat(),
-        format=pattern,
-        missing=missing,
-        outside="clip",
-        unparsable=unparsable,
-    ).with_whole_periods()
-    if high.year > _LAST_REAL_YEAR:
-        remark += (
-            f"; {high.isoformat()} may stand for no end: name the latest real date as last, and "
-            "it falls in the last bucket"
-        )
-    if slips:
-        remark += f"; texts such as {', '.join(map(repr, slips))} count as missing"
-    return DraftedColumn(profile.name, column, remark + on_missing(profile))
+    return draft.schema
 
 
-def _reason_against(profile: Profile) -> str:
-    """Return why a column should stay out; the empty text if it should not."""
-    seen = profile.seen
-    if seen.refused is not None and seen.refused.startswith("type "):
-        return f"{seen.refused}"
-    if not len(profile.counts) and not profile.uncounted:
-        return "no value at all"
-    written = number_with_signs(profile.counts["value"]) if seen.refused is not None else None
-    if written is not None:
-        if have_decimal_commas(profile.counts["value"]):
-            return (
-                f"numbers with decimal commas, such as {written!r}: --csv decimal=, reads those of "
-                "a CSV file"
+def draft_item_schema(source: ItemSource) -> ItemSchema:
+    """Return the schema of a source of items: those its format fixes, else those that occur.
+
+    Raises `BadInputError` if none does, or far too many do.
+    """
+    width = source.width()
+    if width is not None:
+        return ItemSchema.numbered(width, name_of(source))
+    items = np.zeros(0, np.int64)
+    for rows in source.item_rows():
+        items = np.union1d(items, rows.items)
+        if len(items) > MAX_ITEMS:
+            raise BadInputError(
+                f"{source.label}: more than {MAX_ITEMS:,} items; choose some with --columns"
             )
-        return f"numbers written such as {written!r}: write them without signs"
-    if profile.is_text and profile.uncounted:
-        return f"more than {KEPT_TEXTS:,} different texts"
-    if (
-        profile.is_text
-        and len(profile.counts) >= FEWEST_NAMES
-        and profile.counts["count"].max() == 1
-    ):
-        return "every value is different, as in names of rows" + on_unread_dates(profile)
-    if not profile.is_text and seen.many and seen.whole and profile.numbers_rows:
-        return "whole numbers that never repeat, as in names of rows" + on_seconds(profile)
-    if seen.many and seen.low == seen.high:
-        return "many texts for one number"
-    if profile.many and names_rows(profile.name) and (profile.is_text or seen.whole):
-        reason = (
-            "many values, as in names of persons or households, by what it is called: --unit keeps "
-            "their rows together"
-        )
-        if names_lists(profile.name):
-            reason += "; if a row is one item of a list, make each list a row"
-        return reason
-    if profile.is_text and profile.part_listed < _LEAST_LISTED:
-        how_rare = f"of which the most frequent are in {profile.part_listed:.0%} of the rows only"
-        if not len(profile.listed):
-            how_rare = f"each in fewer than {FEW_ROWS} rows"
-        return (
-            f"{len(profile.counts):,} different texts, {how_rare}: group them, by their first "
-            "signs perhaps" + on_several_answers(profile)
-        )
-    return ""
+    if not len(items):
+        raise BadInputError(f"{source.label}: no row has any item; declare them with --columns")
+    return ItemSchema(items, name_of(source), declared=False)
 
 
-def _few(profile: Profile) -> DraftedColumn:
-    """Propose a category for each of a few values, or one bit for two opposite ones."""
-    seen = profile.seen
-    texts = {text.lower(): text for text in seen.texts}
-    if not seen.missing and not seen.boolean and len(seen.texts) == len(texts) == 2:
-        for zero, one in _OPPOSITES:
-            if texts.keys() == {zero, one}:
-                named = Binary(profile.name, zero=texts[zero], one=texts[one])
-                return DraftedColumn(profile.name, named, "its two values")
-    column = plain_column(replace(seen, many=False))
-    if isinstance(column, Binary):
-        return DraftedColumn(profile.name, column, "its two values")
-    remark = f"its {len(seen.texts)} values"
-    if isinstance(column, Categorical) and len(texts) < len(seen.texts):
-        column = _spellings_joined(column)
-        remark += ", those that differ by large and small letters taken as one"
-    if len(seen.texts) < 2:
-        remark = "one value only: leave it out if it cannot differ"
-    if have_decimal_commas(seen.texts):
-        remark += "; if they are numbers, --csv decimal=, reads those of a CSV file"
-    remark += on_thousands(profile)
-    if any("\n" in text for text in seen.texts):
-        remark += "; a cell has several lines: is a quotation mark not closed where it should be?"
-    if any(text != text.strip() for text in seen.texts):
-        remark += "; some have spaces around them, which --csv spaces=trim leaves out of a CSV file"
-    remark += on_counts(profile) + on_marks(profile)
-    if seen.words:
-        remark += on_rare(profile) + on_several_answers(profile)
-    elif profile.rare:
-        # Each number stays as it is: no more of them than buckets would be, and ranges and means
-        # of them can be asked all the same.
-        remark += (
-            f"; {profile.rare} in fewer than {FEW_ROWS} rows: keep what everybody knows to exist, "
-            "or, if they count or measure, put them into buckets (kind numeric)"
-        )
-    return DraftedColumn(profile.name, column, remark + on_missing(profile))
+def name_of(source: TableSource | ItemSource) -> str:
+    """Return the name of the source without its folder, which a release must not show."""
+    return Path(source.label.rpartition(":")[2]).name
 
 
-def _spellings_joined(column: Categorical) -> Categorical:
-    """Return the column with ``f`` beside ``F`` in one category."""
-    joined: dict[str, list[str]] = {}
-    for (text,) in column.values:
-        joined.setdefault(text.lower(), []).append(text)
-    return replace(
-        column,
-        values=tuple(tuple(each) for each in joined.values()),
-        outside=column.outside if len(joined) > 1 else "other",
-    )
-
-
-def _listed(profile: Profile) -> DraftedColumn:
-    """Propose texts or codes as categories; of too many the most frequent, and one for others."""
-    listed = profile.listed
-    column = Categorical(
-        profile.name,
-        values=tuple((text,) for text in sorted(listed["value"], key=order_of_text)),
-        missing="category" if profile.seen.missing else "error",
-        outside="error" if len(listed) == len(profile.counts) else "other",
-    )
-    what = "texts" if profile.is_text else "numbers"
-    if len(listed) == len(profile.counts):
-        remark = f"its {len(listed)} {what}"
-    elif profile.all_frequent_listed:
-        remark = (
-            f"the {len(listed)} of {len(profile.counts):,} {what} that are in {FEW_ROWS} rows or "
-            f"more ({profile.part_listed:.0%})"
-        )
-    else:
-        remark = (
-            f"the {len(listed)} most frequent of {len(profile.counts):,} {what} "
-            f"({profile.part_listed:.0%})"
-        )
-    if not profile.is_text:
-        remark += ", taken for codes since their order says nothing of how frequent they are"
-    if profile.part_listed < _WELL_LISTED:
-        remark += ": groups of them, by their first signs perhaps, would say more"
-    remark += on_rare(profile) + on_several_answers(profile)
-    return DraftedColumn(profile.name, column, remark + on_missing(profile))
-
-
-def _buckets(profile: Profile) -> DraftedColumn:
-    """Propose buckets that suit how numbers lie."""
-    seen, values = profile.seen, profile.sample
-    low, high = usual_range(values, seen.low, seen.high)
-    if seen.integer and are_months(values):
-        edges = year_edges(seen.low, seen.high, BUCKETS)
-    else:
-        edges = fitting_edges(values.clip(low, high), low, high, BUCKETS, whole=seen.integer)
-        edges = covering(edges, high, whole=seen.integer)
-    column = Numeric(
-        profile.name,
-        edges=edges,
-        integer=seen.integer,
-        missing="category" if seen.missing or seen.words else "error",
-        outside="clip",
-        unparsable="missing" if seen.words else "error",
-        within=spread(values, edges, whole=seen.integer),
-    )
-    column = with_decimals(column, values)
-    equal = len(set(np.diff(edges).tolist())) == 1
-    remark = "its range" if equal else "its range and how its values lie"
-    if column.within != "uniform":
-        remark += "; how they lie in some buckets (within)"
-    if column.decimals is not None:
-        remark += "; the decimals of its numbers (decimals)"
-    if (low, high) != (seen.low, seen.high):
-        remark += "; a few numbers that lie far beyond are clipped"
-    if profile.may_be_codes:
-        remark += "; if they are codes, list them as categories"
-    remark += on_thousands(profile)
-    remark += on_counts(profile) + on_marks(profile) + on_seconds(profile)
-    if seen.words:
-        shown = ", ".join(map(repr, sorted(seen.words)[:3]))
-        remark += f"; texts such as {shown} count as missing"
-    if not seen.repeats and seen.whole and seen.rows >= FEWEST_NAMES:
-        remark += "; no value comes twice: leave it out if it names rows"
-    elif profile.repeats_like_names:
-        remark += "; values come again as names do: leave it out if it names persons or things"
-    return DraftedColumn(profile.name, column, remark + on_missing(profile))
+def chosen_columns(source: TableSource, columns: ColumnChoice | None) -> list[str]:
+    """Return the names of the columns to describe."""
+    present = list(source.columns())
+    if columns is None:
+        return present
+    return [present[place] for place in select_columns(columns, present)]

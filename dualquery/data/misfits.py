@@ -11,17 +11,15 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from dualquery.data.encode import ABOVE, BELOW, UNPARSABLE, shown
-from dualquery.data.odd_cells import OddCells
-from dualquery.data.readers.dialect import has_decimal_comma
+from dualquery.data.encode import ABOVE, BELOW, CODES, MISSING, UNPARSABLE, shown
 from dualquery.data.schema.columns import Column, Numeric
 from dualquery.data.schema.dates import Dates
-from dualquery.data.seen_dates import SeenMoments
 
 _log = logging.getLogger(__name__)
 
@@ -35,6 +33,53 @@ edge, the edges may be in another unit."""
 
 _LOST = 0.5
 """From this part on, a column is called lost."""
+
+UNREAD = 0.02
+"""Part of a column's cells that may be unreadable without a word: the most by which they can move
+a share."""
+
+
+@dataclass
+class OddCells:
+    """Cells of a column that are no bit as they stand: how many of each kind, and the first.
+
+    Parameters
+    ----------
+    rows
+        Cells in all.
+    counts
+        int64, shape ``(CODES,)``: cells of each code that is no bit, at place ``-code``.
+    first
+        For each such code, the first cell as a text.
+    """
+
+    rows: int = 0
+    counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(CODES, np.int64))
+    first: dict[int, str] = field(default_factory=dict)
+
+    def see(self, values: pl.Series, codes: NDArray[np.int32], odd: NDArray[np.int64]) -> None:
+        """Take in a block of the column (`dualquery.data.encode.Watch`)."""
+        found = codes[odd]
+        counts = np.bincount(-found, minlength=CODES)
+        self.rows += len(codes)
+        self.counts += counts
+        for code in (-np.flatnonzero(counts)).tolist():
+            if code not in self.first:
+                self.first[code] = str(values[int(odd[found == code][0])])
+
+    def count(self, code: int) -> int:
+        """Return the number of cells with a code that is no bit."""
+        return int(self.counts[-code])
+
+    @property
+    def filled(self) -> int:
+        """Number of cells that hold something."""
+        return self.rows - self.count(MISSING)
+
+    @property
+    def many_unread(self) -> bool:
+        """Whether so many of the cells that hold something cannot be read that it must be said."""
+        return self.count(UNPARSABLE) > UNREAD * self.filled
 
 
 class Misfits:
@@ -87,8 +132,8 @@ def _lines(column: Column, seen: OddCells) -> Iterator[str]:
         kind = "dates" if isinstance(column, Dates) else "numbers"
         yield (
             f"column {column.name!r}: {lost}{unread:,} of {seen.filled:,} cells cannot be read as "
-            f"{kind} and count as missing, such as {shown(first[0])}; "
-            f"{cause(column, first)}"
+            f"{kind} and count as missing, such as {shown(first)}; correct the cells or the schema"
+            + ("" if kind == "dates" else ", or say --csv decimal=, of decimal commas")
         )
     if not isinstance(column, Numeric):
         return
@@ -102,22 +147,3 @@ def _lines(column: Column, seen: OddCells) -> Iterator[str]:
                 f"column {column.name!r}: {clipped:,} of {seen.filled:,} numbers lie {place}, "
                 f"{edge:g}, and fall in the bucket beside it; are the edges in the same unit?"
             )
-
-
-def cause(column: Column, unread: list[str]) -> str:
-    """Return why cells cannot be read, as far as they show it, and what to do."""
-    if isinstance(column, Dates):
-        says = "ISO 8601, such as 2014-01-31" if column.format is None else column.format
-        moments = SeenMoments()
-        moments.add(pl.Series(unread, dtype=pl.String))
-        found = moments.found()
-        if found is None:
-            return f"does the schema's format fit them ({says})?"
-        fits = "ISO 8601 (leave format out)" if found[0] is None else found[0]
-        return f"the schema's format is {says}, but they are written as {fits}"
-    commas = has_decimal_comma(pl.Series(unread, dtype=pl.String))
-    if 2 * int(commas.sum()) >= len(unread):
-        return "they have decimal commas: give --csv decimal=,"
-    if isinstance(column, Numeric) and column.integer:
-        return "the schema says whole numbers; correct the cells or the schema"
-    return "correct the cells or the schema"

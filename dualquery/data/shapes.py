@@ -6,16 +6,29 @@ its decade. Both are fixed before any table is read, so counting them tells noth
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from dualquery.data.profile import MARKERS
-from dualquery.data.schema.moments import read_moments
+from dualquery.data.cuts import CutTable, Kept
+from dualquery.data.encode import can_become_bits
+from dualquery.data.readers.source import TableSource
+from dualquery.data.schema.moments import CLOCKS, read_moments
+from dualquery.runtime.errors import BadInputError
 
 Int64 = NDArray[np.int64]
+
+MARKERS = (
+    *("", "?", ".", "NA", "N/A", "n/a", "na", "N.A.", "n.a.", "NaN", "nan", "NULL", "null", "<NA>"),
+    *("#N/A", "#NA", "#NV", "#N/D", "#NULL!"),  # of spreadsheets
+    *("k.A.", "k. A.", "k.a.", "K.A.", "s/d", "S/D"),  # keine Angabe, sin datos
+)
+"""Texts that usually stand for a missing value. Not ``ND`` or ``n.d.``, which may be North Dakota
+or "not detected", nor words such as ``None``."""
 
 MISSING = (*MARKERS, "None", "N", "-")
 """Texts that may stand for a missing value: the last three among numbers and dates only."""
@@ -24,6 +37,7 @@ FORMATS: tuple[str | None, ...] = (
     None,  # ISO 8601
     *("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%Y/%m/%d", "%Y.%m.%d"),
     *("%d.%m.%Y %H:%M", "%d/%m/%Y %H:%M", "%m/%d/%Y %H:%M", "%d-%b-%Y", "%d %b %Y", "%b %d, %Y"),
+    *("%d.%m.%y", "%m/%d/%y", *CLOCKS, "%Y%m%d"),
 )
 """Ways to write a date. A text that several of them read counts for the first."""
 
@@ -46,24 +60,38 @@ SIZES = NO_SIZE + 1
 PARTITIONS = 2
 """A cell lies in one kind and in one size."""
 
+RANGE_CELLS = 1024
 STEPS = 32
 """Parts of a power of two that the grid of `Numbers` tells apart."""
 
 _NUMBER = r"^\s*[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?\s*$"
 _CODE = r"^0\d+$"
+_DIGITS = "%Y%m%d"
+_FEW = 4
 
 
 def texts(values: pl.Series) -> pl.Series:
     """Return cells as texts: whole floats without a point, null as the empty text."""
-    from dualquery.data.seen_values import texts_of
-
-    if values.dtype == pl.Boolean:
+    kind = values.dtype
+    if kind.is_float():
+        whole = values.round().eq(values) & (values.abs() < 2.0**53)
+        values = values.cast(pl.String).zip_with(
+            ~whole, values.cast(pl.Int64, strict=False).cast(pl.String)
+        )
+    elif kind == pl.Boolean:
         values = values.cast(pl.Int8)
-    return texts_of(values).fill_null("").cast(pl.String)
+    elif isinstance(kind, pl.Datetime):
+        values = values.dt.replace_time_zone(None).cast(pl.Datetime("us"))
+    return values.cast(pl.String).fill_null("")
 
 
 def distinct(values: pl.Series) -> tuple[pl.Series, Int64]:
-    """Return the different cells as texts, and in how many rows each is; a text may come twice."""
+    """Return the different cells as texts, and in how many rows each is; a text may come twice.
+
+    Of a type that no column can hold, none.
+    """
+    if not can_become_bits(values):
+        return pl.Series([], dtype=pl.String), np.zeros(0, np.int64)
     counted = values.rename("cell").value_counts(name="rows")
     return texts(counted["cell"]), counted["rows"].to_numpy().astype(np.int64)
 
@@ -77,13 +105,20 @@ def count_shapes(values: pl.Series) -> Int64:
         The cells of one column. Distinct texts are looked at once.
     """
     text, rows = distinct(values)
-    kinds, sizes = _kinds_and_sizes(text)
+    few = len(text) <= _FEW
+    kinds, sizes = _of_few(tuple(text)) if few else _kinds_and_sizes(text)
     return np.concatenate(
         (
             np.bincount(kinds, rows, KINDS).astype(np.int64),
             np.bincount(sizes, rows, SIZES).astype(np.int64),
         )
     )
+
+
+@lru_cache
+def _of_few(text: tuple[str, ...]) -> tuple[Int64, Int64]:
+    """Remember kinds and sizes of a few texts: most columns of wide tables are 0 and 1."""
+    return _kinds_and_sizes(pl.Series(text, dtype=pl.String))
 
 
 def _kinds_and_sizes(text: pl.Series) -> tuple[Int64, Int64]:
@@ -96,6 +131,7 @@ def _kinds_and_sizes(text: pl.Series) -> tuple[Int64, Int64]:
     code = left & text.str.contains(_CODE).to_numpy()
     kinds[code] = CODE
     numeric = left & ~code & text.str.contains(_NUMBER).to_numpy()
+    numeric &= ~read_dates(text, _DIGITS).is_not_null().to_numpy()
     if numeric.any():
         written = text.filter(pl.Series(numeric))
         kinds[numeric] = WHOLE + _decimals(written)
@@ -104,7 +140,7 @@ def _kinds_and_sizes(text: pl.Series) -> tuple[Int64, Int64]:
     if (left & text.str.contains(r"\d").to_numpy()).any():
         for place, pattern in enumerate(FORMATS):
             rest = np.flatnonzero(left)
-            read = read_moments(text.gather(rest).str.strip_chars(), pattern)
+            read = read_dates(text.gather(rest), pattern)
             dated = read.is_not_null().to_numpy()
             years = read.dt.year().filter(read.is_not_null()).to_numpy()
             kinds[rest[dated]] = FIRST_DATE + place
@@ -112,6 +148,14 @@ def _kinds_and_sizes(text: pl.Series) -> tuple[Int64, Int64]:
             sizes[rest[dated]] = FIRST_DECADE + decade
             left[rest[dated]] = False
     return kinds, sizes
+
+
+def read_dates(text: pl.Series, pattern: str | None) -> pl.Series:
+    """Return texts as times, null where they are not written so, or digits of no likely date."""
+    text = text.str.strip_chars()
+    if pattern == _DIGITS:
+        text = text.set(~text.str.contains(r"^(?:19|20)\d{6}$"), None)
+    return read_moments(text, pattern)
 
 
 def _floats(written: pl.Series) -> NDArray[np.float64]:
@@ -146,15 +190,21 @@ class Numbers:
         First and last size, of `size_of` without `ZERO`.
     whole
         Whether numbers are whole: cells without a whole number are left out.
+    ends
+        Of a range that is public: `RANGE_CELLS` equal cells instead.
     """
 
     low: int
     high: int
     whole: bool
+    ends: tuple[float, float] | None = None
 
-    @property
+    @cached_property
     def bounds(self) -> NDArray[np.float64]:
         """Lower ends of the cells, increasing, and the upper end of the last: float64."""
+        if self.ends is not None:
+            equal = np.linspace(*self.ends, RANGE_CELLS + 1)
+            return np.unique(np.ceil(equal)) if self.whole else equal
         ends: set[float] = {0.0}
         for size in range(self.low, self.high + 1):
             power = abs(size - POWERS) - (size < POWERS) + LEAST_POWER
@@ -189,7 +239,7 @@ class Months:
     def count(self, values: pl.Series) -> Int64:
         """Return how many dates lie in each month, those beyond in the outermost ones."""
         text, rows = distinct(values)
-        read = read_moments(text.str.strip_chars(), self.pattern)
+        read = read_dates(text, self.pattern)
         known = read.is_not_null().to_numpy()
         read, months = read.drop_nulls(), 12 * self.years
         month = (read.dt.year() - self.first).cast(pl.Int64) * 12 + read.dt.month() - 1
@@ -203,3 +253,77 @@ class Values:
 
 
 Grid = Numbers | Months
+
+
+class TableCounts:
+    """Counts the cells of a table, exactly: the room adds noise to them, a draft takes them as is.
+
+    Parameters
+    ----------
+    source
+        The table; of one that is cut to units only the rows that stay count.
+    columns
+        Names of columns.
+
+    Attributes
+    ----------
+    shapes
+        int64, shape ``(d, KINDS + SIZES)``: see `count_shapes`. Private.
+    rows
+        Their number.
+    types
+        Types of the columns.
+
+    Raises
+    ------
+    BadInputError
+        If the table cannot be read to the end, or has no rows.
+    """
+
+    def __init__(self, source: TableSource, columns: Sequence[str]) -> None:
+        self._source = source
+        self.shapes = np.zeros((len(columns), KINDS + SIZES), np.int64)
+        self.rows = 0
+        self.types: dict[str, pl.DataType] = {}
+        for frame in self._frames(columns):
+            self.rows += frame.height
+            self.types = dict(frame.schema)
+            for place, name in enumerate(columns):
+                self.shapes[place] += count_shapes(frame[name])
+        if not self.rows:
+            raise BadInputError(f"{source.label}: no rows below the header")
+
+    def values(self, wanted: Sequence[tuple[str, Grid | Values]]) -> list[Int64 | pl.DataFrame]:
+        """Return counts of cells of grids, and frames of ``text`` and ``rows``. Private."""
+        found: list[list[Int64 | pl.DataFrame]] = [[] for _ in wanted]
+        for frame in self._frames([name for name, _ in wanted]):
+            for (name, how), blocks in zip(wanted, found, strict=True):
+                if isinstance(how, Values):
+                    text, rows = distinct(frame[name])
+                    blocks.append(pl.DataFrame({"text": text, "rows": rows}))
+                    if len(blocks) > _BLOCKS:
+                        blocks[:] = [_together(blocks)]
+                else:
+                    blocks[:] = [sum([*blocks, how.count(frame[name])], start=np.int64(0))]  # type: ignore[list-item]
+        return [
+            _together(blocks) if isinstance(how, Values) else blocks[0]
+            for (_, how), blocks in zip(wanted, found, strict=True)
+        ]
+
+    def _frames(self, names: Sequence[str]) -> Iterator[pl.DataFrame]:
+        """Yield the rows that count, block by block."""
+        if not isinstance(self._source, CutTable):
+            yield from self._source.frames(names)
+            return
+        kept = Kept(self._source)
+        for frame in self._source.source.frames(names):
+            yield frame.filter(pl.Series(kept.of_next(frame.height)))
+        kept.finish()
+
+
+_BLOCKS = 16
+
+
+def _together(blocks: Sequence[Int64 | pl.DataFrame]) -> pl.DataFrame:
+    frames = [block for block in blocks if isinstance(block, pl.DataFrame)]
+    return pl.concat(frames).group_by("text").agg(pl.col("rows").sum())

@@ -33,16 +33,16 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from dualquery.data.cuts import CutTable, Kept
+from dualquery.data.cuts import CutTable
 from dualquery.data.encoded import BitRows
 from dualquery.data.readers.source import ItemSource, TableSource
-from dualquery.data.shapes import KINDS, PARTITIONS, SIZES, Grid, Values, count_shapes, distinct
+from dualquery.data.shapes import PARTITIONS, Grid, TableCounts, Values
 from dualquery.data.truncation import truncate
 from dualquery.privacy.events import GaussianNoise, Schedule, ThresholdedCounts
 from dualquery.privacy.neighbours import Neighbours
@@ -51,7 +51,6 @@ from dualquery.room.journal import Journal
 from dualquery.room.ledger import Ledger
 from dualquery.room.noise.gaussian import add_gaussian
 from dualquery.room.randomness import Randomness, randomness
-from dualquery.runtime.errors import BadInputError
 
 LARGEST_EPSILON = 7.0
 """Of a whole guarantee, up to which rare texts are drawn by their chances."""
@@ -99,6 +98,8 @@ class SchemaRoom:
         The private table; cut to its units where these are protected.
     columns
         Names of the columns that are learned; public.
+    shaped
+        Those of them whose shapes are counted.
     neighbours
         What neighbouring tables differ in.
 
@@ -109,19 +110,17 @@ class SchemaRoom:
     """
 
     def __init__(
-        self, source: TableSource, columns: tuple[str, ...], neighbours: Neighbours
+        self,
+        source: TableSource,
+        columns: tuple[str, ...],
+        shaped: tuple[str, ...],
+        neighbours: Neighbours,
     ) -> None:
         self._source = source
         self._columns = columns
+        self._shaped = len(shaped)
         self._neighbours = neighbours
-        self._shapes = np.zeros((len(columns), KINDS + SIZES), np.int64)
-        self._rows = 0
-        for frame in self._frames(columns):
-            self._rows += frame.height
-            for place, name in enumerate(columns):
-                self._shapes[place] += count_shapes(frame[name])
-        if not self._rows:
-            raise BadInputError(f"{source.label}: no rows below the header")
+        self._counts = TableCounts(source, shaped or columns[:1])
         self._ledger = Ledger(())
         self._randomness: Randomness
         self._epsilon = math.inf
@@ -131,7 +130,7 @@ class SchemaRoom:
         """The number of rows, or of units, where that is public; else None."""
         if not self._neighbours.replaces:
             return None
-        return self._source.units if isinstance(self._source, CutTable) else self._rows
+        return self._source.units if isinstance(self._source, CutTable) else self._counts.rows
 
     def open(self, schedule: Schedule, seed: int | None, journal: Journal, epsilon: float) -> None:
         """Take the schedule and the epsilon of the whole guarantee, and an experiment's seed."""
@@ -143,9 +142,9 @@ class SchemaRoom:
         return self._ledger.grounds
 
     def shapes(self, scale: float) -> NDArray[np.float64]:
-        """Return the noisy number of cells of each shape: shape ``(d, KINDS + SIZES)``; charged."""
-        exact = self._shapes
-        moved = shapes_sensitivity(len(self._columns), self._neighbours)
+        """Return the noisy number of cells of each shape: a row a column of ``shaped``; charged."""
+        exact = self._counts.shapes[: self._shaped]
+        moved = shapes_sensitivity(self._shaped, self._neighbours)
         ground = Ground(__name__, "ShapeCounts", moved, scale, "public partitions")
         return self._ledger.draw(
             GaussianNoise(moved, scale),
@@ -171,7 +170,7 @@ class SchemaRoom:
         names = [name for name, _ in wanted]
         if len({*names}) < len(names) or not {*names} <= {*self._columns}:
             raise ValueError("each of the room's columns is counted once")
-        exact = self._count(wanted)
+        exact = self._counts.values(wanted)
         moved = values_sensitivity(len(self._columns), self._neighbours)
         tau = threshold(scale, len(self._columns), self._neighbours, delta)
         ground = Ground(__name__, "ValueCounts", moved, scale, "grids, and texts above tau")
@@ -182,35 +181,6 @@ class SchemaRoom:
             None,
         )
         return _unpacked(packed)
-
-    def _frames(self, names: Sequence[str]) -> Iterator[pl.DataFrame]:
-        """Yield the rows that count, block by block."""
-        if not isinstance(self._source, CutTable):
-            yield from self._source.frames(names)
-            return
-        kept = Kept(self._source)
-        for frame in self._source.source.frames(names):
-            yield frame.filter(pl.Series(kept.of_next(frame.height)))
-        kept.finish()
-
-    def _count(
-        self, wanted: Sequence[tuple[str, Grid | Values]]
-    ) -> list[NDArray[np.int64] | pl.DataFrame]:
-        """Return the exact counts. Private."""
-        found: list[list[NDArray[np.int64] | pl.DataFrame]] = [[] for _ in wanted]
-        for frame in self._frames([name for name, _ in wanted]):
-            for (name, how), blocks in zip(wanted, found, strict=True):
-                if isinstance(how, Values):
-                    text, rows = distinct(frame[name])
-                    blocks.append(pl.DataFrame({"text": text, "rows": rows}))
-                    if len(blocks) > 16:
-                        blocks[:] = [_together(blocks)]
-                else:
-                    blocks[:] = [sum([*blocks, how.count(frame[name])], start=np.int64(0))]  # type: ignore[list-item]
-        return [
-            _together(blocks) if isinstance(how, Values) else blocks[0]
-            for (_, how), blocks in zip(wanted, found, strict=True)
-        ]
 
     def _published(
         self, exact: NDArray[np.int64] | pl.DataFrame, scale: float, tau: float
@@ -301,11 +271,6 @@ def _uniform(count: int, source: Randomness) -> NDArray[np.float64]:
     """Return uniform numbers in (0, 1), of 53 significant bits however small they are."""
     high, low = (source.words(2 * count) >> np.uint64(11)).reshape(2, count)
     return np.asarray(np.ldexp(high + np.ldexp(low + 0.5, -53), -53), np.float64)
-
-
-def _together(blocks: list[NDArray[np.int64] | pl.DataFrame]) -> pl.DataFrame:
-    frames = [block for block in blocks if isinstance(block, pl.DataFrame)]
-    return pl.concat(frames).group_by("text").agg(pl.col("rows").sum())
 
 
 def _packed(published: list[Published | list[float]]) -> NDArray[np.uint8]:

@@ -51,7 +51,7 @@ def test_a_place_that_cannot_be_is_refused_before_the_table_is_read(
     def read(*_arguments: object) -> None:
         raise AssertionError("read")
 
-    monkeypatch.setattr("dualquery.data.drafting.see_columns", read)
+    monkeypatch.setattr("dualquery.data.drafting.TableCounts", read)
     monkeypatch.setattr("dualquery.data.schema.files.load_schema", read)
     for words in ([files[0]], ["check", files[1]]):
         done = dualquery("schema", *words, "--out", here / "no" / "x.json")
@@ -81,3 +81,22 @@ def test_schema_check_says_what_a_schema_means(dualquery, files, here, tmp_path)
     done = dualquery("schema", "check", written)
     assert done.code == 2
     assert "kind is 'binry'" in done.last
+
+
+def test_the_price_of_a_schema_is_told_beforehand(dualquery, here) -> None:
+    (here / "t.csv").write_text("age,job\n40,Public\n41,Private\n")
+    told = dualquery("release", "t.csv", "--dry-run", "--rows", 50_000, "--json").json["schema"]
+    assert (told["columns"], told["rows"]) == (2, 50_000)
+    planned = dualquery("budget", "plan", "-n", 50_000, "--epsilon", 1, "--columns", 2, "--json")
+    assert planned.json["schema"] == told
+    more = dualquery("budget", "plan", "-n", 50_000, "--epsilon", 1, "--columns", 20, "--json")
+    assert more.json["schema"]["listed_from_rows"] > 2 * told["listed_from_rows"]
+    (here / "known.json").write_text(
+        '{"declared": true, "partial": true, "columns": [{"name": "job", "kind": "categorical"}, '
+        '{"name": "age", "kind": "numeric", "edges": [0, 100]}]}'
+    )
+    ask = ("release", "t.csv", "--dry-run", "--schema", "known.json", "--json")
+    less = dualquery(*ask, "--rows", 50_000).json["schema"]
+    assert less["listed_from_rows"] < told["listed_from_rows"]
+    for words in (ask, (*ask, "--rows", 90)):
+        assert dualquery(*words).code == 2

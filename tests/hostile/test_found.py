@@ -20,9 +20,9 @@ import pytest
 
 from dualquery.data.blocks import encoded_blocks
 from dualquery.data.choose import choose_schema
+from dualquery.data.names import order_of_text
 from dualquery.data.readers.formats import source_of
 from dualquery.data.schema.files import load_schema
-from dualquery.data.seen_values import order_of_text
 from dualquery.queries.text import parse_query
 from dualquery.questions.plain import read_question
 from dualquery.releases.keep.folder import load_release

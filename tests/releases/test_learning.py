@@ -78,3 +78,38 @@ def test_a_large_epsilon_learns_a_schema() -> None:
     made = dualquery.release(FRAME, epsilon=20.0, queries=2, way=1)
     assert made.privacy.private
     assert made.schema.column_names == ("a", "b")
+
+
+def test_of_a_column_whose_range_is_said_only_the_edges_are_learned() -> None:
+    rng = np.random.default_rng(3)
+    frame = FRAME.with_columns(
+        hours=pl.Series(np.where(rng.random(ROWS) < 0.5, 40, rng.integers(0, 90, ROWS)))
+    )
+    hours = {"name": "hours", "kind": "numeric", "edges": [0, 100], "integer": True}
+    texts = {"name": "a", "kind": "categorical"}
+    said = schema_from_dict(known(hours, texts, B))
+    assert isinstance(said, TableSchema)
+    found = schema_of_table(frame, 1.0, 1e-6, known=said, seed=2)
+    assert [type(event).__name__ for event in found.events] == ["ThresholdedCounts"]
+    assert found.price is not None
+    assert found.price.columns == 2
+    columns = {each.name: each for each in found.schema.columns}  # type: ignore[union-attr]
+    assert columns["a"].labels == ("x", "y", "(other)", "(missing)")
+    edges = columns["hours"].edges
+    assert (edges[0], edges[-1]) == (0, 100)
+    assert {40.0, 41.0} <= {*edges}
+    assert len(edges) > 8
+
+
+def test_what_stands_for_missing_values_in_all_columns_is_said_once() -> None:
+    frame = FRAME.with_columns(c=pl.Series(["u", "v", "?", "."] * (ROWS // 4)))
+    said = schema_from_dict({**known(A), "missing_values": ["", "?"]})
+    assert isinstance(said, TableSchema)
+    column = schema_of_table(frame, 1.0, 1e-6, known=said, seed=2).schema.columns[-1]  # type: ignore[union-attr]
+    assert (column.labels, column.missing_values) == (("u", "v", "(other)", "(missing)"), (".",))
+
+
+@pytest.mark.parametrize("more", [{"declared": False}, {"drop_incomplete": True}])
+def test_a_partial_schema_that_cannot_be_is_refused(more) -> None:
+    with pytest.raises(BadInputError, match=next(iter(more))):
+        dualquery.release(FRAME, schema={**known(A), **more}, queries=2, way=1)

@@ -62,8 +62,8 @@ def test_every_cell_has_one_kind_and_one_size() -> None:
 
 @pytest.mark.parametrize("how", [Values(), Numbers(60, 80, whole=False), Months(None, 1990, 40)])
 def test_a_row_is_counted_once_in_each_column(how) -> None:
-    room = SchemaRoom(source_of(pl.DataFrame({"a": CELLS})), ("a",), RO)
-    (counts,) = room._count([("a", how)])
+    room = SchemaRoom(source_of(pl.DataFrame({"a": CELLS})), ("a",), ("a",), RO)
+    (counts,) = room._counts.values([("a", how)])
     total = counts["rows"].sum() if isinstance(counts, pl.DataFrame) else counts.sum()
     assert total <= len(CELLS)
     assert values_sensitivity(1, RO) == math.sqrt(2)
@@ -74,8 +74,8 @@ def test_a_unit_moves_as_much_as_all_its_rows() -> None:
     unit = Neighbours.parse("add-remove", Unit("home", 3))
     assert shapes_sensitivity(5, unit) == 3 * shapes_sensitivity(5, AR)
     frame = pl.DataFrame({"home": ["x"] * 9 + ["y"], "a": ["v"] * 10})
-    room = SchemaRoom(cut_to_units(source_of(frame), Unit("home", 3)), ("a",), unit)
-    (counts,) = room._count([("a", Values())])
+    room = SchemaRoom(cut_to_units(source_of(frame), Unit("home", 3)), ("a",), ("a",), unit)
+    (counts,) = room._counts.values([("a", Values())])
     assert counts["rows"].to_list() == [4]
 
 
@@ -107,7 +107,9 @@ def test_a_text_of_one_row_is_published_as_rarely_as_it_should() -> None:
     A binomial test at 1 in 10,000: a threshold that is one too low fails it.
     """
     scale, delta = 0.4, 0.2
-    room = SchemaRoom(source_of(pl.DataFrame({"a": [f"v{i}" for i in range(20_000)]})), ("a",), RO)
+    room = SchemaRoom(
+        source_of(pl.DataFrame({"a": [f"v{i}" for i in range(20_000)]})), ("a",), ("a",), RO
+    )
     found = published(room, scale, delta, seed=1)
     assert binomtest(len(found), 20_000, delta / 2).pvalue > 1e-4
 
@@ -147,7 +149,7 @@ def test_a_text_is_published_as_often_as_gaussian_noise_lifts_it() -> None:
     """`y` lies at the threshold and is published half of the time; `x` always is."""
     tau = threshold(3.0, 1, RO, 1e-6)
     cells = ["x"] * 500 + ["y"] * round(tau)
-    room = SchemaRoom(source_of(pl.DataFrame({"a": cells})), ("a",), RO)
+    room = SchemaRoom(source_of(pl.DataFrame({"a": cells})), ("a",), ("a",), RO)
     found = [published(room, 3.0, 1e-6, seed) for seed in range(300)]
     assert all("x" in each for each in found)
     chance = norm.sf(tau - round(tau), scale=3.0)
@@ -199,9 +201,9 @@ def test_accountants_take_the_thresholds_delta_off(name) -> None:
 
 
 def test_the_price_of_a_schema_is_its_budget() -> None:
-    price = SchemaPrice.whole(1.0, 1e-6, 12, RO)
+    price = SchemaPrice.whole(1.0, 1e-6, 12, RO, 12)
     assert 0.999 < best(price.events, 1e-6)[1] <= 1.0
-    part = SchemaPrice.part(1.0, 1e-6, 0.1, 12, RO)
+    part = SchemaPrice.part(1.0, 1e-6, 0.1, 12, RO, 12)
     assert part.delta == pytest.approx(1e-7)
     assert part.fewest > price.fewest
 

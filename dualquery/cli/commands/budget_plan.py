@@ -47,6 +47,14 @@ def plan(
             min=1,
         ),
     ] = None,
+    columns: Annotated[
+        int | None,
+        typer.Option(
+            help="With --epsilon: columns of a schema that a release would learn; show how often a "
+            "value must occur to be listed.",
+            min=1,
+        ),
+    ] = None,
     neighbours: Annotated[
         str, typer.Option(help="replace-one, or add-remove, where --rows is a public stand-in.")
     ] = "replace-one",
@@ -58,16 +66,21 @@ def plan(
     With --epsilon and two of the three it shows the third that each accountant
     allows. With --epsilon and --schema it also shows the error to expect of each
     mechanism, and DualQuery's policy chooses what you leave out of the three.
+    With --epsilon and --columns it shows what a learned schema could list.
 
     Examples:
 
       dualquery budget plan -n 30162 --epsilon 1 --schema adult
 
+      dualquery budget plan -n 30162 --epsilon 1 --columns 15
+
       dualquery budget plan -n 30162 --rounds 40 --samples 1000 --eta 0.8 --delta 0.001
 
       dualquery budget plan -n 30162 --rounds 40 --samples 1000 --epsilon 1 --delta 0.001
     """
+    from dualquery.cli.commands.dry_run import show_price
     from dualquery.data.schema.files import load_schema
+    from dualquery.data.table import Table
     from dualquery.mechanisms.dualquery.options import GameOptions
     from dualquery.mechanisms.dualquery.parameters import choose_parameters
     from dualquery.mechanisms.dualquery.predictions import game_error
@@ -76,6 +89,7 @@ def plan(
     from dualquery.privacy.accountants.choice import ACCOUNTANTS
     from dualquery.privacy.budget import check_budget, default_delta
     from dualquery.privacy.neighbours import Neighbours
+    from dualquery.releases.make.schema_price import SchemaPrice
     from dualquery.requests import LARGEST_ROWS, WorkloadRequest
 
     if rows > LARGEST_ROWS:
@@ -83,6 +97,13 @@ def plan(
     relation = Neighbours.parse(neighbours)
     used = default_delta(rows) if delta is None else delta
     warnings = check_budget(1.0 if epsilon is None else epsilon, used, rows)
+    if columns is not None:
+        if epsilon is None:
+            raise BadInputError("--columns is about a schema that a budget learns: give --epsilon")
+        price = SchemaPrice.part(epsilon, used, Table.schema_share, columns, relation, columns)
+        price.require_worth(rows)
+        show_price(Terminal(machine=as_json), price, rows)
+        return
     parameters = {"rounds": rounds, "samples": samples, "eta": eta}
     given: dict[str, Any] = {name: value for name, value in parameters.items() if value is not None}
     if (schema is not None or queries is not None) and epsilon is None:
@@ -103,10 +124,10 @@ def plan(
     expected, chosen, who = Forecast(), None, ""
     if schema is not None and epsilon is not None:
         with terminal.progress() as progress:
-            columns = load_schema(schema)
-            if not columns.declared:
+            described = load_schema(schema)
+            if not described.declared:
                 warnings = (*warnings, "a release with this draft is not private: declare it first")
-            task = Task(WorkloadRequest(queries=queries).build(columns, rows), rows)
+            task = Task(WorkloadRequest(queries=queries).build(described, rows), rows)
             whole = Budget(epsilon, used, neighbours=relation)
             if by_policy:
                 progress.phase("planning dualquery")

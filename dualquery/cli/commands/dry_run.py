@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from dualquery.data.readers.source import Source
     from dualquery.data.schema.protocol import Schema
     from dualquery.releases.make.making import Planned
+    from dualquery.releases.make.schema_price import SchemaPrice
 
 
 def show_outlook(terminal: Terminal, given: Mapping[str, Any]) -> None:
@@ -40,9 +42,13 @@ def show_outlook(terminal: Terminal, given: Mapping[str, Any]) -> None:
         raise BadInputError("--dry-run reads no rows, so no standard input (-): name a file")
     with terminal.progress() as progress:
         from dualquery.privacy.statement import round_up
+        from dualquery.releases.make.learning import schema_price
         from dualquery.releases.make.needs import seconds_needed
 
         progress.phase("planning")
+        if price := schema_price(spec, given["rows"]):
+            show_price(terminal, price, given["rows"])
+            return
         rows, planned = plan_without_rows(spec, given["rows"])
     for warning in planned.warnings:
         privacy_log.warning(warning)
@@ -84,6 +90,14 @@ def show_outlook(terminal: Terminal, given: Mapping[str, Any]) -> None:
         lines.append("the schema is not declared: the release would not be private")
     for line in lines:
         terminal.console.print(line, markup=False)
+
+
+def show_price(terminal: Terminal, price: SchemaPrice, rows: int | None) -> None:
+    """Print what a schema that is to be learned would cost, and what it could list."""
+    listed = math.ceil(price.fewest)
+    terminal.emit({"schema": {"columns": price.columns, "rows": rows, "listed_from_rows": listed}})
+    if not terminal.machine:
+        terminal.console.print(price.text(rows), markup=False)
 
 
 def plan_without_rows(spec: ReleaseSpec, rows: int | None) -> tuple[int, Planned]:

@@ -146,13 +146,14 @@ def schema_from_dict(fields: Mapping[str, object]) -> TableSchema | ItemSchema:
     columns = _typed(fields, "columns", list, None)
     if not all(isinstance(column, dict) for column in columns):
         raise BadInputError("schema: every column must be a table of keys and values")
+    partial = _typed(fields, "partial", bool, False)
     return TableSchema(
-        tuple(map(column_from_dict, columns)),
+        tuple(column_from_dict(_opened(each) if partial else each) for each in columns),
         drop_incomplete=_typed(fields, "drop_incomplete", bool, False),
         missing_values=absent,
         rules=rules_from(fields.get("rules", [])),
         learned=_typed(fields, "learned", dict, {}) or None,
-        partial=_typed(fields, "partial", bool, False),
+        partial=partial,
         **common,
     )
 
@@ -180,6 +181,19 @@ def _typed(fields: Mapping[str, object], key: str, kind: type[T], default: T | N
 
 Read = Callable[[str, str, Any], Any]
 """Takes what has a key, for messages, the key and what stands there; returns the field's value."""
+
+
+def _opened(fields: Mapping[str, object]) -> Mapping[str, object]:
+    """Return a column of a partial schema; one without values, or with two edges, takes every cell.
+
+    The rest of such a column is learned: its values, or edges within its range.
+    """
+    edges = fields.get("edges")
+    if fields.get("kind") == "categorical" and "values" not in fields:
+        return {"values": [], "missing": "category", "outside": "other", **fields}
+    if fields.get("kind") == "numeric" and isinstance(edges, list) and len(edges) == 2:
+        return {"missing": "category", "outside": "clip", "unparsable": "missing", **fields}
+    return fields
 
 
 def column_from_dict(fields: Mapping[str, object]) -> Column:

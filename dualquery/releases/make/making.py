@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from dualquery.data.schema.table import TableSchema
     from dualquery.estimates.expected import ExpectedError
     from dualquery.queries.family import Queries
-    from dualquery.releases.make.schema_learning import LearnedSchema
+    from dualquery.releases.make.learning import LearnedSchema
     from dualquery.requests import ReleaseSpec
     from dualquery.rows.dataset import Dataset
     from dualquery.rows.protocol import Rows

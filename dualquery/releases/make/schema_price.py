@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from dualquery.data.learned import SURE
+from dualquery.data.drafting import SURE
 from dualquery.mechanisms.protocol import Budget
 from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.accountants.zcdp import epsilon_from_rho, rho_for
@@ -42,8 +42,8 @@ class SchemaPrice:
         What neighbouring tables differ in.
     epsilon
         Of the guarantee that this is a part of.
-    shapes
-        Part of rho for shapes; 0 for items, which have none.
+    shaped
+        How many of the columns have shapes to learn; 0 for items, which have none.
     """
 
     rho: float
@@ -51,7 +51,7 @@ class SchemaPrice:
     columns: int
     neighbours: Neighbours
     epsilon: float
-    shapes: float = SHAPES_SHARE
+    shaped: int
 
     @staticmethod
     def part(
@@ -60,25 +60,21 @@ class SchemaPrice:
         share: float,
         columns: int,
         neighbours: Neighbours,
-        shapes: float = SHAPES_SHARE,
+        shaped: int,
     ) -> SchemaPrice:
-        """Return the price of a share of a release's budget: of rho, and of delta.
-
-        Raises
-        ------
-        BadInputError
-            If delta is 0.
-        """
+        """Return the price of a share of a release's budget: of rho, and of delta, above 0."""
         check_learnable(delta)
         rho = share * rho_for(epsilon, delta * (1.0 - share))
-        return SchemaPrice(rho, share * delta, columns, neighbours, epsilon, shapes)
+        return SchemaPrice(rho, share * delta, columns, neighbours, epsilon, shaped)
 
     @staticmethod
-    def whole(epsilon: float, delta: float, columns: int, neighbours: Neighbours) -> SchemaPrice:
+    def whole(
+        epsilon: float, delta: float, columns: int, neighbours: Neighbours, shaped: int
+    ) -> SchemaPrice:
         """Return the price of a schema by itself: half of delta is the threshold's."""
 
         def price(rho: float) -> SchemaPrice:
-            return SchemaPrice(rho, delta / 2, columns, neighbours, epsilon)
+            return SchemaPrice(rho, delta / 2, columns, neighbours, epsilon, shaped)
 
         check_learnable(delta)
         return price(calibrate_rho(lambda rho: price(rho).events, epsilon, delta))
@@ -86,20 +82,21 @@ class SchemaPrice:
     @property
     def shapes_scale(self) -> float:
         """Standard deviation of the noise in counts of shapes."""
-        moved = shapes_sensitivity(self.columns, self.neighbours)
-        return moved / math.sqrt(2.0 * self.shapes * self.rho) if self.shapes else 0.0
+        moved = shapes_sensitivity(self.shaped, self.neighbours)
+        return moved / math.sqrt(2.0 * SHAPES_SHARE * self.rho)
 
     @property
     def values_scale(self) -> float:
         """Standard deviation of the noise in counts of values."""
         moved = values_sensitivity(self.columns, self.neighbours)
-        return moved / math.sqrt(2.0 * (1.0 - self.shapes) * self.rho)
+        share = 1.0 - SHAPES_SHARE if self.shaped else 1.0
+        return moved / math.sqrt(2.0 * share * self.rho)
 
     @property
     def events(self) -> tuple[Event, ...]:
         """All events, in their order."""
-        moved = shapes_sensitivity(self.columns, self.neighbours)
-        shapes = (GaussianNoise(moved, self.shapes_scale),) if self.shapes else ()
+        moved = shapes_sensitivity(self.shaped, self.neighbours)
+        shapes = (GaussianNoise(moved, self.shapes_scale),) if self.shaped else ()
         return (*shapes, self.listing)
 
     @property
@@ -112,6 +109,16 @@ class SchemaPrice:
     def fewest(self) -> float:
         """How many rows must hold a value for it to be listed, half of the time."""
         return threshold(self.values_scale, self.columns, self.neighbours, self.delta)
+
+    def text(self, rows: int | None) -> str:
+        """Return how frequent a value must be, in words; ``rows`` is public, or None."""
+        share = "" if rows is None else f" of {rows:,} ({self.fewest / rows:.2g} of them)"
+        what = f"{self.columns:,} columns" if self.shaped else f"{self.columns:,} values a row"
+        return (
+            f"a schema of {what} would be learned: a value is listed if about "
+            f"{math.ceil(self.fewest):,} rows{share} hold it; what is rarer is (other). All else "
+            "depends on that schema; --schema says what is public, and is not paid for"
+        )
 
     def own(self, delta: float) -> tuple[float, float]:
         """Return epsilon of both events at a delta, and this delta."""
@@ -145,12 +152,9 @@ class SchemaPrice:
         return replace(budget, epsilon=left, delta=delta)
 
     def require_worth(self, rows: int | None) -> None:
-        """Refuse where hardly any value could be listed; nothing is spent.
+        """Raise `BadInputError` where hardly any value could be listed; nothing is spent.
 
-        Raises
-        ------
-        BadInputError
-            If a value would have to be in a quarter of the rows, or a kind of cell in half.
+        A value would have to be in a quarter of the rows, or a kind of cell in half.
         """
         if rows is None:
             return
@@ -164,13 +168,7 @@ class SchemaPrice:
 
 
 def check_learnable(delta: float | None) -> None:
-    """Refuse a delta of 0.
-
-    Raises
-    ------
-    BadInputError
-        If delta is 0.
-    """
+    """Raise `BadInputError` if delta is 0: a threshold needs some."""
     if delta == 0.0:
         raise BadInputError(
             "a schema is learned with a delta above 0, and --delta is 0 here; give a --delta, or "

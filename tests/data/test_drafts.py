@@ -1,0 +1,272 @@
+"""Drafts from exact counts: types, ranges, categories, missing tokens, dates; what is left out."""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dualquery.data.buckets import round_edges, simplest, tidy_edges
+from dualquery.data.drafting import DraftedColumn, careful_draft, draft_table_schema
+from dualquery.data.edges import fitting_edges
+from dualquery.data.readers.python_objects import FrameSource
+from dualquery.data.schema.columns import Binary, Categorical, Numeric
+from dualquery.data.schema.dates import Dates
+from dualquery.rows.dataset import load
+from dualquery.runtime.errors import BadInputError
+
+ROWS = 3_000
+
+
+def draft(block_rows: int = 1_000, **columns: object) -> dict[str, DraftedColumn]:
+    frame = pl.DataFrame(columns, strict=False)
+    drafted = careful_draft(FrameSource(frame, block_rows=block_rows))
+    assert drafted.schema.declared is False
+    # What it drafts, reads the table.
+    records = load(frame, drafted.schema).records.dense_rows(0, len(frame))
+    starts = drafted.schema.domain.offsets[:-1]
+    assert (np.add.reduceat(records, starts, axis=1) <= 1).all()
+    return {each.name: each for each in drafted.columns}
+
+
+def rng() -> np.random.Generator:
+    return np.random.default_rng(5)
+
+
+def labels(drafted: DraftedColumn) -> tuple[str, ...]:
+    assert isinstance(drafted.column, Categorical | Numeric | Dates)
+    return drafted.column.labels
+
+
+def test_texts_are_listed_in_the_order_of_their_numbers() -> None:
+    found = draft(age=["10+", "0-4", "5-9"] * 9, one=["x"] * 27, gap=["a", "b", None] * 9)
+    assert labels(found["age"]) == ("0-4", "5-9", "10+")
+    assert found["one"].column == Categorical("one", (("x",),), outside="other")
+    assert found["gap"].column == Categorical("gap", (("a",), ("b",)), missing="category")
+
+
+def test_texts_of_equal_numbers_have_one_order() -> None:
+    texts = ["0", "00", "000", "0000", "01", "001", "1"]
+    for shuffled in (texts, texts[::-1], sorted(texts, key=len)):
+        found = labels(draft(x=shuffled * 9)["x"])
+        assert found == ("0", "00", "000", "0000", "001", "01", "1")
+
+
+def test_of_too_many_texts_those_in_a_few_rows_are_others() -> None:
+    notes = ["see letter", "call back", *(f"phone {1_000 + place}" for place in range(400))]
+    found = draft(
+        state=[f"s{i % 70}" for i in range(ROWS)],
+        more=[f"m{i % 97}" for i in range(ROWS)],
+        note=[notes[place % 2 if place % 10 else 2 + place // 10] for place in range(ROWS)],
+        street=[f"s{place // 2 if place % 5 else 1}" for place in range(ROWS)],
+        mail=[f"{i}@example.org" for i in range(ROWS)],
+    )
+    bits = {name: each.column.bits for name, each in found.items() if each.column is not None}
+    assert bits == {"state": 70, "more": 64, "note": 3}
+    assert labels(found["note"]) == ("call back", "see letter", "(other)")
+    assert "of 302 texts" in found["note"].remark
+    assert "20% of the rows" in found["street"].remark
+
+
+@pytest.mark.parametrize(("zero", "one"), [("no", "yes"), ("N", "Y"), ("False", "True")])
+def test_opposites_are_one_bit(zero: str, one: str) -> None:
+    assert draft(x=[one, zero] * 5)["x"].column == Binary("x", zero=zero, one=one)
+
+
+def test_zero_and_one_are_one_bit() -> None:
+    found = draft(a=[0, 1, 1], b=["1", "1", "1"], c=[True, False, True], d=[0, 1, None])
+    assert found["a"].column == Binary("a")
+    assert found["b"].column == Binary("b")
+    assert found["c"].column == Binary("c", "false", "true")
+    assert labels(found["d"]) == ("0", "1", "(missing)")
+
+
+def test_a_few_whole_numbers_get_a_bucket_each() -> None:
+    found = draft(n=[*range(3, 35)] * 4, one=[7] * 128)
+    assert labels(found["n"]) == tuple(map(str, range(3, 35)))
+    assert labels(found["one"]) == ("7", "8")
+
+
+def test_numbers_that_spread_get_round_buckets() -> None:
+    found = draft(age=rng().integers(0, 100, ROWS), share=rng().random(ROWS))
+    assert found["age"].column == Numeric(
+        "age", tuple(map(float, range(0, 101, 5))), integer=True, outside="clip"
+    )
+    assert labels(found["share"])[:2] == ("0-0.05", "0.05-0.1")
+
+
+SKEWED = {
+    "income": lambda g, n: np.exp(g.normal(9, 1, n)).round(2),
+    "visits": lambda g, n: np.floor(np.exp(g.normal(3, 1, n))),
+    "fees": lambda g, n: np.where(g.random(n) < 0.6, 0, np.exp(g.normal(6, 1, n)).round()),
+    "profit": lambda g, n: (np.sign(g.normal(size=n)) * np.exp(g.normal(4, 1.5, n))).round(2),
+    "hours": lambda g, n: np.where(g.random(n) < 0.5, 40, g.integers(0, 100, n)),
+    "rate": lambda g, n: np.where(g.random(n) < 0.8, 1.0, g.random(n).round(2)),
+    "far": lambda g, n: np.where(np.arange(n) == 7, 1e12, np.exp(g.normal(10, 1, n))),
+}
+
+
+@pytest.mark.parametrize("name", SKEWED)
+def test_no_bucket_of_several_numbers_holds_most_of_a_skewed_column(name: str) -> None:
+    values = SKEWED[name](rng(), ROWS)
+    column = draft(x=values)["x"].column
+    assert isinstance(column, Numeric)
+    edges = np.array(column.edges)
+    assert 8 <= column.buckets <= 32
+    for low, high in itertools.pairwise(edges.tolist()):
+        inside = values[(values >= low) & (values < high)]
+        assert len(inside) < 0.2 * ROWS or inside.min() == inside.max()
+    inner = edges[(np.abs(edges) >= 1) & (np.arange(len(edges)) > 0)][:-1]
+    assert np.mean([len(f"{edge:g}".strip("-").rstrip("0")) <= 3 for edge in inner]) > 0.6
+
+
+def test_records_have_the_decimals_of_the_table() -> None:
+    weights = rng().normal(75, 12, ROWS)
+    found = draft(
+        weight=weights.round(1), price=[f"{each:.2f}" for each in weights],
+        zero=np.where(rng().random(ROWS) < 0.5, 0.0, weights.round(3)), measured=weights,
+        whole=weights.round(),
+    )  # fmt: skip
+    decimals = [getattr(each.column, "decimals", None) for each in found.values()]
+    assert decimals == [1, 2, 3, None, None]
+    column = found["weight"].column
+    assert isinstance(column, Numeric)
+    assert all(edge == round(edge, 1) for edge in column.edges)
+
+
+def test_codes_stay_codes_by_their_zeros_or_their_name() -> None:
+    found = draft(
+        zip=[f"{i % 200:05d}" for i in range(ROWS)], few=["01", "02"] * (ROWS // 2),
+        INDP=rng().integers(100, 364, ROWS), trade_code=rng().choice(range(1000, 9000, 111), ROWS),
+    )  # fmt: skip
+    assert all(isinstance(each.column, Categorical) for each in found.values())
+    assert found["few"].column == Categorical("few", (("01",), ("02",)))
+    assert found["zip"].column is not None
+    assert found["zip"].column.bits == 64
+
+
+@pytest.mark.parametrize("name", ["PatientenNr", "Kundennummer", "order number", "case_nr", "ID"])
+def test_names_of_persons_in_many_rows_stay_out(name: str) -> None:
+    found = draft(
+        **{name: rng().integers(10_000, 18_000, ROWS), "age": rng().integers(0, 90, ROWS)}
+    )
+    assert found[name].column is None
+    assert "--unit" in found[name].remark
+
+
+def test_markers_of_missing_values_are_listed_by_column() -> None:
+    found = draft(
+        x=["1", "?", "3"] * 40, y=["a", "NA", "b"] * 40, state=["ND", "SD", "n.a."] * 40,
+        age=[*map(str, range(20, 136)), "k.A.", ".", "-", "N"],
+    )  # fmt: skip
+    assert found["y"].column == Categorical(
+        "y", (("a",), ("b",)), missing="category", missing_values=("NA",)
+    )
+    assert "'?' as missing" in found["x"].remark
+    age = found["age"].column
+    assert isinstance(age, Numeric)
+    assert {*age.missing_values} == {"k.A.", ".", "-", "N"}
+    assert labels(found["state"]) == ("ND", "SD", "(missing)")
+
+
+def test_texts_among_many_numbers_count_as_missing() -> None:
+    found = draft(x=[*map(str, range(100)), "unknown", "refused"])["x"]
+    assert isinstance(found.column, Numeric)
+    assert (found.column.missing, found.column.unparsable) == ("category", "missing")
+    assert "texts count as missing" in found.remark
+
+
+def test_dates_become_years_months_or_days() -> None:
+    start = datetime.date(2001, 5, 17)
+    days = [start + datetime.timedelta(days=i % 2_900) for i in range(ROWS)]
+    slips = [f"{day:%d.%m.%Y}" for day in days]
+    slips[5] = "31.02.2003"
+    found = draft(
+        born=[start + datetime.timedelta(days=5 * i) for i in range(ROWS)],
+        long=[start - datetime.timedelta(days=10 * i) for i in range(ROWS)],
+        paid=[f"{start + datetime.timedelta(days=i % 300):%d.%m.%Y}" for i in range(ROWS)],
+        seen=[f"{start + datetime.timedelta(days=i % 15)} 10:{i % 60:02}" for i in range(ROWS)],
+        digits=[int(f"{day:%Y%m%d}") for day in days],
+        slips=slips,
+        clock=[f"{i % 24:02}:{i % 60:02}" for i in range(ROWS)],
+        time=[datetime.time(i % 24, i % 60) for i in range(ROWS)],
+    )
+    columns = {name: each.column for name, each in found.items()}
+    assert all(isinstance(column, Dates) for column in columns.values())
+    by = {name: column.by for name, column in columns.items() if isinstance(column, Dates)}
+    assert by == {
+        "born": "year", "long": "decade", "paid": "month", "seen": "day", "digits": "year",
+        "slips": "year", "clock": "hour of day", "time": "hour of day",
+    }  # fmt: skip
+    assert labels(found["paid"])[0] == "2001-05"
+    assert "%d.%m.%Y" in found["paid"].remark
+    assert labels(found["slips"])[-1] == "(missing)"
+
+
+def test_what_cannot_be_kept_is_left_out_and_said(caplog: pytest.LogCaptureFixture) -> None:
+    frame = pl.DataFrame(
+        {
+            "id": [f"id{i}" for i in range(200)],
+            "tags": [[1]] * 200,
+            "took": [datetime.timedelta(i) for i in range(200)],
+            "nothing": pl.Series([None] * 200, dtype=pl.String),
+            "few": ["a", "b"] * 100,
+        }
+    )
+    source = FrameSource(frame, block_rows=10)
+    remarks = {each.name: each.remark for each in careful_draft(source).columns}
+    assert "List(Int64)" in remarks["tags"]
+    assert "Duration" in remarks["took"]
+    assert remarks["nothing"] == "no value at all"
+    assert draft_table_schema(source).column_names == ("few",)
+    assert "--columns '!id,!tags,!took,!nothing'" in caplog.text
+    with pytest.raises(BadInputError, match="no column can be kept"):
+        draft_table_schema(source, "0,tags")
+    with pytest.raises(BadInputError, match="no rows"):
+        careful_draft(FrameSource(frame.clear(), block_rows=10))
+
+
+def test_huge_numbers_are_numbers() -> None:
+    huge = [float(2**62 + i * 2**40) for i in range(100)]
+    found = draft(x=huge * 2, y=[*np.linspace(0, 1, 198), -1.7e308, 1.7e308])
+    assert all(isinstance(each.column, Numeric) for each in found.values())
+
+
+@given(
+    st.lists(st.integers(-(10**6), 10**6), min_size=3, max_size=90, unique=True),
+    st.lists(st.integers(0, 10**6), min_size=2, max_size=89),
+    st.sampled_from([1.0, 0.01, 1e9]),
+)
+def test_edges_increase_and_cover(ends: list[int], counts: list[int], unit: float) -> None:
+    size = min(len(ends) - 1, len(counts))
+    bounds = np.array(sorted(ends)[: size + 1], float) * unit
+    held = np.array(counts[:size], float)
+    held[[0, -1]] += 1
+    whole = bool(np.all(bounds == np.floor(bounds)))
+    edges = fitting_edges(bounds, held, 16, whole=whole)
+    assert edges[0] <= bounds[0] < bounds[-1] <= edges[-1]
+    assert len(edges) - 1 <= 64
+    assert Numeric("x", edges, integer=whole).bits >= 2
+
+
+@given(st.integers(-(2**40), 2**40), st.integers(64, 2**40))
+def test_round_and_tidy_edges_of_whole_numbers_cover_their_range(low: int, extent: int) -> None:
+    for edges in (
+        tidy_edges(low, low + extent, 16, whole=True),
+        round_edges(low, low + extent, 16, whole=True),
+    ):
+        assert all(edge.is_integer() for edge in edges)
+        assert edges[0] <= low < low + extent <= edges[-1]
+        assert len({*np.diff(edges)}) == 1
+        assert edges[1] - edges[0] <= 3 * extent / 15
+
+
+@given(st.fractions(-1000, 1000), st.fractions(0, 100))
+def test_the_simplest_number_lies_in_its_range(low: object, width: object) -> None:
+    found = simplest(low, low + width, whole=False) if width else 0  # type: ignore[operator,arg-type]
+    assert not width or low <= found <= low + width  # type: ignore[operator]
