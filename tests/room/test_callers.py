@@ -16,7 +16,6 @@ PASSES = {
     "experiments/": "measures true errors of public data sets",
     "mwem/sampled/family.py": "counts in its own population of synthetic records",
     "mwem/sampled/rounds.py": "counts in its own population of synthetic records",
-    "mwem/sampled/mechanism.py": "compares the queries' literals; counts nothing",
 }
 """Files and folders that pass over rows or count in them, and why they may."""
 
@@ -24,7 +23,6 @@ RANDOMNESS = {
     "dualquery/room/": "the private room: its draws are charged",
     "dualquery/audit/": "watches the draws about made-up tables",
     "dualquery/releases/make/making.py": "makes the source and hands it to the curator",
-    "experiments/benchmarks/": "times the draws, on made-up counts",
     "experiments/contingency.py": "makes the source and hands it to the curator",
     "experiments/datacubes.py": "makes the source and hands it to the curator",
 }
@@ -113,6 +111,7 @@ UNSTATED = {
     "dualquery/cli/commands/dry_run.py": "reads the rows of public tables only, to count them",
     "dualquery/cli/options.py": "declares options, and hands the table to a command, listed here",
     "dualquery/data/": "readers: they hand rows to a caller, who is listed here",
+    "dualquery/runtime/array_files.py": "reads arrays of a file for a caller, who is listed here",
     "dualquery/rows/": "engines: they hand rows to a caller, who is listed here",
     "dualquery/audit/": "makes releases of made-up tables, and cuts them to units",
     "dualquery/queries/generate/files.py": "reads a file of public queries",
