@@ -16,8 +16,7 @@ from experiments.data_sets import DATA_SETS
 from experiments.harness.recipe import Choices, Finding, Recipe, Row, Run
 
 if TYPE_CHECKING:
-    from dualquery.releases.folder import Release
-
+    from dualquery.releases.keep.folder import Release
     from dualquery.rows.dataset import Dataset
     from dualquery.rows.packed import Records
 

@@ -108,6 +108,7 @@ STATED = {
 UNSTATED = {
     "dualquery/__init__.py": "names of the package: what they do is listed below their own files",
     "dualquery/requests.py": "holds the table for `release`, which is listed here",
+    "dualquery/cli/commands/budget_plan.py": "says what of a table would be read; opens none",
     "dualquery/cli/commands/dry_run.py": "reads the rows of public tables only, to count them",
     "dualquery/cli/options.py": "declares options, and hands the table to a command, listed here",
     "dualquery/data/": "readers: they hand rows to a caller, who is listed here",
