@@ -233,7 +233,7 @@ def test_a_bad_parquet_file_is_explained(tmp_path: Path) -> None:
             "table: column 'a' mixes dates, times or time zones, and the first of them would tell",
         ),
         (
-            pl.DataFrame({"a": [[1]]}),
+            pl.DataFrame({"a": [[1]], "b": [[1]]}),
             "table: no column can be kept ('a': type List(Int64), which cannot",
         ),
         (pl.DataFrame({"a": []}), "table: no rows"),
