@@ -200,7 +200,8 @@ def _answers(released: Release, questions: Sequence[Question], place: int) -> ND
         owners += [number] * len(own)
     assert released.model is not None
     rows = LiteralRows(np.array(literals, np.int32), released.schema.domain)
-    return np.bincount(owners, released.model.answers(rows), len(questions))
+    sums = np.bincount(owners, released.model.answers(rows), len(questions))
+    return sums.astype(np.float64)
 
 
 def told(data: Dataset[Records]) -> float:

@@ -67,5 +67,5 @@ def performance_profile(axes: Axes, times: dict[str, dict[str, float | None]], t
     axes.set_xlabel("time, in units of the fastest solver's")
     axes.set_ylabel("share of problems")
     if axes.lines:
-        for name in axes.legend().get_texts():
-            name.set_parse_math(False)  # a solver's command may hold a dollar, which is no formula
+        for label in axes.legend().get_texts():
+            label.set_parse_math(False)  # a solver's command may hold a dollar, which is no formula
