@@ -61,13 +61,14 @@ def test_leftovers_of_an_older_installation_do_not_shadow_an_editable_one(tmp_pa
         (installed / name / "__pycache__").mkdir(parents=True)
         (installed / name / "__pycache__" / "kernel.py311.nbi").write_text("left behind")
     (installed / "__editable__.dualquery.pth").write_text(f"{ROOT}\n")
-    code = (
-        f"import site; site.addsitedir({str(installed)!r});"
+    code = (  # where this package is installed already is left out
+        "import os, site, sys;"
+        "sys.path[:] = [path for path in sys.path if not os.path.isdir(path + '/solvers')];"
+        f"site.addsitedir({str(installed)!r});"
         "import dualquery.runtime.figures, solvers; print(solvers.__file__)"
     )
     done = subprocess.run(
-        # Without the environment's own packages: this one may be installed there already.
-        [sys.executable, "-S", "-c", code],
+        [sys.executable, "-c", code],
         cwd=tmp_path, capture_output=True, text=True, check=False,
         env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
     )  # fmt: skip
