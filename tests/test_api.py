@@ -144,7 +144,7 @@ def test_auto_is_the_default_mechanism() -> None:
     assert len(made.records) == made.n == 300
     assert made.intervals is not None
     assert made.privacy.private
-    assert "by probed" in repr(made)
+    assert "by adaptive" in repr(made)
     implied = dualquery.release(people(), **QUICK)
     assert implied.mechanism == implied.chosen == "dualquery"
 

@@ -70,12 +70,12 @@ def largest_that_fits(
         first = low if math.isnan(spent) else low + whole
         value = float(min(max(math.floor(trial), first), high - 1)) if whole else trial
         now = cost(value)
-        if now > limit:
-            high = value
-        else:
+        if now <= limit:
             low, spent = value, now
             if not whole and now >= limit * (1.0 - 0.5 * tolerance):
                 break
+        else:  # not a number does not fit either
+            high = value
         trial = math.nan
         if 0.0 < now < math.inf and calls < _SECANT_CALLS:
             point = (math.log(value), math.log(now))

@@ -62,7 +62,7 @@ def calibrate_rho(
 
     guess = rho_for(epsilon, delta)
     rho, spent = largest_that_fits(cost, epsilon, _LEAST * guess, guess, _TOLERANCE)
-    if spent > epsilon:
+    if not spent <= epsilon:
         raise BadInputError(
             f"Even very large noise costs more than epsilon = {epsilon:g}; ask for a larger "
             "epsilon or another accountant."

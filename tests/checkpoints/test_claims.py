@@ -52,9 +52,8 @@ class Steps:
         """Whether a draw was counted and has no result on the disk."""
         self._attempts = 0
         monkeypatch.setattr("dualquery.releases.make.payment.prepare", lambda _: None)
-        for module in ("making", "row_count"):
-            room = "releases" if module == "making" else "room"
-            monkeypatch.setattr(f"dualquery.{room}.{module}.randomness", self._source)
+        for module in ("releases.make.making", "room.row_count"):
+            monkeypatch.setattr(f"dualquery.{module}.randomness", self._source)
         for owner, name, label in (
             (Lines, "append", lambda entry, **_: f"line {next(iter(entry))}"),
             (BudgetFile, "write", lambda *_: "transaction"),

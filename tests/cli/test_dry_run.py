@@ -112,7 +112,7 @@ def test_no_row_is_read(table: Path, capsys) -> None:
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        (["p.parquet"], "give --schema"),
+        (["p.parquet"], "give --rows"),
         (["p.csv", "--schema", "s.json"], "give --rows"),
         (
             ["p.parquet", "--schema", "s.json", "--neighbours", "add-remove", "--delta", "1e-6"],
@@ -138,4 +138,4 @@ def test_items_that_options_declare_need_no_schema(table: Path, capsys) -> None:
     assert main([*asked, "--columns", "0-9"]) == 0
     assert "500 rows of 10 bits" in capsys.readouterr().out
     assert main(asked) == 2
-    assert "of numbered items --columns" in capsys.readouterr().err
+    assert "name the items with --columns" in capsys.readouterr().err

@@ -216,6 +216,7 @@ def test_queries_that_do_not_fit_are_excluded() -> None:
     options = {"iterations": 8, "memory_gib": small, "representation": "factored"}
     _, outcome = run(Mwem(**options), Budget(1.0, 0.0), workload=workload, rows=rows)
     assert max(line["largest"] for line in outcome.trace) * 64 <= small * 2**30
+    options["iterations"] = 40
     with pytest.raises(BadInputError, match="above the limit"):
         run(Mwem(**options, too_large="stop"), Budget(1.0, 0.0), workload=workload, rows=rows)
     with pytest.raises(BadInputError, match="no query is left whose measurement fits"):

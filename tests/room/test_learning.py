@@ -121,7 +121,7 @@ WORST = ["word"] * 17, ["word"] * 16 + ["7"]
 def schemas(table: list[str], price: SchemaPrice, seeds: range) -> np.ndarray:
     """Learn schemas of one column: noisy shapes along their difference, and which texts it has."""
     towards = np.subtract(*(count_shapes(pl.Series(each)) for each in WORST))
-    room = SchemaRoom(source_of(pl.DataFrame({"a": table})), ("a",), RO)
+    room = SchemaRoom(source_of(pl.DataFrame({"a": table})), ("a",), ("a",), RO)
     found = np.empty((len(seeds), 3))
     for number, seed in enumerate(seeds):
         room.open(price.events, seed, NO_JOURNAL, 1.0)

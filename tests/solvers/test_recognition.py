@@ -83,12 +83,12 @@ HARD = None
              (HARD, [-4, -5]), (7, [4]), (3, [-1]), (2, [5])],
             3, 0, 0,
         ),
-        # Exactly one, pair by pair, and at most one with an attribute for none of them.
+        # Exactly one, pair by pair; at most one stays as it is.
         (
             [(HARD, [1, 2, 3]), (HARD, [-1, -2]), (HARD, [-3, -1]), (HARD, [-2, -3]), (1, [1, 2]),
              (HARD, [-4, -5]), (HARD, [-6, -4]), (HARD, [-5, -6]), (2, [4, 1]), (3, [5, 3]),
              (1, [6, 2])],
-            7, 2, 0,
+            6, 1, 3,
         ),
         # Contradictory clauses.
         ([(HARD, [1]), (HARD, [-1]), (1, [2])], 2, 0, 2),
@@ -170,11 +170,10 @@ end
     assert read.found == (
         "3 defined variables read as conjunctions",
         "1 groups of exactly one",
-        "1 groups of at most one",
-        "4 other linear constraints",
+        "5 other linear constraints",
     )
     problem = read.problem
-    assert (problem.attributes, len(problem.groups), len(problem.rows)) == (11, 2, 4)
+    assert (problem.attributes, len(problem.groups), len(problem.rows)) == (10, 1, 5)
     solution = get_solver("exhaustive").solve(problem)
     values = dict(zip(read.variables, read.values(solution.record).tolist(), strict=True))
     assert solution.objective == 3.0

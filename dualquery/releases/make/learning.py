@@ -247,10 +247,11 @@ def _part(
 ) -> tuple[SchemaPrice, Budget]:
     """Return the price of a release's schema, and what schema and release may cost together."""
     budget = spec.budget
-    stands = rows if rows is not None else budget.rows
-    delta = budget.delta_of(spec.configured, 0 if stands is None else stands)
-    epsilon = budget.epsilon * (1.0 - COUNT_SHARE * budget.buys_rows)
     share, relation = spec.table.schema_share, budget.relation
+    if rows is None and budget.rows is not None:
+        rows = max(2, round(budget.rows / relation.of_copy))
+    delta = budget.delta_of(spec.configured, rows or 0)
+    epsilon = budget.epsilon * (1.0 - COUNT_SHARE * budget.buys_rows)
     price = SchemaPrice.part(epsilon, delta, share, learned, relation, shaped)
     return price, Budget(epsilon, delta, budget.accountant, relation)
 
