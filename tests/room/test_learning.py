@@ -134,7 +134,7 @@ def schemas(table: list[str], price: SchemaPrice, seeds: range) -> np.ndarray:
 @pytest.mark.slow
 def test_the_worst_pair_shows_no_more_than_is_stated() -> None:
     """100,000 runs at (1, 1e-3): the empirical lower bound on epsilon at 95% stays below 1."""
-    price, runs = SchemaPrice.whole(1.0, 1e-3, 1, RO), 50_000
+    price, runs = SchemaPrice.whole(1.0, 1e-3, 1, RO, 1), 50_000
     assert round(price.fewest) == 17  # a text of 17 rows is at the threshold
     one, other = (schemas(WORST[k], price, range(k * runs, (k + 1) * runs)) for k in (0, 1))
     low = max(bounds(one, other, 1e-3, error=0.05 / 4))
