@@ -247,12 +247,11 @@ def _part(
 ) -> tuple[SchemaPrice, Budget]:
     """Return the price of a release's schema, and what schema and release may cost together."""
     budget = spec.budget
-    share, relation = spec.table.schema_share, budget.relation
+    relation, epsilon = budget.relation, budget.epsilon * (1.0 - COUNT_SHARE * budget.buys_rows)
     if rows is None and budget.rows is not None:
         rows = max(2, round(budget.rows / relation.of_copy))
     delta = budget.delta_of(spec.configured, rows or 0)
-    epsilon = budget.epsilon * (1.0 - COUNT_SHARE * budget.buys_rows)
-    price = SchemaPrice.part(epsilon, delta, share, learned, relation, shaped)
+    price = SchemaPrice.part(epsilon, delta, spec.table.schema_share, learned, relation, shaped)
     return price, Budget(epsilon, delta, budget.accountant, relation)
 
 
