@@ -12,8 +12,9 @@ from dualquery.rules.search_kernels import broken_boxes
 _ROUNDS = 1_000
 """Exchanges that are tried for each broken record, at most."""
 
-_PATIENCE = 50
-"""Rounds without fewer broken records after which no more are tried."""
+_PATIENCE = 50, 5
+"""Rounds without fewer broken records after which only exchanges that leave as many are tried,
+too, and after which none are: these mix the records, as none has to get better."""
 
 
 def repaired(
@@ -80,9 +81,9 @@ def _exchange(
         broken = generator.permutation(np.flatnonzero(inside >= 0))
         idle = 0 if len(broken) < fewest else idle + 1
         fewest = min(fewest, len(broken))
-        if not len(broken) or (idle >= _PATIENCE and not fewer):
+        if not len(broken) or (idle >= _PATIENCE[1] and not fewer):
             break
-        if idle >= _PATIENCE:
+        if idle >= _PATIENCE[0]:
             fewer, idle = 0, 0
         # Partners are all different, and no two pairs share a record.
         broken = broken[: rows // 2]
