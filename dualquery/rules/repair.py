@@ -13,8 +13,7 @@ _ROUNDS = 1_000
 """Exchanges that are tried for each broken record, at most."""
 
 _PATIENCE = 50, 5
-"""Rounds without fewer broken records after which only exchanges that leave as many are tried,
-too, and after which none are: these mix the records, as none has to get better."""
+"""Rounds without fewer broken records: then exchanges that leave as many are tried; then none."""
 
 
 def repaired(
