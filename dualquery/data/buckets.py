@@ -57,12 +57,6 @@ def _floats(edges: list[Fraction], low: Fraction, high: Fraction) -> tuple[float
         return tuple(float(low + (high - low) * i / buckets) for i in range(buckets + 1))
 
 
-def covering(edges: tuple[float, ...], high: float, *, whole: bool) -> tuple[float, ...]:
-    """Return edges with one more for ``high`` where a last bucket one wide would leave it out."""
-    short = whole and len(edges) > 2 and edges[-1] - edges[-2] == 1 and edges[-1] <= high
-    return (*edges, edges[-1] + 1) if short else edges
-
-
 def round_edges(low: float, high: float, buckets: int, *, whole: bool) -> tuple[float, ...]:
     """Return the edges of buckets 1, 2 or 5 times a power of ten wide, half as many again at most.
 

@@ -156,11 +156,6 @@ class Dialect:
             ) from None
 
 
-def has_decimal_comma(texts: pl.Series) -> pl.Series:
-    """Return which texts are numbers with a comma before the decimals, Boolean."""
-    return texts.str.contains(_WITH_COMMA)
-
-
 STANDARD = Dialect()
 """The separator that the header shows, UTF-8, points before decimals."""
 
