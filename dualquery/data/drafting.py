@@ -269,7 +269,7 @@ def _numeric(name: str, grid: Numbers, counts: Floats, shape: Shape, sd: float) 
 
 
 def _edges(bounds: Floats, counts: Floats, decimals: int) -> tuple[float, ...]:
-    """Return edges that are numbers of so many decimals, if these are few."""
+    """Return edges of buckets as numbers with the given decimals, if these are few."""
     if decimals == DECIMALS:
         return fitting_edges(bounds, counts, BUCKETS, whole=False)
     units, begins = np.unique(np.ceil(bounds * 10.0**decimals), return_index=True)

@@ -78,7 +78,7 @@ class OddCells:
 
     @property
     def many_unread(self) -> bool:
-        """Whether so many of the cells that hold something cannot be read that it must be said."""
+        """Whether enough cells that hold something cannot be read to warn of it."""
         return self.count(UNPARSABLE) > UNREAD * self.filled
 
 

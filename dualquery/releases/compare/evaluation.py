@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 FAR_OFF = 0.05
-"""Share of the rows by which a stated or noisy number of them may be off without a remark."""
+"""Relative error of a stated or noisy number of rows that needs no remark."""
 BASELINES = ("zero", "uniform", "independent", "gaussian")
 
 WARNING = "NOT PRIVATE: computed from the exact answers; for the holder of the table only"

@@ -280,7 +280,7 @@ def runs(entries: Sequence[Entry]) -> list[dict[str, Any]]:
     Returns
     -------
     list[dict[str, Any]]
-        Each with ``times``, and ``events``, which come one after the other so many times.
+        Each with ``times``, and ``events``, which come one after the other, repeated.
     """
     found: list[dict[str, Any]] = []
     at = 0
