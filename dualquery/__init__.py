@@ -24,8 +24,8 @@ from dualquery.runtime.versions import __version__
 if TYPE_CHECKING:
     from dualquery.api import expected_error, release
     from dualquery.budgets.budget_file import BudgetFile
-    from dualquery.data.table import Table
-    from dualquery.data.units import Unit, Weight
+    from dualquery.data.encoding.units import Unit, Weight
+    from dualquery.data.readers.given_table import Table
     from dualquery.queries.conjunctions import Workload
     from dualquery.queries.parities import FactorParities, Parities
     from dualquery.queries.ranges import RangeQueries, SeriesRangeQueries

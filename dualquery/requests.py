@@ -16,9 +16,9 @@ from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dualquery.data.encoding.units import Unit, Weight
 from dualquery.data.opening import is_file
-from dualquery.data.table import Table
-from dualquery.data.units import Unit, Weight
+from dualquery.data.readers.given_table import Table
 from dualquery.mechanisms.protocol import Budget, Mechanism
 from dualquery.mechanisms.registry import BUILT_IN, check_mechanism, configure, with_records
 from dualquery.privacy.accountants.choice import choices
@@ -331,10 +331,10 @@ class Guarantee:
         Who proves the guarantee: ``auto``, ``paper``, ``advanced``, ``zcdp`` or ``exact``.
     unit
         Rows that belong together, such as ``Unit("household", max_rows=5)``: what is replaced,
-        added or removed is then a household with all its rows (see `dualquery.data.units`), and the
+        added or removed is then a household with all its rows (see `data.encoding.units`), and the
         number of households takes the place of the number of rows. None for one row.
     weight
-        How much a row counts, such as ``Weight("w", max=100)`` (see `dualquery.data.units`):
+        How much a row counts, such as ``Weight("w", max=100)`` (see `data.encoding.units`):
         shares are then of the total weight, which is private, and ``rows`` states that. None for
         rows that count once.
 

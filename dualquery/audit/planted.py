@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from dualquery.audit.patching import replaced
-from dualquery.data import units
+from dualquery.data.encoding import units
 from dualquery.data.schema.grids import Grid
 from dualquery.privacy import events
 from dualquery.privacy.neighbours import Neighbours

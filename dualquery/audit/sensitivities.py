@@ -20,11 +20,11 @@ from dualquery.audit.findings import Finding
 from dualquery.audit.patching import replaced
 from dualquery.audit.rooms import Probe
 from dualquery.audit.tables import legal_records, name_of, records_of, table_of
-from dualquery.data.cuts import CutTable
+from dualquery.data.encoding.cuts import CutTable
+from dualquery.data.encoding.units import Unit, Weight, cut_to_units, weigh
 from dualquery.data.readers.python_objects import frame_source
 from dualquery.data.readers.source import Source
 from dualquery.data.schema.grids import Grid
-from dualquery.data.units import Unit, Weight, cut_to_units, weigh
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.room import randomness
 from dualquery.room.private_data import PrivateData

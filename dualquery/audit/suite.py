@@ -23,8 +23,8 @@ from dualquery.audit.sensitivities import EVERYTHING, audit_moves, audit_row_cou
 from dualquery.audit.tables import UNITS, WEIGHTS, name_of
 from dualquery.audit.thresholds import audit_single_texts, audit_thresholds
 from dualquery.data.domain import Domain
+from dualquery.data.encoding.units import Unit, Weight
 from dualquery.data.schema.grids import Grid
-from dualquery.data.units import Unit, Weight
 from dualquery.mechanisms.protocol import Budget
 from dualquery.mechanisms.registry import configure, mechanism_names
 from dualquery.privacy.neighbours import RELATIONS, Neighbours

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from dualquery.data.cells import axis_sizes, rows_of_values
 from dualquery.data.domain import Domain
+from dualquery.data.encoding.units import Unit, Weight
 from dualquery.data.schema.grids import Grid
-from dualquery.data.units import Unit, Weight
 from dualquery.privacy.neighbours import RELATIONS, Neighbours
 from dualquery.rows.packed import Records, RecordsBuilder
 from dualquery.rows.protocol import Rows

@@ -11,8 +11,8 @@ from scipy.stats import beta, norm
 from dualquery.audit.findings import Finding
 from dualquery.audit.repeated import ERROR
 from dualquery.audit.tables import name_of
+from dualquery.data.drafts.shapes import Values
 from dualquery.data.readers.python_objects import FrameSource, frame_source
-from dualquery.data.shapes import Values
 from dualquery.privacy.accountants.choice import ACCOUNTANTS
 from dualquery.privacy.events import ThresholdedCounts
 from dualquery.privacy.neighbours import Neighbours

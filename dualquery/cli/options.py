@@ -12,8 +12,8 @@ from typing import Annotated, Any, TypeAlias
 import typer
 from typer.core import TyperGroup
 
-from dualquery.data.table import Table
-from dualquery.data.units import Unit, Weight
+from dualquery.data.encoding.units import Unit, Weight
+from dualquery.data.readers.given_table import Table
 from dualquery.requests import Run
 from dualquery.rows.engine_choice import EngineChoice
 from dualquery.runtime.documents import parse_toml, read_text

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dualquery.data.domain import Domain
-    from dualquery.data.drafting import careful_draft, draft_item_schema, draft_table_schema
+    from dualquery.data.drafts.drafting import careful_draft, draft_item_schema, draft_table_schema
     from dualquery.data.readers.formats import FORMATS, parse_source, source_of
     from dualquery.data.schema.columns import Binary, Categorical, Numeric
     from dualquery.data.schema.dates import Dates
@@ -47,7 +47,7 @@ __all__ = [
 
 _NAMES = {
     "data.readers.formats": ("FORMATS", "parse_source", "source_of"),
-    "data.drafting": ("careful_draft", "draft_item_schema", "draft_table_schema"),
+    "data.drafts.drafting": ("careful_draft", "draft_item_schema", "draft_table_schema"),
     "data.schema.dates": ("Dates",),
     "data.schema.columns": ("Binary", "Categorical", "Numeric"),
     "rows.dataset": ("Dataset",),

@@ -23,7 +23,7 @@ class Domain:
         ``offsets[j] .. offsets[j + 1] - 1``.
     max_ones
         If not None, a private record has at most this many 1s: rows are cut as they are read
-        (see `dualquery.data.truncation`), and proofs of sensitivity may use it. Every column is
+        (see `data.encoding.truncation`), and proofs of sensitivity may use it. Every column is
         binary then.
     """
 

@@ -24,7 +24,7 @@ from dualquery.estimates.half_widths import LEVEL, gaussian_half_width
 from dualquery.runtime.figures import share
 
 if TYPE_CHECKING:
-    from dualquery.data.units import Unit
+    from dualquery.data.encoding.units import Unit
     from dualquery.estimates.total import Total
 
 ROWS_MISS = 0.01

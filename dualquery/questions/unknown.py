@@ -89,7 +89,7 @@ def _why(column: Column, value: str, missing_values: Sequence[str], ordered: boo
 def _is_missing(column: Column, value: str, missing_values: Sequence[str]) -> bool:
     import polars as pl
 
-    from dualquery.data.encode import MISSING, local_codes
+    from dualquery.data.encoding.encode import MISSING, local_codes
 
     cell = pl.Series([value], dtype=pl.String)
     return bool(local_codes(column, cell, missing_values, "")[0] == MISSING)

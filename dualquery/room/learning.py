@@ -1,7 +1,7 @@
 """What a schema is learned from: noisy counts of shapes, and of the values that occur.
 
 **Shapes.** Each cell lies in one of `KINDS` kinds and one of `SIZES` sizes
-(`dualquery.data.shapes`), a public partition each. Replacing a row moves, in each of d columns and
+(`data.drafts.shapes`), a public partition each. Replacing a row moves, in each of d columns and
 2 partitions, two counts by 1: L2 sensitivity ``sqrt(4 d)``; adding or removing one moves one of
 them: ``sqrt(2 d)``. A unit of K rows moves K times as much (`dualquery.privacy.neighbours`). Rows
 count once here, whatever their weight.
@@ -16,7 +16,7 @@ delta_0 / 2-approximately rho-zCDP, which composes by adding (Bun and Steinke 20
 Rogers 2023; Wilson et al. 2020).
 
 **Items.** Of rows of numbered items, cut to K items each by their own content
-(`dualquery.data.truncation`), the same with K in the place of d: a row has K items at most.
+(`data.encoding.truncation`), the same with K in the place of d: a row has K items at most.
 
 **Floating point.** A table may have millions of texts that hardly occur. Of those whose chance of
 being published is at most twice that of a text of one row, a uniform number of two words each
@@ -39,11 +39,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from dualquery.data.cuts import CutTable
-from dualquery.data.encoded import BitRows
+from dualquery.data.drafts.shapes import PARTITIONS, Grid, TableCounts, Values
+from dualquery.data.encoding.cuts import CutTable
+from dualquery.data.encoding.encoded import BitRows
+from dualquery.data.encoding.truncation import truncate
 from dualquery.data.readers.source import ItemSource, TableSource
-from dualquery.data.shapes import PARTITIONS, Grid, TableCounts, Values
-from dualquery.data.truncation import truncate
 from dualquery.privacy.events import GaussianNoise, Schedule, ThresholdedCounts
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.room.ground import Ground

@@ -7,17 +7,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar, runtime_checkable
 
-from dualquery.data.blocks import drops_rows, encoded_blocks, intake_notes, left_out_columns
-from dualquery.data.choose import choose_schema
-from dualquery.data.cuts import CutTable
-from dualquery.data.misfits import Misfits
+from dualquery.data.drafts.choose import choose_schema
+from dualquery.data.encoding.blocks import (
+    drops_rows,
+    encoded_blocks,
+    intake_notes,
+    left_out_columns,
+)
+from dualquery.data.encoding.cuts import CutTable
+from dualquery.data.encoding.misfits import Misfits
+from dualquery.data.encoding.units import Unit, cut_to_units, without_counting
 from dualquery.data.readers.formats import source_of
 from dualquery.data.readers.source import DeclaredItemSource, Source
 from dualquery.data.schema.column_choice import ColumnChoice
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.protocol import Schema
 from dualquery.data.schema.table import TableSchema
-from dualquery.data.units import Unit, cut_to_units, without_counting
 from dualquery.rows.packed import Records, RecordsBuilder
 from dualquery.rows.protocol import BLOCK_ROWS, Rows
 from dualquery.runtime.errors import BadInputError

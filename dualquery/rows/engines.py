@@ -11,9 +11,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from dualquery.data.choose import choose_schema
-from dualquery.data.cuts import CutTable
-from dualquery.data.misfits import Misfits
+from dualquery.data.drafts.choose import choose_schema
+from dualquery.data.encoding.cuts import CutTable
+from dualquery.data.encoding.misfits import Misfits
+from dualquery.data.encoding.units import Unit, Weight, cut_to_units, weigh, without_counting
 from dualquery.data.opening import FilePath
 from dualquery.data.readers.formats import source_of
 from dualquery.data.readers.source import PartitionedSource, Source
@@ -21,7 +22,6 @@ from dualquery.data.schema.column_choice import ColumnChoice
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.protocol import Schema
 from dualquery.data.schema.table import TableSchema
-from dualquery.data.units import Unit, Weight, cut_to_units, weigh, without_counting
 from dualquery.rows.dataset import Dataset, RecordsSource, dataset, read
 from dualquery.rows.engine_choice import EngineChoice
 from dualquery.rows.protocol import Rows
@@ -62,7 +62,7 @@ class Engine(EngineChoice):
         """Yield the data and their rows; arguments are those of `dualquery.rows.dataset.load`.
 
         Rows carry the numbers of the columns ``sums``, too. The operator is told of cells that do
-        not fit the schema (`dualquery.data.misfits`), but not if the table is read ``again``.
+        not fit the schema (`data.encoding.misfits`), but not if the table is read ``again``.
 
         Raises
         ------

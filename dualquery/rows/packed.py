@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.encoded import BitRows, CodedRows, Encoded
+from dualquery.data.encoding.encoded import BitRows, CodedRows, Encoded
 from dualquery.rows import packed_kernels as kernels
 from dualquery.rows.protocol import BLOCK_ROWS, BLOCK_WORDS, Block, RowSum
 from dualquery.runtime.errors import BadInputError

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.blocks import drops_rows, encoded_blocks, present_columns
-from dualquery.data.cuts import CutTable
-from dualquery.data.misfits import Misfits
+from dualquery.data.encoding.blocks import drops_rows, encoded_blocks, present_columns
+from dualquery.data.encoding.cuts import CutTable
+from dualquery.data.encoding.misfits import Misfits
 from dualquery.data.readers.source import ItemSource, SizedSource, Source
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.table import TableSchema

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dualquery.data.buckets import round_edges, simplest, tidy_edges
-from dualquery.data.drafting import DraftedColumn, careful_draft, draft_table_schema
-from dualquery.data.edges import fitting_edges
+from dualquery.data.drafts.buckets import round_edges, simplest, tidy_edges
+from dualquery.data.drafts.drafting import DraftedColumn, careful_draft, draft_table_schema
+from dualquery.data.drafts.edges import fitting_edges
 from dualquery.data.readers.python_objects import FrameSource
 from dualquery.data.schema.columns import Binary, Categorical, Numeric
 from dualquery.data.schema.dates import Dates

@@ -17,13 +17,13 @@ from hypothesis import strategies as st
 
 from dualquery.data.readers.csv import KDD99_COLUMNS, CsvSource, open_kdd99
 from dualquery.data.readers.formats import parse_source
+from dualquery.data.readers.given_table import Table
 from dualquery.data.readers.item_text import BitstringSource, FimiSource, MatrixSource
 from dualquery.data.readers.parquet import open_parquet
 from dualquery.data.readers.python_objects import DenseSource, FrameSource, SparseSource
 from dualquery.data.schema.columns import Binary, Categorical, Numeric
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.table import TableSchema
-from dualquery.data.table import Table
 from dualquery.rows.dataset import load
 
 BITS = (np.random.default_rng(5).random((301, 19)) < 0.3).astype(np.uint8)

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dualquery.data import schema_from_dict
-from dualquery.data.blocks import in_order
+from dualquery.data.encoding.blocks import in_order
 from dualquery.data.readers.formats import parse_source
 from dualquery.data.readers.parts import ParquetTable, PartitionedItems
 from dualquery.data.schema.items import ItemSchema
@@ -204,7 +204,7 @@ def test_rows_that_do_not_fit_are_refused(tmp_path: Path, monkeypatch: pytest.Mo
 def test_encoding_by_several_threads_keeps_the_order(
     threads: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dualquery.data.blocks._CELLS", 300)  # pieces of 100 rows
+    monkeypatch.setattr("dualquery.data.encoding.blocks._CELLS", 300)  # pieces of 100 rows
     path = write_parquet(tmp_path)
     kept = load(path, SCHEMA).records
     bits = np.arange(kept.bits, dtype=np.int32)

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dualquery
-from dualquery.data.encode import BitRows
+from dualquery.data.encoding.encode import BitRows
+from dualquery.data.encoding.truncation import truncate
 from dualquery.data.schema.items import ItemSchema
-from dualquery.data.truncation import truncate
 from dualquery.queries.generate.random import random_conjunctions
 from dualquery.room.sensitivity.bounds import differing_queries
 from dualquery.rows.dataset import load

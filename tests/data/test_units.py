@@ -8,11 +8,11 @@ import numpy as np
 import polars as pl
 import pytest
 
+from dualquery.data.encoding.units import Unit, Weight, cut_to_units
 from dualquery.data.readers.batches import Batches, BatchTable
 from dualquery.data.readers.formats import source_of
 from dualquery.data.schema.columns import Binary, Categorical
 from dualquery.data.schema.table import TableSchema
-from dualquery.data.units import Unit, Weight, cut_to_units
 from dualquery.queries.generate.marginals import all_marginals
 from dualquery.rows.dataset import load
 from dualquery.rows.engines import Engine

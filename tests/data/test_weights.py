@@ -6,10 +6,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from dualquery.data.encoding.units import MOST_COPIES, Unit, Weight, weigh
 from dualquery.data.readers.formats import source_of
 from dualquery.data.schema.columns import Binary, Categorical
 from dualquery.data.schema.table import TableSchema
-from dualquery.data.units import MOST_COPIES, Unit, Weight, weigh
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.counting.planner import ConjunctionCounts
 from dualquery.rows.engines import Engine

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dualquery.data.encode import (
+from dualquery.data.encoding.encode import (
     ABOVE,
     BELOW,
     MISSING,

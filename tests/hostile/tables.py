@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from dualquery.data.blocks import encoded_blocks
-from dualquery.data.choose import choose_schema
-from dualquery.data.encoded import CodedRows
+from dualquery.data.drafts.choose import choose_schema
+from dualquery.data.encoding.blocks import encoded_blocks
+from dualquery.data.encoding.encoded import CodedRows
 from dualquery.data.readers.formats import source_of
 from dualquery.data.readers.source import ItemSource, Source
 from dualquery.data.schema.files import load_schema

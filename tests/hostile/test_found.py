@@ -18,9 +18,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dualquery.data.blocks import encoded_blocks
-from dualquery.data.choose import choose_schema
-from dualquery.data.names import order_of_text
+from dualquery.data.drafts.choose import choose_schema
+from dualquery.data.drafts.column_names import order_of_text
+from dualquery.data.encoding.blocks import encoded_blocks
 from dualquery.data.readers.formats import source_of
 from dualquery.data.schema.files import load_schema
 from dualquery.queries.text import parse_query

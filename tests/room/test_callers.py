@@ -47,7 +47,6 @@ OPENERS = (
     "dualquery.data.readers",
     "dualquery.rows.dataset",
     "dualquery.rows.engines",
-    "dualquery.data.table",
     "dualquery.releases.make.making",
     "dualquery.api",
     "dualquery.capture",

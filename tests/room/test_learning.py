@@ -13,9 +13,9 @@ from scipy.stats import binomtest, norm
 import dualquery
 from dualquery.audit.repeated import bounds
 from dualquery.budgets.budget_file import BudgetFile
+from dualquery.data.drafts.shapes import Months, Numbers, Values, count_shapes
+from dualquery.data.encoding.units import Unit, cut_to_units
 from dualquery.data.readers.formats import source_of
-from dualquery.data.shapes import Months, Numbers, Values, count_shapes
-from dualquery.data.units import Unit, cut_to_units
 from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.accountants.zcdp import rho_for
 from dualquery.privacy.composition import Composition, Cost, PrivacyFilter

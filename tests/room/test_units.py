@@ -11,7 +11,7 @@ from dualquery.audit.cases import CASES, Case
 from dualquery.audit.sensitivities import carrying
 from dualquery.audit.tables import UNITS, legal_records, name_of, records_of
 from dualquery.data.domain import Domain
-from dualquery.data.units import Unit
+from dualquery.data.encoding.units import Unit
 from dualquery.mechanisms.protocol import Budget, Task
 from dualquery.mechanisms.registry import configure
 from dualquery.privacy.accountants.closed_forms import PaperAccountant

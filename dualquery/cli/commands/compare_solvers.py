@@ -113,8 +113,8 @@ def compare_solvers(
     start_logging(verbose=verbose, quiet=quiet)
     set_threads(threads)
 
+    from dualquery.data.encoding.units import Unit, Weight
     from dualquery.data.readers.formats import is_public
-    from dualquery.data.units import Unit, Weight
     from solvers import available_solvers, get_solver
     from solvers.comparison import compare, summarise
     from solvers.comparison.plots import write_plots

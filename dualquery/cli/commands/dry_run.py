@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dualquery.cli.options import is_stdin
 from dualquery.cli.terminal import Terminal
-from dualquery.data.table import Table
+from dualquery.data.readers.given_table import Table
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.requests import BudgetRequest, ReleaseSpec
 from dualquery.room.row_count import COUNT_SHARE, RowCount
@@ -116,8 +116,8 @@ def plan_without_rows(spec: ReleaseSpec, rows: int | None) -> tuple[int, Planned
     BadInputError
         If there is no schema or no number of rows, or the release would be refused.
     """
-    from dualquery.data.choose import choose_schema
-    from dualquery.data.units import without_counting
+    from dualquery.data.drafts.choose import choose_schema
+    from dualquery.data.encoding.units import without_counting
     from dualquery.releases.make.making import plan_release
 
     table, budget, mechanism = spec.table, spec.budget, spec.configured

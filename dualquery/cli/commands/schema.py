@@ -28,7 +28,7 @@ from dualquery.runtime.files import require_new
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from dualquery.data.drafting import DraftedColumn
+    from dualquery.data.drafts.drafting import DraftedColumn
     from dualquery.data.schema.items import ItemSchema
     from dualquery.data.schema.table import TableSchema
     from dualquery.privacy.neighbours import Neighbours
@@ -192,7 +192,7 @@ def draft(
     if out is not None:
         _require_place(out)
     if epsilon is not None:
-        from dualquery.data.units import Unit
+        from dualquery.data.encoding.units import Unit
         from dualquery.privacy.neighbours import Neighbours
 
         relation = Neighbours.parse(neighbours, Unit.of_options(unit, max_rows_per_unit))
@@ -203,8 +203,8 @@ def draft(
         if value is not None:
             raise BadInputError(f"{option} is for a schema that is learned: give --epsilon, too")
     with given_table(table, csv) as rows, terminal.progress() as progress:
-        from dualquery.data.choose import choose_schema
-        from dualquery.data.drafting import careful_draft
+        from dualquery.data.drafts.choose import choose_schema
+        from dualquery.data.drafts.drafting import careful_draft
         from dualquery.data.readers.formats import source_of
         from dualquery.data.readers.source import TableSource
         from dualquery.data.schema.files import format_schema, write_schema

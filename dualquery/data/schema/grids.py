@@ -1,6 +1,6 @@
 """Numbers of a column as whole numbers of steps on a public grid, so that sums of them are exact.
 
-A row carries its number as binary digits beside its bits (`dualquery.data.encode`): the sum of a
+A row carries its number as binary digits beside its bits (`data.encoding.encode`): the sum of a
 column over the rows is then made of counts of bits, the same for every engine.
 """
 

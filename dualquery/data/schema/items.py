@@ -41,7 +41,7 @@ class ItemSchema:
     outside
         What an item that is not listed does: it is an error, or is left out of the record.
     max_ones_per_row
-        Rows with more items than this are cut to this many (see `dualquery.data.truncation`);
+        Rows with more items than this are cut to this many (see `data.encoding.truncation`);
         None for no cut.
     names
         What each item is called in queries and tables, all different; None for the ids.

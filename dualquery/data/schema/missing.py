@@ -1,6 +1,6 @@
 """Missing values that a schema lists: for all columns, and besides these for a column of its own.
 
-`dualquery.data.encode.local_codes` tells which cells are one of them.
+`dualquery.data.encoding.encode.local_codes` tells which cells are one of them.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ class TableSchema:
         add its own (`missing_in`). Columns of buckets compare numbers and dates among them by
         value: ``-999`` and ``-999,0`` are one.
     max_ones_per_row
-        Rows with more 1s than this are cut to this many (`dualquery.data.truncation`); None for no
+        Rows with more 1s than this are cut to this many (`data.encoding.truncation`); None for no
         cut. It needs binary columns only.
     rules
         Rules between the columns, which all records keep (`dualquery.rules`).

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dualquery.data.readers.given_table import Table
 from dualquery.data.schema.grids import digit_offsets
-from dualquery.data.table import Table
 from dualquery.estimates.total import Total, tidy
 from dualquery.mechanisms.protocol import Budget, Task
 from dualquery.mechanisms.registry import configure

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dualquery.data.blocks import present_columns
-from dualquery.data.drafting import (
+from dualquery.data.drafts.drafting import (
     Shape,
     chosen_columns,
     known_shape,
@@ -17,6 +16,9 @@ from dualquery.data.drafting import (
     propose,
     shape_of,
 )
+from dualquery.data.drafts.shapes import Values
+from dualquery.data.encoding.blocks import present_columns
+from dualquery.data.encoding.units import cut_to_units
 from dualquery.data.readers.formats import source_of
 from dualquery.data.readers.source import DeclaredItemSource, ItemSource, Source, TableSource
 from dualquery.data.schema.column_choice import ColumnChoice
@@ -24,8 +26,6 @@ from dualquery.data.schema.columns import Categorical
 from dualquery.data.schema.files import given_schema
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.table import TableSchema
-from dualquery.data.shapes import Values
-from dualquery.data.units import cut_to_units
 from dualquery.mechanisms.protocol import Budget
 from dualquery.privacy.budget import check_ranges, default_delta
 from dualquery.privacy.events import Event

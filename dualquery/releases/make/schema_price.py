@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from dualquery.data.drafting import SURE
+from dualquery.data.drafts.drafting import SURE
 from dualquery.mechanisms.protocol import Budget
 from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.accountants.zcdp import epsilon_from_rho, rho_for

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from dualquery.data.encoded import BitRows, CodedRows, Encoded
+from dualquery.data.encoding.encoded import BitRows, CodedRows, Encoded
 from dualquery.data.readers.source import BIT_TEXTS, DenseItems, ItemRows, TextBits
 from dualquery.data.schema import dates
 from dualquery.data.schema.columns import Binary, Categorical, Column, Numeric

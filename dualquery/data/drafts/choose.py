@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from dualquery.data.cuts import CutTable
-from dualquery.data.drafting import draft_item_schema, draft_table_schema
+from dualquery.data.drafts.drafting import draft_item_schema, draft_table_schema
+from dualquery.data.encoding.cuts import CutTable
 from dualquery.data.readers.source import DeclaredItemSource, ItemSource, Source, TableSource
 from dualquery.data.schema.column_choice import ColumnChoice, select_columns, select_items
 from dualquery.data.schema.files import given_schema, load_schema

@@ -8,9 +8,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import TypeAlias
 
-from dualquery.data.cuts import CutTable, Kept
-from dualquery.data.encode import Watch, encode_frame, encode_items
-from dualquery.data.encoded import CodedRows, Encoded
+from dualquery.data.encoding.cuts import CutTable, Kept
+from dualquery.data.encoding.encode import Watch, encode_frame, encode_items
+from dualquery.data.encoding.encoded import CodedRows, Encoded
 from dualquery.data.readers.source import (
     ItemSource,
     PartitionedSource,
@@ -51,7 +51,7 @@ def encoded_blocks(
     most = schema.max_ones_per_row
     if most is None:
         return blocks
-    from dualquery.data.truncation import truncate
+    from dualquery.data.encoding.truncation import truncate
 
     return (truncate(r.listed() if isinstance(r, CodedRows) else r, most) for r in blocks)
 

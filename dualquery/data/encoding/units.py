@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.cuts import CutTable, column_of, in_one_order
+from dualquery.data.encoding.cuts import CutTable, column_of, in_one_order
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.option_fields import DATA, option
 
@@ -261,8 +261,8 @@ def _columns(
     table: TableSource, column: str, schema: TableSchema | ItemSchema | None
 ) -> Iterator[tuple[int, pl.Series, NDArray[np.bool_]]]:
     """Yield of each block its first row, the values of a column, and which rows are complete."""
-    from dualquery.data.blocks import drops_rows, present_columns
-    from dualquery.data.encode import complete_rows
+    from dualquery.data.encoding.blocks import drops_rows, present_columns
+    from dualquery.data.encoding.encode import complete_rows
     from dualquery.data.schema.table import TableSchema
 
     filters = schema if isinstance(schema, TableSchema) and drops_rows(schema) else None
@@ -280,7 +280,7 @@ def _named_units(values: pl.Series, label: str, first_row: int) -> pl.Series:
     """Return the values of the unit column of a block; refuse what tells no unit."""
     import polars as pl
 
-    from dualquery.data.encode import can_become_bits, missing_mask
+    from dualquery.data.encoding.encode import can_become_bits, missing_mask
 
     if not can_become_bits(values):
         raise BadInputError(
@@ -301,7 +301,7 @@ def _named_units(values: pl.Series, label: str, first_row: int) -> pl.Series:
 
 def _copies(values: pl.Series, weight: Weight, label: str, first_row: int) -> NDArray[np.int64]:
     """Return the number of copies of each row of a block: int64; refuse what is no weight."""
-    from dualquery.data.encode import can_become_bits, to_numbers
+    from dualquery.data.encoding.encode import can_become_bits, to_numbers
 
     if not can_become_bits(values):
         raise BadInputError(

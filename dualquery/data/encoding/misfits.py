@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from dualquery.data.encode import ABOVE, BELOW, CODES, MISSING, UNPARSABLE, shown
+from dualquery.data.encoding.encode import ABOVE, BELOW, CODES, MISSING, UNPARSABLE, shown
 from dualquery.data.schema.columns import Column, Numeric
 from dualquery.data.schema.dates import Dates
 
@@ -58,7 +58,7 @@ class OddCells:
     first: dict[int, str] = field(default_factory=dict)
 
     def see(self, values: pl.Series, codes: NDArray[np.int32], odd: NDArray[np.int64]) -> None:
-        """Take in a block of the column (`dualquery.data.encode.Watch`)."""
+        """Take in a block of the column (`dualquery.data.encoding.encode.Watch`)."""
         found = codes[odd]
         counts = np.bincount(-found, minlength=CODES)
         self.rows += len(codes)
@@ -106,7 +106,7 @@ class Misfits:
         codes: NDArray[np.int32],
         odd: NDArray[np.int64],
     ) -> None:
-        """Take in a block of a column (`dualquery.data.encode.Watch`)."""
+        """Take in a block of a column (`dualquery.data.encoding.encode.Watch`)."""
         if self._told or not isinstance(column, Numeric | Dates):
             return
         with self._lock:

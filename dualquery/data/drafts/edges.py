@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.buckets import as_written, round_edges, simplest
+from dualquery.data.drafts.buckets import as_written, round_edges, simplest
 
 Floats = NDArray[np.float64]
 

@@ -1,6 +1,6 @@
 """A table of which some rows stay, and without columns that tell about rows only.
 
-Columns of units and of weights (`dualquery.data.units`) say which rows count and how much.
+Columns of units and of weights (`dualquery.data.encoding.units`) say which rows count and how much.
 """
 
 from __future__ import annotations

@@ -19,24 +19,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from dualquery.data.buckets import BUCKETS, as_written
-from dualquery.data.cuts import CutTable
-from dualquery.data.edges import fitting_edges
-from dualquery.data.encode import can_become_bits
-from dualquery.data.names import names_codes, names_rows, names_weights, order_of_text
-from dualquery.data.readers.source import ItemSource, TableSource
-from dualquery.data.schema.column_choice import (
-    MAX_ITEMS,
-    ColumnChoice,
-    exclude_columns,
-    select_columns,
-)
-from dualquery.data.schema.columns import Binary, Categorical, Column, Numeric
-from dualquery.data.schema.dates import Dates, fitting_period
-from dualquery.data.schema.items import ItemSchema
-from dualquery.data.schema.moments import CLOCKS
-from dualquery.data.schema.table import TableSchema
-from dualquery.data.shapes import (
+from dualquery.data.drafts.buckets import BUCKETS, as_written
+from dualquery.data.drafts.column_names import names_codes, names_rows, names_weights, order_of_text
+from dualquery.data.drafts.edges import fitting_edges
+from dualquery.data.drafts.shapes import (
     CODE,
     DECADES,
     DECIMALS,
@@ -59,6 +45,20 @@ from dualquery.data.shapes import (
     TableCounts,
     Values,
 )
+from dualquery.data.encoding.cuts import CutTable
+from dualquery.data.encoding.encode import can_become_bits
+from dualquery.data.readers.source import ItemSource, TableSource
+from dualquery.data.schema.column_choice import (
+    MAX_ITEMS,
+    ColumnChoice,
+    exclude_columns,
+    select_columns,
+)
+from dualquery.data.schema.columns import Binary, Categorical, Column, Numeric
+from dualquery.data.schema.dates import Dates, fitting_period
+from dualquery.data.schema.items import ItemSchema
+from dualquery.data.schema.moments import CLOCKS
+from dualquery.data.schema.table import TableSchema
 from dualquery.runtime.errors import BadInputError
 
 _log = logging.getLogger(__name__)
@@ -129,7 +129,7 @@ def shape_of(name: str, counts: NDArray[np.float64 | np.int64], sd: float) -> Sh
     name
         The column's, which is public; some names tell codes.
     counts
-        Shape ``(KINDS + SIZES,)``: see `dualquery.data.shapes.count_shapes`.
+        Shape ``(KINDS + SIZES,)``: see `dualquery.data.drafts.shapes.count_shapes`.
     sd
         Standard deviation of their noise; 0 for exact counts.
     """

@@ -14,8 +14,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from dualquery.data.cuts import CutTable, Kept
-from dualquery.data.encode import can_become_bits
+from dualquery.data.encoding.cuts import CutTable, Kept
+from dualquery.data.encoding.encode import can_become_bits
 from dualquery.data.readers.source import TableSource
 from dualquery.data.schema.moments import CLOCKS, read_moments
 from dualquery.runtime.errors import BadInputError

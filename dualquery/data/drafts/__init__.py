@@ -1,0 +1,1 @@
+"""Columns proposed from counts of their cells, exact or noisy."""
