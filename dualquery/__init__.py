@@ -75,8 +75,8 @@ _HOME = {
     for module, names in {
         "api": ("expected_error", "release"),
         "budgets.budget_file": ("BudgetFile",),
-        "data.table": ("Table",),
-        "data.units": ("Unit", "Weight"),
+        "data.readers.given_table": ("Table",),
+        "data.encoding.units": ("Unit", "Weight"),
         "queries.conjunctions": ("Workload",),
         "queries.parities": ("FactorParities", "Parities"),
         "queries.ranges": ("RangeQueries", "SeriesRangeQueries"),
