@@ -41,13 +41,7 @@ class RecordsSource(DeclaredItemSource, Protocol):
     """A source whose rows are in the form of records already, so that none need be encoded."""
 
     def records(self, schema: ItemSchema) -> Records:
-        """Return the rows as the bits of a schema of its items, or of some of them.
-
-        Raises
-        ------
-        BadInputError
-            If the schema has an item that the source has not.
-        """
+        """Return the rows as bits of some items; `BadInputError` if the source lacks one."""
         ...
 
 
