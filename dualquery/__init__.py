@@ -39,33 +39,12 @@ if TYPE_CHECKING:
     from dualquery.synthesizer import Synthesizer
 
 __all__ = [
-    "Answers",
-    "BadInputError",
-    "BudgetFile",
-    "Engine",
-    "FactorParities",
-    "Guarantee",
-    "HistogramQueries",
-    "Parities",
-    "RangeQueries",
-    "Release",
-    "Run",
-    "SeriesRangeQueries",
-    "Synthesizer",
-    "SyntheticRecords",
-    "Table",
-    "Unit",
-    "Weight",
-    "Workload",
-    "WorkloadRequest",
-    "__version__",
-    "answer_queries",
-    "compare",
-    "evaluate",
-    "expected_error",
-    "load_release",
+    "Answers", "BadInputError", "BudgetFile", "Engine", "FactorParities", "Guarantee",
+    "HistogramQueries", "Parities", "RangeQueries", "Release", "Run", "SeriesRangeQueries",
+    "Synthesizer", "SyntheticRecords", "Table", "Unit", "Weight", "Workload", "WorkloadRequest",
+    "__version__", "answer_queries", "compare", "evaluate", "expected_error", "load_release",
     "release",
-]
+]  # fmt: skip
 
 check_siblings()
 

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from dualquery.data.readers.given_table import Table
 from dualquery.mechanisms.protocol import Task
 from dualquery.mechanisms.registry import configure
-from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.family import Queries
 from dualquery.releases.make.making import release_of
 from dualquery.requests import (
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
     from dualquery.estimates.expected import ExpectedError
     from dualquery.releases.keep.folder import Release
 
-REPLACE_ONE = Neighbours.REPLACE_ONE.value
 AS_USUAL = Run()
 
 OBJECTS = {
@@ -73,7 +71,7 @@ def release(
     records: SyntheticRecords | int | None = None,
     epsilon: float = 1.0,
     delta: float | None = None,
-    guarantee: Guarantee | str = REPLACE_ONE,
+    guarantee: Guarantee | str = "replace-one",
     budget: str | Path | BudgetFile | None = None,
     seed: int | None = None,
     run: Run = AS_USUAL,
@@ -137,11 +135,7 @@ def release(
     >>> released = dualquery.release("adult", queries=1000, epsilon=1.0)  # doctest: +SKIP
     >>> released.save("my-release")  # doctest: +SKIP
     """
-    given = {
-        "table": table, "schema": schema, "queries": queries, "mechanism": mechanism,
-        "options": options, "records": records, "epsilon": epsilon, "delta": delta,
-        "guarantee": guarantee, "budget": budget, "seed": seed, "run": run,
-    }  # fmt: skip
+    given = {name: value for name, value in locals().items() if name != "keywords"}
     return release_of(_spec_of(given, keywords))
 
 

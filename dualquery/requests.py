@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, fields, replace
 from functools import cached_property
 from numbers import Integral
 from pathlib import Path
@@ -28,7 +28,6 @@ from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.family import Queries
 from dualquery.queries.generate.frequent import Frequent, FrequentItems
 from dualquery.room.journal import NO_JOURNAL, Journal
-from dualquery.room.randomness import check_seed
 from dualquery.room.row_count import RowCount, bought_epsilon, buy_row_count
 from dualquery.rows.engine_choice import EngineChoice
 from dualquery.rows.protocol import Rows
@@ -41,9 +40,9 @@ from dualquery.runtime.option_fields import (
     WORKLOAD,
     option,
     part,
+    require_least,
 )
 from dualquery.runtime.progress import NO_PROGRESS, Progress
-from dualquery.runtime.resources import thread_count
 
 if TYPE_CHECKING:
     from dualquery.budgets.budget_file import BudgetFile
@@ -74,11 +73,6 @@ def _read_queries(text: str) -> int | str:
     return text if number is None else number
 
 
-def _read_marginals(text: str) -> int | str:
-    number = whole_number(text)
-    return text if number is None else number
-
-
 def _read_solver(name: str) -> str:
     from solvers import get_solver
 
@@ -90,35 +84,8 @@ def _read_solver(name: str) -> str:
 class WorkloadRequest:
     """A public description of a workload; `build` makes the queries for a schema.
 
-    Parameters
-    ----------
-    queries
-        A number of random conjunctions, ``"all"`` for every cell of every marginal, the path of a
-        file with a query a line, a list of queries as texts, or a family of queries; None for
-        100,000 random ones, or for all that differ where these are fewer, unless ``marginals`` is
-        given.
-    way
-        Literals a query (k). 3, the default, stands for the number of columns if that is smaller.
-    signed
-        Whether literals may be negated.
-    seed
-        Seed of the random choice. Public, and apart from the seed of the release.
-    columns
-        Names, positions or ranges of the columns that queries may use; None for all.
-    marginals
-        Instead of ``queries``: a number of random whole k-way marginals, or ``"all"`` of them.
-    max_cells
-        With a number of marginals: the most cells one may have; None for the number of rows.
-    target
-        Instead of ``queries``: a column that models will predict. The queries are then all cells of
-        its marginals with two other columns, of which all 2-way marginals are sums.
-    items
-        Instead of ``queries``: which items are frequent, ``"top:100"`` or ``"share>=0.01"``. The
-        queries are then all positive conjunctions of ``way`` such items; which these are, the
-        release finds out (`dualquery.queries.generate.frequent`).
-    means
-        Numeric columns whose means are bought besides, for a tenth of epsilon in all: names,
-        positions or ranges (see `dualquery.releases.make.means`); None for none.
+    Each option says what it does. In Python, ``queries`` may also be a list of queries as texts or
+    a family of queries (`dualquery.queries.family`), and columns names, positions or ranges.
     """
 
     queries: int | str | Path | Sequence[str] | Queries | None = option(
@@ -127,12 +94,15 @@ class WorkloadRequest:
         "with one query a line.",
         WORKLOAD,
         read=_read_queries,
+        least=1,
     )
-    way: int = option(DEFAULT_WAY, "Literals of a query.", WORKLOAD)
+    way: int = option(DEFAULT_WAY, "Literals of a query.", WORKLOAD, least=1)
     signed: bool = option(
         True, "Whether literals may be negated.", WORKLOAD, flags=("--signed/--positive",)
     )
-    seed: int = option(0, "Seed of the random queries. Public.", WORKLOAD, name="workload_seed")
+    seed: int = option(
+        0, "Seed of the random queries. Public.", WORKLOAD, name="workload_seed", least=0
+    )
     columns: Sequence[str | int] | str | None = option(
         None, "Columns that queries may use; default: all.", WORKLOAD, name="query_columns"
     )
@@ -140,9 +110,10 @@ class WorkloadRequest:
         None,
         "Number of random whole marginals to ask about, or 'all', instead of --queries.",
         WORKLOAD,
-        read=_read_marginals,
+        read=lambda text: text if (number := whole_number(text)) is None else number,
+        least=1,
     )
-    max_cells: int | None = option(None, "Most cells of a marginal; default: n.", WORKLOAD)
+    max_cells: int | None = option(None, "Most cells of a marginal; default: n.", WORKLOAD, least=1)
     target: str | int | None = option(
         None,
         "Column that models will predict, instead of --queries: all its marginals with two other "
@@ -161,8 +132,7 @@ class WorkloadRequest:
     )
 
     def __post_init__(self) -> None:
-        if self.way < 1:
-            raise BadInputError(f"--way is {self.way}; a query needs at least 1 literal")
+        require_least(self)
         if isinstance(self.queries, Queries):
             return
         texts = isinstance(self.queries, list | tuple)
@@ -172,52 +142,39 @@ class WorkloadRequest:
             raise BadInputError(
                 f"queries is {self.queries!r}; give a number, 'all', a path or a list of texts"
             )
-        listed = texts or (isinstance(self.queries, str | Path) and self.queries != "all")
-        if isinstance(self.queries, int) and self.queries < 1:
-            raise BadInputError(f"--queries is {self.queries}; ask for at least 1")
-        if listed and (self.columns is not None or not self.signed):
-            raise BadInputError(
-                "--query-columns and --positive choose among generated queries, but "
-                f"{'the list of queries' if texts else self.queries} lists its own; leave them out"
-            )
         if isinstance(self.marginals, str) and self.marginals != "all":
             raise BadInputError(f"--marginals is {self.marginals!r}; give a number, or 'all'")
-        if isinstance(self.marginals, int) and self.marginals < 1:
-            raise BadInputError(f"--marginals is {self.marginals}; ask for at least 1")
-        if self.marginals is not None and not self.signed:
+        ways = {"target": self.target, "query-items": self.items, "marginals": self.marginals}
+        ways["queries"] = self.queries
+        asked = [f"--{name}" for name, value in ways.items() if value is not None]
+        if len(asked) > 1:
             raise BadInputError(
-                "--positive does not go with --marginals: a whole marginal has every cell, those "
-                "of the value 0 too; leave one of the two out"
+                f"{asked[0]} and {asked[1]} are two ways to say what is asked; leave one out"
             )
-        self._check_one_way_of_asking()
-        if self.target is not None and (self.way != DEFAULT_WAY or not self.signed):
-            raise BadInputError(
-                "--target asks for whole marginals of the target and two columns; leave --way and "
-                "--positive out"
-            )
+        changed = {
+            "--query-columns": self.columns is not None,
+            "--positive": not self.signed,
+            "--way": self.way != DEFAULT_WAY,
+        }
+        needless: tuple[str, ...] = ()
+        if texts or (isinstance(self.queries, str | Path) and self.queries != "all"):
+            needless = ("--query-columns", "--positive")
+        elif self.marginals is not None or self.target is not None:
+            needless = ("--positive",) if self.target is None else ("--way", "--positive")
+        for flag in needless:
+            if changed[flag]:
+                raise BadInputError(
+                    f"{flag} does not go with {asked[0]}, which says that itself; leave it out"
+                )
         if self.items is not None:
             Frequent.parse(self.items)
-        if self.seed < 0:
-            raise BadInputError(
-                f"--workload-seed is {self.seed}; a whole number from 0 on is needed"
-            )
-        if self.max_cells is not None and (self.marginals in (None, "all") or self.max_cells < 1):
-            raise BadInputError("--max-cells goes with a number of --marginals and is at least 1")
+        if self.max_cells is not None and not isinstance(self.marginals, int):
+            raise BadInputError("--max-cells goes with a number of --marginals")
 
     @property
     def described(self) -> WorkloadRequest:
         """The request without a family of queries of the user's own, whose digest is kept."""
         return replace(self, queries=1) if isinstance(self.queries, Queries) else self
-
-    def _check_one_way_of_asking(self) -> None:
-        ways = {"target": self.target, "query-items": self.items, "marginals": self.marginals}
-        asked = {**ways, "queries": self.queries}
-        given = [name for name, value in asked.items() if value is not None]
-        if len(given) > 1:
-            raise BadInputError(
-                f"--{given[0]} and --{given[1]} are two ways to say what is asked; leave one of "
-                "the two out"
-            )
 
     def frequent(self, schema: Schema, mechanism: Mechanism[Any]) -> FrequentItems | None:
         """Return the queries that the release makes itself; None if it makes none."""
@@ -318,25 +275,8 @@ class WorkloadRequest:
 class Guarantee:
     """What epsilon and delta are about.
 
-    Parameters
-    ----------
-    neighbours
-        ``replace-one``: one row is replaced by another, and the number of rows is public.
-        ``add-remove``: one row is added or removed, and the number of rows is private.
-    rows
-        With ``add-remove`` or ``unit``, where the number of rows is private: a public number to use
-        instead. None buys a noisy one with a twenty-fifth of epsilon; under ``add-remove`` that
-        needs ``delta``.
-    accountant
-        Who proves the guarantee: ``auto``, ``paper``, ``advanced``, ``zcdp`` or ``exact``.
-    unit
-        Rows that belong together, such as ``Unit("household", max_rows=5)``: what is replaced,
-        added or removed is then a household with all its rows (see `data.encoding.units`), and the
-        number of households takes the place of the number of rows. None for one row.
-    weight
-        How much a row counts, such as ``Weight("w", max=100)`` (see `data.encoding.units`):
-        shares are then of the total weight, which is private, and ``rows`` states that. None for
-        rows that count once.
+    Each option says what it does; `unit` and `weight` are a `Unit` and a `Weight`
+    (`dualquery.data.encoding.units`), or None for rows that stand alone and count once.
 
     Raises
     ------
@@ -414,6 +354,10 @@ class BudgetRequest(Guarantee):
         """Whether epsilon is spent on the number of rows."""
         return bought_epsilon(self.relation, self.rows, self.epsilon) > 0
 
+    def copies_of(self, rows: int) -> int:
+        """Return how many copies of a row a stated number of rows, or total weight, makes up."""
+        return max(2, round(rows / self.relation.of_copy))
+
     def require_delta(self, mechanism: Mechanism[Any]) -> None:
         """Refuse to go without a delta where no public number can stand behind 1/n^2.
 
@@ -454,8 +398,7 @@ class BudgetRequest(Guarantee):
             return RowCount(records.n)
         public = units if relation.replaces else None
         if self.rows is not None:
-            copies = max(2, round(self.rows / relation.of_copy))
-            return RowCount(copies, relation, units=public)
+            return RowCount(self.copies_of(self.rows), relation, units=public)
         if public is not None and bought_epsilon(relation, None, self.epsilon) == 0:
             return RowCount(public, relation, units=public)
         return buy_row_count(records, self.epsilon, seed, relation, public, pay, journal)
@@ -488,11 +431,7 @@ class BudgetRequest(Guarantee):
 class SyntheticRecords:
     """The synthetic records of a release.
 
-    Parameters
-    ----------
-    number
-        How many; None for one a row, up to limits that the release states. A mechanism that fits no
-        distribution repeats its own records.
+    A mechanism that fits no distribution repeats its own.
     """
 
     number: int | None = option(
@@ -503,19 +442,13 @@ class SyntheticRecords:
         least=1,
     )
 
+    def __post_init__(self) -> None:
+        require_least(self)
+
 
 @dataclass(frozen=True, kw_only=True)
 class MechanismRequest:
     """A mechanism by name, and values for the fields of its configuration.
-
-    Parameters
-    ----------
-    name
-        None for the one that the options imply (`dualquery.mechanisms.registry`).
-    given
-        Options by name; as texts also a list of ``key=value``.
-    rounds, samples, eta, repetitions, solver, solver_timeout
-        Options that many mechanisms have, by their own names.
 
     Raises
     ------
@@ -565,16 +498,12 @@ class MechanismRequest:
         """All options that were given, by name."""
         given = self.given or {}
         found = dict(given) if isinstance(given, Mapping) else _pairs(given)
-        for name in SHORTHANDS:
+        for name in (each.name for each in fields(self) if each.name not in ("name", "given")):
             if (value := getattr(self, name)) is not None:
                 if name in found:
                     raise BadInputError(f"{name} is given twice, as -o {name} and as an option")
                 found[name] = value
         return found
-
-
-SHORTHANDS = ("rounds", "samples", "eta", "repetitions", "solver", "solver_timeout")
-"""Options of mechanisms that the command line has, too."""
 
 
 def _pairs(texts: Sequence[str]) -> dict[str, Any]:
@@ -593,19 +522,14 @@ def _pairs(texts: Sequence[str]) -> dict[str, Any]:
 class Run:
     """How a release is run. Nothing of it changes an answer or a record.
 
+    Each option says what it does. What you choose after seeing private errors is not covered by the
+    guarantee, and the release says that they were shown.
+
     Parameters
     ----------
-    engine
-        How private rows are read, or the name of an engine: ``auto`` takes ``stream`` for files
-        that do not fit into memory.
-    threads
-        Threads for all parts; None for one a core.
     checkpoint
         Keeps what is drawn, or has it from an interrupted run that this one goes on with (see
         `dualquery.releases.keep.reservation`). A run with a seed needs none: it can be made again.
-    show_private_errors
-        True to log the true errors of the answers, for yourself only. What you choose after seeing
-        them is not covered by the guarantee, and the release says that they were shown.
     progress
         Listens to phases and rounds. True for lines on stderr: what is done, how long it still
         takes, and the error to expect.
@@ -624,6 +548,9 @@ class Run:
         flags=("--show-private-errors",),
     )
     progress: Progress | bool | None = NO_PROGRESS
+
+    def __post_init__(self) -> None:
+        require_least(self)
 
     @property
     def reading(self) -> Engine:
@@ -646,19 +573,6 @@ class Run:
 @dataclass(frozen=True, kw_only=True)
 class ReleaseSpec:
     """All that a release is asked to be: what `release`, the dry run and a resumed run take.
-
-    Parameters
-    ----------
-    table
-        The private table, and what of it is read.
-    schema
-        The declared columns; None to learn them for a part of the budget.
-    workload, mechanism, records, budget, run
-        The parts.
-    budget_file
-        What is charged; None for nothing.
-    seed
-        Of an experiment that is not private; None for a release.
 
     Raises
     ------
@@ -683,12 +597,13 @@ class ReleaseSpec:
         name="budget",
         kind=Path,
     )
-    seed: int | None = option(None, "Makes the run reproducible, and the release NOT private.", RUN)
+    seed: int | None = option(
+        None, "Makes the run reproducible, and the release NOT private.", RUN, least=0
+    )
     run: Run = part(Run)
 
     def __post_init__(self) -> None:
-        check_seed(self.seed)
-        thread_count(self.run.threads)
+        require_least(self)
 
     @cached_property
     def configured(self) -> Mechanism[Any]:

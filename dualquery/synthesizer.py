@@ -146,7 +146,7 @@ class Synthesizer:
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002
         """Return the constructor's parameters by name; ``deep`` makes no difference."""
-        return {name: getattr(self, name) for name in self._names()}
+        return {name: getattr(self, name) for name in PARAMETERS}
 
     def set_params(self, **params: Any) -> Synthesizer:
         """Change parameters of the constructor, for the next `fit`.
@@ -156,10 +156,9 @@ class Synthesizer:
         ValueError
             If there is no such parameter.
         """
-        known = self._names()
         for name, value in params.items():
-            if name not in known:
-                close = did_you_mean(name, known)
+            if name not in PARAMETERS:
+                close = did_you_mean(name, [*PARAMETERS])
                 raise ValueError(f"Synthesizer has no parameter {name!r}{close}")
             setattr(self, name, value)
         return self
@@ -181,8 +180,7 @@ class Synthesizer:
         return f"Synthesizer({given})"
 
     def _repr_html_(self) -> str:
-        made: Release | None = getattr(self, "release_", None)
-        fitted = "not fitted yet" if made is None else repr(made)
+        fitted = str(getattr(self, "release_", "not fitted yet"))
         lines = map(html_text, (repr(self), *fitted.splitlines()))
         return f"<p>{'<br>'.join(lines)}</p>"
 
@@ -193,10 +191,6 @@ class Synthesizer:
             for name, value in self.get_params().items()
             if value is not PARAMETERS[name].default
         }
-
-    @classmethod
-    def _names(cls) -> list[str]:
-        return [*PARAMETERS]
 
 
 def _parameters() -> dict[str, inspect.Parameter]:

@@ -32,7 +32,7 @@ def _for_typer(each: Option) -> Any:
         more["metavar"] = each.metavar
     if not each.flags:
         return typer.Argument(**more)
-    return typer.Option(*each.flags, min=each.least, rich_help_panel=each.panel, **more)
+    return typer.Option(*each.flags, rich_help_panel=each.panel, **more)
 
 
 def with_options_of(kind: type[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:

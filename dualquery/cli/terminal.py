@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from dualquery.runtime.errors import privacy_log
 from dualquery.runtime.escaping import terminal_json, terminal_text
 from dualquery.runtime.progress import Lines
+from dualquery.runtime.resources import thread_count
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -151,5 +152,6 @@ def start_logging(*, verbose: bool, quiet: bool) -> None:
 def set_threads(threads: int | None) -> None:
     """Tell every library how many threads to use; must come before they are imported."""
     if threads is not None:
+        thread_count(threads)
         for variable in THREAD_VARIABLES:
             os.environ[variable] = str(threads)

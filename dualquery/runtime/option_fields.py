@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
+from numbers import Real
 from typing import Any, TypeVar
+
+from dualquery.runtime.errors import BadInputError
 
 DATA, WORKLOAD, MECHANISM, BUDGET = "Data", "Workload", "Mechanism", "Budget"
 RUN = "Run and output"
@@ -79,6 +82,22 @@ def options_of(kind: type[Any]) -> dict[str, Option]:
             typed = declared.kind or _NUMBERS.get(str(each.type).removesuffix(" | None"), own)
             found[name] = replace(declared, name=name, flags=flags, kind=typed)
     return found
+
+
+def require_least(request: object) -> None:
+    """Refuse numbers of a request that are below the least that its options declare.
+
+    Raises
+    ------
+    BadInputError
+        With the option, what was found and the least.
+    """
+    for each in fields(request):  # type: ignore[arg-type]  # a dataclass
+        declared, value = each.metadata.get(_OPTION), getattr(request, each.name)
+        least = None if declared is None else declared.least
+        if least is not None and isinstance(value, Real) and value < least:
+            flag = (declared.name or each.name).replace("_", "-")
+            raise BadInputError(f"--{flag} is {value}; at least {least} is needed")
 
 
 def keywords_of(kind: type[Any]) -> dict[str, str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dualquery.runtime.errors import BadInputError
-from dualquery.runtime.option_fields import DATA, option
+from dualquery.runtime.option_fields import DATA, option, require_least
 
 if TYPE_CHECKING:
     from dualquery.data.readers.source import Source
@@ -64,6 +64,7 @@ class Table:
     )
 
     def __post_init__(self) -> None:
+        require_least(self)
         if not 0.0 < self.schema_share < 1.0:
             raise BadInputError(
                 f"--schema-share is {self.schema_share!r}; a number between 0 and 1 is needed"
