@@ -158,11 +158,12 @@ class Forbidden:
 
     def broken(self, records: NDArray[np.uint8]) -> NDArray[np.int32]:
         """Return a box that each record lies in, -1 for none: int32, shape ``(r,)``."""
-        found = np.full(len(records), -1, np.int32)
+        found, counts = np.full((2, len(records)), -1, np.int32)
         if self.boxes:
             for first in range(0, len(records), _BLOCK_ROWS):
                 rows = slice(first, first + _BLOCK_ROWS)
-                broken_boxes(self.compiled, self.classes(records[rows]), found[rows])
+                classes = self.classes(records[rows])
+                broken_boxes(self.compiled, classes, found[rows], counts[rows])
         return found
 
     def broken_rules(self, records: NDArray[np.uint8]) -> NDArray[np.int64]:

@@ -74,7 +74,7 @@ def impossible_conjunctions(rules: Forbidden, literals: NDArray[np.int32]) -> ND
     """
     found = np.zeros(len(literals), np.uint8)
     if rules.boxes:
-        legal, codes = _some_legal(rules), np.ascontiguousarray(literals, np.int32)
+        legal, codes = some_legal(rules), np.ascontiguousarray(literals, np.int32)
         impossible_among(rules.compiled, rules.axes, legal, codes, _BUDGET_OF_MANY, found)
     return found.astype(np.bool_)
 
@@ -106,7 +106,7 @@ def no_record_in(rules: Forbidden, boxes: Sequence[Mapping[int, NDArray[np.bool_
     """
     if not rules.boxes:
         return not boxes
-    legal = _some_legal(rules)
+    legal = some_legal(rules)
     for box in boxes:
         if all(inside.any() for inside in box.values()):
             found = _nearest(rules, legal, rules.allowed(box), 1)
@@ -115,7 +115,8 @@ def no_record_in(rules: Forbidden, boxes: Sequence[Mapping[int, NDArray[np.bool_
     return True
 
 
-def _some_legal(rules: Forbidden) -> NDArray[np.int32]:
+def some_legal(rules: Forbidden) -> NDArray[np.int32]:
+    """Return the record of `legal_classes`, of rules that some record keeps."""
     legal = legal_classes(rules)
     assert legal is not None  # the rules were read, so there is one
     return legal

@@ -127,19 +127,14 @@ def _boxes(rule: Rule, schema: TableSchema) -> Iterator[Box]:
     elif (order := read_order(rule, schema.column_names)) is not None:
         less, more, _ = order
         first, second = schema.column(less)[0], schema.column(more)[0]
-        closed = schema.orders.closed
+        given = {(each.less, each.more) for each in schema.orders.given} - {(first, second)}
         # With the first order come those that follow from chains of it and others.
-        for each in closed:
-            own = (each.less, each.more) == (first, second)
-            if own or (each.less == first and not _given(each.less, each.more, schema)):
+        for each in schema.orders.closed:
+            if each.less == first and (each.less, each.more) not in given:
                 for beyond, together in schema.orders.forbidden(each):
                     yield {each.less: mask_of(beyond), each.more: mask_of(together)}
     else:
         yield from _of_condition(_broken_if(rule, schema), schema)
-
-
-def _given(less: int, more: int, schema: TableSchema) -> bool:
-    return any((order.less, order.more) == (less, more) for order in schema.orders.given)
 
 
 def _of_mapping(rule: Follows, schema: TableSchema) -> Iterator[Box]:

@@ -6,14 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.rules.forbidden import Forbidden
-from dualquery.rules.legal import legal_classes, nearest_classes
+from dualquery.rules.legal import nearest_classes, some_legal
 from dualquery.rules.search_kernels import broken_boxes
 
 _ROUNDS = 1_000
 """Exchanges that are tried for each broken record, at most."""
 
-_PATIENCE = 50, 5
-"""Rounds without fewer broken records: then exchanges that leave as many are tried; then none."""
+_PATIENCE = 50
+"""Rounds without gain, after which no more exchanges are tried."""
 
 
 def repaired(
@@ -58,11 +58,14 @@ def repaired(
     return better
 
 
-def _boxes_of(values: NDArray[np.int32], rules: Forbidden) -> NDArray[np.int32]:
-    """Return a box that each record lies in, -1 for none."""
-    found = np.empty(len(values), np.int32)
-    broken_boxes(rules.compiled, rules.axes.class_of[rules.axes.starts[:-1] + values], found)
-    return found
+def _boxes_of(
+    values: NDArray[np.int32], rules: Forbidden
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Return a box that each record lies in, -1 for none, and the number of such boxes."""
+    found, counts = np.empty((2, len(values)), np.int32)
+    classes = rules.axes.class_of[rules.axes.starts[:-1] + values]
+    broken_boxes(rules.compiled, classes, found, counts)
+    return found, counts
 
 
 def _exchange(
@@ -71,37 +74,39 @@ def _exchange(
     """Exchange values in place; return the records that still break a rule.
 
     In each round a broken record offers its value of one of a box's columns to another record. They
-    exchange if fewer of the two break rules then; after some rounds, if not more do.
+    exchange if the two then lie in fewer boxes together.
     """
     boxes, rows = rules.compiled, len(values)
-    inside = _boxes_of(values, rules)
-    fewest, idle, fewer = rows + 1, 0, 1
+    inside, counts = _boxes_of(values, rules)
+    offer_of = np.empty(rows, np.int64)
+    idle = 0
     for _ in range(_ROUNDS):
-        broken = generator.permutation(np.flatnonzero(inside >= 0))
-        idle = 0 if len(broken) < fewest else idle + 1
-        fewest = min(fewest, len(broken))
-        if not len(broken) or (idle >= _PATIENCE[1] and not fewer):
+        mine = np.flatnonzero(counts)
+        if not len(mine) or idle == _PATIENCE:
             break
-        if idle >= _PATIENCE[0]:
-            fewer, idle = 0, 0
-        # Partners are all different, and no two pairs share a record.
-        broken = broken[: rows // 2]
-        alone = np.ones(rows, bool)
-        alone[broken] = False
-        others = generator.choice(np.flatnonzero(alone), len(broken), replace=False)
-        entries = boxes.entries[inside[broken]]
-        counts = boxes.entries[inside[broken] + 1] - entries
-        place = boxes.column[entries + generator.integers(0, counts)]
-        mine, theirs = values[broken], values[others]
-        each = np.arange(len(broken))
-        mine[each, place], theirs[each, place] = theirs[each, place], mine[each, place]
-        after = np.stack([_boxes_of(mine, rules), _boxes_of(theirs, rules)])
-        before = np.stack([inside[broken], inside[others]])
-        better = (after >= 0).sum(axis=0) <= (before >= 0).sum(axis=0) - fewer
-        for rows_of, new, boxes_of in ((broken, mine, after[0]), (others, theirs, after[1])):
-            values[rows_of[better]] = new[better]
-            inside[rows_of[better]] = boxes_of[better]
-    return np.flatnonzero(inside >= 0)
+        theirs = generator.integers(rows, size=len(mine))
+        # A record takes part in one offer: the last that names it.
+        offers = np.arange(len(mine))
+        offer_of[mine] = offers
+        offer_of[theirs] = offers
+        alone = (offer_of[mine] == offers) & (offer_of[theirs] == offers) & (mine != theirs)
+        pairs = np.stack([mine[alone], theirs[alone]])
+        box = inside[pairs[0]]
+        place = boxes.column[generator.integers(boxes.entries[box], boxes.entries[box + 1])]
+        exchanged = values[pairs]
+        each = np.arange(len(place))
+        exchanged[:, each, place] = exchanged[::-1, each, place]
+        found, after = (
+            part.reshape(pairs.shape)
+            for part in _boxes_of(exchanged.reshape(-1, len(values.T)), rules)
+        )
+        better = after.sum(axis=0) < counts[pairs].sum(axis=0)
+        kept = pairs[:, better]
+        values[kept], inside[kept], counts[kept] = (
+            exchanged[:, better], found[:, better], after[:, better]
+        )  # fmt: skip
+        idle = 0 if better.any() else idle + 1
+    return np.flatnonzero(counts)
 
 
 def _become_nearest(
@@ -111,50 +116,41 @@ def _become_nearest(
     generator: np.random.Generator,
 ) -> None:
     """Change broken records, by their numbers, to nearest legal ones, in place."""
-    sizes = np.diff(rules.axes.starts)
-    shares = [np.bincount(column, minlength=sizes[p]) + 0.5 for p, column in enumerate(values.T)]
-    legal = legal_classes(rules)
-    assert legal is not None  # the rules were read, so there is one
-    axes, buckets = rules.axes, rules.buckets[rules.columns]
-    patterns, pattern, members = np.unique(
-        values[broken], axis=0, return_inverse=True, return_counts=True
-    )
-    moves: dict[tuple[int, int, int], tuple[float, int]] = {}
+    legal, axes, columns = some_legal(rules), rules.axes, range(values.shape[1])
+    class_of = np.split(axes.class_of, axes.starts[1:-1])
+    shares = [np.bincount(values[:, c], minlength=len(class_of[c])) + 0.5 for c in columns]
+    moves = [_nearest_values(class_of[c], int(rules.buckets[rules.columns[c]])) for c in columns]
+    patterns, pattern = np.unique(values[broken], axis=0, return_inverse=True)
     for number, start in enumerate(patterns):
-        classes = axes.class_of[axes.starts[:-1] + start]
-        ways, far = [], []
-        for option in nearest_classes(rules, classes, legal):
-            changed, total = start.copy(), 0.0
-            for place in np.flatnonzero(option != classes).tolist():
-                key = place, int(start[place]), int(option[place])
-                if key not in moves:
-                    own = axes.class_of[axes.starts[place] : axes.starts[place + 1]]
-                    moves[key] = _nearest_value(own, int(buckets[place]), *key[1:])
-                distance, changed[place] = moves[key]
-                total += distance
-            ways.append(changed)
-            far.append(total)
-        near = np.flatnonzero(np.array(far) <= min(far) + 1e-9)
-        chosen = generator.choice(near, members[number])
-        values[broken[pattern.ravel() == number]] = np.array(ways)[chosen]
-    for place, column in enumerate(values.T):
-        own = axes.class_of[axes.starts[place] : axes.starts[place + 1]]
+        options = nearest_classes(rules, axes.class_of[axes.starts[:-1] + start], legal)
+        distances = sum(moves[c][0][start[c], options[:, c]] for c in columns)
+        ways = np.stack([moves[c][1][start[c], options[:, c]] for c in columns], axis=1)
+        rows = broken[pattern.ravel() == number]
+        near = np.flatnonzero(distances <= np.min(distances) + 1e-9)
+        values[rows] = ways[generator.choice(near, len(rows))]
+    for column, classes, weights in zip(values.T, class_of, shares, strict=True):
         for which in np.unique(column[column < 0]).tolist():
-            inside, rows = np.flatnonzero(own == -1 - which), np.flatnonzero(column == which)
-            weights = shares[place][inside]
-            column[rows] = generator.choice(inside, len(rows), p=weights / weights.sum())
+            inside, rows = np.flatnonzero(classes == -1 - which), np.flatnonzero(column == which)
+            share = weights[inside] / weights[inside].sum()
+            column[rows] = generator.choice(inside, len(rows), p=share)
 
 
-def _nearest_value(
-    class_of: NDArray[np.int32], buckets: int, value: int, chosen: int
-) -> tuple[float, int]:
-    """Return how far the nearest value of a class is from a value, in (0, 1], and that value.
+def _nearest_values(
+    class_of: NDArray[np.int32], buckets: int
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return each value's distance in [0, 1] to each class, and the nearest value there.
 
-    Where no order tells, it is -1 - the class.
+    Where no order determines it, it is -1 - the class. The first ``buckets`` values have an order.
     """
-    inside = np.flatnonzero(class_of == chosen)
-    ordered = inside[inside < buckets]
-    if value < buckets and len(ordered):
-        best = ordered[np.abs(ordered - value).argmin()]
-        return abs(int(best) - value) / (buckets - 1), int(best)
-    return 1.0, -1 - chosen
+    classes, ordered = int(class_of.max()) + 1, np.arange(buckets)
+    distances = np.ones((len(class_of), classes))
+    nearest = np.tile(-1 - np.arange(classes), (len(class_of), 1))
+    for chosen in range(classes):
+        inside = np.flatnonzero(class_of[:buckets] == chosen)
+        if len(inside):
+            steps = np.abs(inside - ordered[:, None])
+            nearest[:buckets, chosen] = inside[steps.argmin(axis=1)]
+            distances[:buckets, chosen] = steps.min(axis=1) / max(buckets - 1, 1)
+    values = np.arange(len(class_of))
+    distances[values, class_of], nearest[values, class_of] = 0.0, values
+    return distances, nearest

@@ -106,11 +106,17 @@ def _first_broken(boxes: Boxes, record: Array) -> int:
     return -1
 
 
-@kernel(types.void(BOXES, int32[:, ::1], int32[::1]))
-def broken_boxes(boxes: Boxes, records: Array, found: Array) -> None:
-    """Write a box that each record lies in, or -1."""
+@kernel(types.void(BOXES, int32[:, ::1], int32[::1], int32[::1]))
+def broken_boxes(boxes: Boxes, records: Array, found: Array, counts: Array) -> None:
+    """Write the last box that each record lies in, or -1, and the number of such boxes."""
     for row in range(len(records)):
-        found[row] = _first_broken(boxes, records[row])
+        record, found[row], counts[row] = records[row], -1, 0
+        for place in range(len(record)):
+            anchor = boxes.classes[place] + record[place]
+            for at in range(boxes.anchored_at[anchor], boxes.anchored_at[anchor + 1]):
+                if _lies_inside(boxes, record, boxes.anchored[at]):
+                    found[row] = boxes.anchored[at]
+                    counts[row] += 1
 
 
 # The state of a search: how many records it found, how many more it may look at, whether more
