@@ -181,8 +181,8 @@ Law = Choice | Noise
 def weights_law(law: kernels.Law, draws: int) -> Choice:
     """Return the law of draws by integer weights: outcome ``sides * query + side``, exactly."""
     weights = []
-    for query in range(kernels.count_of(law.scores)):
-        score = int(kernels.score_of(law.scores, query))
+    for query in range(len(law.scores.counts)):
+        score = kernels.score_of(law.scores, query)
         for side in range(law.sides):
             high, low = kernels.weight((1 - 2 * side) * score, law.largest, law.unit)
             weights.append((int(high) << kernels.LOW_BITS) + int(low))

@@ -61,10 +61,8 @@ def _half_the_range(original: Faulty, *given: Any) -> Any:
     return original(*before, spread / 2, source)
 
 
-def _half_the_unit(
-    original: Faulty, scores: Any, sides: int, largest: int, unit: float, *others: Any
-) -> Any:
-    return original(scores, sides, largest, sides * unit, *others)
+def _half_the_unit(original: Faulty, scores: Any, sides: int, unit: float, *others: Any) -> Any:
+    return original(scores, sides, sides * unit, *others)
 
 
 def _no_limit(original: Faulty, counts: LightCounts, *given: Any) -> Any:

@@ -4,18 +4,6 @@ A `Curator` reads the rows, keeps the exact counts to itself and gives out diffe
 results only; each is charged to the ledger *before* it is drawn. Everything that happens elsewhere
 is post-processing of these results and of public inputs. To audit the privacy of a release, read
 this folder, from its ``README.md`` on.
-
-Its verbs:
-
-- `Curator.measure`: a statistic with noise (`dualquery.room.statistics`, `dualquery.room.noise`);
-- `Curator.select`: the query or cuboid that a public model answers badly (`dualquery.room.scores`,
-  by `dualquery.room.draws.exponential` or `dualquery.room.draws.noisy_max`);
-- `Curator.begin_game`, `Curator.reweight`, `Curator.sample_queries`: the query player of DualQuery
-  (`dualquery.room.weights`);
-- `Curator.select_database`: a small database (`dualquery.room.draws.databases`);
-- `Curator.randomize`: randomized reports of all records (`dualquery.room.draws.randomized`);
-- `Curator.evaluate`, which gives out nothing, and `Curator.log_errors`, which gives out nothing but
-  on the operator's explicit word (`dualquery.room.private_errors`).
 """
 
 from __future__ import annotations
@@ -61,17 +49,17 @@ class Curator:
     Parameters
     ----------
     records
-        The private rows, in memory or elsewhere. They are read here, to the end: in one pass for
-        the queries' answers, in another for features or a histogram, as far as these are needed.
+        The private rows, in memory or elsewhere. They are read here, to the end, in one pass for
+        the queries' answers, and others for features or a histogram.
     workload
         The queries whose answers are held: whole numbers of their own ``step`` a row, which
-        replacing a record moves by at most their own ``spread`` (see `dualquery.queries.family`).
+        replacing a record moves by at most their own ``spread`` (`dualquery.queries.family`).
     schedule
         The events that the release's guarantee was computed for.
     randomness
         Source of the private draws.
     threads
-        Threads for the pass over the rows.
+        Of a pass over the rows.
     neighbours
         What neighbouring tables differ in.
     public_rows
@@ -125,8 +113,8 @@ class Curator:
     def cut_short(self, draws: int = 1) -> bool:
         """Return whether draws that an interruption lost leave fewer than ``draws``. Public.
 
-        A mechanism of many rounds asks it before each, and makes do with those it has played. So
-        the next ``draws`` may be lost: a run can go on without them, and without no others.
+        A mechanism of many rounds asks it before each: the next ``draws`` may then be lost, and a
+        run goes on without them, but without no others.
         """
         return self._ledger.cut_short(draws)
 
@@ -153,8 +141,7 @@ class Curator:
 
         Returns
         -------
-        The shape of the statistic: int64 with Laplace noise (float64 where it has halves), float64
-        with Gaussian noise.
+        The statistic's shape: int64 with Laplace noise (float64 where it has halves), else float64.
 
         Raises
         ------
@@ -193,10 +180,8 @@ class Curator:
 
         Raises
         ------
-        TypeError
-            If the scores or the choice are not of the room's own types.
-        RuntimeError
-            If the schedule does not provide for the charge; nothing is drawn then.
+        TypeError, RuntimeError
+            As `measure`.
         """
         _require("scores", scores, SCORES)
         _require("choice", choice, (Exponential, NoisyMax))
@@ -254,11 +239,8 @@ class Curator:
     def randomize(self, epsilon: float) -> NDArray[np.int64]:
         """Return in how many records' randomized reports each query holds; charged.
 
-        Parameters
-        ----------
-        epsilon
-            Pure cost of a record's report of one column, > 0; each column that a query looks at is
-            reported.
+        ``epsilon`` > 0 is the pure cost of a record's report of one column; each column that a
+        query looks at is reported.
         """
         with self._turn:
             return count_reports(self._data, epsilon, self._ledger, self._randomness)

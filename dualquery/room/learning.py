@@ -34,6 +34,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import polars as pl
@@ -62,16 +63,12 @@ Published = list[str]
 
 def shapes_sensitivity(columns: int, neighbours: Neighbours) -> float:
     """Return how far the counts of all shapes move between neighbours, in L2."""
-    return _moved(PARTITIONS * columns, neighbours)
+    return values_sensitivity(PARTITIONS * columns, neighbours)
 
 
 def values_sensitivity(columns: int, neighbours: Neighbours) -> float:
     """Return how far the counts of all values move between neighbours, in L2."""
-    return _moved(columns, neighbours)
-
-
-def _moved(cells: int, neighbours: Neighbours) -> float:
-    each = math.sqrt(2.0 * cells) if neighbours.replaces else math.sqrt(cells)
+    each = math.sqrt(2.0 * columns) if neighbours.replaces else math.sqrt(columns)
     return rows_of_unit(neighbours) * each
 
 
@@ -146,12 +143,9 @@ class SchemaRoom:
         exact = self._counts.shapes[: self._shaped]
         moved = shapes_sensitivity(self._shaped, self._neighbours)
         ground = Ground(__name__, "ShapeCounts", moved, scale, "public partitions")
-        return self._ledger.draw(
-            GaussianNoise(moved, scale),
-            ground,
-            lambda: add_gaussian(exact, scale, self._randomness),
-            exact.shape,
-        )
+        event = GaussianNoise(moved, scale)
+        noisy = partial(add_gaussian, exact, scale, self._randomness)
+        return self._ledger.draw(event, ground, noisy, exact.shape)
 
     def values(
         self, wanted: Sequence[tuple[str, Grid | Values]], scale: float, delta: float
@@ -174,13 +168,17 @@ class SchemaRoom:
         moved = values_sensitivity(len(self._columns), self._neighbours)
         tau = threshold(scale, len(self._columns), self._neighbours, delta)
         ground = Ground(__name__, "ValueCounts", moved, scale, "grids, and texts above tau")
-        packed = self._ledger.draw(
-            ThresholdedCounts(moved, scale, delta),
-            ground,
-            lambda: _packed([self._published(each, scale, tau) for each in exact]),
-            None,
-        )
-        return _unpacked(packed)
+
+        def packed() -> NDArray[np.uint8]:
+            """Return noisy counts and texts as bytes, as a journal keeps a draw."""
+            published = [self._published(each, scale, tau) for each in exact]
+            return np.frombuffer(json.dumps(published).encode(), np.uint8)
+
+        drawn = self._ledger.draw(ThresholdedCounts(moved, scale, delta), ground, packed, None)
+        return [
+            each if each and isinstance(each[0], str) else np.array(each, np.float64)
+            for each in json.loads(drawn.tobytes())
+        ]
 
     def _published(
         self, exact: NDArray[np.int64] | pl.DataFrame, scale: float, tau: float
@@ -188,10 +186,9 @@ class SchemaRoom:
         if not isinstance(exact, pl.DataFrame):
             noisy: list[float] = add_gaussian(exact, scale, self._randomness).tolist()
             return noisy
-        noisy_counts = _thresholded(
-            exact["rows"].to_numpy(), scale, tau, self._randomness, self._epsilon
-        )
-        shown = np.flatnonzero(noisy_counts >= tau)
+        counts = exact["rows"].to_numpy()
+        noise = _thresholded(counts, scale, tau, self._randomness, self._epsilon)
+        shown = np.flatnonzero(noise >= tau)
         # The order of a hash would depend on what else occurs.
         return sorted(exact["text"].gather(shown).to_list())
 
@@ -271,15 +268,3 @@ def _uniform(count: int, source: Randomness) -> NDArray[np.float64]:
     """Return uniform numbers in (0, 1), of 53 significant bits however small they are."""
     high, low = (source.words(2 * count) >> np.uint64(11)).reshape(2, count)
     return np.asarray(np.ldexp(high + np.ldexp(low + 0.5, -53), -53), np.float64)
-
-
-def _packed(published: list[Published | list[float]]) -> NDArray[np.uint8]:
-    """Return noisy counts and texts as bytes, as a journal keeps a draw."""
-    return np.frombuffer(json.dumps(published).encode(), np.uint8)
-
-
-def _unpacked(packed: NDArray[np.uint8]) -> list[Published | NDArray[np.float64]]:
-    return [
-        each if each and isinstance(each[0], str) else np.array(each, np.float64)
-        for each in json.loads(packed.tobytes())
-    ]

@@ -48,7 +48,8 @@ class Ledger:
         self._journal = journal
         self._grounds: list[Ground | None] = []
         self._process = os.getpid()
-        self._lost = 0
+        self.lost = 0
+        """Number of draws that began in an earlier attempt and have no result; all are charged."""
         self._spare = 0
         self._pass_lost()
 
@@ -67,15 +68,10 @@ class Ledger:
         """Number of scheduled events not yet charged."""
         return len(self._schedule) - self.spent
 
-    @property
-    def lost(self) -> int:
-        """Number of draws that began in an earlier attempt and have no result; all are charged."""
-        return self._lost
-
     def cut_short(self, draws: int) -> bool:
         """Return whether lost draws leave fewer than ``draws``; so many next ones can be spared."""
         self._spare = max(self._spare, draws)
-        return self._lost > 0 and self.left < draws
+        return self.lost > 0 and self.left < draws
 
     def draw(
         self,
@@ -111,11 +107,7 @@ class Ledger:
         recorded = self._journal.recorded()
         if recorded is not None:
             result = recorded.result
-            if (
-                recorded.events != events
-                or result is None
-                or result.shape != (shape or result.shape)
-            ):
+            if result is None or recorded.events != events or result.shape != (shape or result.shape):
                 raise BadInputError(
                     "the checkpoint is of another run: what it has drawn is not what this run asks "
                     "for at the same place"
@@ -140,7 +132,7 @@ class Ledger:
         while self.left and (recorded := self._journal.recorded()) and recorded.result is None:
             lost = replace(recorded.ground, numbers=0, variances=0.0, precisions=0.0)
             self._enter(recorded.events, lost)
-            self._lost += len(recorded.events)
+            self.lost += len(recorded.events)
             self._journal.take()
 
     def charge(self, event: Event, ground: Ground) -> None:
@@ -154,7 +146,7 @@ class Ledger:
         """
         if os.getpid() != self._process:
             raise RuntimeError("a forked process may not charge: this ledger is a copy")
-        if self._lost:
+        if self.lost:
             while self.left and not covers(self._schedule[self.spent], event):
                 self._grounds.append(None)
             if not self.left:

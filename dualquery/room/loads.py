@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,9 +97,7 @@ class Loads:
         sizes = domain.sizes[columns]
         offsets = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
         bits = np.flatnonzero(np.isin(domain.column_of_bit, columns))
-        members = np.where(self.members >= 0, np.searchsorted(bits, self.members), -1).astype(
-            np.int32
-        )
+        members = _numbered(self.members, bits)
         column_of_value = np.repeat(np.arange(len(columns), dtype=np.int32), sizes)
         feature, place = np.nonzero(members >= 0)
         column = column_of_value[members[feature, place]]
@@ -117,12 +116,16 @@ class Loads:
                 record = held.copy()
                 kicked = generator.integers(len(columns), size=_KICK)
                 record[kicked] = drawn[kicked]
-            load = kernels.climb(
-                record, members, weights, column_of_value, indptr, touching, offsets
-            )
+            given = members, weights, column_of_value, indptr, touching, offsets
+            load = kernels.climb(record, *given)
             if load >= local:
                 held, local = record, load
             yield local, bits[record]
+
+
+def _numbered(members: NDArray[np.int32], bits: NDArray[Any]) -> NDArray[np.int32]:
+    """Return the places of members, padded with -1, among increasing bits."""
+    return np.where(members >= 0, np.searchsorted(bits, members), -1).astype(np.int32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,9 +193,7 @@ class LightBlock:
         loads = self.loads
         words = self.block.pack(loads.attributes)
         totals = np.zeros(64 * words.shape[1])
-        members = np.where(
-            loads.members >= 0, np.searchsorted(loads.attributes, loads.members), -1
-        ).astype(np.int32)
+        members = _numbered(loads.members, loads.attributes)
         kernels.add_loads(words, members, *loads.classes, totals)
         heavy = np.packbits(totals > self.limit, bitorder="little")
         return heavy.view("<u8").astype(np.uint64)

@@ -12,18 +12,13 @@ from dualquery.runtime.array_types import kernel, read_only
 
 Array = NDArray[Any]
 
+_LOADS = float64[::1]
 _PLANES = 31
 """Binary digits of a count of features."""
 
 
 @kernel(
-    void(
-        read_only(uint64, 2),
-        read_only(int32, 2),
-        read_only(int64),
-        read_only(float64),
-        float64[::1],
-    ),
+    void(read_only(uint64, 2), read_only(int32, 2), read_only(int64), read_only(float64), _LOADS)
 )
 def add_loads(words: Array, members: Array, starts: Array, weights: Array, loads: Array) -> None:
     """Add to ``loads`` the weights of the features whose indicators each row of a block meets.
@@ -79,24 +74,17 @@ def add_loads(words: Array, members: Array, starts: Array, weights: Array, loads
     ),
 )  # fmt: skip
 def climb(
-    record: Array,
-    members: Array,
-    weights: Array,
-    column_of_value: Array,
-    indptr: Array,
-    touching: Array,
-    offsets: Array,
-) -> float:
+    record: Array, members: Array, weights: Array, column_of_value: Array, indptr: Array,
+    touching: Array, offsets: Array,
+) -> float:  # fmt: skip
     """Change one column at a time while that makes a record's load larger; return the load.
 
     Parameters
     ----------
     record
         The value of each column, changed in place; values are numbered through all columns.
-    members
-        Values that each feature asks for, padded on the right with -1.
-    weights
-        Weight of each feature.
+    members, weights
+        Values that each feature asks for, padded on the right with -1; its weight.
     column_of_value
         int32.
     indptr, touching

@@ -3,7 +3,6 @@
 True errors of a model are exact answers in another form. No result, file or exit code holds them,
 and no guarantee covers what is chosen after seeing them. An operator who wants them says so in as
 many words (``--show-private-errors``, ``show_private_errors=True``): being verbose is not enough.
-So is it with the rows that break a schema's rules (``dualquery schema check SCHEMA --with TABLE``).
 
 Nothing else in the room logs, prints, warns or writes (`tests/room/test_private_errors.py`).
 """
@@ -18,8 +17,6 @@ from numpy.typing import NDArray
 
 from dualquery.queries.family import Statistic
 from dualquery.room.private_data import PrivateData
-from dualquery.rows.protocol import BLOCK_ROWS, BlockRows, Rows
-from dualquery.rules.forbidden import Forbidden
 
 _log = logging.getLogger(__name__)
 
@@ -28,45 +25,6 @@ SEEN = (
     "what is chosen after seeing them is not covered by the guarantee."
 )
 """What a release says that was made with the gate open; a public fact."""
-
-
-OUTSIDE = (
-    "rules are public knowledge, not taken from the rows: a rule that is changed after seeing this "
-    "is outside the guarantee of every release"
-)
-
-
-@dataclass(frozen=True, eq=False)
-class _BrokenRules:
-    """A row sum: how many rows break each rule, and then any."""
-
-    rules: Forbidden
-
-    def __call__(self, rows: BlockRows, threads: int, /) -> NDArray[np.int64]:  # noqa: ARG002
-        counts = np.zeros(len(self.rules) + 1, np.int64)
-        left = rows.n
-        for block in rows.stream():
-            some = np.zeros((min(left, BLOCK_ROWS), rows.bits), np.uint8)
-            block.unpack(0, some)
-            counts += self.rules.broken_rules(some)
-            left -= len(some)
-        return counts
-
-
-def show_broken_rules(rows: Rows, rules: Forbidden, *, asked: bool) -> None:
-    """Log how many rows break which rule, if the operator asked for it; else look at nothing."""
-    if asked is not True:
-        return
-    counts = rows.total(_BrokenRules(rules), 1)
-    _log.warning(
-        "NOT PRIVATE, for the operator only: %s of %s rows break a rule; %s",
-        f"{counts[-1]:,}",
-        f"{rows.n:,}",
-        OUTSIDE,
-    )
-    for text, count in zip(rules.texts, counts[:-1].tolist(), strict=True):
-        if count:
-            _log.warning("NOT PRIVATE, for the operator only: %s break %s", f"{count:,}", text)
 
 
 @dataclass(frozen=True)

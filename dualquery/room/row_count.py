@@ -87,16 +87,16 @@ class RowCount:
 
     @contextmanager
     def cost_told(self) -> Iterator[None]:
-        """Add the cost of the number of rows to the message of a `BadInputError` raised within."""
+        """Add the cost of the number of rows to a `BadInputError` raised within."""
         try:
             yield
         except BadInputError as error:
-            if self.epsilon == 0:
-                raise
-            raise BadInputError(
-                f"{error} (the noisy number of rows, {self.n:,}, has been drawn by now, and has "
-                f"cost epsilon {self.epsilon:.3g})"
-            ) from error
+            if self.epsilon > 0:
+                error.args = (
+                    f"{error} (the noisy number of rows, {self.n:,}, has been drawn by now, and "
+                    f"has cost epsilon {self.epsilon:.3g})",
+                )
+            raise
 
     @property
     def relation(self) -> str:
@@ -155,16 +155,12 @@ class RowCount:
 
 
 def bought_epsilon(neighbours: Neighbours, stated: int | None, epsilon: float) -> float:
-    """Return the part of ``epsilon`` that the number of rows costs: 0 if it is not bought.
-
-    It is public with rows that are replaced, with units of one row each that are (so many rows as
-    units), and where the user states a number.
-    """
+    """Return the part of ``epsilon`` that the number of rows costs: 0 if it is not bought."""
     return 0.0 if _is_free(neighbours) or stated is not None else COUNT_SHARE * epsilon
 
 
 def _is_free(neighbours: Neighbours) -> bool:
-    """Return whether a public number is the number of rows, or of units of one row each."""
+    """Return whether a public number is that of the rows: of units of one row each, if of units."""
     return neighbours.replaces and neighbours.steps == 1 and neighbours.weight is None
 
 
@@ -209,12 +205,8 @@ def buy_row_count(
     # A seeded run draws its other noise from the seed itself.
     source = randomness(None if seed is None else seed + 2**64)
     ledger = Ledger((LaplaceNoise(share),), journal)
-    drawn = ledger.draw(
-        LaplaceNoise(move / scale),
-        ground,
-        lambda: records.n + source.discrete_laplace(scale, 1),
-        (1,),
-    )
+    event = LaplaceNoise(move / scale)
+    drawn = ledger.draw(event, ground, lambda: records.n + source.discrete_laplace(scale, 1), (1,))
     noisy = int(drawn[0])
     fewest = max(2, math.ceil(_FEWEST_SCALES * scale))
     if noisy < fewest:

@@ -84,30 +84,45 @@ class _Statistic:
         return Exact(type(self).__name__, numbers, moves, **how)
 
 
-@dataclass(frozen=True, slots=True)
-class AllQueries(_Statistic):
-    """The counts of all queries, in steps."""
+class _Counts(_Statistic):
+    """The counts of several queries; of complements where these hold on fewer records."""
+
+    __slots__ = ()
 
     def moves(self, queries: Statistic, neighbours: Neighbours) -> Moves:
         """Return how the counts, or those of complements, move."""
-        return count_moves(queries, neighbours)
-
-    def exact(self, data: PrivateData) -> Exact:
-        """Return the counts, of complements where these hold on fewer records."""
-        counts = _contributed(data, data.queries, data.counts)
-        return self._exact(data, counts, unit=data.queries.step)
+        return count_moves(self._of(queries), neighbours)
 
     def published(self, noisy: Numbers, data: PrivateData) -> Numbers:
-        """Return the counts that noisy ones stand for; by public facts."""
-        return _as_counts(data, data.queries, noisy)
+        """Return the counts that noisy ones stand for."""
+        return _as_counts(data, self._of(data.queries), noisy)
+
+    def _of(self, queries: Statistic) -> Statistic:
+        """Return those of the queries that are counted."""
+        return queries
+
+    def _contributed(self, data: PrivateData, counts: NDArray[np.int64]) -> Exact:
+        queries = self._of(data.queries)
+        if not data.rows_public:
+            counts = np.where(complemented(queries), data.rows.n - counts, counts)
+        return self._exact(data, counts, unit=queries.step)
+
+
+@dataclass(frozen=True, slots=True)
+class AllQueries(_Counts):
+    """The counts of all queries, in steps."""
+
+    def exact(self, data: PrivateData) -> Exact:
+        """Return the counts."""
+        return self._contributed(data, data.counts)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class SomeQueries(_Statistic):
-    """The counts of some conjunctions, in rows."""
+class SomeQueries(_Counts):
+    """The counts of some conjunctions, in rows; they move as these alone."""
 
     positions: NDArray[np.int64]
-    """Whole numbers, public. The moves are those of these queries alone."""
+    """Whole numbers, public."""
 
     def __post_init__(self) -> None:
         given = np.asarray(self.positions)
@@ -115,22 +130,13 @@ class SomeQueries(_Statistic):
             raise ValueError("the queries to measure must be a list of positions")
         object.__setattr__(self, "positions", np.array(given, np.int64))
 
-    def moves(self, queries: Statistic, neighbours: Neighbours) -> Moves:
-        """Return how the counts of these queries move."""
-        return count_moves(self._of(as_conjunctions(queries)), neighbours)
-
     def exact(self, data: PrivateData) -> Exact:
-        """Return the counts, of complements where these hold on fewer records."""
-        part = self._of(data.conjunctions)
-        return self._exact(data, _contributed(data, part, data.counts[self.positions]))
+        """Return the counts."""
+        return self._contributed(data, data.counts[self.positions])
 
-    def published(self, noisy: Numbers, data: PrivateData) -> Numbers:
-        """Return the counts that noisy ones stand for; by public facts."""
-        return _as_counts(data, self._of(data.conjunctions), noisy)
-
-    def _of(self, queries: Workload) -> Workload:
-        """Return these of some queries; the same object each time, whose bounds are then known."""
-        return _some(queries, self.positions.tobytes())
+    def _of(self, queries: Statistic) -> Workload:
+        """Return the same object each time, whose bounds are then known."""
+        return _some(as_conjunctions(queries), self.positions.tobytes())
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,15 +323,6 @@ def _strategy_moves(strategy: Strategy) -> Moves:
 def _some(queries: Workload, positions: bytes) -> Workload:
     """Return the queries at some positions, int64."""
     return queries.take(np.frombuffer(positions, np.int64))
-
-
-def _contributed(
-    data: PrivateData, queries: Statistic, counts: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """Return the counts, of complements where these are counted. Private."""
-    if data.rows_public:
-        return counts
-    return np.where(complemented(queries), data.rows.n - counts, counts)
 
 
 def _as_counts(data: PrivateData, queries: Statistic, noisy: Numbers) -> Numbers:

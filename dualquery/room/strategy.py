@@ -95,13 +95,9 @@ class Strategy:
         sums = np.zeros(len(self.features), np.int64)
         parts = np.flatnonzero(self.features.kinds[:, 0] > 0), self.features.blocks.features
         light, every = (Monomials.of(self.features.part(part)) for part in parts)
-        counts = rows.total(
-            LightCounts(self.loads, self.limit, light.literals, every.literals), threads
-        )
-        cut = len(light.literals)
-        for part, monomials, counted in zip(
-            parts, (light, every), (counts[:cut], counts[cut:]), strict=True
-        ):
+        wanted = LightCounts(self.loads, self.limit, light.literals, every.literals)
+        counts = np.split(rows.total(wanted, threads), [len(light.literals)])
+        for part, monomials, counted in zip(parts, (light, every), counts, strict=True):
             sums[part] = monomials.combine(counted, rows.n, len(part))
         return sums
 

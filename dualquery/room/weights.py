@@ -99,14 +99,13 @@ class QueryWeights:
         self._rounds += 1
 
     @property
-    def scores(self) -> kernels.GameScores:
+    def scores(self) -> kernels.Scores:
         """The scores of the queries."""
-        return kernels.GameScores(self._counts, self._hits, self._rounds, self._n)
+        return kernels.Scores(self._counts, self._hits, self._rounds, self._n)
 
     def sample(self, draws: int, randomness: Randomness) -> Sample:
         """Draw queries independently, each with probability proportional to its integer weight."""
-        largest = kernels.largest_magnitude(self.scores)
-        return draw_outcomes(self.scores, 2, largest, self._step / self._n, draws, randomness)
+        return draw_outcomes(self.scores, 2, self._step / self._n, draws, randomness)
 
 
 def sample_queries(weights: QueryWeights, draws: int, ledger: Ledger, source: Randomness) -> Sample:

@@ -55,17 +55,6 @@ class Forbidden:
         """Return each rule in words, and how many boxes it forbids."""
         return [(text, self.rule_of.count(rule)) for rule, text in enumerate(self.texts)]
 
-    def only(self, rules: Sequence[int]) -> Forbidden:
-        """Return some of the rules, by their numbers; increasing."""
-        kept = [box for box, rule in enumerate(self.rule_of) if rule in set(rules)]
-        return Forbidden(
-            self.domain,
-            tuple(self.texts[rule] for rule in rules),
-            tuple(self.boxes[box] for box in kept),
-            tuple(rules.index(self.rule_of[box]) for box in kept),
-            self.buckets,
-        )
-
     @cached_property
     def columns(self) -> NDArray[np.int64]:
         """The columns that boxes name, int64, shape ``(c,)``, increasing."""
@@ -165,11 +154,6 @@ class Forbidden:
                 classes = self.classes(records[rows])
                 broken_boxes(self.compiled, classes, found[rows], counts[rows])
         return found
-
-    def broken_rules(self, records: NDArray[np.uint8]) -> NDArray[np.int64]:
-        """Return how many records break each rule, and then any: int64, shape ``(rules + 1,)``."""
-        each = [*(self.only([rule]) for rule in range(len(self))), self]
-        return np.array([(rules.broken(records) >= 0).sum() for rules in each], np.int64)
 
     def allowed(self, values: Mapping[int, NDArray[np.bool_]]) -> NDArray[np.uint8]:
         """Return which classes hold one of the allowed values of some columns: uint8, flat."""

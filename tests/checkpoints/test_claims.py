@@ -17,6 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 import dualquery
@@ -58,6 +59,7 @@ class Steps:
             (Lines, "append", lambda entry, **_: f"line {next(iter(entry))}"),
             (BudgetFile, "write", lambda *_: "transaction"),
             (BudgetFile, "count_draw", lambda *_: "count"),
+            (pl.DataFrame, "write_parquet", lambda *_, **__: "file"),
             (Path, "rename", lambda *_: "name"),
         ):
             monkeypatch.setattr(owner, name, self._stepped(getattr(owner, name), label))

@@ -1,6 +1,7 @@
 """kill -9 at random instants, two processes on one budget file; then all that is left goes on.
 
-A charge without a release must be one of a draw that was begun and has no result.
+What is left of each is copied, and both copies are resumed at once. A charge has one release at
+most; one without a release must be of a draw that was begun and has no result.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import json
 import multiprocessing
 import os
 import random
+import shutil
 import signal
 import sys
 import time
@@ -38,7 +40,11 @@ WHY_NOT = {
     "stopped at once": "does not say what was asked for",
     "not charged, and nothing is left": "has no room",
     "out already": "exists already",
+    "another copy goes on": "goes on from another copy",
+    "another copy is out": "a copy of a checkpoint whose release",
+    "nothing was begun": "no folder of an unfinished release",
 }
+"""What refuses to go on; of two copies the first of these counts."""
 STAGES = ("ready", "paying", "within", "out")
 """Files of a worker: it has begun, is about to pay, is about to draw, has given a release out."""
 
@@ -94,20 +100,36 @@ def reached(folder: Path, stage: str, name: str) -> bool:
     return any(path.suffix != ".unfinished" for path in folder.glob(f"{stage}-{name}*"))
 
 
-def go_on(folder: Path) -> Counter[str]:
-    """Resume every release that was killed; return what came of them."""
+def resume(path: Path, state: str) -> None:
+    """Go on with a release that was killed, and leave beside it what was said."""
+    os.environ["XDG_STATE_HOME"] = state
+    said = io.StringIO()
+    with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):
+        code = main(["release", "--resume", str(path), "--threads", "1"])
+    found = [name for name, text in WHY_NOT.items() if text in said.getvalue()]
+    known = code == 0 or (code == 2 and len(found) == 1)
+    came = (found or ["goes on"])[0] if known else said.getvalue()
+    path.with_suffix(".said").write_text(came)
+
+
+def go_on(folder: Path, state: str) -> Counter[str]:
+    """Resume every release that was killed, and a copy of it at once; return what came of them."""
     done: Counter[str] = Counter()
-    for path in folder.glob("*.unfinished"):
-        said = io.StringIO()
-        with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):
-            code = main(["release", "--resume", str(path), "--threads", "1"])
-        if code == 2 and "no folder of an unfinished release" in said.getvalue():
-            continue  # stopped before the checkpoint was made
-        found = [name for name, text in WHY_NOT.items() if text in said.getvalue()]
-        assert code == 0 or (code == 2 and len(found) == 1), said.getvalue()
-        done["goes on" if code == 0 else found[0]] += 1
-        if path.exists():
-            path.rename(path.with_suffix(".seen"))
+    for path in [*folder.glob("*.unfinished")]:
+        both = path, path.with_name(f"copy-{path.name}")
+        shutil.copytree(*both, ignore=shutil.ignore_patterns("space"))
+        racers = [_processes.Process(target=resume, args=(each, state)) for each in both]
+        for racer in racers:
+            racer.start()
+        for racer in racers:
+            racer.join()
+        came = {each.with_suffix(".said").read_text() for each in both}
+        done[next(name for name in ("goes on", *WHY_NOT) if name in came)] += 1
+        assert came <= {"goes on", *WHY_NOT}, came
+        done["races"] += 1
+        for each in both:
+            if each.exists():
+                each.rename(each.with_suffix(".seen"))
     return done
 
 
@@ -166,7 +188,7 @@ def kill(tmp_path: Path, how: str, kills: int, longest: float) -> None:
         done["within a draw"] += len([*folder.glob("within-*")])
         for path in folder.glob("within-*"):
             path.unlink()
-        resumed = go_on(folder)
+        resumed = go_on(folder, state)
         done += resumed
         lost += resumed["lost in a draw"]
         spent = (folder / "refused").exists() + resumed["not charged, and nothing is left"]

@@ -32,7 +32,7 @@ class Scripted:
 
     def draw(self, weights: QueryWeights) -> Sample:
         unit = SCHEDULE.step / SCHEDULE.n
-        largest = kernels.largest_magnitude(weights.scores)
+        largest = kernels.largest_score(weights.scores, 2)
         integers = []
         for query, sign in CLASSES:
             score = sign * kernels.score_of(weights.scores, query)

@@ -315,7 +315,7 @@ def transcripts(rows, schedule: GameSchedule, start: np.ndarray) -> dict[tuple, 
         weights = weights_of(counts, rows, schedule)
         for record in played:
             weights.update(WORKLOAD.on_record(record))
-        largest = kernels.largest_magnitude(weights.scores)
+        largest = kernels.largest_score(weights.scores, 2)
         integers = []
         for query, sign in CLASSES:
             high, low = kernels.weight(

@@ -46,13 +46,13 @@ def integer_weight(score: int, largest: int, unit: float) -> int:
 
 
 def scores_of(weights: QueryWeights) -> list[int]:
-    return [kernels.score_of(weights.scores, q) for q in range(kernels.count_of(weights.scores))]
+    return [kernels.score_of(weights.scores, q) for q in range(len(weights.scores.counts))]
 
 
 def both_weights(weights: QueryWeights) -> np.ndarray:
     """Return the integer weights of queries and complements, shape (m, 2), as Python integers."""
     unit = weights._step / weights._n
-    largest = kernels.largest_magnitude(weights.scores)
+    largest = kernels.largest_score(weights.scores, 2)
     return np.array(
         [
             [integer_weight(sign * score, largest, unit) for sign in (1, -1)]
@@ -130,7 +130,7 @@ def test_block_sums_are_exact() -> None:
     high, low = sums_of_blocks = kernels.Limbs(
         np.empty(blocks + 1, np.uint64), np.empty(blocks + 1, np.uint64)
     )
-    largest = kernels.largest_magnitude(weights.scores)
+    largest = kernels.largest_score(weights.scores, 2)
     law = kernels.Law(weights.scores, 2, largest, weights._step / weights._n)
     kernels.cumulative_sums(law, sums_of_blocks)
     sums = both_weights(weights).sum(axis=1)

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import dualquery
-from dualquery.cli.main import BAD_INPUT, DONE, main
+from dualquery.cli.main import DONE, main
 from dualquery.data.schema.columns import Numeric
 from dualquery.data.schema.files import write_schema
 from dualquery.data.schema.table import TableSchema
@@ -21,7 +21,6 @@ from dualquery.releases.answer.answering import answer_queries
 from dualquery.releases.answer.cross_tables import cross_table
 from dualquery.releases.keep.folder import Release
 from dualquery.report.facts import shares
-from dualquery.room.private_errors import show_broken_rules
 from dualquery.rules.reading import rules_of
 from mwem.representations import Name
 from tests.tables import SCHEMA, people
@@ -143,39 +142,19 @@ def test_rules_about_columns_that_are_not_read_are_left_out_and_told() -> None:
     assert any("rules about columns that are not released" in note for note in made.notes)
 
 
-def test_broken_rows_are_told_the_operator_and_nobody_else(tmp_path, capsys, caplog) -> None:
-    table, schema = tmp_path / "people.csv", tmp_path / "people.json"
-    people().write_csv(table)
-    write_schema(RULED, schema)
-    assert main(["schema", "check", str(schema)]) == DONE
-    assert "rule 3: job=smith => age>=50" in capsys.readouterr().out
-    assert "NOT PRIVATE" not in caplog.text
-    assert main(["schema", "check", str(schema), "--with", str(table)]) == DONE
-    first = caplog.text
-    rows = broken(people())
-    assert f"NOT PRIVATE, for the operator only: {rows} of 300 rows break a rule" in first
-    assert "outside the guarantee" in first
-    assert "break a rule" not in capsys.readouterr().out
-    people().filter(pl.col("age") > 60, pl.col("job") == "smith").write_csv(table)
-    assert main(["schema", "check", str(schema), "--with", str(table)]) == DONE
-    assert main(["schema", "check", str(schema), "--with", str(table), "--quiet"]) == BAD_INPUT
-
-
-def test_a_release_looks_at_no_broken_row(caplog) -> None:
+def test_a_release_says_nothing_of_broken_rows(tmp_path, capsys, caplog) -> None:
     """Rows that break rules are counted like others, and nothing says how many there are."""
     with caplog.at_level(logging.DEBUG):
         made = released("gaussian")
     assert "break" not in caplog.text
     assert "break" not in json.dumps(made.summary())
-
-    class Unread:
-        n, bits = 3, SCHEMA.domain.bits
-
-        def total(self, statistic, threads):
-            raise AssertionError("the rows were read")
-
-    for word in (False, None, "yes", 1):
-        show_broken_rules(Unread(), rules_of(RULED), asked=word)
+    table, schema = tmp_path / "people.csv", tmp_path / "people.json"
+    people().write_csv(table)
+    write_schema(RULED, schema)
+    assert main(["schema", "check", str(schema), "--with", str(table)]) == DONE
+    shown = capsys.readouterr()
+    assert "rule 3: job=smith => age>=50" in shown.out
+    assert "break" not in shown.out + shown.err + caplog.text
 
 
 def test_rules_that_contradict_are_refused_before_anything_is_drawn() -> None:

@@ -84,11 +84,9 @@ def test_a_rule_forbids_what_it_says() -> None:
     for rule, broken in expected.items():
         rules = rules_of(schema(rule))
         assert np.array_equal(rules.broken(records) >= 0, broken), rule
-        assert rules.broken_rules(records).tolist() == [broken.sum(), broken.sum()]
     every = rules_of(schema(*RULES))
     anything = np.any(list(expected.values()), axis=0)
-    counts = every.broken_rules(records).tolist()
-    assert counts == [*(broken.sum() for broken in expected.values()), anything.sum()]
+    assert np.array_equal(every.broken(records) >= 0, anything)
 
 
 @pytest.mark.parametrize("seed", range(8))

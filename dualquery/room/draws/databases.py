@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from dualquery.data.cells import axis_sizes, cells_of, rows_of_values
 from dualquery.privacy.events import RANGE_SLACK, SampledQueries
 from dualquery.queries.conjunctions import Workload
+from dualquery.room.draws import weighted_kernels as kernels
 from dualquery.room.draws.weighted import draw_outcomes
 from dualquery.room.exact import positive
 from dualquery.room.ground import Ground
@@ -54,21 +55,12 @@ class SmallDatabases:
     def __post_init__(self) -> None:
         largest = largest_size(self.workload)
         if self.size > largest:
-            cells = cells_of(self.workload.domain)
-            rule = (
-                f"at most {MOST_DATABASES:,} databases, and {MOST_COMPARISONS:,} answers of "
-                "databases to queries, are enumerated"
-            )
-            remedy = (
-                f"size={largest} is the largest that can be"
-                if largest
-                else "use a table of fewer columns or values, or another mechanism"
-            )
-            count = count_databases(cells, self.size)
-            shown = f"{count:,}" if count < 10**15 else f"about 10^{len(str(count)) - 1}"
+            count = count_databases(cells_of(self.workload.domain), self.size)
             raise BadInputError(
-                f"smalldb: {shown} databases of {self.size} of {cells:.6g} possible records, "
-                f"judged by {len(self.workload):,} queries, are too many: {rule}; {remedy}"
+                f"smalldb: about 10^{len(str(count)) - 1} databases of {self.size} records, judged "
+                f"by {len(self.workload):,} queries, are too many: at most {MOST_DATABASES:,} "
+                f"databases and {MOST_COMPARISONS:,} answers are enumerated; size={largest} is the "
+                "largest that can be (0: none; use a table of fewer columns or values)"
             )
 
     def __len__(self) -> int:
@@ -117,9 +109,9 @@ class SmallDatabases:
 
         Its log-weight is -``epsilon / 2`` for an error of as many rows as neighbours ``moved``.
         """
-        scores = self.scores(counts, n)
+        scores = kernels.Scores.of(self.scores(counts, n))
         unit = epsilon / (2 * self.size * moved)
-        drawn = draw_outcomes(scores, 1, int(scores.max()), unit, 1, randomness)
+        drawn = draw_outcomes(scores, 1, unit, 1, randomness)
         return self.records(int(drawn.queries[0]))
 
 

@@ -80,8 +80,6 @@ def select_largest(
             f"{len(alternatives):,} queries to select from; 1 to {MOST_ALTERNATIVES:,}"
         )
     unit = epsilon / (2 * spread * GRID)
-    sample = draw_outcomes(
-        alternatives, 1, kernels.largest_score(alternatives), unit, 1, randomness
-    )
+    sample = draw_outcomes(kernels.Scores.of(alternatives), 1, unit, 1, randomness)
     drawn = int(sample.queries[0])
     return drawn if places is None else int(places[drawn])

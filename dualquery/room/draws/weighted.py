@@ -49,7 +49,6 @@ class Sample:
 def draw_outcomes(
     scores: kernels.Scores,
     sides: int,
-    largest: int,
     unit: float,
     draws: int,
     randomness: Randomness,
@@ -58,8 +57,8 @@ def draw_outcomes(
 
     The weights are those of `Law`: with ``sides`` 2 every query stands for its complement too.
     """
-    blocks = -(-kernels.count_of(scores) // kernels.BLOCK)
-    law = kernels.Law(scores, sides, int(largest), float(unit))
+    blocks = -(-len(scores.counts) // kernels.BLOCK)
+    law = kernels.Law(scores, sides, kernels.largest_score(scores, sides), float(unit))
     sums = kernels.Limbs(np.empty(blocks + 1, np.uint64), np.empty(blocks + 1, np.uint64))
     kernels.cumulative_sums(law, sums)
     drawn = uniform_below(int(sums.high[-1]), int(sums.low[-1]), draws, randomness)

@@ -3,19 +3,16 @@
 Outcomes are queries, or queries and their complements: with ``sides`` 2 the class is closed under
 complement and the complement of a query has the negative of its score; with ``sides`` 1 it is not.
 
-Scores are an array of int64, or those of a game (`GameScores`), which are computed when asked for.
-
 A weight is an 80-bit integer, ``floor(exp(x) 2^80)`` for ``x`` in ``[-CLAMP, 0]``, held as two
 limbs of 38 and 42 bits so that sums of up to 2^26 weights fit two 64-bit words exactly.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 from numba import int32, int64, types
-from numba.extending import overload
 from numpy.typing import NDArray
 
 from dualquery.room.draws.exp_kernels import exponential
@@ -30,8 +27,8 @@ BLOCK = 64
 """Queries a block: sums are kept per block, and only blocks that were hit are walked again."""
 
 
-class GameScores(NamedTuple):
-    """Scores ``rounds * counts - n * hits`` of queries after some rounds of the game."""
+class Scores(NamedTuple):
+    """Exact scores ``rounds * counts - n * hits`` of all queries."""
 
     counts: NDArray[np.int64]
     """Number of rows that satisfy each query, exact; shape ``(m,)``."""
@@ -42,9 +39,10 @@ class GameScores(NamedTuple):
     n: int
     """Number of rows."""
 
-
-Scores: TypeAlias = NDArray[np.int64] | GameScores
-"""The score of every outcome (of every query with ``sides`` 2), exact."""
+    @staticmethod
+    def of(values: NDArray[np.int64]) -> Scores:
+        """Return scores that are no game's."""
+        return Scores(np.ascontiguousarray(values), np.zeros(len(values), np.int32), 1, 0)
 
 
 class Law(NamedTuple):
@@ -53,7 +51,7 @@ class Law(NamedTuple):
     scores: Scores
     sides: int
     """2 if every query stands for its complement too, whose score is the negative; else 1."""
-    largest: np.int64 | int
+    largest: int
     """The largest score of an outcome."""
     unit: float
     """Log-weight of one unit of score, > 0."""
@@ -66,38 +64,9 @@ class Limbs(NamedTuple):
     low: NDArray[np.uint64]
 
 
-_ARRAY = types.Array(int64, 1, "C")
-_GAME = types.NamedTuple((int64[::1], int32[::1], int64, int64), GameScores)
-_LAWS = [types.NamedTuple((s, int64, int64, types.float64), Law) for s in (_ARRAY, _GAME)]
+_SCORES = types.NamedTuple((int64[::1], int32[::1], int64, int64), Scores)
+_LAW = types.NamedTuple((_SCORES, int64, int64, types.float64), Law)
 _LIMBS = types.NamedUniTuple(types.uint64[::1], 2, Limbs)
-
-
-def score_of(scores: Any, query: Any) -> Any:
-    """Return one score, int64 (inside compiled code, as it is for both kinds of scores)."""
-    if isinstance(scores, GameScores):
-        return scores.rounds * int(scores.counts[query]) - scores.n * int(scores.hits[query])
-    return scores[query]
-
-
-def count_of(scores: Any) -> Any:
-    """Return how many scores there are."""
-    return len(scores.counts) if isinstance(scores, GameScores) else len(scores)
-
-
-@overload(score_of, strict=False)
-def _compile_score_of(scores: Any, query: Any) -> Any:  # noqa: ARG001
-    if isinstance(scores, types.NamedTuple):
-        return lambda scores, query: (
-            scores.rounds * scores.counts[query] - scores.n * np.int64(scores.hits[query])
-        )
-    return lambda scores, query: scores[query]
-
-
-@overload(count_of, strict=False)
-def _compile_count_of(scores: Any) -> Any:
-    if isinstance(scores, types.NamedTuple):
-        return lambda scores: len(scores.counts)
-    return lambda scores: len(scores)
 
 
 @kernel("void(int32[::1], uint8[::1])")
@@ -107,21 +76,19 @@ def add_hits(hits: NDArray[np.int32], truth: NDArray[np.uint8]) -> None:
         hits[query] += np.int32(truth[query])
 
 
-@kernel(int64(_GAME))
-def largest_magnitude(scores: GameScores) -> int:
-    """Return ``max |score|``: the largest score of the class closed under complement."""
-    largest = np.int64(0)
-    for query in range(count_of(scores)):
-        largest = max(largest, abs(score_of(scores, query)))
-    return int(largest)
+@kernel(int64(_SCORES, int64))
+def score_of(scores: Scores, query: int) -> int:
+    """Return one score."""
+    return scores.rounds * scores.counts[query] - scores.n * np.int64(scores.hits[query])
 
 
-@kernel(int64(_ARRAY))
-def largest_score(scores: NDArray[np.int64]) -> np.int64:
-    """Return the largest of one or more scores."""
-    largest = np.int64(scores[0])
-    for score in scores:
-        largest = max(largest, score)
+@kernel(int64(_SCORES, int64))
+def largest_score(scores: Scores, sides: int) -> int:
+    """Return the largest score of an outcome; with two sides that of a query or a complement."""
+    largest = score_of(scores, 0)
+    for query in range(len(scores.counts)):
+        score = score_of(scores, query)
+        largest = max(largest, score if sides == 1 else abs(score))
     return largest
 
 
@@ -138,7 +105,7 @@ def weight(score: np.int64, largest: np.int64, unit: float) -> tuple[np.uint64, 
     return np.uint64(high), np.uint64(low)
 
 
-@kernel(*[types.UniTuple(types.uint64, 2)(law, int64) for law in _LAWS])
+@kernel(types.UniTuple(types.uint64, 2)(_LAW, int64))
 def block_sum(law: Law, block: int) -> tuple[np.uint64, np.uint64]:
     """Return the limbs of the sum of the weights of a block's outcomes."""
     scores, largest, unit = law.scores, law.largest, law.unit
@@ -147,14 +114,14 @@ def block_sum(law: Law, block: int) -> tuple[np.uint64, np.uint64]:
     # One side after the other: a loop over queries alone is what the compiler vectorises.
     for side in range(law.sides):
         sign = 1 - 2 * side
-        for query in range(block * BLOCK, min((block + 1) * BLOCK, count_of(scores))):
+        for query in range(block * BLOCK, min((block + 1) * BLOCK, len(scores.counts))):
             more_high, more_low = weight(sign * score_of(scores, query), largest, unit)
             high += more_high
             low += more_low
     return high + (low >> np.uint64(LOW_BITS)), low & np.uint64(LOW_MASK)
 
 
-@kernel(*[types.void(law, _LIMBS) for law in _LAWS])
+@kernel(types.void(_LAW, _LIMBS))
 def cumulative_sums(law: Law, sums: Limbs) -> None:
     """Fill ``sums`` (blocks + 1 long) with the exact sum of the weights before each block."""
     high, low = sums.high, sums.low
@@ -167,7 +134,7 @@ def cumulative_sums(law: Law, sums: Limbs) -> None:
         low[block + 1] = total & np.uint64(LOW_MASK)
 
 
-@kernel(*[int64(law, _LIMBS, _LIMBS, types.int64[::1], types.int8[::1]) for law in _LAWS])
+@kernel(int64(_LAW, _LIMBS, _LIMBS, types.int64[::1], types.int8[::1]))
 def look_up(
     law: Law, sums: Limbs, drawn: Limbs, queries: NDArray[np.int64], signs: NDArray[np.int8]
 ) -> int:
@@ -191,7 +158,7 @@ def look_up(
             continue
         at_high = high[block]
         at_low = low[block]
-        for query in range(block * BLOCK, min((block + 1) * BLOCK, count_of(scores))):
+        for query in range(block * BLOCK, min((block + 1) * BLOCK, len(scores.counts))):
             for side in range(sides):
                 sign = 1 - 2 * side
                 more_high, more_low = weight(sign * score_of(scores, query), largest, unit)

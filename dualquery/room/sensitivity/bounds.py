@@ -52,21 +52,17 @@ class Bound:
     """Queries, at least 0. The counts of all queries (under add-remove those of f_q) have L1
     sensitivity at most ``count`` and L2 sensitivity at most ``sqrt(count)``."""
     method: str
-    """The argument that proves it: ``"queries"`` (there are no more), ``"column sets"``,
-    ``"pairwise"``, ``"spectral"``, ``"few ones"``; or two of them with `` + `` between: the
-    first for the queries that the spectral bound covers, the second for the others."""
+    """The argument that proves it; of two with `` + `` between, the first is for the queries that
+    the spectral bound covers, the second for the others."""
 
 
 def differing_queries(workload: Statistic, threads: int = 1) -> Bound:
     """Bound the number of queries on which two legal records can differ.
 
-    Results are kept for the last few workloads, so that the plan of a measurement and the room that
-    checks it see the same number even where the last digits of a proof could differ.
-
     The smallest of the number of (non-constant) queries, `column_set_bound`, `pairwise_bound`, and
-    `spectral_bound` for the queries on binary columns plus one of the former
-    for the rest: two sets of queries differ on at most the sum of what each differs on. For records
-    of few 1s also `few_ones_bound`.
+    `spectral_bound` for the queries on binary columns plus one of the former for the rest: two sets
+    of queries differ on at most the sum of what each differs on. For records of few 1s also
+    `few_ones_bound`. Results are kept for the last few workloads: a plan and the room see the same.
 
     Parameters
     ----------
@@ -78,8 +74,8 @@ def differing_queries(workload: Statistic, threads: int = 1) -> Bound:
     Returns
     -------
     Bound
-        The bound, at most the number of queries. The same on every run for the same workload, but
-        for the last digits of floating point in the spectral bound, which all are valid.
+        At most the number of queries. The same on every run, but for the last digits of floating
+        point in the spectral bound, which all are valid.
     """
     # Exactly: a family of a user's own may say of itself what it likes, also to a cache.
     if type(workload) is not Workload:
@@ -88,27 +84,22 @@ def differing_queries(workload: Statistic, threads: int = 1) -> Bound:
 
 
 def contributing_queries(workload: Workload, threads: int = 1) -> Bound:
-    """Bound the sum of f_q over all queries on one legal record: what it contributes to counts.
-
-    Where f_q is the complement of the query: see `complemented`. The methods, parameters and the
-    result are those of `differing_queries`, which is at least as large.
-    """
+    """Bound the sum of f_q over all queries on one legal record; else as `differing_queries`."""
     return _smallest(workload, 1, threads)
 
 
 def complemented(workload: Statistic) -> NDArray[np.bool_]:
     """Return the queries with f_q = 1 - q: those without positive literals; bool, ``(m,)``.
 
-    A literal on a column of two values asks for one of them, and is positive. Queries of other
-    families have no literals, so that none of them is complemented.
+    A literal on a column of two values asks for one of them, and is positive. Of other families
+    none is complemented.
     """
     if not isinstance(workload, Workload):
         return np.zeros(len(workload), dtype=np.bool_)
     codes, domain = workload.literals, workload.domain
     two_valued = np.maximum(domain.sizes, 2)[domain.column_of_bit[codes >> 1]] == 2
     positive = (codes >= 0) & (two_valued | (codes & 1 == 0))
-    none: NDArray[np.bool_] = ~positive.any(axis=1)
-    return none
+    return np.asarray(~positive.any(axis=1))
 
 
 @lru_cache(maxsize=16)

@@ -1,9 +1,4 @@
-"""Conjunctions rewritten over the values of columns: what all bounds on sensitivity work on.
-
-A binary column has two values, and "not b" on it (or on a one-hot column of two bits) says that it
-has the other one. What remains is, for each query, a set of *positive* literals "column = value"
-and a set of *negative* ones "column != value" on columns of three or more values.
-"""
+"""Conjunctions rewritten over the values of columns, as `bounds` says: all bounds work on these."""
 
 from __future__ import annotations
 
@@ -108,14 +103,12 @@ class Conjunctions:
     @cached_property
     def positives(self) -> Int64:
         """Positive literals of each query, int64, shape ``(m,)``."""
-        literals: Int64 = np.sum(self.positive >= 0, axis=1, dtype=np.int64)
-        return literals
+        return np.asarray(np.sum(self.positive >= 0, axis=1, dtype=np.int64))
 
     @cached_property
     def negatives(self) -> Int64:
         """Negative literals of each query, int64, shape ``(m,)``."""
-        literals: Int64 = np.sum(self.negative >= 0, axis=1, dtype=np.int64)
-        return literals
+        return np.asarray(np.sum(self.negative >= 0, axis=1, dtype=np.int64))
 
     @cached_property
     def on_binary_columns(self) -> NDArray[np.bool_]:
