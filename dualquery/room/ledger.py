@@ -106,8 +106,8 @@ class Ledger:
         spare, self._spare = self._spare > 0, max(0, self._spare - 1)
         recorded = self._journal.recorded()
         if recorded is not None:
-            result = recorded.result
-            if result is None or recorded.events != events or result.shape != (shape or result.shape):
+            result, same = recorded.result, recorded.events == events
+            if result is None or not same or result.shape != (shape or result.shape):
                 raise BadInputError(
                     "the checkpoint is of another run: what it has drawn is not what this run asks "
                     "for at the same place"
