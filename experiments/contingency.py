@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dualquery.data.cells import axis_sizes
 from dualquery.mechanisms.protocol import Budget, Plan, Session, Task
-from dualquery.queries.forms.fourier import asked_sets, odd_counts
+from dualquery.queries.forms import asked_sets, odd_counts
 from dualquery.queries.generate.marginals import all_marginals
 from dualquery.queries.parities import Parities
 from dualquery.room.curator import Curator

@@ -1,7 +1,7 @@
 """The Fourier mechanism of Barak et al. (PODS 2007), and its fit by multiplicative weights.
 
 Noise goes on the Fourier coefficients of the asked marginals, each once (see
-`dualquery.queries.forms.fourier`). The answers that the noisy coefficients determine agree with
+`dualquery.queries.forms`). The answers that the noisy coefficients determine agree with
 each other, but there may be no table that has them. The paper finds a table by a linear program;
 the MWEM paper (section 3.2) finds one by multiplicative weights with all coefficients as
 measurements, and reports a far smaller relative entropy.
@@ -32,8 +32,7 @@ from dualquery.mechanisms.protocol import (
 )
 from dualquery.queries.conjunctions import Workload, require_conjunctions
 from dualquery.queries.family import Queries
-from dualquery.queries.forms.fourier import answers_of, asked_sets
-from dualquery.queries.forms.subqueries import Subqueries
+from dualquery.queries.forms import Subqueries, answers_of, asked_sets
 from dualquery.room.curator import Curator
 from dualquery.room.statistics import Parities
 from dualquery.runtime.errors import BadInputError

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.family import Queries
-from dualquery.queries.forms.cuboids import Cuboids
+from dualquery.queries.forms import Cuboids
 from dualquery.room.curator import Curator
 from dualquery.room.scores import WorstCuboid, WorstQuery
 from dualquery.room.statistics import OneCuboid, OneQuery

@@ -16,8 +16,7 @@ from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries import parities
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.family import Queries
-from dualquery.queries.forms.cuboids import Cuboids
-from dualquery.queries.forms.fourier import asked_sets
+from dualquery.queries.forms import Cuboids, asked_sets
 from dualquery.queries.generate.marginals import all_marginals
 from dualquery.queries.generate.random import count_distinct, random_conjunctions
 from dualquery.queries.ranges import RangeQueries

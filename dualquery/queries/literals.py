@@ -98,7 +98,7 @@ class LiteralRows:
 
         Raises `BadInputError` if the rows cannot be read to the end.
         """
-        from dualquery.queries.counting.planner import ConjunctionCounts
+        from dualquery.queries.counting.passes import ConjunctionCounts
 
         if records.bits < self.domain.bits:
             raise ValueError(f"records of {self.domain.bits} bits expected, not {records.bits}")

@@ -95,7 +95,7 @@ class Parities(QueryFamily):
         They follow from counts of conjunctions: the product of ``1 - 2 x_i`` over S is the sum of
         ``(-2)^|T| prod(x_i, i in T)`` over the subsets T.
         """
-        from dualquery.queries.counting.planner import ConjunctionCounts
+        from dualquery.queries.counting.passes import ConjunctionCounts
 
         require_bits(records, self.domain)
         check_memory(

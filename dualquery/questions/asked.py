@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.schema.columns import Column, Numeric
+from dualquery.data.schema.columns import Binary, Column, Numeric
+from dualquery.data.schema.dates import Dates
+from dualquery.data.schema.named_bits import find_bit
 from dualquery.data.schema.within import quantile_between
 from dualquery.questions.boxes import MOST_LITERALS, Box, boxes_of
-from dualquery.questions.canonical import canonical, same_conjunctions
-from dualquery.questions.columns import Allowed, Named, allowed_by, pieces_of, require_amounts
+from dualquery.questions.columns import (
+    Allowed,
+    allowed_by,
+    end_of_period,
+    ends_of_range,
+    pieces_of,
+    require_amounts,
+)
 from dualquery.questions.forms import Bounds
 from dualquery.questions.remarks import (
     OF_INTERVAL,
     on_clipped_numbers,
     on_cuts,
     on_what_lies_beyond,
-    on_whole_buckets,
     opened,
 )
 from dualquery.questions.syntax import (
@@ -27,14 +35,20 @@ from dualquery.questions.syntax import (
     QUANTILE,
     SHARE,
     SUM,
+    Among,
     And,
+    Between,
+    Comparison,
     Condition,
+    Flag,
     Literals,
+    Not,
+    Or,
     Question,
     literals_of,
     print_question,
 )
-from dualquery.questions.unknown import named_missing, why_not
+from dualquery.questions.unknown import why_not
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -149,15 +163,16 @@ class _Compiler:
                 f"a question of {len(literals)} conditions; at most {MOST_LITERALS} are possible, "
                 "a list of values behind 'in' counting as one"
             )
-        self.allowed: dict[Literals, Named] = {}
+        self.allowed: dict[Literals, tuple[int, Column, Allowed]] = {}
         for literal in literals:
             number, column = _column(schema, literal.column)
+            missing = schema.missing_in(column)
             try:
                 self.allowed[literal] = number, column, allowed_by(literal, column)
             except BadInputError as error:
-                why = why_not(literal, column, schema.missing_in(column))
+                why = why_not(literal, column, missing, refused=True)
                 raise BadInputError(why or str(error).removeprefix("query: ")) from None
-            if why := named_missing(literal, column, schema.missing_in(column)):
+            if why := why_not(literal, column, missing, refused=False):
                 raise BadInputError(why)
         columns = {number: column for number, column, _ in self.allowed.values()}
         self.target = -1
@@ -175,18 +190,20 @@ class _Compiler:
             for c, column in columns.items()
         }
         self.whole = {c: pieces.every for c, pieces in self.pieces.items()}
-        whole = on_whole_buckets((literal, self.allowed[literal][1]) for literal in literals)
-        parts = [
+        told = [
             remark(column, named[c])
             for remark in (on_cuts, on_what_lies_beyond)
             for c, column in columns.items()
         ]
-        self.of_interval = OF_INTERVAL if any(parts) else ""
-        told = [whole, *parts]
+        self.of_interval = OF_INTERVAL if any(told) else ""
         if question.column:
             told.append(on_clipped_numbers(columns[self.target]))
         self.remark = "; ".join(filter(None, told))
-        self.question = canonical(question, self.allowed)
+        self.question = replace(
+            question,
+            condition=self._canonical(question.condition),
+            given=self._canonical(question.given),
+        )
         self.text = print_question(self.question)
         self.asks = question
 
@@ -200,9 +217,8 @@ class _Compiler:
         if asked.measure in (SHARE, COUNT):
             both = self._boxes(asked.condition, asked.given)
             if asked.given is None:
-                found = same_conjunctions(
-                    asked.condition, both, self.allowed, self.pieces, self.domain
-                )
+                same = (self._written(asked.condition), self._of_box(both))
+                found = tuple(np.array(sorted({*each}), np.int32) for each in same if each)
                 return self._asked(self._indicator(both), None, (0.0, 1.0), conjunctions=found)
             given = self._indicator(self._boxes(asked.given))
             return self._asked(self._indicator(both), given, (0.0, 1.0))
@@ -267,6 +283,76 @@ class _Compiler:
             of_interval=self.of_interval,
         )
 
+    def _canonical(self, condition: Any) -> Any:
+        """Return a condition, or None, whose values are labels of the schema."""
+        match condition:
+            case Not(operand):
+                return Not(self._canonical(operand))
+            case And(operands) | Or(operands):
+                return type(condition)(tuple(map(self._canonical, operands)))
+            case None | Flag():
+                return condition
+        _, column, allowed = self.allowed[condition]
+        match condition:
+            case Comparison(name, "=" | "!=", value) if isinstance(allowed, tuple):
+                ends = (value, value) if isinstance(column, Dates) else ends_of_range(value)
+                return self._canonical_range(name, column, *ends)
+            case Comparison(name, "=" | "!=" as relation, value):
+                return Comparison(name, relation, _label(column, value))
+            case Comparison(name, relation, value) if isinstance(column, Dates):
+                return Comparison(name, relation, end_of_period(column, value, relation))
+            case Among(name, values):
+                return Among(name, tuple(_label(column, value) for value in values))
+            case Between(name, low, high):
+                return self._canonical_range(name, column, low, high)
+        return condition
+
+    @staticmethod
+    def _canonical_range(name: str, column: Column, low: str, high: str) -> Between:
+        if isinstance(column, Dates):
+            low, high = end_of_period(column, low, ">="), end_of_period(column, high, "<=")
+        return Between(name, low, high)
+
+    def _written(self, condition: Condition | None) -> list[int] | None:
+        """Return the codes of a conjunction of literals; None if the condition is no such thing."""
+        match condition:
+            case And(operands):
+                parts = [self._written(each) for each in operands]
+                return None if None in parts else [code for part in parts for code in part or ()]
+            case Not(Flag() as flag):
+                return [code ^ 1 for code in self._written(flag) or ()]
+            case Flag() | Comparison(_, "=" | "!=", _):
+                number, _, allowed = self.allowed[condition]
+                negated = isinstance(condition, Comparison) and condition.relation == "!="
+                if not isinstance(allowed, frozenset):
+                    return None
+                every = frozenset(self.pieces[number].value.tolist())
+                (value,) = every - allowed if negated else allowed
+                return [self._code(number, value) ^ negated]
+            case _:
+                return None
+
+    def _of_box(self, boxes: Sequence[Box]) -> list[int] | None:
+        """Return the codes of a condition of one box with one value, or all but one, a column."""
+        if len(boxes) != 1:
+            return None
+        found = []
+        for number, allowed in boxes[0].items():
+            own = self.pieces[number]
+            negated = allowed.bit_count() > 1
+            one = own.every & ~allowed if negated else allowed
+            value = int(own.value[one.bit_length() - 1])
+            if one.bit_count() > 1 or np.count_nonzero(own.value == value) > 1:
+                return None
+            found.append(self._code(number, value) ^ negated)
+        return found
+
+    def _code(self, number: int, value: int) -> int:
+        """Return the code of a positive literal: a column has a value."""
+        first = int(self.domain.offsets[number])
+        binary = self.domain.sizes[number] == 1
+        return 2 * first + (value == 0) if binary else 2 * (first + value)
+
     def _boxes(self, *conditions: Condition | None) -> list[Box]:
         present = tuple(each for each in conditions if each is not None)
         if not present:
@@ -291,16 +377,20 @@ def _within(boxes: list[Box], column: int, pieces: int) -> list[Box]:
     return [{**box, column: there} for box, there in allowed if there]
 
 
+def _label(column: Column, value: str) -> str:
+    """Return the label of the bucket or category that a value stands for, if it does for one."""
+    if isinstance(column, Binary):
+        return value
+    try:
+        return column.labels[find_bit(column, value)[0]]
+    except BadInputError:
+        return value
+
+
 def _column(schema: Schema, name: str) -> tuple[int, Column]:
     try:
         return schema.column(name)
     except BadInputError as error:
-        marks = (
-            ""
-            if name.isidentifier()
-            else (
-                " (a name or value that holds signs or words of the language, such as & ( or or, "
-                "stands in double quotation marks)"
-            )
-        )
-        raise BadInputError(str(error).removeprefix("query: ") + marks) from None
+        marks = " (what holds signs or words such as & ( or or stands in double quotation marks)"
+        why = str(error).removeprefix("query: ")
+        raise BadInputError(why if name.isidentifier() else why + marks) from None

@@ -46,9 +46,6 @@ _CODE = re.compile(r"[-+]?0\d")
 Allowed: TypeAlias = frozenset[int] | tuple[Span, ...]
 """What a literal allows: some values, or ranges."""
 
-Named: TypeAlias = tuple[int, Column, Allowed]
-"""The number of the column that a literal names, the column, and what the literal allows."""
-
 
 @dataclass(frozen=True, eq=False)
 class Pieces:
@@ -73,16 +70,6 @@ class Pieces:
     mean: Float64
     high: Float64
     begins: Float64
-
-    @staticmethod
-    def joined(parts: Iterable[Pieces]) -> Pieces:
-        """Return the pieces of several, one behind the other."""
-        fields = zip(*(vars(part).values() for part in parts), strict=True)
-        return Pieces(*map(np.concatenate, fields))
-
-    def part_of(self, places: slice) -> Pieces:
-        """Return some of the pieces."""
-        return Pieces(*(each[places] for each in vars(self).values()))
 
     @property
     def every(self) -> int:
@@ -211,14 +198,7 @@ def ends_of_range(text: str) -> tuple[str, str]:
     return ends[1], ends[2]
 
 
-def require_numbers(column: Column, what: str) -> None:
-    """Refuse what needs numbers of a column of texts.
-
-    Raises
-    ------
-    BadInputError
-        If values of the column are not numbers.
-    """
+def _require_numbers(column: Column, what: str) -> None:
     if isinstance(column, Dates):
         raise BadInputError(
             f"column {column.name!r} holds dates, so it has no {what} here; ask for the shares of "
@@ -242,7 +222,7 @@ def require_amounts(column: Column, what: str) -> None:
     BadInputError
         If values of the column are no numbers, or one is written with zeros before it.
     """
-    require_numbers(column, what)
+    _require_numbers(column, what)
     texts = () if isinstance(column, Numeric | Dates) else itertools.chain(*_texts(column))
     code = next((text for text in texts if _CODE.match(text.strip())), None)
     if code is not None:
@@ -297,7 +277,7 @@ def _ordered(column: Column, relation: str, number: float) -> Allowed:
     if isinstance(column, Dates):
         at = number + (relation in ("<=", ">"))
         return (Span(-math.inf, at) if relation in ("<", "<=") else Span(at, math.inf),)
-    require_numbers(column, "order")
+    _require_numbers(column, "order")
     numbers = _text_numbers(column)
     assert numbers is not None
     ends = [_holds(relation, each, number) for each in (numbers[0], numbers[2])]

@@ -8,58 +8,18 @@ bucket, likely empty and at most all of it, and the limits of an answer allow fo
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TypeGuard
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dualquery.data.schema.columns import Column, Numeric
 from dualquery.data.schema.dates import CYCLES, Dates
-from dualquery.data.schema.named_bits import find_bit
-from dualquery.data.schema.numbers import finite_number
 from dualquery.questions.columns import Allowed, Pieces, pieces_of
-from dualquery.questions.syntax import Among, Between, Comparison, Literals, quoted
 
 OF_INTERVAL = "the interval allows for any values in these buckets"
 """Said of an interval where ranges cut a bucket, or tell apart numbers or dates beyond all."""
-
-_MOST_EDGES = 4
-"""Edges that are proposed, at most."""
-
-
-def on_whole_buckets(literals: Iterable[tuple[Literals, Column]]) -> str:
-    """Return a remark on numbers and dates that stand for all of their bucket; empty if none do."""
-    told = dict.fromkeys(
-        f"{text} for all of {quoted(column.name)}={label}"
-        for literal, column in literals
-        for text, label in _stand_for(column, literal)
-    )
-    return f"the answer takes {', '.join(told)}" if told else ""
-
-
-def _stand_for(column: Column, literal: Literals) -> Iterator[tuple[str, str]]:
-    """Yield the texts of a literal that mean more than they say, each with what it means."""
-    texts: tuple[str, ...] = ()
-    match literal:
-        case Comparison(_, relation, value):
-            # Of numbers, a range begins and ends where it says.
-            texts = (value,) if isinstance(column, Dates) or relation in ("=", "!=") else ()
-        case Among(_, values):
-            texts = values
-        case Between(_, low, high) if isinstance(column, Dates):
-            texts = (low, high)
-    for text in texts:
-        if isinstance(column, Dates):
-            place, last = column.places_of_text(text) or (-1, -1)
-            if place < last or not 0 <= place < column.buckets or text == column.labels[place]:
-                continue
-            if column.by != "day" or not column.says_day(text):
-                yield text, column.labels[place]
-        elif isinstance(column, Numeric) and finite_number(text) is not None:
-            bit, _ = find_bit(column, text)
-            low_end, high_end = column.bounds[bit]
-            if low_end < high_end:
-                yield text, column.labels[bit]
 
 
 def on_cuts(column: Column, literals: Iterable[Allowed]) -> str:
@@ -71,36 +31,24 @@ def on_cuts(column: Column, literals: Iterable[Allowed]) -> str:
     if not cut:
         return ""
     labels = ", ".join(column.labels[bucket] for bucket in cut)
-    inner = {edge for bucket in cut for edge in (bucket, bucket + 1)} & {*range(1, column.buckets)}
-    uncut = [column.edge_texts[at] for at in sorted(inner)[:_MOST_EDGES]]
-    edges = " or ".join(filter(None, (", ".join(uncut[:-1]), *uncut[-1:])))
-    advice = f"; with >= or < at {edges} nothing is cut" if uncut else ""
     even = all(column.rules[bucket] == "uniform" for bucket in cut)
     return (
         f"{column.name} is cut within {labels}, as if its numbers lay "
-        f"{'evenly' if even else 'as the schema says'} there{advice}"
+        f"{'evenly' if even else 'as the schema says'} there"
     )
 
 
 def on_what_lies_beyond(column: Column, literals: Iterable[Allowed]) -> str:
     """Return a remark on what lies beyond the edges, if ranges tell it apart; else empty."""
-    below, above = beyond_edges(column, literals)
-    if not below and not above:
+    if not any(beyond_edges(column, literals)):
         return ""
     assert isinstance(column, Numeric | Dates)
+    kind = "dates" if isinstance(column, Dates) else "numbers"
     first, last = column.labels[0], column.labels[column.buckets - 1]
-    if isinstance(column, Dates):
-        kind, sides = "dates", [f"before {first}", f"after {last}"]
-    else:
-        kind = "numbers"
-        sides = [f"below {column.edges[0]:g}", f"above {column.bounds[-1][1]:g}"]
-    told = [
-        f"{side} are counted in {label}"
-        for there, side, label in zip((below, above), sides, (first, last), strict=True)
-        if there
-    ]
-    whole = "these" if below and above else "it"
-    return f"{kind} of {column.name} {' and those '.join(told)}; they may be any part of {whole}"
+    return (
+        f"{kind} of {column.name} beyond {first} and {last} are counted in these; they may be any "
+        "part of them"
+    )
 
 
 def on_clipped_numbers(column: Column) -> str:
@@ -143,15 +91,10 @@ def opened(pieces: Pieces, column: Column, literals: Iterable[Allowed]) -> Piece
         return pieces
     assert isinstance(column, Numeric | Dates)
     behind = int(np.searchsorted(pieces.value, column.buckets))
-    numbers = pieces.part_of(slice(behind))
-    return Pieces.joined(
-        (
-            _empty(0, float(numbers.low[0]), below),
-            numbers,
-            _empty(column.buckets - 1, float(numbers.high[-1]), above),
-            pieces.part_of(slice(behind, None)),
-        )
-    )
+    first = _empty(0, float(pieces.low[0]), below)
+    last = _empty(column.buckets - 1, float(pieces.high[behind - 1]), above)
+    parts = zip(first, vars(pieces).values(), last, strict=True)
+    return Pieces(*(np.concatenate((a, b[:behind], c, b[behind:])) for a, b, c in parts))
 
 
 def _clips(column: Column) -> TypeGuard[Numeric | Dates]:
@@ -161,9 +104,10 @@ def _clips(column: Column) -> TypeGuard[Numeric | Dates]:
     return isinstance(column, Numeric) and column.outside == "clip"
 
 
-def _empty(value: int, edge: float, begins: Sequence[float]) -> Pieces:
+def _empty(
+    value: int, edge: float, begins: Sequence[float]
+) -> tuple[NDArray[np.int64] | NDArray[np.float64], ...]:
     """Return pieces of a value beyond an edge, which are likely empty."""
-    count = len(begins)
-    at_edge = np.full(count, edge)
-    values = np.full(count, value)
-    return Pieces(values, np.zeros(count), at_edge, at_edge, at_edge, np.array(begins, np.float64))
+    at_edge = np.full(len(begins), edge)
+    values = np.full(len(begins), value)
+    return values, np.zeros(len(begins)), at_edge, at_edge, at_edge, np.array(begins, np.float64)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.queries.counting.planner import ConjunctionCounts
+from dualquery.queries.counting.passes import ConjunctionCounts
 from dualquery.room import loads_kernels as kernels
 from dualquery.room.features import Features
 from dualquery.rows.protocol import Block, BlockRows

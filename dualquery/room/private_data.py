@@ -13,7 +13,7 @@ from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.disjunctions import Disjunctions
 from dualquery.queries.family import Statistic
-from dualquery.queries.forms.cuboids import Cuboids
+from dualquery.queries.forms import Cuboids
 from dualquery.room.declared import require_grid
 from dualquery.room.exclusive import require_exclusive
 from dualquery.rows.protocol import Rows, RowSum

@@ -12,7 +12,7 @@ without positive literals are counted on the rows where they do *not* hold (`com
 public N less the noisy count is given out.
 
 **Tables** (`OneCuboid`, `QueryTable`, `EveryCell`). The cells exclude each other, so a record lies
-in one of them at most: `table_moves`. `dualquery.queries.forms.cuboids.Cuboids` checks that, and
+in one of them at most: `table_moves`. `dualquery.queries.forms.Cuboids` checks that, and
 for the other two it follows from how their cells are made.
 
 **Parities** (Barak et al., PODS 2007): in how many rows each set of bits has an odd sum. Replacing
@@ -48,9 +48,9 @@ from numpy.typing import NDArray
 from dualquery.data.schema.grids import Grid, digit_offsets
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import Workload, table_cells
-from dualquery.queries.counting.planner import ConjunctionCounts
+from dualquery.queries.counting.passes import ConjunctionCounts
 from dualquery.queries.family import Statistic
-from dualquery.queries.forms.fourier import odd_counts
+from dualquery.queries.forms import odd_counts
 from dualquery.room.exact import Exact, Numbers
 from dualquery.room.features import Features
 from dualquery.room.private_data import PrivateData, as_conjunctions
@@ -171,7 +171,7 @@ class OneCuboid(_Table):
     """The counts of a cuboid's queries, in rows."""
 
     number: int
-    """Of the cuboid, by `dualquery.queries.forms.cuboids.Cuboids.of` the queries; public."""
+    """Of the cuboid, by `dualquery.queries.forms.Cuboids.of` the queries; public."""
 
     def exact(self, data: PrivateData) -> Exact:
         """Return the counts of the cells."""

@@ -11,7 +11,7 @@ from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.events import GaussianNoise, LaplaceNoise, SampledQueries
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.family import products_of
-from dualquery.queries.forms.cuboids import Cuboids
+from dualquery.queries.forms import Cuboids
 from dualquery.queries.generate.marginals import all_marginals
 from dualquery.queries.parities import Parities
 from dualquery.queries.ranges import RangeQueries, SeriesRangeQueries

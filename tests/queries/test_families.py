@@ -23,7 +23,7 @@ from dualquery.queries.family import (
     over_domain,
     products_of,
 )
-from dualquery.queries.forms.cuboids import Cuboids
+from dualquery.queries.forms import Cuboids
 from dualquery.queries.generate.marginals import all_marginals
 from dualquery.queries.parities import FactorParities, Parities
 from dualquery.queries.ranges import RangeQueries, SeriesRangeQueries

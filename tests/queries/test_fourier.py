@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
 
 from dualquery.queries.conjunctions import Workload
-from dualquery.queries.forms.fourier import answers_of, asked_sets, odd_counts
-from dualquery.queries.forms.subqueries import Subqueries
+from dualquery.queries.forms import Subqueries, answers_of, asked_sets, odd_counts
 from dualquery.queries.generate.marginals import all_marginals
 from dualquery.room.sensitivity.parities import parities_apart
 from tests.cases import all_records, domain_of, random_case, records_of
@@ -70,19 +67,3 @@ def test_what_is_not_closed_or_not_positive_is_refused(literals) -> None:
     sets = Workload(np.array(literals, np.int32), domain_of(1, 1))
     with pytest.raises(ValueError, match="all their subsets"):
         odd_counts(sets, np.zeros(len(sets), np.int64))
-
-
-def test_answers_from_any_coefficients_agree() -> None:
-    """What two marginals share is the same from both, whatever the noise."""
-    domain = domain_of(1, 1, 1)
-    workload = all_marginals(domain, 2)
-    sets = asked_sets(workload)
-    noisy = np.random.default_rng(0).normal(size=len(sets.workload))
-    answers = answers_of(workload, sets, noisy)
-    of = {tuple(row): a for row, a in zip(workload.literals.tolist(), answers, strict=True)}
-    for x, y, z in itertools.permutations(range(3)):
-        for code in (2 * x, 2 * x + 1):
-            one, other = (
-                sum(of[tuple(sorted((code, c)))] for c in (2 * o, 2 * o + 1)) for o in (y, z)
-            )
-            assert one == pytest.approx(other)

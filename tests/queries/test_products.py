@@ -7,7 +7,7 @@ import pytest
 
 from dualquery.data.cells import column_values
 from dualquery.queries.conjunctions import Workload
-from dualquery.queries.products import Products, distinct_rows
+from dualquery.queries.products import Products
 from tests.cases import all_records, domain_of, random_case, truth_table
 
 
@@ -44,11 +44,3 @@ def test_several_literals_on_one_column_become_one_factor() -> None:
     assert queries.scope(0) == (1,)
     assert queries.scope(2) == (1, 2)
     assert np.array_equal(values_on_cells(queries, domain), truth_table(workload))
-
-
-@pytest.mark.parametrize("base", [5, 2**40])
-def test_distinct_rows(base: int) -> None:
-    rows = np.array([[3, -1], [0, 1], [3, -1], [1, 0]], np.int32)
-    different, number = distinct_rows(rows, base)
-    assert np.array_equal(different[number], rows)
-    assert len(different) == 3

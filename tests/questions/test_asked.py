@@ -214,31 +214,21 @@ CLINIC = TableSchema(
 
 
 @pytest.mark.parametrize(
-    ("text", "shown", "remark"),
+    ("text", "shown"),
     [
-        ("Visit=2023-02-28", "Visit=2023-02", "2023-02-28 for all of Visit=2023-02"),
-        ("Seen>=05.03.2023", "Seen>=2023-03", "05.03.2023 for all of Seen=2023-03"),
-        ("Seen<2023-03-05", "Seen<2023-03", "2023-03-05 for all of Seen=2023-03"),
-        ("Seen=05.03.2023 17:30", "Seen=2023-03", "05.03.2023 17:30 for all of Seen=2023-03"),
-        ("Seen in (2023-03-05)", "Seen in (2023-03-05)", "2023-03-05 for all of Seen=2023-03"),
-        (
-            "Seen between 05.03.2023 and 2023-05-01",
-            "Seen between 2023-03 and 2023-05",
-            "05.03.2023 for all of Seen=2023-03, 2023-05-01 for all of Seen=2023-05",
-        ),
-        ("Age=33", "Age=0-50", "33 for all of Age=0-50"),
-        (
-            "Age=33 & Seen=2023-03-05",
-            "Age=0-50 & Seen=2023-03",
-            "33 for all of Age=0-50, 2023-03-05 for all of Seen=2023-03",
-        ),
-        ("not Age in (33, 50-100)", "not Age in (33, 50-100)", "33 for all of Age=0-50"),
+        ("Visit=2023-02-28", "Visit=2023-02"),
+        ("Seen>=05.03.2023", "Seen>=2023-03"),
+        ("Seen<2023-03-05", "Seen<2023-03"),
+        ("Seen=05.03.2023 17:30", "Seen=2023-03"),
+        ("Seen in (2023-03-05)", "Seen in (2023-03)"),
+        ("Seen between 05.03.2023 and 2023-05-01", "Seen between 2023-03 and 2023-05"),
+        ("Age=33", "Age=0-50"),
+        ("not Age in (33, 50-100)", "not Age in (0-50, 50-100)"),
+        ("Age in (33, 40-60)", "Age in (0-50, 40-60)"),
     ],
 )
-def test_what_stands_for_its_whole_bucket_is_said(text: str, shown: str, remark: str) -> None:
-    asked = ask(read_question(text, CLINIC), CLINIC)
-    assert asked.text == shown
-    assert f"the answer takes {remark}" in asked.remark
+def test_a_value_is_shown_as_its_whole_bucket(text: str, shown: str) -> None:
+    assert ask(read_question(text, CLINIC), CLINIC).text == shown
 
 
 TARIFFS = TableSchema(
@@ -283,24 +273,6 @@ def test_what_is_wrong_with_a_question_is_said(schema, text, facts) -> None:
     with pytest.raises(BadInputError) as told:
         ask(read_question(text, schema), schema)
     assert [fact for fact in facts if fact not in str(told.value)] == []
-
-
-@pytest.mark.parametrize(
-    ("schema", "text"),
-    [
-        (CLINIC, "Seen=2023-03"),
-        (CLINIC, "Seen>=2023-03"),
-        (CLINIC, "Age=0-50"),
-        (CLINIC, "Zip>=04000"),
-        (TARIFFS, "price>1.250"),
-        (TARIFFS, 'tariff="Night & Heat"'),
-        (TARIFFS, "tariff=1,5"),
-        (TARIFFS, "kwh>10.0"),
-    ],
-)
-def test_nothing_is_said_of_whole_values(schema, text) -> None:
-    remark = ask(read_question(text, schema), schema).remark
-    assert "for all of" not in remark
 
 
 def test_items_are_flags() -> None:

@@ -21,7 +21,7 @@ from dualquery.mechanisms.registry import configure
 from dualquery.privacy.events import GaussianNoise, LaplaceNoise
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import Workload
-from dualquery.queries.forms.fourier import asked_sets
+from dualquery.queries.forms import asked_sets
 from dualquery.queries.generate.marginals import all_marginals
 from dualquery.queries.generate.random import random_conjunctions
 from dualquery.queries.tabulated import HistogramQueries

@@ -192,7 +192,7 @@ def test_only_those_listed_open_tables() -> None:
 
 def test_a_mechanism_that_counts_or_draws_would_be_seen() -> None:
     source = """
-from dualquery.queries.counting.planner import ConjunctionCounts
+from dualquery.queries.counting.passes import ConjunctionCounts
 from dualquery.rows import histogram
 from dualquery.room import randomness
 from dualquery.room.randomness import SystemRandomness, check_seed

@@ -18,7 +18,7 @@ import dualquery
 from dualquery.data.readers.formats import parse_source
 from dualquery.data.readers.source import PartitionedSource
 from dualquery.data.schema.table import TableSchema
-from dualquery.queries.counting.planner import ConjunctionCounts
+from dualquery.queries.counting.passes import ConjunctionCounts
 from dualquery.queries.generate.random import random_conjunctions
 from dualquery.rows.dask_cluster import cluster_rows, connect
 from dualquery.rows.engines import Engine

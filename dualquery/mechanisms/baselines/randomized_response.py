@@ -26,7 +26,7 @@ from dualquery.privacy.calibrate import largest_that_fits
 from dualquery.privacy.events import RandomizedReport, Schedule
 from dualquery.queries.conjunctions import Workload, require_conjunctions
 from dualquery.queries.family import Queries
-from dualquery.queries.forms.subqueries import Subqueries
+from dualquery.queries.forms import Subqueries
 from dualquery.room.curator import Curator
 from dualquery.room.draws.randomized import WORDS, asked_columns, steps_of
 from dualquery.runtime.errors import BadInputError

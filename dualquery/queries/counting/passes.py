@@ -8,18 +8,55 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.queries.counting import kernels
 from dualquery.rows.protocol import BLOCK_ROWS, BLOCK_WORDS, Block, BlockRows
+from dualquery.runtime.resources import check_memory
 from dualquery.runtime.workers import workers
 
 _PROBED_COLUMNS = 256
 _SPARSE_WORDS, _SPARSE_WORDS_POSITIVE = 3, 12
 """Words of 64 that are not 0, on average, up to which `kernels.count_sparse` is the faster: for
 signed queries, and for those without a negated literal (measured)."""
+
+
+@dataclass(frozen=True, eq=False)
+class ConjunctionCounts:
+    """The statistic of how many rows satisfy each conjunction (see `RowSum`).
+
+    Parameters
+    ----------
+    literals
+        int32, shape ``(m, k)``: literal codes ``2 * bit + negated``, each row sorted, at least one
+        literal a row, padded on the right with -1.
+    """
+
+    literals: NDArray[np.int32]
+
+    def of_literals(self, literals: NDArray[np.int32], /) -> ConjunctionCounts:
+        """Return the counts of other conjunctions."""
+        return ConjunctionCounts(literals)
+
+    def __call__(self, rows: BlockRows, threads: int, /) -> NDArray[np.int64]:
+        """Count in some rows: int64, shape ``(m,)``.
+
+        Raises `BadInputError` if they cannot be read to the end, or the pass needs too much memory.
+        """
+        check_memory(
+            self._pass.memory(threads),
+            f"counting {len(self.literals):,} queries about {len(self._pass.attributes):,} bits",
+            "take fewer threads, queries or columns",
+        )
+        return self._pass.run(rows, threads)
+
+    @cached_property
+    def _pass(self) -> CountingPass:
+        return CountingPass(self.literals)
 
 
 class CountingPass:

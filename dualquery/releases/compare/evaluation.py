@@ -23,7 +23,7 @@ from dualquery.mechanisms.protocol import Budget, Task
 from dualquery.mechanisms.registry import configure
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import conjunctions_of
-from dualquery.queries.counting.planner import ConjunctionCounts
+from dualquery.queries.counting.passes import ConjunctionCounts
 from dualquery.queries.generate.frequent import KIND as FREQUENT
 from dualquery.releases.answer.sampling import unasked
 from dualquery.room.randomness import check_seed

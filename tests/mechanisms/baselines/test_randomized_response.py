@@ -12,7 +12,7 @@ from dualquery.data.cells import axis_sizes, column_values
 from dualquery.mechanisms.baselines.randomized_response import RandomizedResponse, correct
 from dualquery.mechanisms.protocol import Budget, Task
 from dualquery.queries.conjunctions import Workload
-from dualquery.queries.forms.subqueries import Subqueries
+from dualquery.queries.forms import Subqueries
 from dualquery.queries.generate.random import random_conjunctions
 from dualquery.releases.make.making import run
 from dualquery.room.draws.randomized import (

@@ -1,1 +1,0 @@
-"""Other forms of queries: sums of conjunctions, products, cuboids, Fourier coefficients."""
