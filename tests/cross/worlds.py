@@ -50,6 +50,8 @@ class World:
         Files.
     rows
         The rows of which answers are, column ``weight`` being how much each counts.
+    every
+        The rows before any cut to some of a unit.
     labels
         For each column and label: the rows that have it.
     bounds
@@ -59,6 +61,7 @@ class World:
     path: Path
     schema: Path | None
     rows: pl.DataFrame
+    every: pl.DataFrame
     labels: dict[tuple[str, str], pl.Expr]
     bounds: dict[str, tuple[float, float]]
 
@@ -140,9 +143,9 @@ def people(folder: Path, features: Iterable[str], seed: int = 0) -> World:
         frame = frame.with_columns(pl.col("owner").fill_null(0))
     path = folder / "people.csv"
     frame.write_csv(path)
-    return World(
-        path, _people_schema(folder, features), _counted(frame, features), *_people_truth()
-    )
+    every = _counted(frame, features - {"unit"})
+    counted = _counted(frame, features)
+    return World(path, _people_schema(folder, features), counted, every, *_people_truth())
 
 
 def _counted(frame: pl.DataFrame, features: set[str]) -> pl.DataFrame:
@@ -254,8 +257,9 @@ def baskets(folder: Path, features: Iterable[str], seed: int = 0) -> World:
     path = folder / "baskets.dat"
     path.write_text("".join(" ".join(map(str, np.flatnonzero(row))) + "\n" for row in likely))
     rows = pl.DataFrame({f"i{item}": likely[:, item].astype(int) for item in range(ITEMS)})
+    rows = rows.with_columns(weight=pl.lit(1.0))
     labels = {(str(item), "1"): pl.col(f"i{item}") == 1 for item in range(ITEMS)}
-    return World(path, None, rows.with_columns(weight=pl.lit(1.0)), labels, {})
+    return World(path, None, rows, rows, labels, {})
 
 
 def about_baskets(features: Iterable[str]) -> list[Asked]:
