@@ -174,9 +174,13 @@ def _explain(error: BaseException, kept: str, *, verbose: bool) -> int:
 
 
 def _found(error: BaseException) -> str:
-    """Return the end of a message about an option: what was given, where only its type is said."""
+    """Return the end of a message about an option: what was given, and in which file."""
     faults = getattr(error.__cause__, "errors", None)  # of a ValidationError
-    return "" if faults is None else f"; found {faults()[0]['input']!r}"
+    found = "" if faults is None else f"; found {faults()[0]['input']!r}"
+    context, option = getattr(error, "ctx", None), getattr(error, "param", None)
+    source = context and option and context.get_parameter_source(option.name)
+    of_file = source is not None and source.name == "DEFAULT_MAP"
+    return f"{found} in --config {context.params['config']}" if of_file else found
 
 
 def _stop(message: str, code: int) -> int:

@@ -89,60 +89,45 @@ WeightColumn: TypeAlias = Annotated[str | None, declared(Weight, "weight")]
 MaxWeight: TypeAlias = Annotated[float | None, declared(Weight, "max_weight")]
 
 
-def apply_config(context: typer.Context, path: Path | None) -> dict[str, Any]:
-    """Return the command's parameters by name: the command line wins over the file.
-
-    Parameters
-    ----------
-    context
-        The running command.
-    path
-        The configuration file, or None.
+def read_config(context: typer.Context, path: Path | None) -> Path | None:
+    """Make a file's values the defaults of the command's options, so that what is typed wins.
 
     Raises
     ------
     BadInputError
-        If the file cannot be read, or has a key or a value that the command does not take.
+        If the file cannot be read, or has a key that the command does not take.
     """
-    values = dict(context.params)
     if path is None:
-        return values
+        return None
     try:
         stored = parse_toml(read_text(path))
     except BadInputError as error:
         raise BadInputError(f"--config {path}: {error}") from None
-    parameters = {parameter.name: parameter for parameter in context.command.params}
+    parameters = {str(each.name): each for each in context.command.params if each.name != "config"}
     aliases = {"iterations": "rounds", "json": "as_json", "o": "option", "options": "option"}
+    found: dict[str, Any] = {}
     for key, value in stored.items():
         name = key.replace("-", "_")
         name = aliases.get(name, name)
-        parameter = parameters.get(name)
         if name == "positive" and isinstance(value, bool):
-            name, value, parameter = "signed", not value, parameters["signed"]
-        if parameter is None or name == "config":
-            known = [str(known).replace("_", "-") for known in [*parameters, *aliases]]
-            known.remove("config")
-            guess = ": a file names no other" if name == "config" else did_you_mean(key, known)
-            raise BadInputError(f"--config {path}: unknown option {key!r}{guess}")
-        source = context.get_parameter_source(name)
-        if source is not None and source.name != "DEFAULT":
-            continue
-        if name == "option" and isinstance(value, dict):
-            value = [f"{k}={v}" for k, v in value.items()]
-        try:
-            values[name] = parameter.process_value(context, _as_typed(value, parameter.multiple))
-        except Exception as error:
-            raise BadInputError(f"--config {path}: {key} = {value!r}: {error}") from error
-    return values
-
-
-def _as_typed(value: Any, several: bool) -> str | list[str]:
-    """Return a value as the text that a user would type, so that both are read by one rule."""
-    if isinstance(value, list) and several:
-        return [str(item) for item in value]
-    if isinstance(value, list | dict):
-        raise BadInputError("one value is expected; write several as one text with commas")
-    return str(value)
+            name, value = "signed", not value
+        if name not in parameters:
+            known = [each.replace("_", "-") for each in (*parameters, *aliases)]
+            raise BadInputError(
+                f"--config {path}: unknown option {key!r}{did_you_mean(key, known)}"
+            )
+        several = parameters[name].multiple
+        if several and isinstance(value, dict):
+            value = [f"{own}={each}" for own, each in value.items()]
+        if isinstance(value, dict) or (isinstance(value, list) and not several):
+            raise BadInputError(
+                f"--config {path}: {key} = {value!r}: one value is expected; write several as one "
+                "text with commas"
+            )
+        # As text that a user would type, so that both are read by one rule.
+        found[name] = [str(each) for each in value] if isinstance(value, list) else str(value)
+    context.default_map = found
+    return path
 
 
 def is_stdin(text: str) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import dualquery
-from dualquery.capture import captured_rounds
+from dualquery.cli.commands.compare_solvers import released_with_problems
 from solvers import BestResponse, Capability, Ending, KernelSolver, SearchLimits, SearchResult
 from solvers.registry import get_solver, registered
 
@@ -99,9 +99,8 @@ assert Climber("").solve(problem).objective == 3.0
 # %% [markdown]
 # ## 3. On problems of a real game
 #
-# `capture` plays the game on a table and keeps the problems of some rounds. (Given a private table
-# it is a release and has a budget; here the table is made up.) The bound says what no record can
-# exceed, so you see how much is left.
+# `released_with_problems` plays the game on a table and keeps the problems of some rounds. (Given a
+# private table it is a release and has a budget; here the table is made up.)
 
 # %%
 rng = np.random.default_rng(1)
@@ -109,8 +108,9 @@ rows = (rng.random((2_000, 20)) < np.linspace(0.05, 0.6, 20)).astype(np.uint8)
 rows[:, 3] = rows[:, 2] & (rng.random(2_000) < 0.9)
 
 QUERIES = 200 if SMALL else 2_000
-captured = captured_rounds(rows, (3, 6), options={"rounds": 8}, queries=QUERIES, epsilon=2.0)
-for number, found in captured.problems.items():
+asked = {"queries": QUERIES, "epsilon": 2.0}
+_, problems = released_with_problems(rows, (3, 6), options={"rounds": 8}, **asked)
+for number, found in problems.items():
     ours = Climber("").solve(found, time_limit=2.0)
     best = get_solver("local-search").solve(found, time_limit=2.0)
     print(f"round {number}: climber {ours.objective:.4g}, local-search {best.objective:.4g}")

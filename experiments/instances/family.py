@@ -210,7 +210,7 @@ def game_problems(
     Round 1 is that of the paper, a uniform sample of the queries and their complements; our game
     needs none.
     """
-    from dualquery.capture import captured_rounds
+    from dualquery.cli.commands.compare_solvers import released_with_problems
     from dualquery.mechanisms.dualquery.best_response import Problems
     from dualquery.rows.dataset import load
 
@@ -220,7 +220,7 @@ def game_problems(
     drawn = generator.integers(len(workload), size=samples)
     signs = generator.choice(np.array([-1, 1], np.int8), samples)
     first = Problems(workload.disjunctions()).of(drawn, signs)
-    later = captured_rounds(
+    _, later = released_with_problems(
         source,
         [number for number in rounds if number > 1],
         options={**AS_PUBLISHED, "rounds": max(*rounds, 2), "samples": samples},
@@ -232,4 +232,4 @@ def game_problems(
         seed=1,
         threads=1,
     )
-    return {number: first if number == 1 else later.problems[number] for number in rounds}
+    return {number: first if number == 1 else later[number] for number in rounds}

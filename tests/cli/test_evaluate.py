@@ -11,17 +11,6 @@ def test_evaluate_says_loudly_that_it_is_not_private(dualquery, released, files)
         assert name in done.out
 
 
-def test_evaluate_draws_a_picture_that_says_it_is_not_private(
-    dualquery, released, files, tmp_path
-) -> None:
-    done = dualquery("evaluate", released, files[0], "--picture", tmp_path / "errors.svg")
-    assert done.code == 0
-    assert "NOT PRIVATE" in (tmp_path / "errors.svg").read_text("utf-8")
-    again = dualquery("evaluate", released, files[0], "--picture", tmp_path / "errors.svg")
-    assert again.code == 2
-    assert "exists already" in again.err
-
-
 def test_evaluate_json_has_the_keys_of_the_contract(dualquery, released, files) -> None:
     done = dualquery("evaluate", released, files[0], "--json", "--quiet")
     assert done.json.keys() >= {"max_error", "mean_error", "rmse", "synthetic", "baselines"}

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import numpy as np
 import pytest
 
 import dualquery
 from dualquery.releases.answer.cross_tables import cross_table
-from dualquery.releases.answer.pictures import Picture, check_ending, save
+from dualquery.releases.answer.pictures import Picture
 from dualquery.releases.keep.folder import Release
-from dualquery.runtime.errors import BadInputError
 from tests.tables import SCHEMA, people
 
 
@@ -53,30 +49,3 @@ def test_a_pair_of_columns_is_a_map_with_figures(made: Release) -> None:
 def test_a_release_that_is_not_private_says_so() -> None:
     seeded = dualquery.release(people(), schema=SCHEMA, queries=10, way=2, seed=1)
     assert "NOT PRIVATE" in words(seeded.plot("sex"))
-
-
-def test_the_picture_of_a_comparison_is_marked_and_shows_every_column(made: Release) -> None:
-    compared = dualquery.compare(made, people())
-    shown = words(compared.plot())
-    assert "NOT PRIVATE" in shown
-    assert all(line["column"] in shown for line in compared.by_column())
-    assert "NOT PRIVATE" in compared._repr_html_()
-    mixed = dualquery.release(
-        people(), schema=SCHEMA, queries=["flag=1", "flag=1 & sex=Male"], mechanism="gaussian"
-    )
-    assert "number of literals" in words(dualquery.compare(mixed, people()).plot())
-
-
-def test_pictures_are_written_whole_under_known_endings(made: Release, tmp_path: Path) -> None:
-    path = tmp_path / "age.svg"
-    save(made.plot("age"), path)
-    first = path.read_bytes()
-    assert b"share of the rows" in first
-    path.unlink()
-    save(made.plot("age"), path)
-    assert path.read_bytes() == first
-    with pytest.raises(BadInputError, match="exists already"):
-        save(made.plot("age"), path)
-    with pytest.raises(BadInputError, match=r"ends in \.svg"):
-        check_ending(tmp_path / "age.gif")
-    assert np.array_equal(sorted(tmp_path.iterdir()), [path])

@@ -49,7 +49,6 @@ OPENERS = (
     "dualquery.rows.engines",
     "dualquery.releases.make.making",
     "dualquery.api",
-    "dualquery.capture",
     "dualquery.synthesizer",
     "dualquery.releases.compare.evaluation",
 )
@@ -93,7 +92,6 @@ _NAME = re.compile(r"[\w.]+(:\w+)?")
 STATED = {
     "dualquery/api.py": "a release has a privacy statement",
     "dualquery/synthesizer.py": "warns if its release is not private",
-    "dualquery/capture.py": "what is captured comes with the statement of its run",
     "dualquery/releases/make/learning.py": "a learned schema says what it cost",
     "dualquery/releases/compare/evaluation.py": "says that it is not private",
     "dualquery/cli/commands/release.py": "prints and stores the statement",

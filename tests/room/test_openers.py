@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import dualquery
-from dualquery.capture import captured_rounds
+from dualquery.cli.commands.compare_solvers import released_with_problems
 from dualquery.cli.commands.schema import NOT_PRIVATE
 from dualquery.cli.main import DONE, main
 from dualquery.privacy.statement import PrivacyStatement
@@ -72,7 +72,9 @@ def test_every_function_returns_or_says_what_is_guaranteed() -> None:
     asked = {"schema": SCHEMA, "queries": 20, "way": 2}
     assert dualquery.release(people(), **asked, mechanism="gaussian").privacy.private
     options = {"rounds": 3, "samples": 4}
-    assert captured_rounds(people(), [2], options=options, **asked).privacy.private
+    released, problems = released_with_problems(people(), [2], options=options, **asked)
+    assert released.privacy.private
+    assert problems.keys() == {2}
     with pytest.warns(UserWarning, match="not private|no privacy"):
         dualquery.Synthesizer(queries=20, way=2, schema_from_data=True).fit(people())
     found = schema_of_table(people(5000), 5.0, seed=1).schema
@@ -99,8 +101,8 @@ def test_a_path_that_is_not_listed_would_be_seen(tmp_path: Path) -> None:
         path = tmp_path / file
         old = path.read_text("utf-8") if path.exists() else ""
         path.write_text(old.replace("import typer\n", f"import typer\n{source}") or source, "utf-8")
-    (tmp_path / "dualquery/capture.py").write_text('"""Opens nothing any more."""\n', "utf-8")
+    (tmp_path / "dualquery/synthesizer.py").write_text('"""Opens nothing any more."""\n', "utf-8")
     assert set(unlisted(found(openings, tmp_path), [*STATED, *UNSTATED])) == {
         *PLANTED,
-        "dualquery/capture.py",
+        "dualquery/synthesizer.py",
     }

@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dualquery.capture import Recording
 from solvers import UnknownSolverError, get_solver
 from solvers.comparison import Measurement, NamedProblem, compare, runs, summarise
 from solvers.comparison.report import report
@@ -111,41 +110,29 @@ def test_a_solver_that_takes_its_process_down(
     assert found.status == status
 
 
-def test_recording_keeps_the_wanted_calls() -> None:
-    recorder = Recording(get_solver("local-search"), {2})
-    instances = [problem(1, {(0,): float(weight)}) for weight in range(1, 4)]
-    assert [recorder.solve(instance).objective for instance in instances] == [1.0, 2.0, 3.0]
-    assert recorder.problems == {2: instances[1]}
-    assert recorder.name == "local-search"
-
-
 def test_registered_for_a_block() -> None:
-    recorder = Recording(get_solver("local-search"), {1})
-    with registered("mine", lambda argument: recorder):
-        get_solver("mine:anything").solve(problem(1, {(0,): 1.0}))
-        assert list(recorder.problems) == [1]
+    inner = get_solver("local-search")
+    with registered("mine", lambda argument: inner):
+        assert get_solver("mine:anything").solve(problem(1, {(0,): 1.0})).objective == 1.0
         with (
             pytest.raises(UnknownSolverError, match="already"),
-            registered("mine", lambda _: recorder),
+            registered("mine", lambda _: inner),
         ):
             pass
     with pytest.raises(UnknownSolverError, match="unknown solver 'mine'"):
         get_solver("mine")
-    with pytest.raises(UnknownSolverError, match="already"), registered("scip", lambda _: recorder):
+    with pytest.raises(UnknownSolverError, match="already"), registered("scip", lambda _: inner):
         pass
 
 
 def test_captured_rounds_are_those_of_the_game() -> None:
-    from dualquery.capture import captured_rounds
+    from dualquery.cli.commands.compare_solvers import released_with_problems
 
     options = {"rounds": 5, "samples": 20, "eta": 0.1, "memory": 1}
-    captured = captured_rounds(
-        "adult", [2, 5, 9], options=options, queries=100, seed=1, epsilon=5.0, threads=1
-    ).problems
+    asked = {"options": options, "queries": 100, "seed": 1, "epsilon": 5.0, "threads": 1}
+    _, captured = released_with_problems("adult", [2, 5, 9], **asked)
     assert list(captured) == [2, 5]
-    again = captured_rounds(
-        "adult", [5], options=options, queries=100, seed=1, epsilon=5.0, threads=1
-    ).problems
+    _, again = released_with_problems("adult", [5], **asked)
     np.testing.assert_array_equal(captured[5].terms, again[5].terms)
     assert 0 < len(captured[5].terms) <= 20
 

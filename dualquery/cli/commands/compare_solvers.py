@@ -6,7 +6,9 @@ import datetime
 import json
 import os
 import platform
-from collections.abc import Iterator, Sequence
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,18 +25,22 @@ from dualquery.cli.options import (
     Verbose,
     WeightColumn,
 )
-from dualquery.cli.problem_files import read_problems, write_problems
 from dualquery.cli.terminal import Terminal, set_threads, start_logging
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
     from dualquery.privacy.statement import PrivacyStatement
+    from dualquery.releases.keep.folder import Release
+    from solvers import BestResponse
     from solvers.comparison import Measurement, NamedProblem, SolverSummary
 
 _NOT_PRIVATE = "NOT-PRIVATE-"
 """Begins the name of every file of a comparison that has no guarantee."""
 
 _HEADS = ("solver", "run", "solved", "proven", "best", "1%", "proof", "gap", "bound", "over")
+
+FIRST_SOLVED = 2
+"""The first round needs no solver."""
 
 _DEFAULT_SOLVERS = "auto,local-search,cpsat,scip,highs"
 
@@ -136,7 +142,7 @@ def compare_solvers(
                         f"{name} is about a run on a table, and problems from files have none; "
                         "leave it out"
                     )
-            problems, privacy = read_problems(asked), None
+            problems, privacy = _problems_of_files(asked), None
         else:
             paid = {"epsilon": epsilon, "delta": delta, "budget": budget, "seed": seed}
             problems, privacy = _drawn_problems(
@@ -161,7 +167,7 @@ def compare_solvers(
         content = report(problems, measurements, solver_timeout, settings)
         with _stated(target, privacy, public=is_public(asked[0])):
             write_report(target, content)
-            write_problems(target, problems)
+            _write_problems(target, problems)
             pictured = find_spec("matplotlib") is not None
             if pictured:
                 write_plots(target, measurements)
@@ -202,7 +208,6 @@ def _drawn_problems(
     terminal: Terminal, instances: list[str], at: str, option: list[str] | None, **asked: Any
 ) -> tuple[list[NamedProblem], PrivacyStatement]:
     """Return the problems of a run on a table, and the guarantee of the run."""
-    from dualquery.capture import captured_rounds
     from dualquery.requests import MechanismRequest
     from solvers.comparison import NamedProblem
     from solvers.formats import is_instance_file
@@ -220,13 +225,83 @@ def _drawn_problems(
     if not {"rounds", "alpha"} & options.keys():
         options["rounds"] = max(rounds)
     with terminal.progress() as progress:
-        captured = captured_rounds(
+        released, found = released_with_problems(
             instances[0], rounds, options=options, progress=progress, **asked
         )
-    if not captured.problems:
+    if not found:
         raise BadInputError(f"--at {at}: the run is shorter than {min(rounds)} rounds")
-    named = [NamedProblem(f"round-{number}", one) for number, one in captured.problems.items()]
-    return named, captured.privacy
+    named = [NamedProblem(f"round-{number}", problem) for number, problem in found.items()]
+    return named, released.privacy
+
+
+def released_with_problems(
+    table: Any, rounds: Collection[int], *, options: Mapping[str, Any], **asked: Any
+) -> tuple[Release, dict[int, BestResponse]]:
+    """Run DualQuery with local search; return the release, and the problems of some rounds.
+
+    The problems show drawn queries, so they are outputs of the run, which its statement is about.
+
+    Parameters
+    ----------
+    table
+        As for `dualquery.release`.
+    rounds
+        Round numbers from 2 on; those past the run's last round are left out.
+    options
+        Fields of DualQuery's configuration but the solver.
+    **asked
+        Further arguments of `dualquery.release`.
+    """
+    from dualquery.api import release
+    from solvers import get_solver
+    from solvers.protocol import Wrapper
+    from solvers.registry import registered
+
+    found: dict[int, BestResponse] = {}
+
+    class Recording(Wrapper):
+        made = FIRST_SOLVED - 1
+
+        def solve(self, problem: BestResponse, **more: Any) -> Any:
+            self.made += 1
+            if self.made in rounds:
+                found[self.made] = problem
+            return super().solve(problem, **more)
+
+    recorder = Recording(get_solver("local-search"))
+    with registered("recording", lambda _: recorder):
+        options = {**options, "solver": "recording"}
+        released = release(table, mechanism="dualquery", options=options, **asked)
+    return released, found
+
+
+def _problems_of_files(files: Sequence[str]) -> list[NamedProblem]:
+    from solvers.comparison import NamedProblem
+    from solvers.formats import read_instance
+
+    own = Counter(Path(name).name for name in files)
+    # Files of one name in several folders are called by their whole paths.
+    names = [Path(name).name if own[Path(name).name] == 1 else name for name in files]
+    if len({*names}) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise BadInputError(f"{twice} is given twice; give each file of a problem once")
+    return [
+        NamedProblem(name, read_instance(file).problem)
+        for name, file in zip(names, files, strict=True)
+    ]
+
+
+def _write_problems(folder: Path, problems: Sequence[NamedProblem]) -> None:
+    """Keep the problems, for whoever wants to repeat the comparison."""
+    from solvers.formats import write_instance
+
+    (folder / "problems").mkdir()
+    taken: set[str] = set()
+    for number, named in enumerate(problems, 1):
+        stem = re.sub(r"[^A-Za-z0-9_-]+", "-", named.name).strip("-")
+        stem = f"{stem}-{number}" if stem.lower() in taken else stem
+        taken.add(stem.lower())
+        write_instance(folder / "problems" / f"{stem}.lp", named.problem)
 
 
 @contextmanager
@@ -250,8 +325,6 @@ def _stated(folder: Path, privacy: PrivacyStatement | None, *, public: bool) -> 
 
 
 def _round_numbers(at: str) -> list[int]:
-    from dualquery.capture import FIRST_SOLVED
-
     try:
         numbers = sorted({int(part) for part in at.split(",")})
     except ValueError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -31,13 +30,6 @@ def evaluate(
     release: ReleaseFolder,
     table: TableName,
     csv: Csv = None,
-    picture: Annotated[
-        Path | None,
-        typer.Option(
-            help="Also draw the errors, against the truth and by column: FILE.svg, .png or .pdf, "
-            "NOT PRIVATE. Needs the extra 'plots'."
-        ),
-    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the baselines' noise.")] = 0,
     engine: EngineName = "auto",
     scheduler: Scheduler = None,
@@ -52,12 +44,8 @@ def evaluate(
 
       dualquery evaluate release-20261120T101500Z adult
 
-      dualquery evaluate my-release survey.csv --picture errors.svg
+      dualquery evaluate my-release survey.csv
     """
-    if picture is not None:
-        from dualquery.releases.answer.pictures import check_ending
-
-        check_ending(picture)
     terminal = Terminal(machine=as_json, quiet=quiet)
     start_logging(verbose=verbose, quiet=quiet)
     set_threads(threads)
@@ -76,11 +64,6 @@ def evaluate(
             seed=seed,
             progress=progress,
         )
-        if picture is not None:
-            from dualquery.releases.answer.pictures import save
-
-            progress.phase("drawing")
-            save(compared.plot(), picture)
     found = compared.to_dict()
     terminal.emit(found)
     console = terminal.console
@@ -114,13 +97,12 @@ def evaluate(
     for remark in (found["remark"], *unasked_note(made.schema, made.workload, made)):
         if remark:
             console.print(remark, markup=False)
-    for head, key, lines in (
-        ("literals", "literals", found["by_literals"]),
-        ("queries about", "column", found["by_column"][:_NAMED]),
-    ):
-        if len(lines) > (key == "literals"):
-            shown = [(f"{each[key]}", f"{each['queries']:,}", *_errors(each)) for each in lines]
-            terminal.table((head, "queries", *errors), shown)
+    if found["by_column"]:
+        columns = [
+            (each["column"], f"{each['queries']:,}", *_errors(each))
+            for each in found["by_column"][:_NAMED]
+        ]
+        terminal.table(("queries about", "queries", *errors), columns)
     figures = ("answer", "truth", "error")
     worst = [(each["query"], *(share(each[key]) for key in figures)) for each in found["worst"]]
     terminal.table(("furthest from the truth", *figures), worst[:_NAMED])

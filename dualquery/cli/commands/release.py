@@ -18,9 +18,9 @@ import typer
 from dualquery.cli.options import (
     Json,
     Verbose,
-    apply_config,
     given_table,
     is_stdin,
+    read_config,
     with_options_of,
 )
 from dualquery.cli.terminal import Terminal, set_threads, start_logging
@@ -70,7 +70,12 @@ def release(
     ] = False,
     config: Annotated[
         Path | None,
-        typer.Option(help="TOML file with these options; see above.", rich_help_panel=RUN),
+        typer.Option(
+            help="TOML file with these options; see above.",
+            rich_help_panel=RUN,
+            is_eager=True,
+            callback=read_config,
+        ),
     ] = None,
     as_json: Json = False,
     quiet: Annotated[
@@ -113,7 +118,7 @@ def release(
 
       option = {free = "coins", burn_in = 0}
     """
-    given = apply_config(context, config)
+    given = dict(context.params)
     if given["show_private_errors"] and given["quiet"]:
         raise BadInputError("--show-private-errors has something to say; leave --quiet out")
     terminal = Terminal(machine=given["as_json"], quiet=given["quiet"])

@@ -19,12 +19,14 @@ from dualquery.questions.plain import read_question
 from dualquery.questions.remarks import on_clipped_numbers
 from dualquery.questions.syntax import MEAN, SHARE, SUM, Question
 from dualquery.releases.answer.bought import likely_mean
-from dualquery.releases.answer.knowledge import Knowledge, Known, Limits
+from dualquery.releases.answer.knowledge import Knowledge, Limits
 from dualquery.releases.answer.ruled import FORCED, NO_SUCH_ROWS, forced_share
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from dualquery.releases.keep.folder import Release
 
 _NONE_SUCH = "no row of the schema can be like the given ones"
 _NONE_LIKELY = "by the release's estimate no rows are like the given ones"
@@ -86,7 +88,7 @@ class Answers(list[dict[str, Any]]):
 
 
 def answer_queries(
-    release: Known, queries: Sequence[str], place: Callable[[int], str] | None = None
+    release: Release, queries: Sequence[str], place: Callable[[int], str] | None = None
 ) -> Answers:
     """Answer questions given as text.
 
@@ -272,7 +274,7 @@ def _of_total(knowledge: Knowledge, limits: Limits) -> Limits:
     return replace(limits, low=min(ends), high=max(ends))
 
 
-def _released(release: Known, asked: Asked) -> tuple[float, Limits | None] | None:
+def _released(release: Release, asked: Asked) -> tuple[float, Limits | None] | None:
     """Return the released answer of a question that is a query of the workload, and its limits."""
     workload = conjunctions_of(release.workload)
     if workload is None:

@@ -18,10 +18,11 @@ from dualquery.estimates.intervals import Intervals
 from dualquery.estimates.means import BoughtMean, combined
 from dualquery.questions.asked import Asked, ask
 from dualquery.questions.syntax import MEAN, Question
-from dualquery.releases.answer.knowledge import Knowledge, Known
+from dualquery.releases.answer.knowledge import Knowledge
 
 if TYPE_CHECKING:
     from dualquery.data.schema.protocol import Schema
+    from dualquery.releases.keep.folder import Release
 
 Float64 = NDArray[np.float64]
 
@@ -47,7 +48,7 @@ def likely_mean(knowledge: Knowledge, bought: BoughtMean) -> float:
     return float(np.clip(mean, interval.lower[0], interval.upper[0]))
 
 
-def means_of(release: Known) -> list[tuple[str, float, Intervals]]:
+def means_of(release: Release) -> list[tuple[str, float, Intervals]]:
     """Return each column whose mean was bought, its `likely_mean`, and its one interval."""
     knowledge = Knowledge(release)
     return [
@@ -56,7 +57,7 @@ def means_of(release: Known) -> list[tuple[str, float, Intervals]]:
     ]
 
 
-def calibrated_schema(release: Known) -> Schema:
+def calibrated_schema(release: Release) -> Schema:
     """Return the schema by which a release's records and answers read the numbers in buckets.
 
     Where a mean was bought, a number x of its column becomes ``exp(t x)`` times as frequent in its

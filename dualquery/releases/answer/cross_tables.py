@@ -22,11 +22,12 @@ from dualquery.questions.syntax import (
     print_question,
 )
 from dualquery.releases.answer.answering import answer_question
-from dualquery.releases.answer.knowledge import Knowledge, Known
+from dualquery.releases.answer.knowledge import Knowledge
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
     from dualquery.data.schema.protocol import Schema
+    from dualquery.releases.keep.folder import Release
 
 MOST_CELLS = 10_000
 """Of a table: each is a question of its own."""
@@ -78,7 +79,7 @@ class CrossTable:
 
 
 def cross_table(
-    release: Known,
+    release: Release,
     rows: str,
     columns: str | None = None,
     *,

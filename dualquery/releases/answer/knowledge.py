@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,11 +26,7 @@ from dualquery.runtime.errors import BadInputError
 if TYPE_CHECKING:
     from dualquery.data.schema.protocol import Schema
     from dualquery.estimates.evidence import Measured
-    from dualquery.estimates.intervals import Intervals
-    from dualquery.estimates.means import BoughtMean
-    from dualquery.estimates.measurements import Measurements
-    from dualquery.models.protocol import Model
-    from dualquery.queries.family import Queries
+    from dualquery.releases.keep.folder import Release
 
 Float64 = NDArray[np.float64]
 
@@ -48,60 +44,6 @@ _SURELY = 1e-6
 
 _KEPT = 32
 """Sets of columns whose factorisation is kept."""
-
-
-class Known(Protocol):
-    """What an answer is taken from: a `dualquery.releases.keep.folder.Release`."""
-
-    @property
-    def schema(self) -> Schema:
-        """Columns and bits."""
-        ...
-
-    @property
-    def read_by(self) -> Schema:
-        """The same; numbers lie in buckets as the release tells."""
-        ...
-
-    @property
-    def base(self) -> Total:
-        """What answers are shares of."""
-        ...
-
-    @property
-    def workload(self) -> Queries:
-        """The queries that have a released answer."""
-        ...
-
-    @property
-    def answers(self) -> Float64:
-        """Their answers, float64, shape ``(m,)``."""
-        ...
-
-    @property
-    def intervals(self) -> Intervals | None:
-        """Where their true answers lie, if that is known."""
-        ...
-
-    @property
-    def measurements(self) -> Measurements | None:
-        """The noisy numbers behind them, if there are any."""
-        ...
-
-    @property
-    def means(self) -> tuple[BoughtMean, ...]:
-        """Means of columns that were bought."""
-        ...
-
-    @property
-    def model(self) -> Model | None:
-        """The fitted distribution, if there is one."""
-        ...
-
-    @property
-    def records(self) -> NDArray[np.uint8] | None:
-        """Synthetic records, uint8 ``(r, bits)``."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -132,7 +74,7 @@ class Limits:
 class Knowledge:
     """Answers of linear forms from a release, with what is needed more than once kept."""
 
-    def __init__(self, release: Known) -> None:
+    def __init__(self, release: Release) -> None:
         self.release = release
         self._solvers: dict[tuple[int, ...], LeastSquares] = {}
 

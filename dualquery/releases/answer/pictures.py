@@ -1,4 +1,4 @@
-"""Pictures of a release, and of a release beside its table; they need Matplotlib, an extra.
+"""Pictures of a release; they need Matplotlib, an extra.
 
 Colours are of Okabe and Ito, "Color Universal Design" (2008), and of the map "cividis", which
 colour-blind people can tell apart; shapes and labels say the same.
@@ -8,18 +8,14 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dualquery.releases.answer.cross_tables import cross_table
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.escaping import terminal_line
-from dualquery.runtime.files import whole_file
 
 try:
     import matplotlib as mpl
@@ -32,13 +28,10 @@ except ModuleNotFoundError:
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dualquery.releases.answer.knowledge import Known
+    from dualquery.releases.keep.folder import Release
 
-    Float64 = NDArray[np.float64]
 
-BLUE, VERMILION, ORANGE, GREY = "#0072B2", "#D55E00", "#E69F00", "#777777"
-
-ENDINGS = (".svg", ".png", ".pdf")
+BLUE, ORANGE = "#0072B2", "#E69F00"
 
 MOST_VALUES = 40
 """Values of one column that are drawn, the largest ones of more."""
@@ -49,7 +42,6 @@ _ANNOTATED = 240
 _LEVEL_NAMES = 4
 """Columns up to which their names are written level."""
 
-_COLUMNS = 20
 _ALARM: dict[str, Any] = {"color": "#8f1d1d", "fontweight": "bold", "fontsize": 10}
 _STYLE = {
     "font.size": 9,
@@ -57,8 +49,6 @@ _STYLE = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "legend.frameon": False,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "dualquery",
 }
 
 
@@ -66,26 +56,13 @@ class Picture(Figure):
     """A Matplotlib figure that notebooks show."""
 
     def _repr_png_(self) -> bytes:
-        return _written(self, "png")
+        buffer = io.BytesIO()
+        with mpl.rc_context(_STYLE):
+            self.savefig(buffer, format="png", dpi=150)
+        return buffer.getvalue()
 
 
-def check_ending(path: Path) -> None:
-    """Raise `BadInputError` unless a picture can be written to a file of this name."""
-    if path.suffix not in ENDINGS:
-        raise BadInputError(f"{path}: a picture's name ends in {', '.join(ENDINGS)}")
-    if path.exists():
-        raise BadInputError(f"{path} exists already; delete it, or name another file")
-
-
-def save(picture: Figure, path: Path) -> None:
-    """Write a picture, whole or not at all; the ending of the name says in which format."""
-    check_ending(path)
-    content = _written(picture, path.suffix[1:])
-    with whole_file(path) as part:
-        part.write_bytes(content)
-
-
-def of_columns(release: Known, one: str, other: str | None, *, private: bool) -> Picture:
+def of_columns(release: Release, one: str, other: str | None, *, private: bool) -> Picture:
     """Draw the shares of one column's values, or of the pairs of values of two.
 
     Parameters
@@ -108,7 +85,7 @@ def of_columns(release: Known, one: str, other: str | None, *, private: bool) ->
     return picture
 
 
-def _of_one(release: Known, name: str) -> Picture:
+def _of_one(release: Release, name: str) -> Picture:
     found = cross_table(release, name)
     lines = found.lines()
     note = ""
@@ -145,7 +122,7 @@ def _of_one(release: Known, name: str) -> Picture:
     return picture
 
 
-def _of_two(release: Known, one: str, other: str) -> Picture:
+def _of_two(release: Release, one: str, other: str) -> Picture:
     found = cross_table(release, one, other)
     height, width = len(found.row_labels), len(found.column_labels)
     shares = np.array([_percent(cell["answer"]) for cell in found.cells]).reshape(height, width)
@@ -179,66 +156,6 @@ def _of_two(release: Known, one: str, other: str) -> Picture:
     return picture
 
 
-def of_errors(
-    answers: Float64,
-    truth: Float64,
-    sizes: Sequence[Mapping[str, Any]],
-    columns: Sequence[Mapping[str, Any]],
-    warning: str,
-) -> Picture:
-    """Draw errors against the truth, by number of literals and by column: **not private**.
-
-    Parameters
-    ----------
-    answers, truth
-        float64, shape ``(m,)``.
-    sizes, columns
-        As of `dualquery.releases.compare.evaluation.Comparison.by_literals` and ``by_column``.
-    warning
-        What stands above the picture.
-    """
-    sizes, columns = ([] if len(sizes) == 1 else sizes), columns[:_COLUMNS]
-    panels = 1 + bool(sizes) + bool(columns)
-    with _styled():
-        picture = Picture(figsize=(4.4 * panels, 4.2), layout="constrained")
-        first, *rest = picture.subplots(1, panels, squeeze=False)[0]
-        _against_truth(first, answers, truth)
-        if sizes:
-            names = [f"{line['literals']}\n{line['queries']:,} queries" for line in sizes]
-            _errors(rest[0], names, sizes, "errors by number of literals")
-        if columns:
-            names = [_named(line["column"]) for line in columns]
-            _errors(rest[-1], names, columns, "errors by column, the largest mean first")
-        picture.suptitle(warning, **_ALARM)
-    return picture
-
-
-def _against_truth(axes: Any, answers: Float64, truth: Float64) -> None:
-    off = answers - truth
-    drawn = axes.hexbin(truth, off, gridsize=50, bins="log", cmap="cividis", mincnt=1)
-    axes.axhline(0.0, color=VERMILION, linewidth=1)
-    axes.set(xlabel="true answer (share of the rows)", ylabel="released answer less the true one")
-    axes.set_title(f"{len(truth):,} answers beside the truth")
-    axes.figure.colorbar(drawn, ax=axes, label="answers in a cell")
-
-
-def _errors(
-    axes: Any, names: Sequence[str], lines: Sequence[Mapping[str, Any]], title: str
-) -> None:
-    places = np.arange(len(names))
-    for key, mark, colour in (("mean_error", "o", BLUE), ("max_error", "D", VERMILION)):
-        values = [line[key] for line in lines]
-        axes.plot(values, places, mark, color=colour, label=key.replace("_", " "))
-    axes.set_xscale("log")
-    axes.set_yticks(places, names)
-    axes.set_ylim(len(names) - 0.4, -0.6)
-    axes.grid(axis="x", color="#dddddd", linewidth=0.6)
-    axes.set_axisbelow(True)
-    axes.set_xlabel("error (share of the rows)")
-    axes.set_title(title)
-    axes.legend(loc="best")
-
-
 def _percent(value: float | None) -> float:
     return math.nan if value is None else 100 * value
 
@@ -253,11 +170,3 @@ def _named(text: str) -> str:
 def _styled() -> Iterator[None]:
     with mpl.rc_context(_STYLE):
         yield
-
-
-def _written(picture: Figure, kind: str) -> bytes:
-    buffer = io.BytesIO()
-    dated: dict[str, Any] = {"metadata": {"Date": None}} if kind == "svg" else {}
-    with mpl.rc_context(_STYLE):
-        picture.savefig(buffer, format=kind, dpi=150, **dated)
-    return buffer.getvalue()

@@ -28,15 +28,12 @@ from dualquery.queries.generate.frequent import KIND as FREQUENT
 from dualquery.releases.answer.sampling import unasked
 from dualquery.room.randomness import check_seed
 from dualquery.room.row_count import RowCount, bought_epsilon
-from dualquery.runtime.escaping import html_text
-from dualquery.runtime.figures import share
 from dualquery.runtime.progress import NO_PROGRESS, Progress, listener
 from dualquery.runtime.resources import thread_count
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dualquery.releases.answer.pictures import Picture
     from dualquery.releases.keep.folder import Release
     from dualquery.rows.dataset import Dataset
     from dualquery.rows.engines import Engine
@@ -157,22 +154,12 @@ class Comparison:
         found = self.release.workload.description.get("kind") == FREQUENT
         return GIVEN_QUERIES if found else None
 
-    def by_literals(self) -> list[dict[str, Any]]:
-        """Return the errors of queries by their number of literals; empty for other families."""
-        literals = self._literals()
-        if literals is None:
-            return []
-        size = np.count_nonzero(literals >= 0, axis=1)
-        return [
-            {"literals": int(k), "queries": int(np.sum(size == k)), **self._of(size == k).brief()}
-            for k in np.unique(size)
-        ]
-
     def by_column(self) -> list[dict[str, Any]]:
         """Return the errors of the queries about each column, the largest mean error first."""
-        literals = self._literals()
-        if literals is None:
+        conjunctions = conjunctions_of(self.release.workload)
+        if conjunctions is None:
             return []
+        literals = conjunctions.literals
         schema = self.release.schema
         columns = schema.domain.column_of_bit[np.where(literals >= 0, literals >> 1, 0)]
         off = np.broadcast_to(self._off[:, None], literals.shape)[literals >= 0]
@@ -232,50 +219,16 @@ class Comparison:
             "means": self.bought(),
             "remark": self.remark,
             "unasked": unasked(self.release.schema, self.release.workload, self.release),
-            "by_literals": self.by_literals(),
             "by_column": self.by_column()[:SHOWN],
             "worst": self.worst(SHOWN),
         }
 
-    def plot(self) -> Picture:
-        """Draw errors against the truth, by number of literals and by column.
-
-        Returns
-        -------
-        A Matplotlib figure, marked as not private.
-
-        Raises
-        ------
-        BadInputError
-            If Matplotlib is not there.
-        """
-        from dualquery.releases.answer.pictures import of_errors
-
-        answers = self.release.answers
-        return of_errors(answers, self.truth, self.by_literals(), self.by_column(), WARNING)
-
-    def _repr_html_(self) -> str:
-        lines = {"this release": self.errors, "its synthetic records": self.synthetic}
-        lines |= {f"baseline: {name}": errors for name, errors in self.baselines.items()}
-        rows = "".join(
-            f"<tr><th>{html_text(name)}</th><td>{share(errors.max_error)}</td>"
-            f"<td>{share(errors.mean_error)}</td></tr>"
-            for name, errors in lines.items()
-            if errors is not None
-        )
-        heads = "<tr><th>answers from</th><th>max error</th><th>mean error</th></tr>"
-        return f"<p><strong>{WARNING}</strong></p><table>{heads}{rows}</table>"
+    def __repr__(self) -> str:
+        return f"{WARNING}: {self.errors} of {self.release!r}"
 
     @property
     def _off(self) -> NDArray[np.float64]:
         return np.abs(self.release.answers - self.truth)
-
-    def _of(self, some: NDArray[np.bool_]) -> Errors:
-        return Errors.between(self.release.answers[some], self.truth[some])
-
-    def _literals(self) -> NDArray[np.int32] | None:
-        conjunctions = conjunctions_of(self.release.workload)
-        return None if conjunctions is None else conjunctions.literals
 
 
 def evaluate(
@@ -300,7 +253,7 @@ def evaluate(
         ``max_error``, ``mean_error``, ``rmse`` of the released answers; ``synthetic`` for the
         records' own answers (None without records); ``baselines``, and a ``remark`` where these are
         told more than the release was; the columns that are ``unasked``; the ``means`` that were
-        bought, with intervals and the truth; ``by_literals``; the columns and the queries with the
+        bought, with intervals and the truth; the columns and the queries with the
         largest errors, ``by_column`` and ``worst``; the budget that was asked for, that of the
         baselines, and whether the release is ``private`` at all; the rows of the table, of those
         that count (fewer where a unit has more than may), and of the release; a warning.
