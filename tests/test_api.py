@@ -10,7 +10,6 @@ import dualquery
 from dualquery.data.domain import Domain
 from dualquery.mechanisms.dualquery.game import TIME_OF_FIT
 from dualquery.queries.generate.random import random_conjunctions
-from dualquery.requests import WorkloadRequest
 from dualquery.runtime.errors import BadInputError
 from tests.tables import SCHEMA, legal, people
 
@@ -149,14 +148,6 @@ def test_auto_is_the_default_mechanism() -> None:
     assert implied.mechanism == implied.chosen == "dualquery"
 
 
-def test_the_front_door_lists_its_names() -> None:
-    assert {*dualquery.__all__} <= {*dir(dualquery)}
-    for name in dualquery.__all__:
-        assert getattr(dualquery, name) is not None
-    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
-        _ = dualquery.nonsense
-
-
 # --- what is refused, and when --------------------------------------------------------------------
 
 
@@ -258,15 +249,6 @@ def test_a_workload_of_another_domain_is_refused() -> None:
 
 
 # --- parts ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("query_columns", ["job,age", ["age", "job"], "0-1", [1, 0], ["0", "1"]])
-def test_query_columns_are_columns_not_bits(query_columns) -> None:
-    """The numbers that a schema selects are those of columns, as the workload's makers expect."""
-    request = WorkloadRequest(queries="all", way=2, columns=query_columns)
-    workload = request.build(SCHEMA, 100)
-    assert len(workload) == 4 * 4
-    assert {*SCHEMA.domain.column_of_bit[workload.literals.ravel() >> 1].tolist()} == {0, 1}
 
 
 def test_a_table_of_two_columns_is_asked_2_way_queries_by_default() -> None:

@@ -7,10 +7,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-import dualquery
 from dualquery.room.randomness import SystemRandomness
 from tests.noise import repeatable
-from tests.tables import SCHEMA, people
 
 
 def drawn(name: str) -> list[NDArray[np.generic]]:
@@ -38,10 +36,3 @@ def test_each_source_has_noise_of_its_own_and_of_its_scale() -> None:
 def test_the_system_draws_where_a_test_says_so() -> None:
     assert hasattr(SystemRandomness()._stream, "update")  # a cipher of the system's key
     assert SystemRandomness.discrete_gaussian.__module__ == "dualquery.room.randomness"
-
-
-def test_releases_of_a_test_differ_from_each_other() -> None:
-    one, other = (
-        dualquery.release(people(), schema=SCHEMA, queries=20, way=2, epsilon=1) for _ in range(2)
-    )
-    assert not np.array_equal(one.answers, other.answers)

@@ -102,20 +102,6 @@ def name_of(requirement: str) -> str:
     return found.group().lower().replace("_", "-")
 
 
-def test_the_readme_commands_are_single_lines_that_set_everything_up() -> None:
-    fenced = re.findall(r"^```\w*\n(.*?)^```", (ROOT / "README.md").read_text("utf-8"), re.S | re.M)
-    lines = [line for block in fenced for line in block.splitlines()]
-    for what, lock in (("dualquery release", "requirements"), ("pytest", "requirements-test")):
-        command = next(line for line in lines if what in line)
-        assert command.startswith("python3 -m venv .venv && ")
-        assert f"-r {lock}.lock" in command
-
-
-def test_top_level_holds_what_the_readme_names() -> None:
-    code = {path.name for path in ROOT.iterdir() if (path / "__init__.py").is_file()}
-    assert code == {*PACKAGES, "tests"}
-
-
 def test_public_names_can_be_had() -> None:
     for name in dualquery.__all__:
         assert getattr(dualquery, name) is not None

@@ -157,15 +157,6 @@ def test_a_release_answers_the_questions_of_its_own_list(dualquery, files, here)
     assert all(each["low"] < each["answer"] < each["high"] for each in answers)
 
 
-def test_answers_of_a_file_are_no_formulas(dualquery, released, here) -> None:
-    (here / "asked.csv").write_text('query\n"-1-5 = age"\n"""flag"" or !flag"\n')
-    assert dualquery("answer", released, "--file", "asked.csv").code == 2
-    (here / "asked.csv").write_text('query\n"\t not age>=25"\n')
-    done = dualquery("answer", released, "--file", "asked.csv", "--out", "told.csv")
-    assert done.code == 0, done.err
-    assert pl.read_csv(here / "told.csv")["query"][0] == "'\t not age>=25"
-
-
 @pytest.mark.parametrize("query", ["colour=red", "age=", "flag &", "mean(sex)", "(" * 5000, ""])
 def test_answer_bad_queries(dualquery, released, query) -> None:
     done = dualquery("answer", released, query)

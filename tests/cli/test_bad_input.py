@@ -80,7 +80,8 @@ def test_bad_tables(dualquery, here, schema, tmp_path, content, message) -> None
         (["-o", "eta=much"], "eta='much' is not a valid float"),
         (["-o", "eta=1", "--eta", "2"], "eta is given twice"),
         (["--queries", "no-such-file.txt"], "there is no such file; give a number"),
-        (["--marginals", "2", "--queries", "100000"], "--marginals and --queries"),
+        (["--engine", "dask"], "--engine dask needs the address of a scheduler"),
+        (["--scheduler", "tcp://host:1"], "--scheduler goes with --engine dask"),
     ],
 )
 def test_bad_options_fail_before_any_data_are_read(
@@ -135,25 +136,6 @@ def test_an_existing_out_fails_before_any_data_are_read(dualquery, tmp_path, mon
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--queries", "1000000"], "the number of different signed 2-way queries"),
-        (["--query-columns", "7"], "beyond the last position"),
-        (["--columns", ""], "nothing is selected"),
-        (["--marginals", "999"], "asked, but"),
-        (["--mechanism", "gaussian", "--delta", "0"], "with delta 0 use laplace"),
-        (["--rounds", "99", "--samples", "99", "--eta", "9"], "above the budget"),
-    ],
-)
-def test_what_only_the_table_can_tell(dualquery, here, files, options, message) -> None:
-    base = ["release", files[0], "--schema", files[1], "--way", "2"]
-    if "--marginals" not in options:
-        base += ["--queries", "20"]
-    done = dualquery(*base, *options)
-    assert_refused(done, here, message)
-
-
-@pytest.mark.parametrize(
     ("line", "message"),
     [
         ("colour=red", "line 2: there is no column 'colour'"),
@@ -189,17 +171,6 @@ def test_a_full_disk(dualquery, here, small, monkeypatch, error) -> None:
     assert [path.name for path in (here / "new").iterdir()] == ["mine.unfinished"]
     assert dualquery("release", "--resume", "new/mine.unfinished").code == 0
     assert [path.name for path in (here / "new").iterdir()] == ["mine"]
-
-
-@pytest.mark.parametrize("out", ["", ".", "/", "x" * 300])
-def test_outs_that_cannot_be(dualquery, here, small, out) -> None:
-    assert dualquery(*small, "--out", out).code == 2
-    assert [*here.iterdir()] == []
-
-
-@pytest.mark.parametrize("command", [["evaluate", "no", "adult"], ["answer", "no", "flag"]])
-def test_no_release_there(dualquery, here, command) -> None:
-    assert_refused(dualquery(*command), here, "is not a release folder")
 
 
 def test_evaluate_against_a_table_that_does_not_fit(dualquery, here, small, tmp_path) -> None:

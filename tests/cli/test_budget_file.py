@@ -72,20 +72,6 @@ def test_export_holds_all_entries_and_no_hash_of_the_table(dualquery: Run, noisy
     assert mark.partition(":")[2] not in text
 
 
-def test_a_release_that_is_not_private_is_refused(dualquery: Run, noisy, files, here) -> None:
-    assert dualquery(*INIT).code == 0
-    seeded = dualquery(*noisy, "--budget", "b.budget", "--seed", 1)
-    assert seeded.code == 2
-    assert "not private (it has a seed)" in seeded.last
-    drafted = dualquery(
-        "release", str(files[0]), "--queries", 9, "--schema-from-data", "--budget", "b.budget"
-    )
-    assert drafted.code == 2
-    assert "its schema is not declared" in drafted.last
-    assert dualquery("budget", "show", "b.budget", "--json").json["releases"] == []
-    assert [path.name for path in here.iterdir()] == ["b.budget"]
-
-
 def test_another_table_is_charged_and_warned_of(
     dualquery: Run, noisy, files, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -99,21 +85,6 @@ def test_another_table_is_charged_and_warned_of(
         assert dualquery(*small, "--out", f"r{len(list(Path.cwd().iterdir()))}").code == 0
         assert any("none of those" in line.getMessage() for line in caplog.records) == expected
     assert dualquery("budget", "show", "b.budget", "--json").json["spent"]["epsilon"] == 0.4
-
-
-def test_an_older_copy_is_refused_and_shown_as_one(dualquery: Run, noisy, here: Path) -> None:
-    assert dualquery(*INIT).code == 0
-    backup = (here / "b.budget").read_bytes()
-    release = [*noisy, "--epsilon", "0.1", "--budget"]
-    assert dualquery(*release, "b.budget", "--out", "one").code == 0
-    (here / "copy.budget").write_bytes(backup)
-    refused = dualquery(*release, "copy.budget", "--out", "two")
-    assert refused.code == 2
-    assert "copy.budget is an older copy: it has 0 entries, and 2 were seen" in refused.last
-    shown = dualquery("budget", "show", "copy.budget", "--json")
-    assert shown.code == 0
-    assert "is an older copy" in shown.json["problem"]
-    assert dualquery("budget", "show", "b.budget", "--json").json["problem"] is None
 
 
 def test_compare_solvers_charges_a_file(dualquery: Run, files, here: Path) -> None:

@@ -130,19 +130,6 @@ def test_a_seed_on_public_data_marks_nothing(dualquery: Run, here: Path) -> None
     assert json.loads(Path("out/privacy.json").read_text())["public_table"] is True
 
 
-def test_without_matplotlib_the_rest_is_written(
-    dualquery: Run, here: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("dualquery.cli.commands.compare_solvers.find_spec", lambda _: None)
-    write_instance(here / "p.mps", sampled_problem(6, 10, 0))
-    done = dualquery("compare-solvers", "p.mps", "--solvers", "exhaustive", "--solver-timeout", 1,
-                     "--out", "out")  # fmt: skip
-    assert done.code == 0, done.err
-    assert "pip install 'dualquery[plots]'" in done.out
-    assert Path("out/comparison.json").is_file()
-    assert not Path("out/profile.png").exists()
-
-
 def test_pictures(dualquery: Run, here: Path) -> None:
     pytest.importorskip("matplotlib")
     write_instance(here / "p.wcnf", sampled_problem(6, 10, 0))

@@ -53,16 +53,6 @@ def test_auto_is_the_default_and_says_what_it_chose_and_why(dualquery, here, nam
     assert "auto chose adaptive" in machine.err
 
 
-@pytest.mark.parametrize("more", [["--delta", "0"], ["--accountant", "paper"]])
-def test_auto_chooses_what_the_budget_allows(dualquery, files, more) -> None:
-    base = ["release", files[0], "--schema", files[1], "--queries", "30", "--way", "2"]
-    done = dualquery(*base, "--epsilon", "2", *more, "--json")
-    assert done.code == 0, done.err
-    assert done.json["parameters"]["mechanism"] == "dualquery"
-    assert done.json["privacy"]["private"]
-    assert "auto chose dualquery: " in done.err
-
-
 @pytest.mark.parametrize(
     "option",
     [

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
-import dualquery as package
 from tests.cli.conftest import names
 
 RELEASE_KEYS = {
@@ -14,16 +11,6 @@ RELEASE_KEYS = {
     "queries", "way", "workload", "synthetic_records", "solver", "intervals", "measurements",
     "model", "means", "notes", "versions", "created", "written_as", "total",
 }  # fmt: skip
-
-
-def test_release_shows_its_privacy_and_writes_a_folder(dualquery, small, here) -> None:
-    done = dualquery(*small, "--out", "mine")
-    assert done.code == 0
-    assert "differentially" in done.out
-    assert "written to mine" in done.out
-    assert "synthetic records" in done.out
-    assert names(here) == {"mine"}
-    assert package.load_release(here / "mine").privacy.private
 
 
 def test_release_json_is_one_object_with_listed_keys(dualquery, small, here) -> None:
@@ -34,11 +21,6 @@ def test_release_json_is_one_object_with_listed_keys(dualquery, small, here) -> 
     stored = json.loads((here / "mine" / "release.json").read_text())
     unseen = {key: stored[key] for key in ("schema", "proof")}
     assert {**done.json, **unseen} == {"release": "mine", **stored}
-
-
-def test_quiet_says_nothing(dualquery, small) -> None:
-    done = dualquery(*small, "--quiet")
-    assert (done.code, done.out, done.err) == (0, "", "")
 
 
 def test_default_folder_is_named_after_the_time(dualquery, small, here) -> None:
@@ -82,24 +64,6 @@ def test_options_and_shorthands_reach_the_mechanism(dualquery, files) -> None:
     assert other.json["synthetic_records"] == 7
 
 
-@pytest.mark.parametrize(
-    ("options", "queries"),
-    [
-        (["--queries", "all", "--way", "1"], 14),
-        (["--queries", "all", "--way", "1", "--positive"], 12),
-        (["--queries", "all", "--way", "1", "--query-columns", "age,flag"], 6),
-        (["--marginals", "2", "--way", "2", "--max-cells", "4"], 8),
-        (["--queries", "1_0", "--way", "2", "--positive", "--workload-seed", "3"], 10),
-    ],
-)
-def test_workloads(dualquery, files, options, queries) -> None:
-    done = dualquery(
-        "release", files[0], "--schema", files[1], "--mechanism", "zero", *options, "--json"
-    )
-    assert done.code == 0
-    assert done.json["queries"] == queries
-
-
 def test_names_that_look_like_markup_are_printed_as_they_are(dualquery, tmp_path, here) -> None:
     table = tmp_path / "t.csv"
     table.write_text("[bold],[/red]\nx,y\nz,w\n" * 1 + "x,w\n")
@@ -124,15 +88,6 @@ def test_the_panel_is_short_and_nothing_is_said_twice(dualquery, here) -> None:
     assert "Optimal adaptive composition" in words
     stored = json.loads((here / "short" / "release.json").read_text())
     assert any("composition" in text for text in stored["privacy"]["assumptions"])
-
-
-def test_phases_are_plain_lines_when_stderr_is_no_terminal(dualquery, small) -> None:
-    done = dualquery(*small)
-    lines = done.err.splitlines()
-    assert lines[0].startswith("loading; kernels that are used for the first time")
-    assert lines[-1] == "writing the release"
-    assert any(line.startswith("memory: about") for line in lines)
-    assert all(lines)
 
 
 def test_a_release_that_is_not_private_says_so_even_quietly(dualquery, small, here) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 
-from tests.cli.conftest import names
-
 
 def test_schema_drafts_a_file_that_release_takes(dualquery, files, here) -> None:
     done = dualquery("schema", files[0], "--out", "draft.json")
@@ -22,12 +20,6 @@ def test_schema_drafts_a_file_that_release_takes(dualquery, files, here) -> None
     text = draft.read_text(encoding="utf-8")
     draft.write_text(text.replace('"declared": false', '"declared": true'), encoding="utf-8")
     assert dualquery(*release, "--out", "edited").json["privacy"]["private"]
-
-
-def test_schema_on_the_screen_is_json(dualquery, files, here) -> None:
-    done = dualquery("schema", files[0], "--columns", "age,sex")
-    assert [column["name"] for column in done.json["columns"]] == ["age", "sex"]
-    assert names(here) == set()
 
 
 def test_a_table_without_a_header_is_noticed(dualquery, here) -> None:

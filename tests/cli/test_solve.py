@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +10,7 @@ import pytest
 from solvers.formats import read_instance, write_instance
 from tests.cli.conftest import Run
 from tests.solvers.faulty import Faulty
-from tests.solvers.instances import groups_of, problem, row, sampled_problem
+from tests.solvers.instances import groups_of, problem, row
 
 SCRIPT = Path(__file__).parents[1] / "solvers" / "wcnf_solver.py"
 
@@ -46,34 +44,11 @@ def test_json(dualquery: Run, instance: Path, solver: str, reduce: bool) -> None
         assert (found["status"], found["bound"]) == ("optimal", 3.5)
 
 
-def test_text(dualquery: Run, instance: Path) -> None:
-    done = dualquery("solve", instance)
-    assert done.code == 0
-    assert "3.5" in done.out
-    assert "optimal" in done.out
-    assert "record: 2 of 4 variables are 1: x0 x2" in done.out
-
-
 def test_minimisation_is_reported_in_the_files_own_sense(dualquery: Run, here: Path) -> None:
     (here / "m.lp").write_text("min\n 2 a + b + 1\nst\n a + b >= 1\nbin\n a b\nend\n")
     found = dualquery("solve", here / "m.lp", "--json").json
     assert (found["sense"], found["objective"], found["bound"]) == ("min", 2.0, 2.0)
     assert dict(zip(found["variables"], found["record"], strict=True)) == {"a": 0, "b": 1}
-
-
-def test_external_command(dualquery: Run, instance: Path) -> None:
-    command = shlex.join([sys.executable, str(SCRIPT), "literals"])
-    done = dualquery("solve", instance, "--solver", f"maxsat:{command}", "--no-reduce", "--json")
-    assert done.json["status"] == "optimal"
-    assert done.json["objective"] == 3.5
-
-
-def test_crash_of_a_command_is_told(dualquery: Run, instance: Path) -> None:
-    command = shlex.join([sys.executable, str(SCRIPT), "crash"])
-    done = dualquery("solve", instance, "--solver", f"maxsat:{command}", "--no-reduce", "--json",
-                     "--solver-timeout", 1)  # fmt: skip
-    assert done.code == 0
-    assert done.json["status"] == "fallback"
 
 
 @pytest.mark.parametrize("suffixes", [("mps", "lp"), ("lp.gz", "mps")])
@@ -179,23 +154,6 @@ def test_convert_says_where_and_overwrites_nothing(dualquery: Run, here: Path) -
     assert done.code == 2
     assert "a.mps exists already" in done.last
     assert (here / "a.mps").read_bytes() == written
-
-
-def test_convert_refuses_what_the_format_cannot_hold(dualquery: Run, here: Path) -> None:
-    rng = np.random.default_rng(0)
-    names = " + ".join(f"{rng.random():.17g} x{i}" for i in range(60))
-    binaries = " ".join(f"x{i}" for i in range(60))
-    (here / "a.lp").write_text(f"max\n x0\nst\n {names} <= 9\nbin\n {binaries}\nend\n")
-    done = dualquery("convert", "a.lp", "a.wcnf")
-    assert done.code == 2
-    assert "too many to be written as clauses" in done.last
-    assert not (here / "a.wcnf").exists()
-
-
-def test_large_problem_through_files(dualquery: Run, here: Path) -> None:
-    write_instance(here / "large.wcnf", sampled_problem(2000, 1500, 0))
-    found = dualquery("solve", "large.wcnf", "--solver", "auto", "--json").json
-    assert found["status"] == "optimal"
 
 
 def test_solvers_json_is_a_list(dualquery) -> None:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import polars as pl
 import pytest
 
 import dualquery
 from dualquery.rows.streamed import StreamedRows
-from dualquery.runtime.errors import BadInputError
 from tests.tables import SCHEMA, people
 
 SMALL = {"schema": SCHEMA, "queries": 40, "way": 2}
@@ -118,10 +116,3 @@ def test_a_stream_is_passed_over_once(made, delta, tmp_path, monkeypatch) -> Non
     monkeypatch.setattr(StreamedRows, "stream", counted)
     assert dualquery.evaluate(made, tmp_path / "people.csv", engine="stream") == expected
     assert len(passes) == 1
-
-
-def test_the_schema_is_the_releases_own(made) -> None:
-    with pytest.raises(BadInputError, match="there is no column 'job'"):
-        dualquery.evaluate(made, people().drop("job"))
-    with pytest.raises(BadInputError, match="outside the schema's range"):
-        dualquery.evaluate(made, people().with_columns(age=pl.lit(1000)))

@@ -20,7 +20,7 @@ from dualquery.data.schema.columns import Binary, Categorical
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.table import TableSchema
 from dualquery.queries.generate.random import random_conjunctions
-from dualquery.releases.keep.folder import FORMAT_VERSION, Release, load_release, trace_table
+from dualquery.releases.keep.folder import FORMAT_VERSION, Release, load_release
 from dualquery.releases.keep.reservation import reserve
 from dualquery.releases.keep.stored import canonical
 from dualquery.runtime.errors import BadInputError
@@ -450,23 +450,7 @@ def test_answers_of_other_bits_are_refused(saved) -> None:
     refuse(saved, "literal outside")
 
 
-def test_a_release_is_shown_in_a_few_lines(made, answers_only) -> None:
-    text = repr(made)
-    assert len(text.splitlines()) <= 3
-    assert text.startswith("Release of 300 rows by dualquery: 40 answers, ")
-    assert "-differentially private" in text
-    assert "not private" in repr(
-        dualquery.release(people(), queries=9, mechanism="zero", schema_from_data=True)
-    )
-    assert "0 synthetic records" in repr(answers_only)
-
-
 # --- parts ----------------------------------------------------------------------------------------
-
-
-def test_trace_table_takes_lines_that_start_with_nulls() -> None:
-    lines = [{"round": 2, "bound": None}, {"round": 3, "bound": 1.5}]
-    assert trace_table(lines).to_dicts() == lines
 
 
 def test_answers_are_written_and_read_without_python_lists(tmp_path) -> None:

@@ -57,8 +57,3 @@ def test_each_event_says_what_was_measured_and_how_its_sensitivity_was_proven(re
     assert ground["scale"] == made.parameters["scale"]
     assert (made.proof["rows"]["bought"] is None) == (relation == "replace-one")
     assert made.proof["accountant"]["epsilon"] <= made.privacy.epsilon
-
-
-def test_a_release_that_is_not_private_has_no_proof() -> None:
-    made = dualquery.release(people(), schema=SCHEMA, queries=20, way=1, seed=1)
-    assert made.proof == {}

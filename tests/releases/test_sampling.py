@@ -13,7 +13,7 @@ import dualquery
 from dualquery.data.schema.items import ItemSchema
 from dualquery.releases.answer import sampling
 from dualquery.releases.answer.sampling import resampled, sampled_blocks, source_of_records
-from dualquery.releases.answer.table_files import check_target, write_frames
+from dualquery.releases.answer.table_files import write_frames
 from dualquery.releases.keep.folder import Release
 from dualquery.runtime.errors import BadInputError
 from tests.tables import SCHEMA, people
@@ -74,17 +74,6 @@ def test_files_hold_all_blocks(made, tmp_path, suffix) -> None:
     found = pl.read_csv(path) if suffix == "csv" else pl.read_parquet(path)
     assert found.equals(pl.concat(frames).cast(dict(found.schema)))
     assert [*tmp_path.iterdir()] == [path]
-
-
-def test_targets_that_cannot_be_are_refused_before_anything_is_drawn(tmp_path) -> None:
-    (tmp_path / "there.csv").write_text("mine")
-    for name, message in (
-        ("there.csv", "exists already"),
-        ("rows.xml", "ends in .csv or .parquet"),
-        ("no/rows.csv", "there is no folder"),
-    ):
-        with pytest.raises(BadInputError, match=message):
-            check_target(tmp_path / name)
 
 
 def test_lists_of_items_go_into_parquet_only(tmp_path) -> None:

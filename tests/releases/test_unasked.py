@@ -27,12 +27,6 @@ def test_columns_that_no_query_asks_about_are_named(tmp_path, mechanism) -> None
     assert evaluate(again, people())["unasked"] == ["job", "flag", "constant"]
 
 
-def test_all_columns_are_asked_about_by_default() -> None:
-    made = dualquery.release(people(), schema=SCHEMA, way=2)
-    assert unasked(made.schema, made.workload, made) == []
-    assert not any("made up" in note for note in made.notes)
-
-
 def test_a_mean_that_was_bought_and_what_was_measured_are_known() -> None:
     made = dualquery.release(
         people(), schema=SCHEMA, queries=["flag", "sex=Male"], mechanism="matrix", means="age"
@@ -41,9 +35,3 @@ def test_a_mean_that_was_bought_and_what_was_measured_are_known() -> None:
     every = dualquery.release(people(), schema=SCHEMA, queries=20, way=1, mechanism="matrix")
     also = replace(made, measurements=every.measurements)
     assert unasked(also.schema, also.workload, also) == []
-
-
-def test_without_records_nothing_is_made_up() -> None:
-    made = dualquery.release(people(), schema=SCHEMA, queries=["flag"], mechanism="gaussian")
-    assert made.records is None
-    assert not any("made up" in note for note in made.notes)
