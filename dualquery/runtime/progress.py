@@ -22,7 +22,7 @@ class Progress(Protocol):
         ...
 
     def step(self, done: int, total: int) -> None:
-        """Note that ``done`` of ``total`` rounds are over."""
+        """Note that ``done`` of ``total`` rounds are over; a phase may count several times."""
         ...
 
     def note(self, text: str) -> None:
@@ -56,7 +56,7 @@ WORTH_TELLING = 10.0
 class Lines:
     """Plain lines on stderr as a listener of a run, unless it is to be ``quiet``.
 
-    Early, and then now and then, one says how long a phase still takes.
+    Early, and then now and then, one says how long the steps that are counted still take.
     """
 
     def __init__(self, *, quiet: bool = False) -> None:
@@ -64,7 +64,7 @@ class Lines:
         self._phase = ""
         self._begun = self._due = 0.0
         self._before: int | None = None
-        self._recent = 0.0, 0
+        self._recent, self._last = (0.0, 0), (0, 0)
         self._told = False
 
     def phase(self, name: str) -> None:
@@ -76,9 +76,11 @@ class Lines:
             print(name, file=sys.stderr, flush=True)
 
     def step(self, done: int, total: int) -> None:
-        """Say now and then how long the phase still takes."""
+        """Say now and then how long the steps still take."""
         now = time.monotonic()
-        if self._before is None:  # what came before the first step is not repeated
+        before, self._last = self._last, (done, total)
+        if self._before is None or done < before[0] or total != before[1]:
+            # A new count; what came before its first step is not repeated.
             self._begun, self._before = now, done
             self._recent = now, done
             self._due, self._told = now + WATCHED, False
@@ -92,7 +94,7 @@ class Lines:
             return
         self._recent = now, done
         self._due, self._told = now + LATER_LINES, True
-        self.note(f"{self._phase}: {done:,} of {total:,}, about {duration(left)} left")
+        self.note(f"{self._phase}: {done:,} of {total:,}, about {duration(left)} left of these")
 
     def note(self, text: str) -> None:
         """Print a line."""

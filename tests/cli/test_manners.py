@@ -40,10 +40,16 @@ def test_a_log_hears_how_far_a_long_phase_is(monkeypatch, capsys) -> None:
     told = capsys.readouterr().err.splitlines()
     assert told[:3] == [
         "running matrix",
-        "running matrix: 3 of 400, about 7 min left",
-        "running matrix: 63 of 400, about 6 min left",
+        "running matrix: 3 of 400, about 7 min left of these",
+        "running matrix: 63 of 400, about 6 min left of these",
     ]
     assert len(told) == 1 + 7
+    for total in (5, 9, 9):  # three counts, each with an estimate of its own
+        for done in range(total):
+            now[0] += 60.0
+            lines.step(done, total)
+        said = capsys.readouterr().err.splitlines()
+        assert said[0] == f"running matrix: 1 of {total}, about {total - 1} min left of these"
     lines.phase("sampling the records")
     for done in range(1, 12):
         now[0] += 1.0

@@ -22,7 +22,6 @@ from dualquery.mechanisms.protocol import Session
 from dualquery.models.labelled import LabelledMixture
 from dualquery.models.mixture import ProductMixture
 from dualquery.queries.conjunctions import Workload
-from dualquery.runtime.progress import part_of
 
 Float64 = NDArray[np.float64]
 
@@ -111,25 +110,24 @@ def fit_mixture(
     generator, session
         Source of the fit's random choices; threads and progress.
     """
-    products, parts = evidence.source.products, 3 if fitting.tried else 1
+    products = evidence.source.products
 
-    def fitted_to(means: Float64, source: np.random.Generator, part: int) -> Mixture:
+    def fitted_to(means: Float64, source: np.random.Generator) -> Mixture:
         fit = MixtureFit(
             products, means, evidence.deviations, fitting.components, fitting.steps, fitting.pull
         )
-        told = part_of(session.progress, part * fit.steps, parts * fit.steps)
-        return fit.run(source, session.threads, told)
+        return fit.run(source, session.threads, session.progress)
 
     # The fit draws the same numbers whether there is a trial or not.
     (apart,) = generator.spawn(1)
-    mixture = fitted_to(evidence.means, generator, 0)
+    mixture = fitted_to(evidence.means, generator)
     answer, trust = evidence.source.answers, 1.0
     answers = answer(mixture.means(products))
     if fitting.tried:
         shown, held_back = evidence.split(apart)
         drawn = _by_interactions(evidence)
         other = np.clip(answer(_by_interactions(shown)), 0.0, 1.0)
-        tried = np.clip(answer(fitted_to(shown.means, apart, 1).means(products)), 0.0, 1.0)
+        tried = np.clip(answer(fitted_to(shown.means, apart).means(products)), 0.0, 1.0)
         between = tried - other
         square = float(between @ between)
         if square:
@@ -137,9 +135,16 @@ def fit_mixture(
         answers = np.clip(answers, 0.0, 1.0)
         answers = trust * answers + (1.0 - trust) * np.clip(answer(drawn), 0.0, 1.0)
         if trust < _TRUSTED:
-            mixture = fitted_to(drawn, generator, 2)
-        session.progress(parts * fitting.steps, parts * fitting.steps)
-    model = with_labels(mixture.model(), workload, evidence.unbiased, evidence.spread, n, generator)
+            mixture = fitted_to(drawn, generator)
+    model = with_labels(
+        mixture.model(),
+        workload,
+        evidence.unbiased,
+        evidence.spread,
+        n,
+        generator,
+        session.progress,
+    )
     trace = ({"trust": trust},) if fitting.tried else ()
     return Fitted(np.clip(answers, 0.0, 1.0), model, trace)
 

@@ -10,6 +10,9 @@ noise. Post-processing of noisy numbers.
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,6 +21,7 @@ from dualquery.mechanisms.adaptive.evidence import split
 from dualquery.models.labelled import LabelledMixture, cells_of_pairs
 from dualquery.models.mixture import ProductMixture
 from dualquery.queries.conjunctions import Workload
+from dualquery.runtime.progress import NO_PROGRESS, part_of
 
 Float64 = NDArray[np.float64]
 Int64 = NDArray[np.int64]
@@ -48,6 +52,7 @@ def with_labels(
     deviations: Float64,
     n: int,
     generator: np.random.Generator,
+    progress: Callable[[int, int], None] = NO_PROGRESS.step,
 ) -> ProductMixture | LabelledMixture:
     """Return the mixture with a logistic model of the workload's target, if it has one.
 
@@ -65,6 +70,8 @@ def with_labels(
         Public number of rows.
     generator
         Public randomness.
+    progress
+        Called with the steps that are done, and their most.
     """
     if workload.description.get("kind") != "target marginals":
         return mixture
@@ -75,15 +82,18 @@ def with_labels(
     changes = fit.changes(noisy)
     penalty = fit.variances(deviations) / np.sqrt(changes)
     found, size, best = np.zeros(fit.shape), _SIZES[0], np.full(fit.shape, np.nan)
-    for tried in _SIZES:
-        found = fit.run(shown, penalty / tried, changes, found)
+    steps = (len(_SIZES) + 1) * _STEPS
+    for part, tried in enumerate(_SIZES):
+        told = part_of(progress, part * _STEPS, steps)
+        found = fit.run(shown, penalty / tried, changes, found, told)
         means = fit.means(found)
         # Differences of errors are free of the noise that they have in common. Were one of the two
         # the truth, they would differ by the whole mean square between them.
         nearer = ((best - held_back) ** 2 - (means - held_back) ** 2).mean()
         if not nearer <= _NEARER * ((best - means) ** 2).mean():
             size, best = tried, means
-    found = fit.run(fit.shares(noisy), penalty / size, changes, found)
+    told = part_of(progress, len(_SIZES) * _STEPS, steps)
+    found = fit.run(fit.shares(noisy), penalty / size, changes, found, told)
     return LabelledMixture(
         mixture.domain,
         mixture.weights,
@@ -166,11 +176,20 @@ class _Fit:
         found: Float64 = self.transposed @ self.chances(coefficients)[0]
         return found
 
-    def run(self, shares: Float64, penalty: Float64, changes: Float64, start: Float64) -> Float64:
+    def run(
+        self,
+        shares: Float64,
+        penalty: Float64,
+        changes: Float64,
+        start: Float64,
+        progress: Callable[[int, int], None],
+    ) -> Float64:
         """Minimise, from some coefficients: float64, shape ``(cells, values)``."""
         from scipy.optimize import minimize
 
         units = 1.0 / np.sqrt(changes + penalty)
+        done = itertools.count()
+        progress(next(done), _STEPS)
 
         def objective(flat: Float64) -> tuple[float, Float64]:
             coefficients = flat.reshape(self.shape) * units
@@ -182,7 +201,7 @@ class _Fit:
 
         found = minimize(
             objective, (start / units).ravel(), jac=True, method="L-BFGS-B",
-            options={"maxiter": _STEPS},
+            callback=lambda _: progress(next(done), _STEPS), options={"maxiter": _STEPS},
         )  # fmt: skip
         solution: Float64 = found.x.reshape(self.shape) * units
         return solution
