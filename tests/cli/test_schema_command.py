@@ -92,3 +92,8 @@ def test_the_price_of_a_schema_is_told_beforehand(dualquery, here) -> None:
     assert less["listed_from_rows"] < told["listed_from_rows"]
     for words in (ask, (*ask, "--rows", 90)):
         assert dualquery(*words).code == 2
+    for said, named in (("true", "false"), ('"name": "job"', '"name": "Job"')):
+        text = (here / "known.json").read_text()
+        (here / "other.json").write_text(text.replace(said, named, 1))
+        asked = "release", "t.csv", "--schema", "other.json", "--rows", 50_000
+        assert dualquery(*asked, "--dry-run").last == dualquery(*asked).last

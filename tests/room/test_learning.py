@@ -10,7 +10,6 @@ import polars as pl
 import pytest
 from scipy.stats import binomtest, norm
 
-import dualquery
 from dualquery.audit.repeated import bounds
 from dualquery.budgets.budget_file import BudgetFile
 from dualquery.data.drafts.shapes import Months, Numbers, Values, count_shapes
@@ -31,7 +30,6 @@ from dualquery.room.learning import (
     values_sensitivity,
 )
 from dualquery.runtime.errors import BadInputError
-from dualquery.verification import verify
 
 RO, AR = Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE
 CELLS = ("", "7", "-0.5", "2020-01-31", "31.01.1999", "01067", "word", "N")
@@ -154,20 +152,6 @@ def test_a_text_is_published_as_often_as_gaussian_noise_lifts_it() -> None:
     assert all("x" in each for each in found)
     chance = norm.sf(tau - round(tau), scale=3.0)
     assert binomtest(sum("y" in each for each in found), 300, chance).pvalue > 1e-4
-
-
-def test_a_partial_schema_that_is_not_declared_is_refused(tmp_path) -> None:
-    frame = pl.DataFrame({"a": ["x", "y"] * 5_000, "b": [1, 2] * 5_000})
-    known = {
-        "partial": True,
-        "columns": [{"name": "a", "kind": "categorical", "values": ["x", "y"]}],
-    }
-    with pytest.raises(BadInputError, match="declared"):
-        dualquery.release(frame, schema=known, queries=2, way=1)
-    made = dualquery.release(frame, schema={**known, "declared": True}, queries=2, way=1)
-    assert made.privacy.private
-    assert made.schema.column_names == ("a", "b")
-    assert verify(made.save(tmp_path / "out")).faults == ()
 
 
 def test_of_a_table_in_which_every_cell_differs_nothing_is_published() -> None:

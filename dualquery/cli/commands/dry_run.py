@@ -172,7 +172,7 @@ def _counted(rows: int, budget: BudgetRequest) -> RowCount:
     so there are at least as many as could hold so many rows.
     """
     relation = budget.relation
-    n = max(2, round(rows / relation.of_copy))
+    n = budget.copies_of(rows)
     if relation.replaces and not relation.rows_public:
         return RowCount(n, relation, units=max(2, -(-n // relation.steps)))
     bought = relation is Neighbours.ADD_REMOVE and budget.rows is None

@@ -41,6 +41,11 @@ class PartitionedTable:
         return first.columns()
 
     @property
+    def types(self) -> tuple[str, ...]:
+        """Types of the columns, where the format has some."""
+        return self.parts[0].types
+
+    @property
     def written_as(self) -> str | None:
         """How the first file is written (see `CsvSource.written_as`)."""
         first = self.parts[0]

@@ -139,6 +139,11 @@ class FrameSource:
     block_rows: int = BLOCK_ROWS
     implied_schema: ClassVar[str | None] = None
 
+    @property
+    def types(self) -> tuple[str, ...]:
+        """Names of the columns' types."""
+        return tuple(map(str, self.frame.dtypes))
+
     def columns(self) -> Sequence[str]:
         """Return the names of the columns."""
         return self.frame.columns

@@ -16,14 +16,15 @@ from dualquery.room.learning import shapes_sensitivity, threshold, values_sensit
 from dualquery.runtime.errors import BadInputError
 
 SHAPES_SHARE = 0.25
-"""Of rho for shapes: as many rows of one kind must exceed `SURE` deviations there as texts must
-exceed about 7 of values, and the sensitivity is sqrt(2) times as large."""
+"""Of rho for shapes: most cells of a column have one shape, so their counts bear twice the noise
+that those of its values do."""
 
 _MARGIN = 1e-5
 """Of the rest's rho, so that roundings of both calibrations stay within the whole budget."""
 
 _MOST_LISTED = 0.25
-"""A schema in which no value could be listed that is in fewer of the rows is refused beforehand."""
+"""Part of the rows that a value may need to be listed: where it is more, at most four values of a
+column could be, and nothing is spent."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ class SchemaPrice:
         """Return the price of a schema by itself: half of delta is the threshold's."""
 
         def price(rho: float) -> SchemaPrice:
-            return SchemaPrice(rho, delta / 2, columns, neighbours, epsilon, shaped)
+            return SchemaPrice(rho, delta / 2.0, columns, neighbours, epsilon, shaped)
 
         check_learnable(delta)
         return price(calibrate_rho(lambda rho: price(rho).events, epsilon, delta))
@@ -88,9 +89,8 @@ class SchemaPrice:
     @property
     def values_scale(self) -> float:
         """Standard deviation of the noise in counts of values."""
-        moved = values_sensitivity(self.columns, self.neighbours)
         share = 1.0 - SHAPES_SHARE if self.shaped else 1.0
-        return moved / math.sqrt(2.0 * share * self.rho)
+        return values_sensitivity(self.columns, self.neighbours) / math.sqrt(2 * share * self.rho)
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -120,23 +120,12 @@ class SchemaPrice:
             "depends on that schema; --schema says what is public, and is not paid for"
         )
 
-    def own(self, delta: float) -> tuple[float, float]:
-        """Return epsilon of both events at a delta, and this delta."""
-        return best(self.events, delta)[1], delta
-
     def rest(self, budget: Budget, *, noise_alone: bool) -> Budget:
-        """Return what the rest of a release may cost, so that all keeps within a budget.
+        """Return what the rest of a release may cost, so that schema and rest keep to a budget.
 
         The squared ratios of sensitivity to scale add up, and their sum is fixed beforehand: for
-        Gaussian noise alone that is fully adaptive composition (Smith and Thakurta 2022), for
+        Gaussian ``noise_alone`` that is fully adaptive composition (Smith and Thakurta 2022), for
         other draws it is a filter of approximate zCDP (Whitehouse et al. 2023).
-
-        Parameters
-        ----------
-        budget
-            Of schema and rest together.
-        noise_alone
-            Whether the rest draws Gaussian noise only.
         """
         delta = budget.delta - self.delta
 
@@ -152,10 +141,7 @@ class SchemaPrice:
         return replace(budget, epsilon=left, delta=delta)
 
     def require_worth(self, rows: int | None) -> None:
-        """Raise `BadInputError` where hardly any value could be listed; nothing is spent.
-
-        A value would have to be in a quarter of the rows, or a kind of cell in half.
-        """
+        """Raise `BadInputError` where hardly any value, or kind of cell, could be seen."""
         if rows is None:
             return
         if self.fewest > _MOST_LISTED * rows or SURE * self.shapes_scale > 0.5 * rows:
