@@ -103,7 +103,7 @@ class Synthesizer:
         """
         made = self.release
         rows = made.sample(made.base.rows_at_least if n is None else n, seed=seed)
-        return self._kind.made_of(rows, self.release.schema)
+        return self._kind.made_of(rows)
 
     def fit_sample(self, X: Any, n: int | None = None) -> Any:
         """Fit and sample (see both)."""

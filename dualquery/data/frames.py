@@ -1,7 +1,7 @@
 """Synthetic rows as the kind of table that went in: Polars, pandas or NumPy, with its types.
 
-Of the table only the kind and the types of its columns are kept. The categories of a categorical
-type are not: they may be values of private rows. Their place take the schema's, in its order.
+Of the table only the kind and the types of its columns are kept, not the categories of a type: they
+may be values of private rows.
 """
 
 from __future__ import annotations
@@ -14,10 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from dualquery.data.schema.columns import Categorical
 from dualquery.data.schema.files import given_schema
 from dualquery.data.schema.items import ItemSchema
-from dualquery.data.schema.table import TableSchema
 
 if TYPE_CHECKING:
     import polars as pl
@@ -48,26 +46,36 @@ class FrameKind:
             return FrameKind("pandas", {str(name): kind for name, kind in types.items()})
         return FrameKind("numpy" if isinstance(table, np.ndarray) else "polars")
 
-    def made_of(self, rows: pl.DataFrame, schema: Schema) -> Any:
+    def made_of(self, rows: pl.DataFrame) -> Any:
         """Return rows of a release as this kind of table.
 
         A column whose values its type cannot hold, such as whole numbers with nulls in pandas,
-        stays as it is.
+        stays as it is. Categorical types list the values of these rows.
         """
-        categories = {
-            column.name: list(dict.fromkeys(texts[0] for texts in column.values))
-            for column in (schema.columns if isinstance(schema, TableSchema) else ())
-            if isinstance(column, Categorical) and column.other_bit is None
-        }
+        import polars as pl
+
+        truth = [
+            pl.col(name).str.to_lowercase() == "true"
+            for name, kind in self.types.items()
+            if kind in (pl.Boolean, "bool", "boolean") and rows.schema.get(name) == pl.String
+        ]
+        rows = rows.with_columns(truth)
         if self.library == "numpy":
             return rows.to_numpy()
-        if self.library == "pandas":
-            return _pandas(rows, self.types, categories)
-        return rows.with_columns(
-            _polars(rows[name], kind, categories.get(name))
-            for name, kind in self.types.items()
-            if name in rows.columns
-        )
+        table = rows.to_pandas() if self.library == "pandas" else rows
+        for name in (name for name in self.types if name in rows.columns):
+            kind = self.types[name]
+            with contextlib.suppress(ValueError, TypeError, pl.exceptions.PolarsError):
+                if kind == "bool" and rows[name].null_count():
+                    continue  # which pandas would take for False
+                if self.library == "pandas":
+                    table[name] = table[name].astype("category" if kind == "category" else kind)
+                elif kind in (pl.Categorical, pl.Enum):
+                    texts = table[name].cast(pl.String)
+                    table = table.with_columns(texts.cast(pl.Categorical))
+                else:
+                    table = table.with_columns(table[name].cast(kind))
+        return table
 
 
 def as_table(data: Any, schema: Schema | Mapping[str, object] | str | Path | None) -> Any:
@@ -84,41 +92,3 @@ def as_table(data: Any, schema: Schema | Mapping[str, object] | str | Path | Non
     if np.isin(data, (0, 1)).all() if given is None else isinstance(given, ItemSchema):
         return data
     return pl.DataFrame({str(place): data[:, place] for place in range(data.shape[1])})
-
-
-def _polars(values: pl.Series, kind: Any, categories: list[str] | None) -> pl.Series:
-    import polars as pl
-
-    if kind == pl.Boolean and values.dtype == pl.String:
-        return values.str.to_lowercase() == "true"
-    named = kind in (pl.Categorical, pl.Enum)
-    if kind == pl.Enum:
-        if categories is None:
-            return values
-        kind = pl.Enum(categories)
-    with contextlib.suppress(pl.exceptions.PolarsError):
-        return values.cast(pl.String).cast(kind) if named else values.cast(kind)
-    return values
-
-
-def _pandas(
-    rows: pl.DataFrame, types: Mapping[str, Any], categories: Mapping[str, list[str]]
-) -> Any:
-    import pandas as pd
-    import polars as pl
-
-    table = rows.to_pandas()
-    for name in types.keys() & rows.schema.keys():
-        kind = types[name]
-        if isinstance(kind, pd.CategoricalDtype):
-            if name not in categories:
-                continue
-            # Numbers that were categories are numbers again, and so are the categories.
-            listed = pd.Series(categories[name]).astype(table[name].dropna().dtype)
-            kind = pd.CategoricalDtype(listed, kind.ordered)
-        elif pd.api.types.is_bool_dtype(kind) and rows.schema[name] == pl.String:
-            table[name] = table[name].str.lower() == "true"
-            continue
-        with contextlib.suppress(ValueError, TypeError):
-            table[name] = table[name].astype(kind)
-    return table

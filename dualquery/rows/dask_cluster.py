@@ -36,14 +36,7 @@ _LOGS = ("distributed", "distributed.client", "distributed.core", "asyncio")
 
 @contextmanager
 def connect(address: str) -> Iterator[Any]:
-    """Yield a client of a running scheduler whose workers have our version.
-
-    Raises
-    ------
-    BadInputError
-        If Dask is not installed, the scheduler cannot be reached or has no worker, or a worker
-        lacks this version of dualquery.
-    """
+    """Yield a client of a running scheduler whose workers have our version."""
     if find_spec("distributed") is None:
         raise BadInputError("--engine dask needs Dask: install dualquery[distributed]")
     import dask
@@ -120,14 +113,7 @@ class ClusterRows:
         return self.schema.record_bits
 
     def total(self, statistic: RowSum, threads: int) -> NDArray[np.int64]:  # noqa: ARG002
-        """Return a statistic of all rows; the workers' own threads count, not ours.
-
-        Raises
-        ------
-        BadInputError
-            If a partition cannot be read to the end, or workers keep dying of it; or if the
-            statistic draws random numbers.
-        """
+        """Return a statistic of all rows; the workers' own threads count, not ours."""
         if isinstance(statistic, LocalRowSum):
             raise BadInputError(
                 "this mechanism draws random numbers for every row where the rows are read: use "

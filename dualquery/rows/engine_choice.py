@@ -12,13 +12,7 @@ ENGINES = ("auto", "memory", "stream", "dask")
 
 @dataclass(frozen=True, kw_only=True)
 class EngineChoice:
-    """The options of `dualquery.rows.engines.Engine`, checked as far as possible without a table.
-
-    Raises
-    ------
-    BadInputError
-        If the options contradict each other.
-    """
+    """Options of `dualquery.rows.engines.Engine`, checked as far as possible without a table."""
 
     name: str = option(
         "auto",

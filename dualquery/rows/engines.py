@@ -63,12 +63,6 @@ class Engine(EngineChoice):
 
         Rows carry the numbers of the columns ``sums``, too. The operator is told of cells that do
         not fit the schema (`data.encoding.misfits`), but not if the table is read ``again``.
-
-        Raises
-        ------
-        BadInputError
-            If the data, the schema or the choice of columns is not as it should be, there is no
-            row, the rows do not fit, or the cluster cannot be reached.
         """
         source = source_of(data)
         if self.name == "dask" and (unit is not None or weight is not None):

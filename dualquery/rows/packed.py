@@ -139,13 +139,7 @@ class Records:
         return counts
 
     def dense_rows(self, start: int, stop: int) -> NDArray[np.uint8]:
-        """Return rows ``start .. stop - 1`` as 0/1, uint8, shape ``(stop - start, bits)``.
-
-        Raises
-        ------
-        IndexError
-            When the range does not lie within ``0 .. n``.
-        """
+        """Return rows ``start .. stop - 1`` as 0/1, uint8, shape ``(stop - start, bits)``."""
         if not 0 <= start <= stop <= self.n:
             raise IndexError(f"rows {start}..{stop} asked of {self.n} records")
         out = np.zeros((stop - start, self.bits), np.uint8)
@@ -218,11 +212,6 @@ class RecordsBuilder:
         """Append rows given by the numbers of their 1s.
 
         Row i is ``indices[indptr[i]:indptr[i + 1]]``, in any order; repeats count once.
-
-        Raises
-        ------
-        BadInputError
-            When a number is not a bit of the record.
         """
         pointers = np.asarray(indptr, np.int64)
         numbers = np.asarray(indices)
@@ -259,13 +248,7 @@ class RecordsBuilder:
             self._lengths.append(np.zeros(end - start, np.int64))
 
     def append_dense(self, rows: NDArray[np.uint8]) -> None:
-        """Append rows of 0s and 1s, uint8, shape ``(rows, bits)``.
-
-        Raises
-        ------
-        BadInputError
-            When the rows have another width or hold another value.
-        """
+        """Append rows of 0s and 1s, uint8, shape ``(rows, bits)``."""
         if rows.ndim != 2 or rows.shape[1] != self._bits:
             raise BadInputError(f"rows of {self._bits} bits expected, found shape {rows.shape}")
         if rows.size and not 0 <= rows.min() <= rows.max() <= 1:

@@ -51,13 +51,7 @@ class BlockRows(Protocol):
         ...
 
     def stream(self) -> Iterator[Block]:
-        """Yield the blocks in order: all full but the last, which zero records fill.
-
-        Raises
-        ------
-        BadInputError
-            If the source turns out to be damaged, or has changed.
-        """
+        """Yield the blocks in order: all full but the last, which zero records fill."""
         ...
 
 
@@ -109,11 +103,5 @@ class Rows(Protocol):
         ...
 
     def total(self, statistic: RowSum, threads: int) -> NDArray[np.int64]:
-        """Return a statistic of all rows, exactly: the same whatever the engine and the threads.
-
-        Raises
-        ------
-        BadInputError
-            If the rows cannot be read to the end.
-        """
+        """Return a statistic of all rows, exactly: the same whatever the engine and the threads."""
         ...

@@ -35,14 +35,7 @@ class StreamedRows:
         return self.schema.record_bits
 
     def stream(self) -> Iterator[Block]:
-        """Yield the blocks in order.
-
-        Raises
-        ------
-        BadInputError
-            If the source is damaged, a value is not what the schema says, or the number of rows is
-            no longer ``n``.
-        """
+        """Yield the blocks in order."""
         builder = RecordsBuilder(self.bits)
         watch = None if self.misfits is None else self.misfits.see
         for rows in encoded_blocks(self.source, self.schema, self.threads, watch):

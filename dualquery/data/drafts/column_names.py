@@ -14,9 +14,6 @@ _CODES = re.compile(
     r"(?i)(?:.*[_ .-])?(?:codes?|zip|postcode|postal|plz|fips|puma|(?:naics|soc|ind|occ)p?|sic|isco"
     r"|nace|nuts|icd\d*|cpt|atc|iso)(?:[_ .-]?code)?|.*[a-z]Code"
 )
-_COUNTS = re.compile(
-    r"(?i)counts?|freq|frequency|n|cases|(?:.*[_ .-])?(?:p?weights?|wgt|wt|fnlwgt|gewicht)"
-)
 _DIGITS = re.compile(r"([0-9]+)")
 
 
@@ -28,11 +25,6 @@ def names_rows(name: str) -> bool:
 def names_codes(name: str) -> bool:
     """Return whether a column is called as if its numbers were codes, not amounts."""
     return _CODES.fullmatch(name) is not None
-
-
-def names_weights(name: str) -> bool:
-    """Return whether a column is called as if it said how much each row counts."""
-    return _COUNTS.fullmatch(name) is not None
 
 
 def order_of_text(text: str) -> tuple[bool, float, list[str | tuple[int, str]], str]:

@@ -19,9 +19,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from dualquery.data.drafts.buckets import BUCKETS, as_written
-from dualquery.data.drafts.column_names import names_codes, names_rows, names_weights, order_of_text
-from dualquery.data.drafts.edges import fitting_edges
+from dualquery.data.drafts.column_names import names_codes, names_rows, order_of_text
+from dualquery.data.drafts.edges import BUCKETS, as_written, fitting_edges
 from dualquery.data.drafts.shapes import (
     CODE,
     DECADES,
@@ -70,7 +69,8 @@ SURE = 4.5
 with 250 shapes each, less than one shape in a release is so by chance (P(Z > 4.5) = 3.4e-6)."""
 
 _LIKELY = 3.0
-"""The same where a mistake costs little: an empty end of a range, which has few buckets."""
+"""The same for the ends of a range, where a mistake costs an empty bucket: of 700 columns one end
+is wrong by chance (P(Z > 3) = 1.4e-3)."""
 
 MOST_WHOLE = 32
 """Whole numbers that get a bucket each, if the grid tells them apart (`shapes.STEPS`)."""
@@ -82,7 +82,7 @@ FEW_ROWS = 5
 """Of too many texts an exact draft lists none that so few rows have: the table alone knows them."""
 
 _LEAST_LISTED = 0.25
-"""Part of the rows that texts worth listing name at least, in an exact draft."""
+"""Part of the rows that listed texts must name, in an exact draft: (other) would hold the rest."""
 
 _MANY_NUMBERS = 1000
 """A range of whole numbers that may be those of rows or persons, if the column is called so."""
@@ -92,28 +92,14 @@ _OPPOSITES = (("no", "yes"), ("n", "y"), ("false", "true"), ("f", "t"), ("off", 
 
 @dataclass(frozen=True)
 class Shape:
-    """What a column looks like, by the counts of its cells' shapes.
+    """What a column looks like, by the counts of its cells' shapes."""
 
-    Parameters
-    ----------
-    how
-        What its values are to be counted by; None if there is nothing to count.
-    missing
-        Texts that stand for missing values.
-    decimals
-        Most decimals of its numbers; `DECIMALS` for that many or more.
-    gaps, slips
-        Whether some cells are missing, and some cannot be read; noise cannot tell that none is.
-    absent
-        Texts that stand for missing values in all columns.
-    """
-
-    how: Grid | Values | None
-    missing: tuple[str, ...] = ()
-    decimals: int = 0
-    gaps: bool = True
-    slips: bool = True
-    absent: tuple[str, ...] = ()
+    how: Grid | Values | None  # what its values are counted by; None if there is nothing to count
+    missing: tuple[str, ...] = ()  # texts that stand for missing values
+    decimals: int = 0  # of its numbers, at most; `DECIMALS` for that many or more
+    gaps: bool = True  # whether cells are missing; noise cannot tell that none is
+    slips: bool = True  # whether cells cannot be read
+    absent: tuple[str, ...] = ()  # texts that stand for missing values in all columns
 
     def without(self, absent: tuple[str, ...]) -> Shape:
         """Return the same where a table's schema says what is missing in all columns."""
@@ -122,16 +108,9 @@ class Shape:
 
 
 def shape_of(name: str, counts: NDArray[np.float64 | np.int64], sd: float) -> Shape:
-    """Return what a column looks like.
+    """Return what a column looks like, by its public name and the counts of `count_shapes`.
 
-    Parameters
-    ----------
-    name
-        The column's, which is public; some names tell codes.
-    counts
-        Shape ``(KINDS + SIZES,)``: see `dualquery.data.drafts.shapes.count_shapes`.
-    sd
-        Standard deviation of their noise; 0 for exact counts.
+    ``sd`` is the standard deviation of their noise; 0 for exact counts.
     """
     kinds, sizes, sure = counts[:KINDS], counts[KINDS:], SURE * sd
     kept = np.where(kinds > sure, kinds, 0)
@@ -196,18 +175,9 @@ def _months(place: int, sizes: NDArray[np.float64 | np.int64], sure: float) -> M
 def propose(
     name: str, shape: Shape, counts: Sequence[str] | NDArray[np.float64 | np.int64], sd: float
 ) -> Column | str:
-    """Return the column that counts of its values suggest, or why there is none.
+    """Return the column that counts of a grid's cells, or listed texts, suggest; or why none.
 
-    Parameters
-    ----------
-    name
-        The column's.
-    shape
-        What `shape_of` returned; its ``how`` is not None.
-    counts
-        Of the cells of a grid; or the texts that are listed.
-    sd
-        Standard deviation of the noise in them; 0 for exact counts.
+    ``sd`` is the standard deviation of their noise; 0 for exact counts.
     """
     how = shape.how
     if isinstance(how, Months):
@@ -345,16 +315,9 @@ def _dates(name: str, grid: Months, counts: Floats, shape: Shape, sd: float) -> 
 
 @dataclass(frozen=True)
 class DraftedColumn:
-    """What is proposed for one column of a table.
+    """What is proposed for one column of a table; None to leave it out.
 
-    Parameters
-    ----------
-    name
-        The column's name.
-    column
-        The proposal; None to leave the column out.
-    remark
-        What of it was taken from the data, for the user to check; or why it is left out.
+    The remark says what was taken from the data, for the user to check, or why it is left out.
     """
 
     name: str
@@ -364,15 +327,7 @@ class DraftedColumn:
 
 @dataclass(frozen=True)
 class Draft:
-    """A schema to check, and a remark for each column of the table.
-
-    Parameters
-    ----------
-    schema
-        The columns that are kept; not declared.
-    columns
-        Every column that was looked at, in the table's order.
-    """
+    """A schema to check, which is not declared, and every column that was looked at."""
 
     schema: TableSchema
     columns: tuple[DraftedColumn, ...]
@@ -447,8 +402,6 @@ def _drafted(
         remark += "; other texts count as missing" if shape.slips else ""
     if markers := [text for text in shape.missing if text]:
         remark += f"; {', '.join(map(repr, markers))} as missing"
-    if names_weights(name):
-        remark += "; if each row counts by it, leave it out and give --weight and --max-weight"
     return DraftedColumn(name, found, remark)
 
 

@@ -1,45 +1,37 @@
-"""Edges of buckets that suit how numbers lie, by counts on a grid: equal steps, or quantiles."""
+"""Edges of buckets that suit how numbers lie, by counts on a grid: round, and of few digits."""
 
 from __future__ import annotations
+
+import contextlib
+import itertools
+import math
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.drafts.buckets import as_written, round_edges, simplest
-
 Floats = NDArray[np.float64]
 
+BUCKETS = 16
+"""How many a column of numbers gets where nobody says otherwise."""
+
 _HEAVY = 0.25
-"""Equal steps serve as long as no bucket holds a larger share of the numbers than this."""
+"""Equal steps, which are easier to read, serve while no bucket holds a larger share of the numbers:
+four times that of an average one of `BUCKETS`."""
 
 _LIGHT = 0.25
-"""A bucket that is not worth its edges holds a smaller part than this of an average one."""
+"""A bucket that is not worth its edges holds a smaller part of an average one: the inverse."""
 
 
 def fitting_edges(
     bounds: Floats, counts: Floats, buckets: int, *, whole: bool
 ) -> tuple[float, ...]:
-    """Return tidy edges of buckets of which none holds most of the numbers, if that can be.
+    """Return tidy edges of some 2 or more buckets of which none holds most of the numbers.
 
     Buckets of 1, 2 or 5 times a power of ten where they serve. Else a cell of the grid that is by
     itself as frequent as an average bucket is a bucket of its own, and the rest is cut at numbers
-    of few digits near its quantiles.
-
-    Parameters
-    ----------
-    bounds
-        float64, increasing: the ends of the cells of a grid; the first and the last cell count.
-    counts
-        float64, not negative, one fewer: how many numbers lie in each cell, evenly. Some are > 0.
-    buckets
-        About how many; at least 2.
-    whole
-        Whether the numbers, and hence the edges, are whole.
-
-    Returns
-    -------
-    At least 3 numbers, strictly increasing, from at most the first to at least the last of
-    ``bounds``.
+    of few digits near its quantiles. ``bounds`` are the increasing ends of the grid's cells,
+    ``counts`` the numbers in each, one fewer. The edges, at least 3, cover the bounds.
     """
     ends = np.concatenate(([0.0], np.cumsum(counts))) / counts.sum()
     low, high = float(bounds[0]), float(bounds[-1])
@@ -90,3 +82,53 @@ def _below(end: float, inner: float, *, whole: bool) -> float:
     found = simplest(as_written(first), as_written(last), whole=False) if first < last else end
     low = float(np.floor(float(found))) if whole else float(found)
     return min(low, end)
+
+
+def round_edges(low: float, high: float, buckets: int, *, whole: bool) -> tuple[float, ...]:
+    """Return the edges of buckets 1, 2 or 5 times a power of ten wide, half as many again at most.
+
+    Where floating-point numbers cannot tell such edges apart, those of equal parts of the range.
+    """
+    first, last = Fraction(low), Fraction(high)
+    exact = (last - first) / (buckets * 3 // 2)
+    power = math.floor(math.log10(exact.numerator) - math.log10(exact.denominator)) - 1
+    for exponent in itertools.count(max(power, 0) if whole else power):
+        for mantissa in (1, 2, 5):
+            width = mantissa * Fraction(10) ** exponent
+            if width < exact:
+                continue
+            start, stop = math.floor(first / width), math.ceil(last / width)
+            steps = range(start, max(stop, start + 2) + 1)
+            with contextlib.suppress(OverflowError):
+                edges = tuple(float(i * width) for i in steps)
+                if len(set(edges)) == len(edges):
+                    return edges
+            parts = (first + (last - first) * i / buckets for i in range(buckets + 1))
+            return tuple(dict.fromkeys(map(float, parts)))
+    raise AssertionError("widths grow without end")
+
+
+def as_written(number: float) -> Fraction:
+    """Return a number as people write it: 0.05, not the binary number next to it."""
+    return Fraction(repr(float(number)))
+
+
+def simplest(low: Fraction, high: Fraction, *, whole: bool) -> Fraction:
+    """Return the number of the fewest digits in a closed range, 0 if it can be.
+
+    Of several, one with a multiple of 5 at the end, then the nearest to the middle. With ``whole``
+    and no whole number in the range, the next one above it.
+    """
+    if low <= 0 <= high:
+        return Fraction(0)
+    largest = max(abs(low), abs(high))
+    power = math.floor(math.log10(largest.numerator) - math.log10(largest.denominator)) + 1
+    for exponent in itertools.count(power, -1):
+        for mantissa in (5, 1):
+            step = mantissa * Fraction(10) ** exponent
+            if whole and step < 1:
+                return Fraction(math.ceil(low))
+            first, last = math.ceil(low / step), math.floor(high / step)
+            if first <= last:
+                return min(max(round((low + high) / 2 / step), first), last) * step
+    raise AssertionError("steps shrink without end")

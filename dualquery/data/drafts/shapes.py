@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import numpy as np
 import polars as pl
@@ -21,6 +21,8 @@ from dualquery.data.schema.moments import CLOCKS, read_moments
 from dualquery.runtime.errors import BadInputError
 
 Int64 = NDArray[np.int64]
+Seen = dict[tuple[str, ...], tuple[Int64, Int64]]
+"""Kinds and sizes of a few texts: most columns of wide tables are 0 and 1."""
 
 MARKERS = (
     *("", "?", ".", "NA", "N/A", "n/a", "na", "N.A.", "n.a.", "NaN", "nan", "NULL", "null", "<NA>"),
@@ -96,29 +98,23 @@ def distinct(values: pl.Series) -> tuple[pl.Series, Int64]:
     return texts(counted["cell"]), counted["rows"].to_numpy().astype(np.int64)
 
 
-def count_shapes(values: pl.Series) -> Int64:
-    """Return how many cells lie in each kind, and behind these in each size: int64.
+def count_shapes(values: pl.Series, seen: Seen | None = None) -> Int64:
+    """Return how many cells of a column lie in each kind, and behind these in each size.
 
-    Parameters
-    ----------
-    values
-        The cells of one column. Distinct texts are looked at once.
+    ``seen`` remembers what a few texts are, of column after column; private.
     """
     text, rows = distinct(values)
-    few = len(text) <= _FEW
-    kinds, sizes = _of_few(tuple(text)) if few else _kinds_and_sizes(text)
+    seen = {} if seen is None or len(text) > _FEW else seen
+    key = tuple(text.head(_FEW))
+    if key not in seen:
+        seen[key] = _kinds_and_sizes(text)
+    kinds, sizes = seen[key]
     return np.concatenate(
         (
             np.bincount(kinds, rows, KINDS).astype(np.int64),
             np.bincount(sizes, rows, SIZES).astype(np.int64),
         )
     )
-
-
-@lru_cache
-def _of_few(text: tuple[str, ...]) -> tuple[Int64, Int64]:
-    """Remember kinds and sizes of a few texts: most columns of wide tables are 0 and 1."""
-    return _kinds_and_sizes(pl.Series(text, dtype=pl.String))
 
 
 def _kinds_and_sizes(text: pl.Series) -> tuple[Int64, Int64]:
@@ -182,22 +178,12 @@ def size_of(numbers: NDArray[np.float64]) -> Int64:
 
 @dataclass(frozen=True)
 class Numbers:
-    """A public grid: each power of two between two ends in `STEPS` equal cells, and 0.
+    """A public grid: each power of two between two ends in `STEPS` equal cells, and 0."""
 
-    Parameters
-    ----------
-    low, high
-        First and last size, of `size_of` without `ZERO`.
-    whole
-        Whether numbers are whole: cells without a whole number are left out.
-    ends
-        Of a range that is public: `RANGE_CELLS` equal cells instead.
-    """
-
-    low: int
+    low: int  # first and last size, of `size_of` without `ZERO`
     high: int
-    whole: bool
-    ends: tuple[float, float] | None = None
+    whole: bool  # whether numbers are: cells without a whole number are left out
+    ends: tuple[float, float] | None = None  # of a public range: `RANGE_CELLS` equal cells instead
 
     @cached_property
     def bounds(self) -> NDArray[np.float64]:
@@ -232,8 +218,7 @@ class Months:
     """A public grid: the months of some decades, of dates that are written one way."""
 
     pattern: str | None
-    first: int
-    """First year."""
+    first: int  # year
     years: int
 
     def count(self, values: pl.Series) -> Int64:
@@ -258,26 +243,9 @@ Grid = Numbers | Months
 class TableCounts:
     """Counts the cells of a table, exactly: the room adds noise to them, a draft takes them as is.
 
-    Parameters
-    ----------
-    source
-        The table; of one that is cut to units only the rows that stay count.
-    columns
-        Names of columns.
-
-    Attributes
-    ----------
-    shapes
-        int64, shape ``(d, KINDS + SIZES)``: see `count_shapes`. Private.
-    rows
-        Their number.
-    types
-        Types of the columns.
-
-    Raises
-    ------
-    BadInputError
-        If the table cannot be read to the end, or has no rows.
+    Of a table that is cut to units only the rows that stay count. ``shapes``, int64 of shape
+    ``(d, KINDS + SIZES)``, has the `count_shapes` of some columns; private, as ``rows`` and
+    ``types`` are. `BadInputError` if there are no rows.
     """
 
     def __init__(self, source: TableSource, columns: Sequence[str]) -> None:
@@ -285,11 +253,12 @@ class TableCounts:
         self.shapes = np.zeros((len(columns), KINDS + SIZES), np.int64)
         self.rows = 0
         self.types: dict[str, pl.DataType] = {}
+        seen: Seen = {}
         for frame in self._frames(columns):
             self.rows += frame.height
             self.types = dict(frame.schema)
             for place, name in enumerate(columns):
-                self.shapes[place] += count_shapes(frame[name])
+                self.shapes[place] += count_shapes(frame[name], seen)
         if not self.rows:
             raise BadInputError(f"{source.label}: no rows below the header")
 

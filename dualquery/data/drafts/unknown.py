@@ -78,23 +78,8 @@ def unknown_columns(
 ) -> Unknown:
     """Return what is to be learned of a table, but of hidden columns; read no row.
 
-    Parameters
-    ----------
-    source
-        The table.
-    columns
-        Which columns its schema is to have; None for all.
-    known
-        What is public of them.
-    hidden
-        Columns that are never released.
-    types
-        Whether the types that the table states are public, too: truth values are then known.
-
-    Raises
-    ------
-    BadInputError
-        If the rows have no columns, or what is known is not declared, or of another table.
+    ``known`` is public; with ``types`` so are the types that the table states, and truth values
+    are known. `BadInputError` if what is known is not declared, or of another table.
     """
     if not isinstance(source, TableSource):
         raise BadInputError(

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NamedTuple
 
 from dualquery.data.opening import FilePath, open_bytes
 from dualquery.data.readers.arrow_blocks import frames_of_batches, is_list
-from dualquery.data.readers.python_objects import BLOCK_ROWS, check_columns, rows_of_frames
-from dualquery.data.readers.source import AnyItems, ItemRows, Source
+from dualquery.data.readers.python_objects import BLOCK_ROWS, ListItems, check_columns
+from dualquery.data.readers.source import Source
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -50,27 +50,10 @@ class BatchTable:
 
     def frames(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """Yield the rows of some columns block by block, with their types."""
-        for frame in _frames(self.open, self.label, self.block_rows):
-            yield frame.select([frame.get_column(name) for name in columns])
-
-
-@dataclass(frozen=True, eq=False)
-class BatchItems(AnyItems):
-    """A table whose only column lists the item ids of each row."""
-
-    open: Open
-    label: str
-    block_rows: int = BLOCK_ROWS
-
-    def item_rows(self) -> Iterator[ItemRows]:
-        """Yield the rows block by block; a null list is an empty row."""
-        return rows_of_frames(_frames(self.open, self.label, self.block_rows), self.label)
-
-
-def _frames(opened: Open, label: str, block_rows: int) -> Iterator[pl.DataFrame]:
-    with opened() as found:
-        for frame in frames_of_batches(found.batches, label, stored=found.stored):
-            yield from frame.iter_slices(block_rows)
+        with self.open() as found:
+            for batch in frames_of_batches(found.batches, self.label, stored=found.stored):
+                for frame in batch.iter_slices(self.block_rows):
+                    yield frame.select([frame.get_column(name) for name in columns])
 
 
 def open_arrow(path: FilePath, label: str) -> Source:
@@ -97,9 +80,8 @@ def _source(opened: Open, label: str, *, steady: bool = True) -> Source:
     with opened() as found:
         schema = found.schema
         check_columns(schema.names, label)
-    if is_list(schema):
-        return BatchItems(opened, label)
-    return BatchTable(opened, tuple(schema.names), label, steady=steady)
+    table = BatchTable(opened, tuple(schema.names), label, steady=steady)
+    return ListItems(table) if is_list(schema) else table
 
 
 @contextlib.contextmanager

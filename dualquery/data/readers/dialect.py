@@ -40,11 +40,6 @@ class Dialect:
         that are separated by commas, too, are in quotation marks.
     spaces
         What becomes of spaces around a cell: ``"keep"`` or ``"trim"``.
-
-    Raises
-    ------
-    BadInputError
-        If one of them is not possible.
     """
 
     delimiter: str | None = None

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.opening import CHUNK_BYTES, line_chunks
-from dualquery.data.readers.item_text import LINE_FEED, line_of
 from dualquery.data.readers.python_objects import BLOCK_ROWS
 from dualquery.data.readers.source import AnyItems, ItemRows
 from dualquery.data.schema.items import ItemSchema
@@ -28,6 +27,8 @@ LARGEST_USER = 2**22
 
 MOST_RATINGS = 2**27
 """The prize has 100,480,507."""
+
+_LINE = r"^(?<number>\d{1,9})(?<kind>:|,[1-5],[\d-]{10})\r?$"
 
 PATTERNS = ("mv_*.txt", "combined_data_*.txt")
 
@@ -127,27 +128,28 @@ def _parse(
     chunk: NDArray[np.uint8], label: str, first_line: int
 ) -> tuple[NDArray[np.int32], list[int], NDArray[np.int64]]:
     """Return the users of a chunk, its movies, and how many of the users come before each movie."""
-    from dualquery.data.readers import netflix_kernels as kernels
+    import polars as pl
 
-    lines = int(np.count_nonzero(chunk == LINE_FEED))
-    users = np.empty(lines, np.int32)
-    movies = np.empty(lines, np.int64)
-    bounds = np.empty(lines, np.int64)
-    ratings, headers, fault = kernels.parse_lines(chunk, users, movies, bounds)
-    if fault >= 0:
-        line = bytes(chunk[fault : fault + 60]).split(b"\n")[0].decode("latin-1")
+    text = pl.Series("line", chunk.tobytes().decode("latin-1").split("\n")[:-1], dtype=pl.String)
+    found = text.str.extract_groups(_LINE).struct.unnest()
+    number = found["number"].cast(pl.Int64, strict=False)
+    wrong = (number.is_null() & (text.str.strip_suffix("\r") != "")).arg_true()
+    if len(wrong):
         raise BadInputError(
-            f"{label}: line {line_of(chunk, fault, first_line)}: {line!r} found where MOVIE: or "
+            f"{label}: line {first_line + wrong[0]}: {text[wrong[0]][:60]!r} found where MOVIE: or "
             "USER,RATING,DATE (such as 1488844,3,2005-09-06) is expected"
         )
-    users, movies = users[:ratings].copy(), movies[:headers]
-    wrong = movies[(movies < 1) | (movies > MOVIES)]
-    if len(wrong):
-        raise BadInputError(f"{label}: movie {wrong[0]}; movies are numbered 1 to {MOVIES}")
-    largest = int(users.max(initial=0))
-    if largest > LARGEST_USER:
-        raise BadInputError(f"{label}: user {largest}; user ids up to {LARGEST_USER} can be read")
-    return users, movies.tolist(), bounds[:headers]
+    headed = found["kind"] == ":"
+    movies, users = number.filter(headed), number.filter(found["kind"] != ":")
+    beyond = movies.filter((movies < 1) | (movies > MOVIES))
+    if len(beyond):
+        raise BadInputError(f"{label}: movie {beyond[0]}; movies are numbered 1 to {MOVIES}")
+    if len(users) and users.max() > LARGEST_USER:  # type: ignore[operator]
+        raise BadInputError(
+            f"{label}: user {users.max()}; user ids up to {LARGEST_USER} can be read"
+        )
+    before = (found["kind"] != ":").fill_null(False).cum_sum().filter(headed).to_numpy()
+    return users.cast(pl.Int32).to_numpy(), movies.to_list(), before.astype(np.int64)
 
 
 def _first_repeated(movies: list[int], seen: set[int]) -> int:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.readers.source import AnyItems, DenseItems, ItemRows
+from dualquery.data.readers.source import AnyItems, DenseItems, ItemRows, TableSource
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -158,25 +158,27 @@ class FrameSource:
 
 
 @dataclass(frozen=True, eq=False)
-class ListFrameSource(AnyItems):
-    """A Polars table in the long form: its only column lists the item ids of each row."""
+class ListItems(AnyItems):
+    """A table in the long form: its only column lists the item ids of each row."""
 
-    frame: pl.DataFrame
-    label: str = "table"
-    block_rows: int = BLOCK_ROWS
+    table: TableSource
+
+    @property
+    def label(self) -> str:
+        """What messages call the table."""
+        return self.table.label
 
     def item_rows(self) -> Iterator[ItemRows]:
         """Yield the rows block by block; a null list is an empty row."""
-        return rows_of_frames(self.frame.iter_slices(self.block_rows), self.label)
+        return rows_of_frames(self.table.frames(self.table.columns()), self.label)
 
 
-def frame_source(frame: pl.DataFrame, label: str) -> FrameSource | ListFrameSource:
+def frame_source(frame: pl.DataFrame, label: str) -> FrameSource | ListItems:
     """Return a Polars table as a source: the long form if its only column holds lists."""
     import polars as pl
 
-    if frame.width == 1 and frame.dtypes[0] == pl.List:
-        return ListFrameSource(frame, label)
-    return FrameSource(frame, label)
+    found = FrameSource(frame, label)
+    return ListItems(found) if frame.width == 1 and frame.dtypes[0] == pl.List else found
 
 
 def rows_of_frames(frames: Iterable[pl.DataFrame], label: str) -> Iterator[ItemRows]:
@@ -246,7 +248,7 @@ def frame_of_pandas(table: Any, label: str) -> FrameSource:
     return FrameSource(pl.DataFrame(series), label)
 
 
-def frame_of_arrow(table: Any, label: str) -> FrameSource | ListFrameSource:
+def frame_of_arrow(table: Any, label: str) -> FrameSource | ListItems:
     """Return a PyArrow table as a source."""
     import polars as pl
 

@@ -39,13 +39,7 @@ class GeneratedSource:
         return self.items
 
     def records(self, schema: ItemSchema) -> Records:
-        """Return records whose bits are made when they are asked for.
-
-        Raises
-        ------
-        BadInputError
-            If the schema has an item that the table has not, or lacks one without leaving it out.
-        """
+        """Return records whose bits are made when they are asked for."""
         from dualquery.rows.generated.biased import generated_records
 
         columns = np.searchsorted(self.items.items, schema.items)
