@@ -18,8 +18,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from dualquery.runtime.sibling_packages import check_siblings
-from dualquery.runtime.versions import __version__
+from dualquery.runtime.versions import __version__, check_siblings
 
 if TYPE_CHECKING:
     from dualquery.api import expected_error, release

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import dualquery
-from dualquery.runtime import sibling_packages as siblings
+from dualquery.runtime import versions as siblings
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))

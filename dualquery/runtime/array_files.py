@@ -19,18 +19,7 @@ _MOST_ARRAYS = 100
 def read_arrays(stream: BinaryIO, largest: int) -> Mapping[str, NDArray[Any]]:
     """Return the arrays of an ``.npz`` file by name: numbers, truth values and texts.
 
-    Parameters
-    ----------
-    stream
-        The file, to be read by seeking.
-    largest
-        Bytes of all arrays together that are taken at most.
-
-    Raises
-    ------
-    BadInputError
-        If it is no such file, is damaged, or holds anything else or more. `LackOfMemoryError` if
-        the arrays do not fit into the memory that is free.
+    All together have at most ``largest`` bytes. `BadInputError` for any other content.
     """
     try:
         with zipfile.ZipFile(stream) as archive:

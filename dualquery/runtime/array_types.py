@@ -1,9 +1,7 @@
 """How compiled loops are declared, and what they do with machine words.
 
-Words of SplitMix64 look random, each a hash of its place in a stream: word k of the stream of
-``key`` is ``mix(key + k GOLDEN)`` (Steele, Lea and Flood, OOPSLA 2014, with Stafford's constants).
-Any order and any thread gives the same. Nothing private may depend on these words: they are no
-source of noise.
+Word k of the stream of ``key`` is ``mix(key + k GOLDEN)`` (SplitMix64: Steele, Lea and Flood, OOPSLA
+2014), the same in any order and thread. Nothing private may depend on it: it is no source of noise.
 """
 # ruff: noqa: ARG001 - Numba prescribes the parameters of an intrinsic.
 

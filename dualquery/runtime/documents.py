@@ -1,11 +1,8 @@
 """JSON and TOML from files of unknown origin: small, plain, and said once.
 
-What a file may hold is less than what its format allows: every key of an object once (of two, one
-would be taken without a word), numbers that are finite, whole numbers of at most 100 digits, texts
-of whole characters, and no nesting deeper than Python's own.
-
-A file of more than `LARGEST` bytes is refused before it is read to its end. What is read takes at
-most about 40 times its bytes: many small texts are the worst case.
+What a file may hold is less than what its format allows: every key of an object once, finite
+numbers, whole ones of at most 100 digits, texts of whole characters, no nesting deeper than
+Python's own. It takes at most about 40 times its bytes.
 """
 
 from __future__ import annotations
@@ -38,13 +35,7 @@ _PIECE = 1 << 20
 
 
 def read_document(path: Path | Traversable) -> object:
-    """Return what a JSON file holds, or one whose name ends in ``.toml``.
-
-    Raises
-    ------
-    BadInputError
-        If the file cannot be read, is too large, is no UTF-8 text, or not as this module says.
-    """
+    """Return what a JSON file holds, or one whose name ends in ``.toml``."""
     text, name = read_text(path), path.name.lower()
     if name.endswith((".yaml", ".yml")):
         raise BadInputError("YAML is not read; write it as JSON or TOML")

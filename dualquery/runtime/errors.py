@@ -14,8 +14,8 @@ privacy_log = logging.getLogger("dualquery.privacy_warnings")
 class BadInputError(ValueError):
     """Input, an option or a resource that the user must change (exit code 2).
 
-    The message is one paragraph that names the file, column, row or option, what was found there
-    and what to do. It goes to the trusted operator's terminal only, so it may quote a cell.
+    One paragraph names the file, column, row or option, what was found there and what to do. It
+    goes to the operator's terminal only, so it may quote a cell.
     """
 
 
@@ -24,10 +24,9 @@ class InterruptedRun(Exception):  # noqa: N818  # the user's wish, no error
 
 
 class LackOfMemoryError(BadInputError):
-    """What was asked for does not fit into the memory that is free now.
+    """What was asked for does not fit into the free memory, which may depend on private rows.
 
-    How much is free may depend on private rows, so nothing that is released may be chosen by it:
-    whoever tries several ways to do a thing lets this error end the run.
+    So it ends the run: nothing that is released may be chosen by it.
     """
 
 
@@ -50,16 +49,9 @@ def did_you_mean(found: str, known: Iterable[str]) -> str:
 
 
 def suggest(found: str, known: Sequence[str], otherwise: str | None = None) -> str:
-    """Return the end of a message: the name that the user may have meant.
+    """Return the end of a message: the name among ``known`` that the user may have meant.
 
-    Parameters
-    ----------
-    found
-        What the user wrote.
-    known
-        What would have been understood.
-    otherwise
-        What to say when nothing known is close; None lists the first few.
+    Where none is close, it is ``otherwise``; None lists the first few.
     """
     folded = {name.casefold(): name for name in reversed(known)}
     same = folded.get(found.casefold())  # close, whatever its letters' case

@@ -1,11 +1,8 @@
 """Texts of unknown origin on their way out: to a terminal, a CSV file, an HTML page.
 
-Names of columns, values, solvers and files come from whoever made the data. Where they leave, they
-must stay texts: no control sequence of a terminal, no formula of a spreadsheet, no markup. Each of
-these places has one function here; whatever writes there calls it, on each text by itself.
-
-JSON needs none of them but `terminal_json` where a person may see it. Parquet holds texts as they
-are. Rich's own markup (``[bold]``) is escaped by `rich.markup.escape`.
+They must stay texts: no control sequence of a terminal, no formula of a spreadsheet, no markup.
+Whatever writes there calls the function for it, on each text by itself. Rich's own markup is
+escaped by `rich.markup.escape`.
 """
 
 from __future__ import annotations
@@ -30,8 +27,8 @@ _NUMBER = re.compile(r"[-+]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d++)?", re.AS
 def terminal_text(text: str) -> str:
     r"""Return a text as a terminal may show it, line feeds and tabs as they are.
 
-    Characters that move the cursor, change colours, titles or the direction of writing, or that no
-    terminal can print become ``\uXXXX``.
+    Characters that control the terminal or the direction of writing, or that none can print, become
+    ``\uXXXX``.
     """
     return _WITHIN_TEXT.sub(_code, text)
 
@@ -42,13 +39,7 @@ def terminal_line(text: str) -> str:
 
 
 def terminal_json(value: Any, *, indent: int | None = 2, ascii_only: bool = False) -> str:
-    """Return a value as JSON that a terminal may show; it reads back the same.
-
-    Raises
-    ------
-    ValueError
-        If the value holds a number that is not finite.
-    """
+    """Return a value as JSON that a terminal may show; it reads back the same."""
     text = json.dumps(value, indent=indent, allow_nan=False, ensure_ascii=ascii_only)
     return _WITHIN_TEXT.sub(_code, text)  # such a character can only be within a text
 
@@ -56,20 +47,15 @@ def terminal_json(value: Any, *, indent: int | None = 2, ascii_only: bool = Fals
 def csv_cell(text: str) -> str:
     """Return a text as a cell of a CSV file that no spreadsheet takes for a formula.
 
-    What begins with ``=``, ``+``, ``-`` or ``@`` (blanks before it do not count), a tab or a line
-    end gets an apostrophe in front, as the OWASP page "CSV Injection" advises; plain numbers such
-    as ``-5`` stay. The writer of the file does the quoting: of commas, quotation marks, line ends.
-    A table that must be read back unchanged is written as Parquet.
+    What begins with ``=``, ``+``, ``-``, ``@``, a tab or a line end gets an apostrophe in front
+    (OWASP, "CSV Injection"); plain numbers such as ``-5`` stay. The writer does the quoting.
     """
     formula = _FORMULA.match(text) and not _NUMBER.fullmatch(text)
     return f"'{text}" if formula else text
 
 
 def html_text(text: str) -> str:
-    """Return a text for HTML, between tags or in a quoted attribute, with nothing that is markup.
-
-    Not for the inside of a script, a style or an address.
-    """
+    """Return a text for HTML, between tags or in a quoted attribute, with nothing that is markup."""
     return html.escape(terminal_text(text), quote=True)
 
 

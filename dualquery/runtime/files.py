@@ -18,13 +18,7 @@ HIDDEN = ".dualquery-"
 
 
 def require_new(path: Path) -> None:
-    """Refuse a file that cannot be made, before any work is done for it.
-
-    Raises
-    ------
-    BadInputError
-        If there is something at ``path`` already, or no folder that it could be in.
-    """
+    """Refuse a file that cannot be made, before any work is done for it."""
     if path.exists() or path.is_symlink():
         raise BadInputError(f"{path} exists already; delete it, or name another file")
     if not path.parent.is_dir():
@@ -33,13 +27,7 @@ def require_new(path: Path) -> None:
 
 @contextmanager
 def whole_file(path: str | Path) -> Iterator[Path]:
-    """Yield a place to write a file at; when the block ends well, it replaces ``path`` at once.
-
-    Raises
-    ------
-    BadInputError
-        If the disk refuses; ``path`` is then as it was, and nothing else is left behind.
-    """
+    """Yield a place to write a file at; when the block ends well, it replaces ``path`` at once."""
     target = Path(path)
     try:
         # A folder of its own beside the file, since a file made by mkstemp would have mode 0600.
@@ -56,13 +44,7 @@ def whole_file(path: str | Path) -> Iterator[Path]:
 def try_lock(file: IO[bytes]) -> bool:
     """Lock an open file for this process, without waiting; tell whether it is ours now.
 
-    The lock ends when the file is closed, by the end of the process at the latest, however that
-    comes. It is advisory: it keeps out only those who ask.
-
-    Raises
-    ------
-    OSError
-        If the file system has no locks.
+    The lock ends with the open file, however its process ends. It keeps out only those who ask.
     """
     file.seek(0)
     try:
@@ -90,13 +72,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def state_folder() -> Path:
-    """Return the user's folder for state (see `user_folder`), which need not exist yet.
-
-    Raises
-    ------
-    BadInputError
-        If the user has no home folder.
-    """
+    """Return the user's folder for state (see `user_folder`), which need not exist yet."""
     try:
         return user_folder("state")
     except RuntimeError:

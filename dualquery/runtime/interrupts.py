@@ -16,8 +16,7 @@ _ASKING = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")
 def finished_first() -> Iterator[None]:
     """Let a signal that asks to end wait for the end of the block; a second one does not wait.
 
-    Signals without a handler in Python do what they always do. Outside the main thread, which gets
-    all signals, nothing is done.
+    Signals without a handler in Python do what they always do, and other threads get none.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -57,10 +57,7 @@ def option(
 
 
 def part(kind: type[Any], default: Any = MISSING) -> Any:
-    """Return a dataclass's field that holds an object with options of its own.
-
-    By default it is made of its own defaults.
-    """
+    """Return a dataclass's field that holds an object with options, by default of its defaults."""
     metadata = {_PART: kind}
     if default is MISSING:
         return field(default_factory=kind, metadata=metadata)
@@ -85,13 +82,7 @@ def options_of(kind: type[Any]) -> dict[str, Option]:
 
 
 def require_least(request: object) -> None:
-    """Refuse numbers of a request that are below the least that its options declare.
-
-    Raises
-    ------
-    BadInputError
-        With the option, what was found and the least.
-    """
+    """Refuse numbers of a request that are below the least that its options declare."""
     for each in fields(request):  # type: ignore[arg-type]  # a dataclass
         declared, value = each.metadata.get(_OPTION), getattr(request, each.name)
         least = None if declared is None else declared.least

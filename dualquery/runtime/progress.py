@@ -45,7 +45,6 @@ class NoProgress:
 
 NO_PROGRESS = NoProgress()
 
-
 WATCHED, LATER_LINES = 2.0, 60.0
 """Seconds of steps after which a log hears how long a phase takes, and between later lines."""
 
@@ -110,13 +109,7 @@ def duration(seconds: float) -> str:
 
 
 def listener(progress: Progress | bool | None) -> Progress:
-    """Return who listens: ``True`` stands for `Lines`, ``False`` or None for nobody.
-
-    Raises
-    ------
-    BadInputError
-        If it is something else that cannot listen.
-    """
+    """Return who listens: ``True`` stands for `Lines`, ``False`` or None for nobody."""
     if progress is None or isinstance(progress, bool):
         return Lines() if progress else NO_PROGRESS
     if isinstance(progress, type) or not all(

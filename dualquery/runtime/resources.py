@@ -20,8 +20,7 @@ _OWN_SIZE = Path("/proc/self/statm")
 def available_memory() -> int | None:
     """Return the bytes that this process can still get, or None where no one says.
 
-    On Linux what the kernel takes to be available, within the container's limit; elsewhere all
-    physical memory, where the system tells.
+    On Linux what the kernel takes to be available, within the container's limit; else all memory.
     """
     if _MEMINFO.exists():
         for line in _MEMINFO.read_text().splitlines():
@@ -42,20 +41,7 @@ def _container_memory() -> int:
 
 
 def check_memory(needed: int, purpose: str, remedy: str) -> None:
-    """Refuse what cannot fit, before it starts.
-
-    Parameters
-    ----------
-    needed
-        Bytes.
-    purpose, remedy
-        For the message: what needs them, and what the operator may do.
-
-    Raises
-    ------
-    LackOfMemoryError
-        If fewer bytes are available.
-    """
+    """Refuse what needs more bytes than there are; ``remedy`` says what the operator may do."""
     available = available_memory()
     if available is not None and needed > available:
         raise LackOfMemoryError(
@@ -113,8 +99,7 @@ _SPACE = _Space()
 def limited_space(more: int) -> Iterator[None]:
     """Let the process take at most ``more`` bytes of address space while a block runs.
 
-    What asks for more gets none, and fails as if the machine had no more. Linux only: elsewhere
-    nothing is limited. Blocks of several threads may take the sum of what each may.
+    Linux only: elsewhere nothing is limited. Blocks of several threads may take the sum.
     """
     try:
         _SPACE.enter(more)
@@ -133,13 +118,7 @@ def mebibytes(count: int) -> str:
 
 
 def thread_count(threads: int | None) -> int:
-    """Return the number of threads asked for, or one a core for None.
-
-    Raises
-    ------
-    BadInputError
-        If it is below 1.
-    """
+    """Return the number of threads asked for, or one a core for None."""
     if threads is None:
         return os.cpu_count() or 1
     if threads < 1:

@@ -1,4 +1,4 @@
-"""The versions that a result depends on."""
+"""The versions that a result depends on, and that sibling packages are ours."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import platform
 from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
 
 __version__ = "0.2.0"
 
@@ -34,3 +36,20 @@ def differences(others: Mapping[str, str]) -> str:
         for name in here
         if name in others and others[name] != here[name]
     )
+
+
+SIBLINGS = ("solvers", "mwem", "experiments")
+
+
+def check_siblings() -> None:
+    """Check that the sibling packages come from where this package comes from."""
+    home = Path(__file__).resolve().parents[2]
+    for name in SIBLINGS:
+        spec = find_spec(name)
+        if spec is None or spec.origin is None:
+            raise ImportError(f"the package {name!r} of dualquery is missing in {home}")
+        found = Path(spec.origin).resolve().parent
+        if found != home / name:
+            raise ImportError(
+                f"another package named {name!r} at {found} hides the one that belongs to dualquery"
+            )

@@ -25,15 +25,7 @@ class _Caller(Executor):
 def workers(threads: int, parts: int | None = None) -> Executor:
     """Return who does the parts: threads, no more than there are parts.
 
-    A single one is the caller: to hand small parts to a thread and to wait for them takes longer
-    than most of them do.
-
-    Parameters
-    ----------
-    threads
-        At least 1.
-    parts
-        Parts that can be done at the same time, if that is known.
+    A single one is the caller: to hand small parts to a thread takes longer than most of them do.
     """
     busy = threads if parts is None else max(min(threads, parts), 1)
     return _Caller() if busy == 1 else ThreadPoolExecutor(busy)
