@@ -1,7 +1,7 @@
 """How compiled loops are declared, and what they do with machine words.
 
-Word k of the stream of ``key`` is ``mix(key + k GOLDEN)`` (SplitMix64: Steele, Lea and Flood, OOPSLA
-2014), the same in any order and thread. Nothing private may depend on it: it is no source of noise.
+Word k of the stream of ``key`` is ``mix(key + k GOLDEN)`` (SplitMix64: Steele, Lea and Flood,
+OOPSLA 2014), the same in any order and thread. It is no source of noise, nor of private choices.
 """
 # ruff: noqa: ARG001 - Numba prescribes the parameters of an intrinsic.
 

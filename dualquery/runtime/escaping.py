@@ -55,7 +55,7 @@ def csv_cell(text: str) -> str:
 
 
 def html_text(text: str) -> str:
-    """Return a text for HTML, between tags or in a quoted attribute, with nothing that is markup."""
+    """Return a text for HTML, between tags or in a quoted attribute, without any markup."""
     return html.escape(terminal_text(text), quote=True)
 
 
