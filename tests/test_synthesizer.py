@@ -85,7 +85,7 @@ QUICK = {"schema": SCHEMA, "queries": 20, "way": 2, "mechanism": "independent", 
 
 def test_polars_comes_back_with_its_types(typed) -> None:
     rows = Synthesizer(**QUICK).fit_sample(typed, 200)
-    assert rows.schema == {**typed.schema, "constant": pl.Categorical}
+    assert rows.schema == {**typed.schema, "constant": pl.Categorical()}
     assert rows["job"].null_count() > 0
 
 
@@ -97,7 +97,7 @@ def test_pandas_comes_back_with_its_types(typed) -> None:
     assert isinstance(rows, pandas.DataFrame)
     assert (rows.dtypes["age"], rows.dtypes["flag"]) == (table.dtypes["age"], "float32")
     assert {*rows["constant"].cat.categories} <= {"a", "b"}
-    assert {*rows["job"].cat.categories} == {"nurse", "smith", "clerk"}
+    assert {*rows["job"].cat.categories} <= {"nurse", "smith", "clerk"}
     assert rows["job"].isna().any()
 
 

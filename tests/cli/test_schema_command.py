@@ -95,5 +95,5 @@ def test_the_price_of_a_schema_is_told_beforehand(dualquery, here) -> None:
     for said, named in (("true", "false"), ('"name": "job"', '"name": "Job"')):
         text = (here / "known.json").read_text()
         (here / "other.json").write_text(text.replace(said, named, 1))
-        asked = "release", "t.csv", "--schema", "other.json", "--rows", 50_000
-        assert dualquery(*asked, "--dry-run").last == dualquery(*asked).last
+        asked = "release", "t.csv", "--schema", "other.json"
+        assert dualquery(*asked, "--dry-run", "--rows", 50_000).last == dualquery(*asked).last
