@@ -49,31 +49,28 @@ check_siblings()
 
 # Heavy libraries load with the first use of a name, so that the command line starts at once.
 _HOME = {
-    name: f"dualquery.{module}"
-    for module, names in {
-        "api": ("expected_error", "release"),
-        "budgets.budget_file": ("BudgetFile",),
-        "data.readers.given_table": ("Table",),
-        "data.encoding.units": ("Unit", "Weight"),
-        "queries.conjunctions": ("Workload",),
-        "queries.parities": ("FactorParities", "Parities"),
-        "queries.ranges": ("RangeQueries", "SeriesRangeQueries"),
-        "queries.tabulated": ("HistogramQueries",),
-        "releases.answer.answering": ("Answers", "answer_queries"),
-        "releases.compare.evaluation": ("compare", "evaluate"),
-        "releases.keep.folder": ("Release", "load_release"),
-        "requests": ("Guarantee", "Run", "SyntheticRecords", "WorkloadRequest"),
-        "rows.engines": ("Engine",),
-        "runtime.errors": ("BadInputError",),
-        "synthesizer": ("Synthesizer",),
-    }.items()
-    for name in names
+    "api": ("expected_error", "release"),
+    "budgets.budget_file": ("BudgetFile",),
+    "data.readers.given_table": ("Table",),
+    "data.encoding.units": ("Unit", "Weight"),
+    "queries.conjunctions": ("Workload",),
+    "queries.parities": ("FactorParities", "Parities"),
+    "queries.ranges": ("RangeQueries", "SeriesRangeQueries"),
+    "queries.tabulated": ("HistogramQueries",),
+    "releases.answer.answering": ("Answers", "answer_queries"),
+    "releases.compare.evaluation": ("compare", "evaluate"),
+    "releases.keep.folder": ("Release", "load_release"),
+    "requests": ("Guarantee", "Run", "SyntheticRecords", "WorkloadRequest"),
+    "rows.engines": ("Engine",),
+    "runtime.errors": ("BadInputError",),
+    "synthesizer": ("Synthesizer",),
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(importlib.import_module(_HOME[name]), name)
+    for module, names in _HOME.items():
+        if name in names:
+            return getattr(importlib.import_module(f"dualquery.{module}"), name)
     raise AttributeError(f"module 'dualquery' has no attribute {name!r}")
 
 

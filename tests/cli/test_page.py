@@ -6,9 +6,10 @@ import sys
 from pathlib import Path
 
 from dualquery.requests import ReleaseSpec
-from dualquery.runtime.option_fields import PANELS, options_of
+from dualquery.runtime.option_fields import BUDGET, DATA, MECHANISM, RUN, WORKLOAD, options_of
 
 PAGE = Path(__file__).resolve().parents[2] / "dualquery" / "cli" / "README.md"
+PANELS = (DATA, WORKLOAD, MECHANISM, BUDGET, RUN)
 BEGIN, END = "<!-- options of release, by tests/cli/test_page.py -->\n", "<!-- end -->"
 
 

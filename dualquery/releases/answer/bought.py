@@ -67,7 +67,7 @@ def calibrated_schema(release: Release) -> Schema:
     and minimization problems", Annals of Probability 3, 1975).
     """
     schema, records = release.schema, release.records
-    if records is None or not release.means or not isinstance(schema, TableSchema):
+    if records is None or not isinstance(schema, TableSchema):
         return schema
     knowledge, columns = Knowledge(release), list(schema.columns)
     for bought in release.means:

@@ -1,4 +1,4 @@
-"""Releases keep the rules of their schema: records by repair, answers by what the rules force."""
+"""Answers that the rules of a schema force."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from dualquery.questions.asked import Asked, ask
 from dualquery.questions.forms import Bounds
 from dualquery.questions.syntax import COUNT, SHARE, Not, Question
 from dualquery.rules.legal import forced_answers, no_record_in
-from dualquery.rules.repair import repaired
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -29,11 +28,11 @@ NO_SUCH_ROWS = "the rules of the schema allow no rows like the given ones"
 
 
 def with_forced_answers(
-    outcome: Outcome, queries: Queries, rules: Forbidden | None
+    outcome: Outcome, queries: Queries, rules: Forbidden
 ) -> tuple[Outcome, tuple[str, ...]]:
     """Return an outcome whose conjunctions are 0 or 1 where rules force that, and a remark."""
     workload = conjunctions_of(queries)
-    if rules is None or not rules.boxes or workload is None:
+    if workload is None:
         return outcome, ()
     forced = forced_answers(rules, workload.literals)
     there = ~np.isnan(forced)
@@ -91,10 +90,3 @@ def forced_share(asked: Asked, schema: Schema, rules: Forbidden) -> float | None
 def _boxes(share: Bounds) -> list[dict[int, NDArray[np.bool_]]]:
     """Return boxes that hold every record which a share may count."""
     return [{column: weights > 0 for column, weights in term.items()} for term in share.high.terms]
-
-
-def legal_records(
-    records: NDArray[np.uint8], rules: Forbidden | None, generator: np.random.Generator
-) -> NDArray[np.uint8]:
-    """Return records that keep the rules (`dualquery.rules.repair`)."""
-    return records if rules is None else repaired(records, rules, generator)

@@ -137,11 +137,6 @@ class Release:
         """The public number of rows, true or likely; with weights, of what the room counts."""
         return self.base.copies
 
-    @property
-    def total_weight(self) -> float:
-        """The likely number of rows, or with weights their total weight."""
-        return self.base.amount
-
     def __repr__(self) -> str:
         records = 0 if self.records is None else len(self.records)
         return (
@@ -167,6 +162,8 @@ class Release:
     @property
     def read_by(self) -> Schema:
         """The schema by which records draw the numbers of buckets, and questions are read."""
+        if not self.means:
+            return self.schema
         from dualquery.releases.answer.bought import calibrated_schema
 
         return calibrated_schema(self)

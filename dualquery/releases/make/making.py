@@ -11,7 +11,6 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dualquery.estimates.means import BoughtMean
 from dualquery.estimates.total import Total
@@ -21,7 +20,7 @@ from dualquery.privacy.events import Event, events_of, pure_epsilon
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.statement import PrivacyStatement
 from dualquery.queries.family import Statistic
-from dualquery.releases.answer.ruled import legal_records, with_forced_answers
+from dualquery.releases.answer.ruled import with_forced_answers
 from dualquery.releases.answer.sampling import finished_records, unasked_note
 from dualquery.releases.keep.folder import Release
 from dualquery.releases.make.learning import learned_for
@@ -43,6 +42,7 @@ from dualquery.room.private_errors import SEEN
 from dualquery.room.randomness import randomness
 from dualquery.room.row_count import COUNT_SHARE, RowCount
 from dualquery.rules.reading import rules_of, without_absent
+from dualquery.rules.repair import repaired
 from dualquery.runtime.errors import BadInputError, LackOfMemoryError, privacy_log
 from dualquery.runtime.figures import some
 from dualquery.runtime.progress import NO_PROGRESS, Progress, listener
@@ -102,7 +102,7 @@ class Planned:
     own, plan
         The mechanism's plan, and the same after what is measured beside the workload.
     beside
-        What that is.
+        What that is; None for nothing.
     priced
         What the schedule costs.
     warnings, notes
@@ -120,7 +120,7 @@ class Planned:
     declarations: tuple[Declaration, ...]
     own: Plan[Any]
     plan: Plan[Any]
-    beside: Beside
+    beside: Beside | None
     priced: Price
     warnings: tuple[str, ...]
     notes: tuple[str, ...]
@@ -191,7 +191,10 @@ def plan_release(
         f"{budget.epsilon:g}, delta {budget.delta:.3g}"
     )
 
-    def planned(within: Budget) -> tuple[Plan[Any], Plan[Any], Beside]:
+    def planned(within: Budget) -> tuple[Plan[Any], Plan[Any], Beside | None]:
+        if not schema.grids and not count.is_stated:
+            own = mechanism.plan(task, within)
+            return own, own, None
         own = mechanism.plan(task, without_beside(within, schema.grids, count))
         return own, *with_beside(own, schema.grids, count, queries, within)
 
@@ -201,7 +204,7 @@ def plan_release(
         remarks = (*remarks, *learned.notes)
         rest = learned.price.rest(budget, noise_alone=alone)
     own, plan, beside = planned(rest)
-    count = replace(count, measured=beside.count_scale is not None)
+    count = replace(count, measured=beside is not None and beside.count_scale is not None)
     return Planned(
         spec, schema, count, budget, task, statistics, declared, own, plan, beside,
         price(plan, budget, first, noise_alone=alone), warnings, (*warnings, *remarks), learned,
@@ -352,10 +355,14 @@ def make_release(
     notes = planned.notes
     if outcome.workload is not None:
         task, notes = replace(task, queries=outcome.workload), (*notes, FOUND)
-    outcome, forced = with_forced_answers(
-        _with_intervals(outcome, base, data, planned), task.queries, task.rules
-    )
-    records, drawn = _records(outcome, task, spec)
+    outcome, remarks = _with_intervals(outcome, base, data, planned), list(outcome.remarks)
+    records, drawn = finished_records(outcome, spec.records.number, task.rows, spec.seed)
+    remarks += drawn
+    if task.rules is not None and task.rules.boxes:
+        outcome, forced = with_forced_answers(outcome, task.queries, task.rules)
+        remarks += forced
+        if records is not None:
+            records = repaired(records, task.rules, np.random.default_rng(spec.seed))
     return Release(
         mechanism=mechanism.name,
         parameters=planned.plan.parameters,
@@ -384,7 +391,7 @@ def make_release(
         model=outcome.model,
         means=outcome.means,
         notes=(
-            *data.notes, *notes, *_remarks(planned, journal), *outcome.remarks, *drawn, *forced,
+            *data.notes, *notes, *_remarks(planned, journal), *remarks,
             *unasked_note(data.schema, task.queries, outcome),
         ),
         versions=versions(),
@@ -435,17 +442,6 @@ def _with_intervals(
     intervals = outcome.intervals.for_total(base, queries.low, queries.high)
     unit = planned.budget.neighbours.unit
     return replace(outcome, intervals=intervals.for_cut(data.schema.max_ones_per_row, unit))
-
-
-def _records(
-    outcome: Outcome, task: Task, spec: ReleaseSpec
-) -> tuple[NDArray[np.uint8] | None, tuple[str, ...]]:
-    """Return the records, legal, and remarks on how they were drawn."""
-    records, remarks = finished_records(outcome, spec.records.number, task.rows, spec.seed)
-    if records is None:
-        return None, remarks
-    records = legal_records(records, task.rules, np.random.default_rng(spec.seed))
-    return records, remarks
 
 
 def _remarks(planned: Planned, journal: Journal) -> tuple[str, ...]:
