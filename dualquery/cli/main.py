@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
-from dualquery.cli.commands.answer import answer
+from dualquery.cli.commands.answer import answer, table
 from dualquery.cli.commands.audit import audit
 from dualquery.cli.commands.budget import budget
 from dualquery.cli.commands.compare_solvers import compare_solvers
@@ -22,9 +22,7 @@ from dualquery.cli.commands.release import release
 from dualquery.cli.commands.report import report
 from dualquery.cli.commands.sample import sample
 from dualquery.cli.commands.schema import schema
-from dualquery.cli.commands.solve import convert, solve
-from dualquery.cli.commands.solvers import solvers
-from dualquery.cli.commands.table import table
+from dualquery.cli.commands.solve import convert, solve, solvers
 from dualquery.cli.commands.verify import sign, verify
 from dualquery.data.spool import remove_abandoned
 from dualquery.runtime.errors import BadInputError, InterruptedRun

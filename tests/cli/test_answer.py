@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import dualquery as package
-from dualquery.cli.numbers import shown as as_shown
+from dualquery.cli.commands.answer import shown as as_shown
 
 
 def test_answer_from_the_workload_and_from_the_records(dualquery, released) -> None:

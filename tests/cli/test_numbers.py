@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dualquery.cli.numbers import shown
+from dualquery.cli.commands.answer import shown
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from dualquery.cli.numbers import shown
+from dualquery.cli.commands.answer import shown
 from tests.tables import people
 
 ODD = "=1+1 & <b>"

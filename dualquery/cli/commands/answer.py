@@ -1,17 +1,125 @@
-"""``dualquery answer``: answer questions from a release."""
+"""``dualquery answer`` and ``dualquery table``: questions and cross tables from a release."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable, Mapping
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dualquery.cli.numbers import Footnotes, shown
 from dualquery.cli.options import Json, ReleaseFolder
 from dualquery.cli.terminal import Terminal
 from dualquery.runtime.errors import BadInputError
-from dualquery.runtime.escaping import terminal_line
+from dualquery.runtime.escaping import csv_cell, terminal_line
+from dualquery.runtime.figures import share
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from dualquery.releases.answer.cross_tables import CrossTable
+
+
+_MOST_DIGITS = 6
+
+_ALONE = 5
+"""Digits of a number above 1 that has no interval: nothing tells how many of them are noise."""
+
+_HUGE = 1e15
+"""From here on digits before the point are rounded, too, and there is an exponent."""
+
+_ALL_DIGITS = Context(prec=400)
+"""More than any floating-point number has before its point."""
+
+
+def shown(answer: float | None, low: float | None, high: float | None) -> tuple[str, str]:
+    """Return an answer as text, and its interval as ``low to high``.
+
+    Both have the decimals down to the second digit of half the interval's width. Its ends are
+    rounded outwards: shown shorter than it is, it would hold less often.
+
+    Parameters
+    ----------
+    answer
+        The answer; None, shown as a dash, where there is none.
+    low, high
+        The ends of its interval; None where that is not known, shown as an empty text.
+    """
+    if low is None or high is None:
+        return "-" if answer is None else _alone(answer), ""
+    largest = max(abs(each) for each in (answer, low, high) if each is not None)
+    decimals = min(_decimals_of(largest, _MOST_DIGITS), _supported(low, high))
+    number = "-" if answer is None else _rounded(answer, decimals, ROUND_HALF_EVEN)
+    ends = _rounded(low, decimals, ROUND_FLOOR), _rounded(high, decimals, ROUND_CEILING)
+    return number, " to ".join(ends)
+
+
+def _alone(value: float) -> str:
+    """Return a number without an interval: one up to 1 as a share."""
+    if abs(value) <= 1.0:
+        return share(value)
+    return _rounded(value, _decimals_of(abs(value), _ALONE), ROUND_HALF_EVEN)
+
+
+def _decimals_of(size: float, digits: int) -> int:
+    """Return the decimals of a number of so many digits; before the point none is left out.
+
+    Rounded to tens, a count could exceed the number of rows. Negative for huge numbers.
+    """
+    if size == 0.0:
+        return 0
+    decimals = digits - 1 - math.floor(math.log10(size))
+    return decimals if size >= _HUGE else max(decimals, 0)
+
+
+def _supported(low: float, high: float) -> int:
+    """Return the decimals that an interval supports; one of a single number supports all it has."""
+    half = high / 2 - low / 2
+    if half > 0:
+        return max(1 - math.floor(math.log10(half)), 0)
+    exponent = Decimal(repr(low)).normalize().as_tuple().exponent
+    return max(-exponent, 0) if isinstance(exponent, int) else 0
+
+
+def _rounded(value: float, decimals: int, rounding: str) -> str:
+    step = Decimal(1).scaleb(-decimals)
+    found = Decimal(repr(float(value))).quantize(step, rounding, _ALL_DIGITS)
+    if found.is_zero():  # it may have a sign
+        return f"{0:.{max(decimals, 0)}f}"
+    return f"{found:f}" if decimals >= 0 else str(found)
+
+
+class Footnotes:
+    """The remarks on some answers; where these differ, each has a number that marks its answers.
+
+    Parameters
+    ----------
+    answers
+        As of `dualquery.releases.answer.answering.answer_queries`: it looks at
+        ``low`` and ``basis``.
+    """
+
+    def __init__(self, answers: Iterable[Mapping[str, Any]]) -> None:
+        self._numbers: dict[str, int] = {}
+        for answer in answers:
+            self._numbers.setdefault(_remark(answer), len(self._numbers) + 1)
+
+    def mark(self, answer: Mapping[str, Any]) -> str:
+        """Return the mark of an answer, such as ``[2]``; empty if there is one remark for all."""
+        return f"[{self._numbers[_remark(answer)]}]" if len(self._numbers) > 1 else ""
+
+    @property
+    def lines(self) -> list[str]:
+        """The remarks, each behind its mark."""
+        if len(self._numbers) == 1:
+            return list(self._numbers)
+        return [f"[{number}] {remark}" for remark, number in self._numbers.items()]
+
+
+def _remark(answer: Mapping[str, Any]) -> str:
+    return f"{'no interval' if answer['low'] is None else 'interval'}: {answer['basis']}"
 
 
 def answer(
@@ -105,3 +213,118 @@ def _shown(line: dict[str, Any], mark: str = "") -> str:
         mark,
     ]
     return "\t".join(filter(None, fields))
+
+
+def table(
+    release: ReleaseFolder,
+    rows: Annotated[str, typer.Option(help="Column whose values are the rows.")],
+    columns: Annotated[
+        str | None, typer.Option(help="Column whose values are the columns.")
+    ] = None,
+    where: Annotated[
+        str | None, typer.Option(help="Condition: the table is about the rows that satisfy it.")
+    ] = None,
+    value: Annotated[
+        str,
+        typer.Option(
+            help="Of each cell: share, count, mean(COLUMN), sum, median or quantile(COLUMN, 0.25)."
+        ),
+    ] = "share",
+    simultaneous: Annotated[
+        bool,
+        typer.Option("--simultaneous", help="Make all intervals hold at once, not each by itself."),
+    ] = False,
+    out: Annotated[Path | None, typer.Option(help="File to make: .csv or .parquet.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Make a cross table from a release; costs no privacy.
+
+    Each cell is a question, answered as by dualquery answer. Shares are those
+    of the rows that --where leaves.
+
+    Example:
+
+      dualquery table my-release --rows education --columns sex --where "age=25-44"
+    """
+    from dualquery.releases.answer.cross_tables import cross_table
+    from dualquery.releases.answer.table_files import check_target, write_frames
+    from dualquery.releases.keep.folder import load_release
+
+    if out is not None:
+        check_target(out)
+    terminal = Terminal(machine=as_json)
+    made = cross_table(
+        load_release(release), rows, columns, where=where, value=value, simultaneous=simultaneous
+    )
+    if out is not None:
+        write_frames([_frame(made, escaped=out.suffix == ".csv")], out)
+    described = {
+        "rows": made.rows, "columns": made.columns or None, "value": made.value,
+        "where": made.where or None, "level": made.level, "simultaneous": made.simultaneous,
+    }  # fmt: skip
+    terminal.emit({**described, "cells": made.lines()})
+    if not terminal.machine and out is None:
+        _show(terminal, made)
+
+
+def _show(terminal: Terminal, made: CrossTable) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    notes = Footnotes(made.cells)
+    drawn = Table(title=escape(terminal_line(_title(made))))
+    for number, name in enumerate((made.rows, *made.column_labels)):
+        label = terminal_line(name or made.value)
+        drawn.add_column(escape(label), justify="right" if number else "left")
+    for label, cells in _by_rows(made):
+        texts = ("\n".join(filter(None, _texts(cell, notes))) for cell in cells)
+        drawn.add_row(escape(terminal_line(label)), *map(escape, texts))
+    terminal.console.print(drawn)
+    for note in _notes(made, notes):
+        typer.echo(terminal_line(note), err=True)
+
+
+def _frame(made: CrossTable, *, escaped: bool) -> pl.DataFrame:
+    """Return a row a cell; texts ``escaped`` for CSV, which spreadsheets open."""
+    import polars as pl
+
+    def text(cell: str) -> str:
+        return csv_cell(cell) if escaped else cell
+
+    lines = made.lines()
+    found: dict[str, Any] = {}
+    for name in (made.rows, *([made.columns] if made.columns else [])):
+        found[f"{text(name)}"] = pl.Series([text(line[name]) for line in lines], dtype=pl.String)
+    # A column of the table may have the name of one of these.
+    for key in ("answer", "low", "high"):
+        values = [line[key] for line in lines]
+        found[key if key not in found else f"{key}_"] = pl.Series(values, dtype=pl.Float64)
+    for key in ("source", "basis"):
+        found[key if key not in found else f"{key}_"] = [line[key] for line in lines]
+    return pl.DataFrame(found)
+
+
+def _by_rows(made: CrossTable) -> list[tuple[str, list[dict[str, Any]]]]:
+    width = len(made.column_labels)
+    return [
+        (label, list(made.cells[number * width : (number + 1) * width]))
+        for number, label in enumerate(made.row_labels)
+    ]
+
+
+def _title(made: CrossTable) -> str:
+    by = f"{made.rows} and {made.columns}" if made.columns else made.rows
+    return f"{made.value} by {by}" + (f" where {made.where}" if made.where else "")
+
+
+def _texts(cell: dict[str, Any], notes: Footnotes) -> tuple[str, str]:
+    """Return the number of a cell with the mark of its remark, and its interval."""
+    number, interval = shown(cell["answer"], cell["low"], cell["high"])
+    return f"{number} {notes.mark(cell)}".rstrip(), interval
+
+
+def _notes(made: CrossTable, notes: Footnotes) -> list[str]:
+    at_once = "all at once" if made.simultaneous else "each by itself"
+    known = any(cell["low"] is not None for cell in made.cells)
+    lead = [f"intervals of the truth: {made.level:.0%}, {at_once}"] if known else []
+    return [*lead, *notes.lines]
