@@ -130,15 +130,6 @@ def test_a_seed_on_public_data_marks_nothing(dualquery: Run, here: Path) -> None
     assert json.loads(Path("out/privacy.json").read_text())["public_table"] is True
 
 
-def test_pictures(dualquery: Run, here: Path) -> None:
-    pytest.importorskip("matplotlib")
-    write_instance(here / "p.wcnf", sampled_problem(6, 10, 0))
-    done = dualquery("compare-solvers", "p.wcnf", "--solvers", "exhaustive", "--solver-timeout", 1,
-                     "--out", "out")  # fmt: skip
-    assert done.code == 0, done.err
-    assert Path("out/profile.png").read_bytes().startswith(b"\x89PNG")
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

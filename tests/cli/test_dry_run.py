@@ -40,22 +40,6 @@ def test_it_says_what_the_release_says(table: Path, capsys) -> None:
     assert planned["seconds"] > 0
 
 
-def test_it_warns_of_a_weak_budget_as_the_release_does(table: Path, capsys, caplog) -> None:
-    weak = ["p.parquet", "--schema", "s.json", "--queries", "50", "--epsilon", "12"]
-    weak += ["--delta", "0.01", "--mechanism", "gaussian"]
-    warned = []
-    for more in (["--dry-run"], ["--out", "r"]):
-        caplog.clear()
-        assert main(["release", *weak, *more, "--json"]) == 0
-        told = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
-        warned += [told, json.loads(capsys.readouterr().out)["notes"]]
-    assert warned[0][0].startswith("epsilon = 12 is above 10")
-    assert warned[0][1].startswith("delta = 0.01 is not below 1/n")
-    assert all(each == warned[0] for each in warned)
-    assert main(["release", "p.parquet", "--schema", "s.json", "--dry-run", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["notes"] == []
-
-
 def test_nothing_is_made_or_charged(table: Path, capsys) -> None:
     before = sorted(table.parent.iterdir())
     assert main(["release", "p.parquet", "--schema", "s.json", "--dry-run"]) == 0

@@ -10,23 +10,12 @@ from pathlib import Path
 import pytest
 
 import dualquery
-from dualquery.cli.main import FIRST_STEPS, app, main
+from dualquery.cli.main import main
 from dualquery.room.ledger import Ledger
 from dualquery.runtime import progress
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.progress import Lines
 from tests.tables import SCHEMA, people, reseal, write_people
-
-
-def test_alone_it_says_what_one_does_first(capsys) -> None:
-    assert main([]) == 0
-    told = capsys.readouterr().out
-    assert told == FIRST_STEPS + "\n"
-    known = {command.callback.__name__ for command in app.registered_commands}
-    known |= {group.name for group in app.registered_groups}
-    lines = [line.split() for line in told.splitlines() if line.startswith("  dualquery ")]
-    assert len(lines) == 4
-    assert {words[1] for words in lines} <= known
 
 
 def test_a_log_hears_how_far_a_long_phase_is(monkeypatch, capsys) -> None:

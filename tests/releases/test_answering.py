@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from scipy.stats import binom
 
@@ -20,7 +21,7 @@ from dualquery.estimates.total import Total
 from dualquery.models.mixture import ProductMixture
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import Workload
-from dualquery.releases.answer.answering import Answers, answer_queries
+from dualquery.releases.answer.answering import answer_queries
 from dualquery.releases.answer.cross_tables import cross_table
 from dualquery.room.row_count import RowCount, bought_epsilon
 from dualquery.runtime.errors import BadInputError
@@ -305,17 +306,12 @@ def test_a_release_answers_questions() -> None:
         made.answer("mean(age) given Income=>50K")
 
 
-def test_answers_show_save_and_load_themselves(tmp_path: Path) -> None:
+def test_answers_show_and_save_themselves(tmp_path: Path) -> None:
     found = answer_queries(noisy(0), ["smoker", "count(sex=Female)", "median(age)"])
     page = found._repr_html_()
     assert "count(sex=Female)" in page
     assert "<table" in page
-    for name in ("answers.csv", "answers.parquet"):
-        again = Answers.load(found.save(tmp_path / name))
-        assert again == found
+    for name, read in (("a.csv", pl.read_csv), ("a.parquet", pl.read_parquet)):
+        assert read(found.save(tmp_path / name)).equals(found.frame())
     with pytest.raises(BadInputError, match="exists already"):
-        found.save(tmp_path / "answers.csv")
-    (tmp_path / "other.csv").write_text("a,b\n1,2\n")
-    for name in ("other.csv", "nowhere.parquet"):
-        with pytest.raises(BadInputError, match="no answers that were saved"):
-            Answers.load(tmp_path / name)
+        found.save(tmp_path / "a.csv")

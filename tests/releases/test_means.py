@@ -83,15 +83,6 @@ def test_columns_that_have_no_mean_are_refused(table, options, message: str) -> 
         dualquery.release(table, **SMALL | options)
 
 
-def test_a_damaged_mean_is_told(tmp_path) -> None:
-    mean = BoughtMean("age", 40.0, 0.5, "gaussian", 0.0, 100.0, 0.0)
-    assert BoughtMean.from_dict(mean.to_dict()) == mean
-    wrong = ({"noise": "loud"}, {"scale": 0.0}, {"mean": "40"}, {"low": 200.0}, {"extra": 1})
-    for change in wrong:
-        with pytest.raises((ValueError, TypeError)):
-            BoughtMean.from_dict({**mean.to_dict(), **change})
-
-
 def test_seeded_means_are_unbiased() -> None:
     table = people()
     truth = float(pl.Series(table["age"]).mean())

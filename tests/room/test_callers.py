@@ -113,7 +113,6 @@ UNSTATED = {
     "dualquery/rows/": "engines: they hand rows to a caller, who is listed here",
     "dualquery/audit/": "makes releases of made-up tables, and cuts them to units",
     "dualquery/queries/generate/files.py": "reads a file of public queries",
-    "dualquery/releases/answer/answering.py": "reads answers from a release, which are public",
     "dualquery/releases/keep/folder.py": "reads the folder of a release, which is public",
     "dualquery/releases/make/payment.py": "a keyed hash for the user's own budget file",
     "dualquery/releases/keep/stored.py": "reads the folder of a release, which is public",

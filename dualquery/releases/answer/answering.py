@@ -64,28 +64,6 @@ class Answers(list[dict[str, Any]]):
         write_frames([self.frame()], target)
         return target
 
-    @classmethod
-    def load(cls, path: str | Path) -> Answers:
-        """Return the answers that `save`, or ``dualquery answer --out``, wrote.
-
-        Raises
-        ------
-        BadInputError
-            If the file cannot be read, or holds something else.
-        """
-        import polars as pl
-
-        read = pl.read_parquet if Path(path).suffix == ".parquet" else pl.read_csv
-        try:
-            found = read(path)
-            lines = found.cast(cls().frame().schema).select(_COLUMNS).to_dicts()
-        except (OSError, pl.exceptions.PolarsError) as fault:
-            raise BadInputError(f"{path}: no answers that were saved ({fault})") from None
-        for line in lines:
-            line["basis"] = line["basis"] or ""
-            line["interval"] = None if line["low"] is None else (line["low"], line["high"])
-        return cls(lines)
-
 
 def answer_queries(
     release: Release, queries: Sequence[str], place: Callable[[int], str] | None = None
