@@ -12,18 +12,16 @@ from typing import Annotated, Any, TypeAlias
 import typer
 from typer.core import TyperGroup
 
-from dualquery.data.encoding.units import Unit, Weight
 from dualquery.data.readers.given_table import Table
-from dualquery.requests import Run
-from dualquery.rows.engine_choice import EngineChoice
+from dualquery.requests import ReleaseSpec
 from dualquery.runtime.documents import parse_toml, read_text
 from dualquery.runtime.errors import BadInputError, did_you_mean
 from dualquery.runtime.option_fields import RUN, Option, options_of
 
 
-def declared(kind: type[Any], name: str) -> Any:
-    """Return how Typer knows an option that a request's class declares."""
-    return _for_typer(options_of(kind)[name])
+def declared(name: str) -> Any:
+    """Return how Typer knows an option that a release's request declares."""
+    return _for_typer(options_of(ReleaseSpec)[name])
 
 
 def _for_typer(each: Option) -> Any:
@@ -79,14 +77,20 @@ Quiet: TypeAlias = Annotated[
 Verbose: TypeAlias = Annotated[
     bool, typer.Option("--verbose", "-v", help="Print more.", rich_help_panel=RUN)
 ]
-Csv: TypeAlias = Annotated[str | None, declared(Table, "csv")]
-Threads: TypeAlias = Annotated[int | None, declared(Run, "threads")]
-EngineName: TypeAlias = Annotated[str, declared(EngineChoice, "engine")]
-Scheduler: TypeAlias = Annotated[str | None, declared(EngineChoice, "scheduler")]
-UnitColumn: TypeAlias = Annotated[str | None, declared(Unit, "unit")]
-MaxRowsPerUnit: TypeAlias = Annotated[int | None, declared(Unit, "max_rows_per_unit")]
-WeightColumn: TypeAlias = Annotated[str | None, declared(Weight, "weight")]
-MaxWeight: TypeAlias = Annotated[float | None, declared(Weight, "max_weight")]
+Csv: TypeAlias = Annotated[str | None, declared("csv")]
+Columns: TypeAlias = Annotated[str | None, declared("columns")]
+SchemaName: TypeAlias = Annotated[str | None, declared("schema")]
+Threads: TypeAlias = Annotated[int | None, declared("threads")]
+EngineName: TypeAlias = Annotated[str, declared("engine")]
+Scheduler: TypeAlias = Annotated[str | None, declared("scheduler")]
+UnitColumn: TypeAlias = Annotated[str | None, declared("unit")]
+MaxRowsPerUnit: TypeAlias = Annotated[int | None, declared("max_rows_per_unit")]
+WeightColumn: TypeAlias = Annotated[str | None, declared("weight")]
+MaxWeight: TypeAlias = Annotated[float | None, declared("max_weight")]
+Epsilon: TypeAlias = Annotated[float, declared("epsilon")]
+Delta: TypeAlias = Annotated[float | None, declared("delta")]
+NeighboursName: TypeAlias = Annotated[str, declared("neighbours")]
+Budget: TypeAlias = Annotated[Path | None, declared("budget")]
 
 
 def read_config(context: typer.Context, path: Path | None) -> Path | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dualquery.cli.commands.budget_plan import plan
-from dualquery.cli.options import Json, with_default
+from dualquery.cli.options import Json, NeighboursName, with_default
 from dualquery.cli.terminal import Terminal
 from dualquery.runtime.errors import BadInputError
 
@@ -61,9 +61,7 @@ def init(
             "delta), or either (the better of both, each with half of delta)."
         ),
     ] = "sum",
-    neighbours: Annotated[
-        str, typer.Option(help="What every release must protect: replace-one or add-remove.")
-    ] = "replace-one",
+    neighbours: NeighboursName = "replace-one",
     unit: Annotated[
         str,
         typer.Option(

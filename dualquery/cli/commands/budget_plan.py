@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dualquery.cli.options import Json
+from dualquery.cli.options import Delta, Json, NeighboursName, declared
 from dualquery.cli.terminal import Terminal
 from dualquery.runtime.errors import BadInputError
 
@@ -22,17 +22,15 @@ if TYPE_CHECKING:
 def plan(
     rows: Annotated[int, typer.Option("--rows", "-n", help="Number of rows of the table.")],
     rounds: Annotated[int | None, typer.Option(help="Rounds of the game (T).")] = None,
-    samples: Annotated[int | None, typer.Option(help="Queries drawn in each round (s).")] = None,
-    eta: Annotated[
-        float | None, typer.Option(help="Learning rate of the queries' weights (eta).")
-    ] = None,
+    samples: Annotated[int | None, declared("samples")] = None,
+    eta: Annotated[float | None, declared("eta")] = None,
     epsilon: Annotated[
         float | None,
         typer.Option(
             help="Budget. With it, leave out one of T, s and eta; with --schema, also all."
         ),
     ] = None,
-    delta: Annotated[float | None, typer.Option(help="Default 1/n^2.")] = None,
+    delta: Delta = None,
     schema: Annotated[
         str | None,
         typer.Option(
@@ -55,9 +53,7 @@ def plan(
             min=1,
         ),
     ] = None,
-    neighbours: Annotated[
-        str, typer.Option(help="replace-one, or add-remove, where --rows is a public stand-in.")
-    ] = "replace-one",
+    neighbours: NeighboursName = "replace-one",
     as_json: Json = False,
 ) -> None:
     """Show every accountant side by side for DualQuery's parameters. Looks at no data.

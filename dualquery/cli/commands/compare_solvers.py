@@ -17,10 +17,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dualquery.cli.options import (
+    Budget,
+    Delta,
+    Epsilon,
     Json,
     MaxRowsPerUnit,
     MaxWeight,
     Quiet,
+    SchemaName,
     UnitColumn,
     Verbose,
     WeightColumn,
@@ -63,7 +67,7 @@ def compare_solvers(
     ] = None,
     solver_timeout: Annotated[float, typer.Option(help="Longest time limit, in seconds.")] = 20.0,
     at: Annotated[str, typer.Option(help="Rounds whose problems are taken.")] = "2,5,20,80",
-    schema: Annotated[str | None, typer.Option(help="Schema of the table.")] = None,
+    schema: SchemaName = None,
     unit: UnitColumn = None,
     max_rows_per_unit: MaxRowsPerUnit = None,
     weight: WeightColumn = None,
@@ -80,9 +84,9 @@ def compare_solvers(
     reduce: Annotated[
         bool, typer.Option("--reduce", help="Reduce each problem before every solver.")
     ] = False,
-    epsilon: Annotated[float, typer.Option(help="Privacy loss of the run on the table.")] = 1.0,
-    delta: Annotated[float | None, typer.Option(help="Delta of that run; default: 1/n^2.")] = None,
-    budget: Annotated[Path | None, typer.Option(help="Budget file to charge for that run.")] = None,
+    epsilon: Epsilon = 1.0,
+    delta: Delta = None,
+    budget: Budget = None,
     seed: Annotated[
         int | None,
         typer.Option(

@@ -9,8 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dualquery.cli.options import (
+    Budget,
+    Columns,
     Csv,
+    Delta,
     MaxRowsPerUnit,
+    NeighboursName,
     Quiet,
     TableName,
     UnitColumn,
@@ -139,29 +143,21 @@ def check(
 @schema.command()
 def draft(
     table: TableName,
-    columns: Annotated[
-        str | None, typer.Option(help="Columns: names, positions, ranges; !name leaves one out.")
-    ] = None,
+    columns: Columns = None,
     csv: Csv = None,
     epsilon: Annotated[
         float | None,
         typer.Option(help="Learn the schema under differential privacy, at this epsilon."),
     ] = None,
-    delta: Annotated[
-        float | None, typer.Option(help="With --epsilon: delta; default: 1/n^2.")
-    ] = None,
+    delta: Delta = None,
     known: Annotated[
         str | None,
         typer.Option("--schema", help="With --epsilon: columns that are public; not paid for."),
     ] = None,
-    neighbours: Annotated[
-        str, typer.Option(help="With --epsilon: replace-one or add-remove.")
-    ] = "replace-one",
+    neighbours: NeighboursName = "replace-one",
     unit: UnitColumn = None,
     max_rows_per_unit: MaxRowsPerUnit = None,
-    budget: Annotated[
-        Path | None, typer.Option(help="With --epsilon: a budget file to charge.")
-    ] = None,
+    budget: Budget = None,
     out: Annotated[
         Path | None, typer.Option(help="File to make; default: print the draft.")
     ] = None,
