@@ -14,7 +14,12 @@ import typer
 
 from dualquery.cli import terminal
 from dualquery.cli.main import app, main
+from dualquery.data.readers.formats import FORMATS, GENERATORS
+from dualquery.mechanisms.registry import BUILT_IN
+from dualquery.privacy.accountants.choice import ACCOUNTANTS
+from experiments.commands import MODULES
 from experiments.commands import app as experiments_app
+from solvers import available_solvers
 from tests.pages import ROOT, code_blocks, commands, name_of, pages
 
 PAGES = {name_of(page): page.read_text("utf-8") for page in pages()}
@@ -185,33 +190,6 @@ def _table(text: str) -> dict[str, tuple[float, float]]:
     return {name: (float(largest), float(mean)) for name, largest, mean in rows}
 
 
-Names = Callable[[], set[str]]
-
-
-def _solvers() -> set[str]:
-    import solvers
-
-    return {info.name for info in solvers.available_solvers()}
-
-
-def _formats() -> set[str]:
-    from dualquery.data.readers.formats import FORMATS, GENERATORS
-
-    return {*FORMATS, *GENERATORS}
-
-
-def _mechanisms() -> set[str]:
-    from dualquery.mechanisms.registry import BUILT_IN
-
-    return set(BUILT_IN)
-
-
-def _accountants() -> set[str]:
-    from dualquery.privacy.accountants.choice import ACCOUNTANTS
-
-    return {accountant.name for accountant in ACCOUNTANTS}
-
-
 def _commands() -> set[str]:
     names = (
         command.name or getattr(command.callback, "__name__", "").replace("_", "-")
@@ -220,27 +198,21 @@ def _commands() -> set[str]:
     return {f"dualquery {name}" for name in names}
 
 
-def _experiments() -> set[str]:
-    from experiments.commands import MODULES
+NAMES: dict[str, Callable[[], set[str]]] = {
+    "README.md": lambda: {*BUILT_IN},
+    "dualquery/cli/README.md": _commands,
+    "dualquery/data/README.md": lambda: {*FORMATS, *GENERATORS},
+    "dualquery/privacy/README.md": lambda: {accountant.name for accountant in ACCOUNTANTS},
+    "solvers/README.md": lambda: {info.name for info in available_solvers()},
+    "experiments/README.md": lambda: {*MODULES, "benchmarks", "all"},
+}
 
-    return {*MODULES, "benchmarks", "all"}
 
-
-@pytest.mark.parametrize(
-    ("page", "names"),
-    [
-        ("README.md", _mechanisms),
-        ("dualquery/cli/README.md", _commands),
-        ("dualquery/data/README.md", _formats),
-        ("dualquery/privacy/README.md", _accountants),
-        ("solvers/README.md", _solvers),
-        ("experiments/README.md", _experiments),
-    ],
-)
-def test_the_page_names_all_there_are(page: str, names: Names) -> None:
+@pytest.mark.parametrize("page", NAMES)
+def test_the_page_names_all_there_are(page: str) -> None:
     missing = {
         name
-        for name in names()
+        for name in NAMES[page]()
         if not re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", PAGES[page])
     }
     assert missing == set()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import inspect
 from collections import Counter
 
 import numpy as np
@@ -12,7 +10,6 @@ import pytest
 
 import dualquery
 from dualquery import Synthesizer
-from dualquery.api import KEYWORDS
 from dualquery.runtime.errors import BadInputError
 from tests.tables import SCHEMA, people
 
@@ -99,21 +96,6 @@ def test_pandas_comes_back_with_its_types(typed) -> None:
     assert {*rows["constant"].cat.categories} <= {"a", "b"}
     assert {*rows["job"].cat.categories} <= {"nurse", "smith", "clerk"}
     assert rows["job"].isna().any()
-
-
-def test_parameters_are_those_of_release_with_its_defaults() -> None:
-    own = inspect.signature(Synthesizer.__init__).parameters
-    defaults = {
-        name: parameter.default
-        for name, parameter in inspect.signature(dualquery.release).parameters.items()
-        if name not in ("table", "guarantee", "run", "keywords")
-    }
-    for kind, names in KEYWORDS.items():
-        fields = {field.name: field.default for field in dataclasses.fields(kind)}
-        defaults |= {name: fields[field] for name, field in names.items()}
-    assert {*own} - {"self"} == {*defaults}
-    plain = {*defaults} - {"progress"}  # whose default a copy must not copy
-    assert all(own[name].default == defaults[name] for name in plain)
 
 
 @pytest.mark.filterwarnings("ignore")  # what the checks fit has no schema, so nothing is private

@@ -84,8 +84,8 @@ def options_of(kind: type[Any]) -> dict[str, Option]:
 def require_least(request: object) -> None:
     """Refuse numbers of a request that are below the least that its options declare."""
     for each in fields(request):  # type: ignore[arg-type]  # a dataclass
-        declared, value = each.metadata.get(_OPTION), getattr(request, each.name)
-        least = None if declared is None else declared.least
+        declared, value = each.metadata.get(_OPTION, Option("", "")), getattr(request, each.name)
+        least = declared.least
         if least is not None and isinstance(value, Real) and value < least:
             flag = (declared.name or each.name).replace("_", "-")
             raise BadInputError(f"--{flag} is {value}; at least {least} is needed")
