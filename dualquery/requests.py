@@ -144,8 +144,8 @@ class WorkloadRequest:
             )
         if isinstance(self.marginals, str) and self.marginals != "all":
             raise BadInputError(f"--marginals is {self.marginals!r}; give a number, or 'all'")
-        ways = {"target": self.target, "query-items": self.items, "marginals": self.marginals}
-        ways["queries"] = self.queries
+        ways: dict[str, object] = {"target": self.target, "query-items": self.items}
+        ways |= {"marginals": self.marginals, "queries": self.queries}
         asked = [f"--{name}" for name, value in ways.items() if value is not None]
         if len(asked) > 1:
             raise BadInputError(

@@ -34,7 +34,7 @@ from dualquery.mechanisms.protocol import Budget, Mechanism, Plan, Session, Task
 from dualquery.privacy.accountants.choice import ACCOUNTANTS, choices
 from dualquery.privacy.events import Schedule, events_of
 from dualquery.queries.family import Queries
-from dualquery.releases.make.means import Beside, with_beside, without_beside
+from dualquery.releases.make.beside import Beside, with_beside, without_beside
 from dualquery.room.curator import Curator
 from dualquery.room.private_data import PrivateData
 from dualquery.room.row_count import RowCount

@@ -12,7 +12,7 @@ from dualquery.report.markup import Html, data, element, joined, table
 from dualquery.runtime.figures import share
 
 if TYPE_CHECKING:
-    from dualquery.releases.compare.evaluation import Comparison
+    from dualquery.releases.compare.evaluation import Evaluation
     from dualquery.releases.keep.folder import Release
 
 
@@ -33,7 +33,7 @@ _OWN_INTERVAL = (
 )
 
 
-def answers(release: Release, compared: Comparison | None) -> Html:
+def answers(release: Release, compared: Evaluation | None) -> Html:
     """The largest and the least certain answers, to sort and to filter."""
     largest = uncertain = np.argsort(-release.answers, kind="stable")[:ANSWERS]
     if release.intervals is not None:
@@ -79,7 +79,7 @@ def answers(release: Release, compared: Comparison | None) -> Html:
 
 
 def _answer_rows(
-    release: Release, compared: Comparison | None, places: np.ndarray
+    release: Release, compared: Evaluation | None, places: np.ndarray
 ) -> Iterator[list[str]]:
     texts = release.workload.text(release.schema).gather(places).to_list()
     for text, place in zip(texts, places.tolist(), strict=True):
@@ -92,7 +92,7 @@ def _answer_rows(
         yield row
 
 
-def truth(compared: Comparison) -> Html:
+def truth(compared: Evaluation) -> Html:
     """How far the release is from its table, beside the baselines: for the holder only."""
     found = compared.to_dict()
     lines = [("this release", compared.errors)]

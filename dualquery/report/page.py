@@ -12,11 +12,11 @@ from dualquery.report.markup import Html, element, joined
 from dualquery.report.pairs import pairs
 
 if TYPE_CHECKING:
-    from dualquery.releases.compare.evaluation import Comparison
+    from dualquery.releases.compare.evaluation import Evaluation
     from dualquery.releases.keep.folder import Release
 
 
-def report(release: Release, compared: Comparison | None = None) -> str:
+def report(release: Release, compared: Evaluation | None = None) -> str:
     """Return one self-contained page of HTML about a release.
 
     Parameters

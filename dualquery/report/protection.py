@@ -13,11 +13,11 @@ from dualquery.report.markup import Html, element, joined, key_figures
 from dualquery.runtime.figures import share
 
 if TYPE_CHECKING:
-    from dualquery.releases.compare.evaluation import Comparison, Errors
+    from dualquery.releases.compare.evaluation import Errors, Evaluation
     from dualquery.releases.keep.folder import Release
 
 
-def in_short(release: Release, compared: Comparison | None) -> Html:
+def in_short(release: Release, compared: Evaluation | None) -> Html:
     """What a reader must know who reads no further."""
     privacy = release.privacy
     strength = "None: this release is not private."

@@ -13,7 +13,7 @@ from dualquery.data.schema.columns import Numeric
 from dualquery.data.schema.table import TableSchema
 from dualquery.estimates.means import BoughtMean, combined
 from dualquery.releases.answer.answering import answer_queries
-from dualquery.releases.make.means import SHARE
+from dualquery.releases.make.beside import SHARE
 from dualquery.report.page import report
 from dualquery.runtime.errors import BadInputError
 from dualquery.verification import check

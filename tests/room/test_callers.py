@@ -74,7 +74,7 @@ HARMLESS = frozenset(
         "dualquery.rows.dataset.Dataset",
         "dualquery.rows.dataset.RecordsSource",
         "dualquery.api.expected_error",
-        "dualquery.releases.compare.evaluation.Comparison",
+        "dualquery.releases.compare.evaluation.Evaluation",
         "dualquery.releases.compare.evaluation.Errors",
     }
 )

@@ -76,7 +76,7 @@ class Errors:
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class Evaluation:
     """A release beside its table: **not private**, for the holder of the table.
 
     Parameters
@@ -276,7 +276,7 @@ def compare(
     threads: int | None = None,
     seed: int = 0,
     progress: Progress | bool | None = NO_PROGRESS,
-) -> Comparison:
+) -> Evaluation:
     """Count the exact answers, and run the baselines. The result is **not private**.
 
     Parameters
@@ -350,7 +350,7 @@ def _compare(
     cores: int,
     seed: int,
     progress: Progress,
-) -> Comparison:
+) -> Evaluation:
     """Compare a release, made from the rows of ``data``, with those of its ``whole`` table."""
     from dualquery.releases.make.making import run
     from dualquery.rows.cached import CachedRows
@@ -407,7 +407,7 @@ def _compare(
         baselines[name] = Errors.between(outcome.answers, truth)
     in_all, counting = (tidy(each.n * neighbours.of_copy) for each in (whole, data))
     means = _exact_means(whole, cores)
-    return Comparison(loaded, truth, in_all, counting, budget, synthetic, baselines, noise, means)
+    return Evaluation(loaded, truth, in_all, counting, budget, synthetic, baselines, noise, means)
 
 
 def _exact_means(data: Dataset[Rows], threads: int) -> dict[str, float]:

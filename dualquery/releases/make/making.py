@@ -23,8 +23,8 @@ from dualquery.queries.family import Statistic
 from dualquery.releases.answer.ruled import with_forced_answers
 from dualquery.releases.answer.sampling import finished_records, unasked_note
 from dualquery.releases.keep.folder import Release
+from dualquery.releases.make.beside import Beside, with_beside, without_beside
 from dualquery.releases.make.learning import learned_for
-from dualquery.releases.make.means import Beside, with_beside, without_beside
 from dualquery.releases.make.needs import Memory, bytes_on_disk, memory_needed
 from dualquery.releases.make.payment import Payment, mark_of
 from dualquery.releases.make.proof import (
