@@ -231,20 +231,12 @@ class Evaluation:
         return np.abs(self.release.answers - self.truth)
 
 
-def evaluate(
-    release: Release | str | Path,
-    table: Any,
-    *,
-    engine: Engine | str = "auto",
-    threads: int | None = None,
-    seed: int = 0,
-    progress: Progress | bool | None = NO_PROGRESS,
-) -> dict[str, Any]:
+def evaluate(release: Release | str | Path, table: Any, **more: Any) -> dict[str, Any]:
     """Compare a release with its table. The result is **not private**.
 
     Parameters
     ----------
-    release, table, engine, threads, seed, progress
+    release, table, **more
         As for `compare`.
 
     Returns
@@ -263,9 +255,7 @@ def evaluate(
     BadInputError
         If the release or the table cannot be read or do not fit each other.
     """
-    return compare(
-        release, table, engine=engine, threads=threads, seed=seed, progress=progress
-    ).to_dict()
+    return compare(release, table, **more).to_dict()
 
 
 def compare(
