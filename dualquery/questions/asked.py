@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from dualquery.data.schema.columns import Binary, Column, Numeric
 from dualquery.data.schema.dates import Dates
 from dualquery.data.schema.named_bits import find_bit
+from dualquery.data.schema.numbers import NUMBER_RANGE
 from dualquery.data.schema.within import quantile_between
 from dualquery.questions.boxes import MOST_LITERALS, Box, boxes_of
 from dualquery.questions.columns import (
     Allowed,
     allowed_by,
     end_of_period,
-    ends_of_range,
     pieces_of,
     require_amounts,
 )
@@ -29,6 +29,7 @@ from dualquery.questions.remarks import (
     on_cuts,
     on_what_lies_beyond,
     opened,
+    why_not,
 )
 from dualquery.questions.syntax import (
     COUNT,
@@ -48,7 +49,6 @@ from dualquery.questions.syntax import (
     literals_of,
     print_question,
 )
-from dualquery.questions.unknown import why_not
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -295,8 +295,9 @@ class _Compiler:
         _, column, allowed = self.allowed[condition]
         match condition:
             case Comparison(name, "=" | "!=", value) if isinstance(allowed, tuple):
-                ends = (value, value) if isinstance(column, Dates) else ends_of_range(value)
-                return self._canonical_range(name, column, *ends)
+                found = None if isinstance(column, Dates) else NUMBER_RANGE.fullmatch(value)
+                low, high = (value, value) if found is None else (found[1], found[2])
+                return self._canonical_range(name, column, low, high)
             case Comparison(name, "=" | "!=" as relation, value):
                 return Comparison(name, relation, _label(column, value))
             case Comparison(name, relation, value) if isinstance(column, Dates):

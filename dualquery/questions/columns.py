@@ -190,14 +190,6 @@ def allowed_by(literal: Literals, column: Column) -> Allowed:
             return _ordered(column, relation, _number(column, text, relation))
 
 
-def ends_of_range(text: str) -> tuple[str, str]:
-    """Return the ends of ``low-high`` or ``low to high``, as they are written."""
-    ends = NUMBER_RANGE.fullmatch(text)
-    if ends is None:
-        raise ValueError(f"{text!r} is no range")
-    return ends[1], ends[2]
-
-
 def _require_numbers(column: Column, what: str) -> None:
     if isinstance(column, Dates):
         raise BadInputError(
@@ -238,7 +230,7 @@ def _equal(column: Column, text: str) -> Allowed:
     try:
         bit, negated = find_bit(column, text)
     except BadInputError:
-        if isinstance(column, Dates) and (places := places_within(column, text)):
+        if isinstance(column, Dates) and (places := _places_within(column, text)):
             return (Span(places[0], places[1] + 1),)
         ends = NUMBER_RANGE.fullmatch(text)
         if ends is None or not isinstance(column, Numeric):
@@ -342,7 +334,7 @@ def _text_numbers(column: Binary | Categorical) -> tuple[Float64, Float64, Float
 def _number(column: Column, text: str, relation: str) -> float:
     """Return the number that a column is compared with; of dates, the place of the period."""
     if isinstance(column, Dates):
-        return place_of_end(column, text, relation)
+        return _place_of_end(column, text, relation)
     if other := in_another_style(text, whole=isinstance(column, Numeric) and column.integer):
         raise BadInputError(f"column {column.name!r}: {other}")
     found = finite_number(text)
@@ -362,7 +354,7 @@ def _as_bits(inside: NDArray[np.bool_]) -> int:
 # ``day>2024`` behind its last. A range may begin or end where all dates do.
 
 
-def places_within(column: Dates, text: str) -> tuple[int, int] | None:
+def _places_within(column: Dates, text: str) -> tuple[int, int] | None:
     """Return the first and the last place of a period, if the column has any of it; else None."""
     places = column.places_of_text(text)
     if places is None or places[0] >= column.buckets or places[1] < 0:
@@ -370,21 +362,15 @@ def places_within(column: Dates, text: str) -> tuple[int, int] | None:
     return places
 
 
-def place_of_end(column: Dates, text: str, relation: str) -> int:
-    """Return the place that a date or period is compared by.
-
-    Raises
-    ------
-    BadInputError
-        If the text is none, or one that the column cannot have.
-    """
+def _place_of_end(column: Dates, text: str, relation: str) -> int:
+    """Return the place that a date or period is compared by."""
     places = column.places_of_text(text)
     behind = relation in ("<=", ">")
     if places is not None:
         # Where all places begin or end is a place to compare by, though it lies beside them.
         end = places[behind]
         beside = -1 if behind else column.buckets
-        if column.outside == "clip" or end == beside or places_within(column, text):
+        if column.outside == "clip" or end == beside or _places_within(column, text):
             return end
     find_bit(column, text)  # refuses all but labels of what is no date
     raise BadInputError(f"column {column.name!r} is compared with {text!r}, which is no date")
@@ -395,5 +381,5 @@ def end_of_period(column: Dates, text: str, relation: str) -> str:
 
     One beyond all places stays as it is written.
     """
-    place = place_of_end(column, text, relation)
+    place = _place_of_end(column, text, relation)
     return column.labels[place] if 0 <= place < column.buckets else text

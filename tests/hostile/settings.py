@@ -15,6 +15,7 @@ from dualquery.data.readers.formats import source_of
 from dualquery.data.schema.files import format_schema, load_schema, schema_from_dict
 from dualquery.data.schema.items import ItemSchema
 from dualquery.runtime.documents import parse_json
+from dualquery.runtime.errors import BadInputError
 from tests.hostile.mutation import spoil_json, spoil_text
 from tests.hostile.parser import Parser, texts
 from tests.hostile.tables import ITEMS, legal_rows
@@ -82,22 +83,6 @@ _QUERIES = (
 )
 
 
-def _read_query(data: bytes, folder: Path) -> None:
-    from dualquery.queries.text import parse_query, print_queries
-
-    del folder
-    text = data.decode("utf-8", "surrogateescape")
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        text = data.decode("latin-1")
-    literals = parse_query(text, SCHEMA)
-    assert np.all(literals[1:] > literals[:-1])
-    assert np.all((literals >= 0) & (literals < 2 * SCHEMA.domain.bits))
-    again = parse_query(print_queries(literals[None, :], SCHEMA)[0], SCHEMA)
-    assert np.array_equal(again, literals)
-
-
 _QUESTIONS = (
     *_QUERIES,
     "age=20-60 & (flag or sex=Male)",
@@ -153,22 +138,22 @@ def _release_command() -> Any:
 
 
 def _read_config(data: bytes, folder: Path) -> None:
-    from dualquery.cli.options import apply_config
+    from dualquery.cli.main import USAGE_ERROR
     from dualquery.requests import ReleaseSpec
     from dualquery.runtime.option_fields import built
 
     path = folder / "config.toml"
     path.write_bytes(data)
-    context = _release_command().make_context("release", [])
-    given = apply_config(context, path)
-    assert given.keys() == context.params.keys()
-    built(ReleaseSpec, given)
+    try:
+        context = _release_command().make_context("release", ["--config", str(path)])
+    except USAGE_ERROR as error:  # as of what is typed
+        raise BadInputError(error.format_message()) from None
+    built(ReleaseSpec, context.params)
 
 
 SETTINGS: dict[str, Parser] = {
     "schema.json": Parser(_schema_examples, spoil_json, partial(_read_schema, ".json")),
     "schema.toml": Parser(lambda: [_TOML_SCHEMA], spoil_text, partial(_read_schema, ".toml")),
-    "query": Parser(texts(*_QUERIES), spoil_text, _read_query),
     "query file": Parser(
         texts("\n".join(_QUERIES), "# x\nflag\n"), spoil_text, partial(_read_query_file, ".txt")
     ),

@@ -13,7 +13,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -370,14 +369,8 @@ def test_a_release_with_a_link_is_refused(release: Path, tmp_path: Path) -> None
     ("key", "value"),
     [
         ("mechanism", ["x"]),
-        ("rows", -1),
         ("rows", 2**64),
         ("notes", "a text"),
-        ("notes", [1]),
-        ("versions", {"dualquery": 1}),
-        ("created", "yesterday"),
-        ("written_as", 1),
-        ("privacy", {"private": 1}),
         ("privacy", {"private": False, "reasons_not_private": [1]}),
         ("format_version", True),
     ],
@@ -388,21 +381,6 @@ def test_a_record_of_other_types_is_refused(release: Path, key: str, value: obje
     path.write_text(json.dumps({**stored, key: value}))
     with pytest.raises(BadInputError, match="damaged release"):
         load_release(release)
-
-
-def test_answers_that_are_no_answers_are_refused(release: Path) -> None:
-    path = release / "answers.parquet"
-    table = pl.read_parquet(path)
-    for name, column in (
-        ("answer", pl.Series("answer", [float("nan")] * table.height)),
-        ("answer", pl.Series("answer", ["x"] * table.height)),
-        ("literal_1", pl.Series("literal_1", [2**32] * table.height)),
-        ("literal_1", pl.Series("literal_1", ["0"] * table.height)),
-    ):
-        table.with_columns(column.alias(name)).write_parquet(path)
-        reseal(release)
-        with pytest.raises(BadInputError):
-            load_release(release)
 
 
 @pytest.mark.parametrize("epsilon", [None, [1.0]])
