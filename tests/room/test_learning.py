@@ -12,7 +12,7 @@ from scipy.stats import binomtest, norm
 
 from dualquery.audit.repeated import bounds
 from dualquery.budgets.budget_file import BudgetFile
-from dualquery.data.drafts.shapes import Months, Numbers, Values, count_shapes
+from dualquery.data.drafts.shapes import Months, Numbers, TableCounts, Values
 from dualquery.data.encoding.units import Unit, cut_to_units
 from dualquery.data.readers.formats import source_of
 from dualquery.privacy.accountants.choice import best
@@ -38,7 +38,7 @@ CELLS = ("", "7", "-0.5", "2020-01-31", "31.01.1999", "01067", "word", "N")
 
 def shapes_of(rows: tuple[tuple[str, ...], ...]) -> np.ndarray:
     frame = pl.DataFrame(rows, schema=["a", "b"], orient="row")
-    return np.concatenate([count_shapes(frame[name]) for name in "ab"])
+    return TableCounts(source_of(frame), ("a", "b")).shapes.ravel()
 
 
 @pytest.mark.parametrize("relation", [RO, AR], ids=["replace-one", "add-remove"])
@@ -55,7 +55,7 @@ def test_no_neighbour_moves_shapes_further_and_some_move_so_far(relation) -> Non
 
 def test_every_cell_has_one_kind_and_one_size() -> None:
     for cell in (*CELLS, "1e400", "nan", "é\n", "99999999999999999999", "31.02.2020", "-", " 3 "):
-        assert count_shapes(pl.Series([cell])).sum() == 2
+        assert shapes_of(((cell, cell),)).reshape(2, -1).sum(axis=1).tolist() == [2, 2]
 
 
 @pytest.mark.parametrize("how", [Values(), Numbers(60, 80, whole=False), Months(None, 1990, 40)])
@@ -118,7 +118,8 @@ WORST = ["word"] * 17, ["word"] * 16 + ["7"]
 
 def schemas(table: list[str], price: SchemaPrice, seeds: range) -> np.ndarray:
     """Learn schemas of one column: noisy shapes along their difference, and which texts it has."""
-    towards = np.subtract(*(count_shapes(pl.Series(each)) for each in WORST))
+    tables = (source_of(pl.DataFrame({"a": each})) for each in WORST)
+    towards = np.subtract(*(TableCounts(each, ("a",)).shapes.ravel() for each in tables))
     room = SchemaRoom(source_of(pl.DataFrame({"a": table})), ("a",), ("a",), RO)
     found = np.empty((len(seeds), 3))
     for number, seed in enumerate(seeds):

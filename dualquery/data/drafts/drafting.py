@@ -108,7 +108,7 @@ class Shape:
 
 
 def shape_of(name: str, counts: NDArray[np.float64 | np.int64], sd: float) -> Shape:
-    """Return what a column looks like, by its public name and the counts of `count_shapes`.
+    """Return what a column looks like, by its public name and the counts of `Shapes`.
 
     ``sd`` is the standard deviation of their noise; 0 for exact counts.
     """

@@ -21,8 +21,6 @@ from dualquery.data.schema.moments import CLOCKS, read_moments
 from dualquery.runtime.errors import BadInputError
 
 Int64 = NDArray[np.int64]
-Seen = dict[tuple[str, ...], tuple[Int64, Int64]]
-"""Kinds and sizes of a few texts: most columns of wide tables are 0 and 1."""
 
 MARKERS = (
     *("", "?", ".", "NA", "N/A", "n/a", "na", "N.A.", "n.a.", "NaN", "nan", "NULL", "null", "<NA>"),
@@ -87,34 +85,35 @@ def texts(values: pl.Series) -> pl.Series:
     return values.cast(pl.String).fill_null("")
 
 
-def distinct(values: pl.Series) -> tuple[pl.Series, Int64]:
-    """Return the different cells as texts, and in how many rows each is; a text may come twice.
+def distinct(frame: pl.DataFrame) -> Iterator[tuple[pl.Series, Int64]]:
+    """Yield each column's different cells, and in how many rows each is.
 
     Of a type that no column can hold, none.
     """
-    if not can_become_bits(values):
-        return pl.Series([], dtype=pl.String), np.zeros(0, np.int64)
-    counted = values.rename("cell").value_counts(name="rows")
-    return texts(counted["cell"]), counted["rows"].to_numpy().astype(np.int64)
-
-
-def count_shapes(values: pl.Series, seen: Seen | None = None) -> Int64:
-    """Return how many cells of a column lie in each kind, and behind these in each size.
-
-    ``seen`` remembers what a few texts are, of column after column; private.
-    """
-    text, rows = distinct(values)
-    seen = {} if seen is None or len(text) > _FEW else seen
-    key = tuple(text.head(_FEW))
-    if key not in seen:
-        seen[key] = _kinds_and_sizes(text)
-    kinds, sizes = seen[key]
-    return np.concatenate(
-        (
-            np.bincount(kinds, rows, KINDS).astype(np.int64),
-            np.bincount(sizes, rows, SIZES).astype(np.int64),
-        )
+    held = [can_become_bits(frame[name]) for name in frame.columns]
+    counted = frame.select(
+        pl.col(name).alias("cell").value_counts(name="rows").implode().alias(name)
+        for name, holds in zip(frame.columns, held, strict=True)
+        if holds
     )
+    for name, holds in zip(frame.columns, held, strict=True):
+        if holds:
+            both = counted[name][0].struct
+            yield both.field("cell"), both.field("rows").to_numpy().astype(np.int64)
+        else:
+            yield pl.Series([], dtype=pl.String), np.zeros(0, np.int64)
+
+
+@dataclass(frozen=True)
+class Shapes:
+    """All kinds, and behind these all sizes."""
+
+    cells = KINDS + SIZES
+
+    def places(self, text: pl.Series) -> Int64:
+        """Return the two cells of each text: int64 ``(2, texts)``."""
+        kinds, sizes = _kinds_and_sizes(text)
+        return np.stack([kinds, KINDS + sizes])
 
 
 def _kinds_and_sizes(text: pl.Series) -> tuple[Int64, Int64]:
@@ -201,35 +200,41 @@ class Numbers:
             return np.unique(np.ceil(np.append(bounds, 1.0)))
         return bounds if bounds[-1] > 0 else np.append(bounds, 1e-300)
 
-    def count(self, values: pl.Series) -> Int64:
-        """Return how many numbers lie in each cell, those beyond in the outermost ones."""
-        text, rows = distinct(values)
+    @property
+    def cells(self) -> int:
+        """Number of cells."""
+        return len(self.bounds) - 1
+
+    def places(self, text: pl.Series) -> Int64:
+        """Return the cell of each number, -1 for no number: int64 ``(1, texts)``."""
         numbers = text.str.strip_chars().cast(pl.Float64, strict=False)
-        # A leading zero makes no number here, as it makes none in `count_shapes`.
+        # A leading zero makes no number here, as it makes none in `Shapes`.
         known = (numbers.is_finite() & ~text.str.contains(_CODE)).fill_null(False).to_numpy()
-        bounds = self.bounds
-        place = np.searchsorted(bounds, numbers.to_numpy()[known], "right") - 1
-        cells = len(bounds) - 1
-        return np.bincount(np.clip(place, 0, cells - 1), rows[known], cells).astype(np.int64)
+        place = np.searchsorted(self.bounds, numbers.to_numpy(), "right") - 1
+        return np.where(known, np.clip(place, 0, self.cells - 1), -1)[None, :]
 
 
 @dataclass(frozen=True)
 class Months:
-    """A public grid: the months of some decades, of dates that are written one way."""
+    """A public grid: the months of some decades, of dates that are written one way.
+
+    What lies beyond counts for the outermost months.
+    """
 
     pattern: str | None
     first: int  # year
     years: int
 
-    def count(self, values: pl.Series) -> Int64:
-        """Return how many dates lie in each month, those beyond in the outermost ones."""
-        text, rows = distinct(values)
+    @property
+    def cells(self) -> int:
+        """Number of months."""
+        return 12 * self.years
+
+    def places(self, text: pl.Series) -> Int64:
+        """Return the month of each date, -1 for no date: int64 ``(1, texts)``."""
         read = read_dates(text, self.pattern)
-        known = read.is_not_null().to_numpy()
-        read, months = read.drop_nulls(), 12 * self.years
         month = (read.dt.year() - self.first).cast(pl.Int64) * 12 + read.dt.month() - 1
-        place = np.clip(month.to_numpy(), 0, months - 1)
-        return np.bincount(place, rows[known], months).astype(np.int64)
+        return month.clip(0, self.cells - 1).fill_null(-1).to_numpy()[None, :]
 
 
 @dataclass(frozen=True)
@@ -244,40 +249,53 @@ class TableCounts:
     """Counts the cells of a table, exactly: the room adds noise to them, a draft takes them as is.
 
     Of a table that is cut to units only the rows that stay count. ``shapes``, int64 of shape
-    ``(d, KINDS + SIZES)``, has the `count_shapes` of some columns; private, as ``rows`` and
+    ``(d, KINDS + SIZES)``, has the `Shapes` of some columns; private, as ``rows`` and
     ``types`` are. `BadInputError` if there are no rows.
     """
 
     def __init__(self, source: TableSource, columns: Sequence[str]) -> None:
         self._source = source
-        self.shapes = np.zeros((len(columns), KINDS + SIZES), np.int64)
+        self._few: dict[tuple[object, ...], Int64] = {}
+        self.shapes = np.zeros((len(columns), Shapes.cells), np.int64)
         self.rows = 0
         self.types: dict[str, pl.DataType] = {}
-        seen: Seen = {}
         for frame in self._frames(columns):
             self.rows += frame.height
             self.types = dict(frame.schema)
-            for place, name in enumerate(columns):
-                self.shapes[place] += count_shapes(frame[name], seen)
+            for place, (cells, rows) in enumerate(distinct(frame.select(columns))):
+                self.shapes[place] += self._count(Shapes(), cells, rows)
         if not self.rows:
             raise BadInputError(f"{source.label}: no rows below the header")
 
     def values(self, wanted: Sequence[tuple[str, Grid | Values]]) -> list[Int64 | pl.DataFrame]:
         """Return counts of cells of grids, and frames of ``text`` and ``rows``. Private."""
         found: list[list[Int64 | pl.DataFrame]] = [[] for _ in wanted]
-        for frame in self._frames([name for name, _ in wanted]):
-            for (name, how), blocks in zip(wanted, found, strict=True):
+        names = [name for name, _ in wanted]
+        for frame in self._frames(names):
+            counted = zip(wanted, found, distinct(frame.select(names)), strict=True)
+            for (_, how), blocks, (cells, rows) in counted:
                 if isinstance(how, Values):
-                    text, rows = distinct(frame[name])
-                    blocks.append(pl.DataFrame({"text": text, "rows": rows}))
+                    blocks.append(pl.DataFrame({"text": texts(cells), "rows": rows}))
                     if len(blocks) > _BLOCKS:
                         blocks[:] = [_together(blocks)]
                 else:
-                    blocks[:] = [sum([*blocks, how.count(frame[name])], start=np.int64(0))]  # type: ignore[list-item]
+                    blocks[:] = [sum([*blocks, self._count(how, cells, rows)], start=np.int64(0))]  # type: ignore[list-item]
         return [
             _together(blocks) if isinstance(how, Values) else blocks[0]
             for (_, how), blocks in zip(wanted, found, strict=True)
         ]
+
+    def _count(self, how: Grid | Shapes, cells: pl.Series, rows: Int64) -> Int64:
+        """Count rows; places of a few cells are kept, as most columns of wide tables are flags."""
+        key = (how, str(cells.dtype), *cells.head(_FEW + 1).to_list())
+        places = self._few.get(key)
+        if places is None:
+            places = how.places(texts(cells))
+            if len(cells) <= _FEW:
+                self._few[key] = places
+        known = places >= 0
+        rows = np.broadcast_to(rows, places.shape)[known]
+        return np.bincount(places[known], rows, how.cells).astype(np.int64)
 
     def _frames(self, names: Sequence[str]) -> Iterator[pl.DataFrame]:
         """Yield the rows that count, block by block."""
