@@ -8,16 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.cells import axis_sizes
 from dualquery.data.schema.table import TableSchema
 from dualquery.estimates.half_widths import LEVEL
 from dualquery.queries.conjunctions import conjunctions_of
-from dualquery.questions.forms import Bounds, LinearForm
-from dualquery.releases.answer.knowledge import Knowledge
-from dualquery.rules.legal import forced_answers
+from dualquery.queries.text import print_queries
+from dualquery.releases.answer.answering import answer_queries
 
 if TYPE_CHECKING:
-    from dualquery.data.domain import Domain
     from dualquery.releases.keep.folder import Release
 
 Float64 = NDArray[np.float64]
@@ -47,32 +44,18 @@ class Shares:
 def shares(release: Release) -> Shares:
     """Return the share of every bit, and intervals of those that the page shows.
 
-    Both are those of ``dualquery answer``: a released share or else the best guess there is, in the
-    interval that all noisy numbers about the column give together.
+    What is shown is as by ``dualquery answer``; the others are the best guess there is.
     """
-    share, low, high = _released(release)
-    of_workload = ~np.isnan(share)
-    share = np.where(of_workload, share, _guessed(release))
-    level = LEVEL
-    knowledge, shown = Knowledge(release), _shown(release, share)
-    for bit in shown.tolist():
-        form = _share_of(release.schema.domain, bit)
-        found = knowledge.limits(Bounds(form, form, form), None, (0.0, 1.0))
-        if found.low is None or found.high is None or found.level is None:
-            continue
-        low[bit], high[bit], level = found.low, found.high, min(level, found.level)
-        if not of_workload[bit]:
-            guess = knowledge.mean(form) if np.isnan(share[bit]) else share[bit]
-            share[bit] = np.clip(guess, found.low, found.high)
-    forced = forced_answers(knowledge.rules, 2 * np.arange(len(share), dtype=np.int32)[:, None])
-    free = np.isnan(forced)
-    return Shares(
-        np.where(free, share, forced),
-        np.where(free, low, forced),
-        np.where(free, high, forced),
-        level,
-        shown,
-    )
+    share = _guessed(release)
+    low, high = np.full((2, len(share)), np.nan)
+    shown = _shown(release, share)
+    texts = print_queries(2 * shown[:, None].astype(np.int32), release.schema)
+    lines = answer_queries(release, texts.to_list())
+    for bit, line in zip(shown.tolist(), lines, strict=True):
+        share[bit], low[bit], high[bit] = (
+            np.nan if line[key] is None else line[key] for key in ("answer", "low", "high")
+        )
+    return Shares(share, low, high, min(line["level"] or LEVEL for line in lines), shown)
 
 
 def _shown(release: Release, share: Float64) -> NDArray[np.int64]:
@@ -83,50 +66,22 @@ def _shown(release: Release, share: Float64) -> NDArray[np.int64]:
     return np.argsort(-np.nan_to_num(share), kind="stable")[:MOST_ITEMS]
 
 
-def _released(release: Release) -> tuple[Float64, Float64, Float64]:
-    """Return the released share of every bit, and its own interval; NaN where there is none."""
-    bits = release.schema.domain.bits
-    share, low, high = (np.full(bits, np.nan) for _ in range(3))
-    conjunctions = conjunctions_of(release.workload)
-    if conjunctions is None:
-        return share, low, high
-    literals = conjunctions.literals
-    single = np.flatnonzero((literals >= 0).sum(axis=1) == 1)
-    # Of a bit and its negation the answer about the bit itself comes last, and stays.
-    single = single[np.argsort(-(literals[single].max(axis=1) & 1), kind="stable")]
-    code = literals[single].max(axis=1)
-    answer = release.answers[single]
-    negated = code & 1 == 1
-    share[code >> 1] = np.where(negated, 1 - answer, answer)
-    if release.intervals is not None:
-        lower, upper = release.intervals.lower[single], release.intervals.upper[single]
-        low[code >> 1] = np.where(negated, 1 - upper, lower)
-        high[code >> 1] = np.where(negated, 1 - lower, upper)
-    return share, low, high
-
-
 def _guessed(release: Release) -> Float64:
-    """Return the share of every bit under the model, or else in the records; NaN without both."""
+    """Return the share of every bit by the model, the records or its answer; NaN without any."""
     from dualquery.queries.literals import LiteralRows
 
     bits = release.schema.domain.bits
+    codes = 2 * np.arange(bits, dtype=np.int32)
     if release.model is not None:
-        every = LiteralRows(2 * np.arange(bits, dtype=np.int32)[:, None], release.schema.domain)
-        answers: Float64 = np.asarray(release.model.answers(every), np.float64)
+        every = LiteralRows(codes[:, None], release.schema.domain)
+        answers: Float64 = np.array(release.model.answers(every), np.float64)
         return answers
     if release.records is not None:
         means: Float64 = release.records.mean(axis=0, dtype=np.float64)
         return means
-    return np.full(bits, np.nan)
-
-
-def _share_of(domain: Domain, bit: int) -> LinearForm:
-    """Return the share of the rows that has a bit, as a linear form."""
-    column = int(domain.column_of_bit[bit])
-    binary = domain.sizes[column] == 1
-    values = np.zeros(int(axis_sizes(domain)[column]))
-    values[1 if binary else bit - int(domain.offsets[column])] = 1.0
-    return LinearForm(domain, ({column: values},))
+    workload = conjunctions_of(release.workload)
+    places = [None if workload is None else workload.find(code[None]) for code in codes]
+    return np.array([np.nan if at is None else release.answers[at] for at in places])
 
 
 @dataclass(frozen=True)
