@@ -15,7 +15,9 @@ The interval of x holds the numbers for which x is accepted. At the upper end al
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
+from statistics import NormalDist
 from typing import TypeAlias
 
 import numpy as np
@@ -24,11 +26,37 @@ from scipy.special import ndtr
 
 Float64: TypeAlias = NDArray[np.float64]
 
+LEVEL = 0.95
+"""Chance, over the noise, that one interval covers its true answer. Not of all at once."""
+
 _POINTS, _NEAREST, _HALVINGS = 1_000, 1e-4, 60
 """Numbers m for which t is found, the least of them, and steps of the search."""
 
 _EXACT = 1e-12
 """Deviations below this part of the range are none."""
+
+
+def gaussian_half_width(scale: float, miss: float = 1.0 - LEVEL) -> float:
+    """Return a distance that Gaussian noise leaves with chance ``miss`` at most.
+
+    The continuous Gaussian's quantile, and a little for the grid that the noise is drawn on, of
+    2^-39 of its scale or less (see `dualquery.room.noise.gaussian`).
+
+    Parameters
+    ----------
+    scale
+        Standard deviation, in steps; > 0.
+    """
+    return NormalDist().inv_cdf(1.0 - miss / 2.0) * scale * (1.0 + 1e-9)
+
+
+def laplace_half_width(scale: float, miss: float = 1.0 - LEVEL) -> int:
+    """Return a distance that discrete Laplace noise of a scale leaves with chance ``miss`` at most.
+
+    With p = exp(-1 / scale) its tail beyond k is 2 p^(k + 1) / (1 + p), at most p^k.
+    Scale and distance are in whole steps.
+    """
+    return math.ceil(math.log(1.0 / miss) * scale)
 
 
 def bounded_interval(

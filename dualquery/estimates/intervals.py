@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.estimates.bounded import bounded_interval
+from dualquery.estimates.bounded import LEVEL, bounded_interval, gaussian_half_width
 from dualquery.estimates.guessed import Guesses, guessed_interval
-from dualquery.estimates.half_widths import LEVEL, gaussian_half_width
 from dualquery.runtime.figures import share
 
 if TYPE_CHECKING:

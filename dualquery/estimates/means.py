@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from dualquery.data.schema.grids import Grid
-from dualquery.estimates.half_widths import LEVEL, gaussian_half_width
+from dualquery.estimates.bounded import LEVEL, gaussian_half_width
 from dualquery.estimates.intervals import Intervals
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from dualquery.estimates.half_widths import gaussian_half_width, laplace_half_width
+from dualquery.estimates.bounded import gaussian_half_width, laplace_half_width
 from dualquery.estimates.measurements import NoiseKind
 from dualquery.room.noise.laplace import laplace_deviation
 

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import norm
 
 import dualquery
-from dualquery.estimates.half_widths import LEVEL, gaussian_half_width, laplace_half_width
+from dualquery.estimates.bounded import LEVEL, gaussian_half_width, laplace_half_width
 from dualquery.estimates.intervals import Intervals
 from dualquery.estimates.total import Total
 from dualquery.privacy.neighbours import Neighbours

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dualquery.estimates.half_widths import LEVEL, gaussian_half_width
+from dualquery.estimates.bounded import LEVEL, gaussian_half_width
 from dualquery.estimates.intervals import Intervals
 from dualquery.mechanisms.adaptive.evidence import Shares
 from dualquery.mechanisms.adaptive.expansion import literals_of

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.estimates.half_widths import laplace_half_width
+from dualquery.estimates.bounded import laplace_half_width
 from dualquery.estimates.intervals import Intervals
 from dualquery.estimates.measurements import NoiseKind
 from dualquery.mechanisms.protocol import Budget, Details, Plan

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dualquery.estimates.half_widths import LEVEL
+from dualquery.estimates.bounded import LEVEL
 from dualquery.estimates.means import BoughtMean
 from dualquery.queries.conjunctions import conjunctions_of
 from dualquery.questions.asked import AnyAsked, Asked, AskedQuantile, ask

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.estimates.bounded import bounded_interval
+from dualquery.estimates.bounded import LEVEL, bounded_interval
 from dualquery.estimates.guessed import Guesses, guessed_interval
-from dualquery.estimates.half_widths import LEVEL
 from dualquery.estimates.independence import guesses_of
 from dualquery.estimates.least_squares import Estimates, LeastSquares, fieller
 from dualquery.estimates.total import Total
