@@ -1,4 +1,4 @@
-"""New records from a release: from its model, or its own records repeated; in files, whole."""
+"""New records from a release: from its model, or its own records repeated; columns made up are named."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ import pytest
 import dualquery
 from dualquery.data.schema.items import ItemSchema
 from dualquery.releases.answer import sampling
-from dualquery.releases.answer.sampling import resampled, sampled_blocks, source_of_records
+from dualquery.releases.answer.sampling import resampled, sampled_blocks, source_of_records, unasked
 from dualquery.releases.answer.table_files import write_frames
+from dualquery.releases.compare.evaluation import evaluate
 from dualquery.releases.keep.folder import Release
 from dualquery.runtime.errors import BadInputError
 from tests.tables import SCHEMA, people
@@ -131,3 +132,29 @@ def test_wide_records_are_fewer_and_the_release_says_so(monkeypatch) -> None:
 def test_numbers_that_cannot_be_are_refused(mechanism, records, options, message) -> None:
     with pytest.raises(BadInputError, match=message):
         released(mechanism=mechanism, records=records, options=options)
+
+
+NOTE = "No query asks about 'job', 'flag', 'constant': what the records have there is made up."
+
+
+@pytest.mark.parametrize("mechanism", ["matrix", "dualquery", "uniform"])
+def test_columns_that_no_query_asks_about_are_named(tmp_path, mechanism) -> None:
+    made = dualquery.release(
+        people(), schema=SCHEMA, queries=["age>=50 & sex=Male"], mechanism=mechanism
+    )
+    assert made.notes[-1] == NOTE
+    made.save(tmp_path / "r")
+    again = dualquery.load_release(tmp_path / "r")
+    assert again.notes == made.notes
+    assert unasked(again.schema, again.workload, again) == ["job", "flag", "constant"]
+    assert evaluate(again, people())["unasked"] == ["job", "flag", "constant"]
+
+
+def test_a_mean_that_was_bought_and_what_was_measured_are_known() -> None:
+    made = dualquery.release(
+        people(), schema=SCHEMA, queries=["flag", "sex=Male"], mechanism="matrix", means="age"
+    )
+    assert unasked(made.schema, made.workload, made) == ["job", "constant"]
+    every = dualquery.release(people(), schema=SCHEMA, queries=20, way=1, mechanism="matrix")
+    also = replace(made, measurements=every.measurements)
+    assert unasked(also.schema, also.workload, also) == []
