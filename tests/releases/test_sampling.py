@@ -1,4 +1,4 @@
-"""New records from a release: from its model, or its own records repeated; columns made up are named."""
+"""New records from a release: its model, or its own repeated; made-up columns are named."""
 
 from __future__ import annotations
 
