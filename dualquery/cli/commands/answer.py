@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,7 +13,7 @@ import typer
 from dualquery.cli.options import Json, ReleaseFolder
 from dualquery.cli.terminal import Terminal
 from dualquery.runtime.errors import BadInputError
-from dualquery.runtime.escaping import csv_cell, terminal_line
+from dualquery.runtime.escaping import terminal_line
 from dualquery.runtime.figures import share
 
 if TYPE_CHECKING:
@@ -91,35 +91,17 @@ def _rounded(value: float, decimals: int, rounding: str) -> str:
     return f"{found:f}" if decimals >= 0 else str(found)
 
 
-class Footnotes:
-    """The remarks on some answers; where these differ, each has a number that marks its answers.
-
-    Parameters
-    ----------
-    answers
-        As of `dualquery.releases.answer.answering.answer_queries`: it looks at
-        ``low`` and ``basis``.
-    """
-
-    def __init__(self, answers: Iterable[Mapping[str, Any]]) -> None:
-        self._numbers: dict[str, int] = {}
-        for answer in answers:
-            self._numbers.setdefault(_remark(answer), len(self._numbers) + 1)
-
-    def mark(self, answer: Mapping[str, Any]) -> str:
-        """Return the mark of an answer, such as ``[2]``; empty if there is one remark for all."""
-        return f"[{self._numbers[_remark(answer)]}]" if len(self._numbers) > 1 else ""
-
-    @property
-    def lines(self) -> list[str]:
-        """The remarks, each behind its mark."""
-        if len(self._numbers) == 1:
-            return list(self._numbers)
-        return [f"[{number}] {remark}" for remark, number in self._numbers.items()]
-
-
-def _remark(answer: Mapping[str, Any]) -> str:
-    return f"{'no interval' if answer['low'] is None else 'interval'}: {answer['basis']}"
+def _footnotes(answers: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[str]]:
+    """Return each answer's mark, such as ``[2]``, empty if all have one remark; and the remarks."""
+    said = [
+        f"{'no interval' if each['low'] is None else 'interval'}: {each['basis']}"
+        for each in answers
+    ]
+    numbers = {remark: number for number, remark in enumerate(dict.fromkeys(said), 1)}
+    if len(numbers) < 2:
+        return [""] * len(said), [*numbers]
+    lines = [f"[{number}] {remark}" for remark, number in numbers.items()]
+    return [f"[{numbers[remark]}]" for remark in said], lines
 
 
 def answer(
@@ -193,10 +175,10 @@ def answer(
     terminal.emit({"answers": found})
     if terminal.machine or out is not None:
         return
-    notes = Footnotes(found)
-    for line in found:
-        typer.echo(_shown(line, notes.mark(line)))
-    for note in notes.lines:
+    marks, notes = _footnotes(found)
+    for line, mark in zip(found, marks, strict=True):
+        typer.echo(_shown(line, mark))
+    for note in notes:
         typer.echo(terminal_line(note), err=True)
 
 
@@ -257,7 +239,7 @@ def table(
         load_release(release), rows, columns, where=where, value=value, simultaneous=simultaneous
     )
     if out is not None:
-        write_frames([_frame(made, escaped=out.suffix == ".csv")], out)
+        write_frames([_frame(made)], out)
     described = {
         "rows": made.rows, "columns": made.columns or None, "value": made.value,
         "where": made.where or None, "level": made.level, "simultaneous": made.simultaneous,
@@ -271,60 +253,39 @@ def _show(terminal: Terminal, made: CrossTable) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    notes = Footnotes(made.cells)
-    drawn = Table(title=escape(terminal_line(_title(made))))
+    by = f"{made.rows} and {made.columns}" if made.columns else made.rows
+    title = f"{made.value} by {by}" + (f" where {made.where}" if made.where else "")
+    drawn = Table(title=escape(terminal_line(title)))
     for number, name in enumerate((made.rows, *made.column_labels)):
         label = terminal_line(name or made.value)
         drawn.add_column(escape(label), justify="right" if number else "left")
-    for label, cells in _by_rows(made):
-        texts = ("\n".join(filter(None, _texts(cell, notes))) for cell in cells)
-        drawn.add_row(escape(terminal_line(label)), *map(escape, texts))
+    marks, notes = _footnotes(made.cells)
+    texts = []
+    for cell, mark in zip(made.cells, marks, strict=True):
+        number, interval = shown(cell["answer"], cell["low"], cell["high"])
+        texts.append(escape("\n".join(filter(None, (f"{number} {mark}".rstrip(), interval)))))
+    width = len(made.column_labels)
+    for row, label in enumerate(made.row_labels):
+        drawn.add_row(escape(terminal_line(label)), *texts[row * width : (row + 1) * width])
     terminal.console.print(drawn)
-    for note in _notes(made, notes):
+    if any(cell["low"] is not None for cell in made.cells):
+        at_once = "all at once" if made.simultaneous else "each by itself"
+        notes.insert(0, f"intervals of the truth: {made.level:.0%}, {at_once}")
+    for note in notes:
         typer.echo(terminal_line(note), err=True)
 
 
-def _frame(made: CrossTable, *, escaped: bool) -> pl.DataFrame:
-    """Return a row a cell; texts ``escaped`` for CSV, which spreadsheets open."""
+def _frame(made: CrossTable) -> pl.DataFrame:
+    """Return a row a cell."""
     import polars as pl
-
-    def text(cell: str) -> str:
-        return csv_cell(cell) if escaped else cell
 
     lines = made.lines()
     found: dict[str, Any] = {}
-    for name in (made.rows, *([made.columns] if made.columns else [])):
-        found[f"{text(name)}"] = pl.Series([text(line[name]) for line in lines], dtype=pl.String)
-    # A column of the table may have the name of one of these.
-    for key in ("answer", "low", "high"):
-        values = [line[key] for line in lines]
-        found[key if key not in found else f"{key}_"] = pl.Series(values, dtype=pl.Float64)
-    for key in ("source", "basis"):
-        found[key if key not in found else f"{key}_"] = [line[key] for line in lines]
+    for name in filter(None, (made.rows, made.columns)):
+        found[name] = pl.Series([line[name] for line in lines], dtype=pl.String)
+    for key in ("answer", "low", "high", "source", "basis"):
+        kind = pl.String if key in ("source", "basis") else pl.Float64
+        # A column of the table may have the name of one of these.
+        own = key if key not in found else f"{key}_"
+        found[own] = pl.Series([line[key] for line in lines], dtype=kind)
     return pl.DataFrame(found)
-
-
-def _by_rows(made: CrossTable) -> list[tuple[str, list[dict[str, Any]]]]:
-    width = len(made.column_labels)
-    return [
-        (label, list(made.cells[number * width : (number + 1) * width]))
-        for number, label in enumerate(made.row_labels)
-    ]
-
-
-def _title(made: CrossTable) -> str:
-    by = f"{made.rows} and {made.columns}" if made.columns else made.rows
-    return f"{made.value} by {by}" + (f" where {made.where}" if made.where else "")
-
-
-def _texts(cell: dict[str, Any], notes: Footnotes) -> tuple[str, str]:
-    """Return the number of a cell with the mark of its remark, and its interval."""
-    number, interval = shown(cell["answer"], cell["low"], cell["high"])
-    return f"{number} {notes.mark(cell)}".rstrip(), interval
-
-
-def _notes(made: CrossTable, notes: Footnotes) -> list[str]:
-    at_once = "all at once" if made.simultaneous else "each by itself"
-    known = any(cell["low"] is not None for cell in made.cells)
-    lead = [f"intervals of the truth: {made.level:.0%}, {at_once}"] if known else []
-    return [*lead, *notes.lines]
