@@ -176,7 +176,9 @@ def _found(error: BaseException) -> str:
     faults = getattr(error.__cause__, "errors", None)  # of a ValidationError
     found = "" if faults is None else f"; found {faults()[0]['input']!r}"
     context, option = getattr(error, "ctx", None), getattr(error, "param", None)
-    source = context and option and context.get_parameter_source(option.name)
+    if context is None or option is None:
+        return found
+    source = context.get_parameter_source(option.name)
     of_file = source is not None and source.name == "DEFAULT_MAP"
     return f"{found} in --config {context.params['config']}" if of_file else found
 

@@ -15,6 +15,7 @@ import numpy as np
 from dualquery.estimates.means import BoughtMean
 from dualquery.estimates.total import Total
 from dualquery.mechanisms.protocol import Budget, Mechanism, Outcome, Plan, Session, Task
+from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.budget import weak_epsilon
 from dualquery.privacy.events import Event, events_of, pure_epsilon
 from dualquery.privacy.neighbours import Neighbours
@@ -314,9 +315,9 @@ def release_of(spec: ReleaseSpec) -> Release:
             in_all = budget.delta_of(configured, data.units or 0)  # which is public, if it is used
             events: tuple[Event, ...] = (event,)
             own = (pure_epsilon(event), 0.0)
-            if charged is not None and charged.price is not None:
+            if charged is not None:
                 events = (*charged.events, event)
-                own = (own[0] + charged.price.own(in_all)[0], in_all)
+                own = (own[0] + best(charged.events, in_all)[1], in_all)
             payment.pay_first(events, own, (budget.epsilon, in_all))
 
         require_possible(spec, data.schema, data.units)
