@@ -109,6 +109,17 @@ def test_what_stands_for_missing_values_in_all_columns_is_said_once() -> None:
     assert (column.labels, column.missing_values) == (("u", "v", "(other)", "(missing)"), (".",))
 
 
+def test_a_schema_and_a_number_of_rows_that_are_bought_are_paid_together(tmp_path) -> None:
+    terms = {"epsilon": 2, "delta": 1e-3, "neighbours": "add-remove"}
+    file = BudgetFile.create(tmp_path / "b.budget", **terms)
+    asked = {"neighbours": "add-remove", "delta": 1e-4, "queries": 2, "way": 1}
+    made = dualquery.release(FRAME, budget=file, **asked)
+    assert made.privacy.private
+    assert made.proof["rows"]["bought"] is not None
+    assert file.read().spent == pytest.approx((made.privacy.epsilon, 1e-4))
+    assert verify(made.save(tmp_path / "out")).faults == ()
+
+
 @pytest.mark.parametrize("more", [{"declared": False}, {"drop_incomplete": True}])
 def test_a_partial_schema_that_cannot_be_is_refused(more) -> None:
     with pytest.raises(BadInputError, match=next(iter(more))):
