@@ -73,13 +73,6 @@ def _read_queries(text: str) -> int | str:
     return text if number is None else number
 
 
-def _read_solver(name: str) -> str:
-    from solvers import get_solver
-
-    get_solver(name)
-    return name
-
-
 @dataclass(frozen=True, kw_only=True)
 class WorkloadRequest:
     """A public description of a workload; `build` makes the queries for a schema.
@@ -482,7 +475,6 @@ class MechanismRequest:
         None,
         "Solver of best responses, one that 'dualquery solvers' lists; default: auto.",
         MECHANISM,
-        read=_read_solver,
     )
     solver_timeout: float | None = option(
         None, "Most seconds for one best response; default: 20.", MECHANISM
