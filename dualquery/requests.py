@@ -175,8 +175,8 @@ class WorkloadRequest:
             return None
         if not mechanism.finds_frequent:
             raise BadInputError(
-                f"mechanism {mechanism.name!r} cannot find frequent items; with --query-items use "
-                "auto or staged"
+                f"mechanism {mechanism.name!r} cannot find frequent items; use auto "
+                "with --query-items"
             )
         return FrequentItems.of(self.items, schema.domain, self.way, self._chosen(schema))
 

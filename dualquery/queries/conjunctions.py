@@ -86,7 +86,7 @@ class Workload(LiteralRows, QueryFamily):
         return Products.of_conjunctions(self)
 
     def text(self, schema: Schema) -> pl.Series:
-        """Return each query as text that `dualquery.queries.text.parse_query` reads: ``(m,)``."""
+        """Return each query in the plain form of questions: String, ``(m,)``."""
         from dualquery.queries.text import print_queries
 
         return print_queries(self.literals, schema)

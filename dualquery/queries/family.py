@@ -10,15 +10,6 @@ neighbours differ in. Replacing one row moves one count by at most ``spread``, t
 ``(max q - min q) / step`` of a query: the sensitivity in steps. It is computed from the queries
 themselves, never taken from a mechanism.
 
-=================== ============== ====== ======== ==========================================
-family              values         step   spread   queries
-=================== ============== ====== ======== ==========================================
-`Workload`          0, 1           1      1        conjunctions of literals
-`Parities`          -1, 1          1      2        signs of sets of bits
-`RangeQueries`      0, 1           1      1        boxes: products of intervals of columns
-`HistogramQueries`  a matrix's     2^-e   computed any functions over a small domain
-=================== ============== ====== ======== ==========================================
-
 A family of a user's own implements `Queries`, declares its range, grid and spread, and is tried on
 public records (`dualquery.room.declared`); over a small domain `HistogramQueries.tabulate` makes
 one of any function. To serve MWEM it also has a method ``products()``, to serve DualQuery

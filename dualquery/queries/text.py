@@ -12,8 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from dualquery.questions.asked import Asked, ask
-from dualquery.questions.plain import LINE, PIECE, literal_code, read_question
+from dualquery.questions.plain import LINE, PIECE, literal_code
 from dualquery.rows.repeats import pad_right
 from dualquery.runtime.errors import BadInputError
 
@@ -24,35 +23,8 @@ _NAME_NEEDS_QUOTES = r'[&"=!#]|^\s|\s$|^$'
 _VALUE_NEEDS_QUOTES = r'[&"]|^\s|\s$|^$'
 
 
-def parse_query(text: str, schema: Schema) -> NDArray[np.int32]:
-    """Return the literals of one conjunction.
-
-    Parameters
-    ----------
-    text
-        The query, as this module describes, or another question that is a conjunction.
-    schema
-        Knows the columns and their values.
-
-    Returns
-    -------
-    int32, shape ``(k,)``: literal codes ``2 * bit + negated``, increasing.
-
-    Raises
-    ------
-    BadInputError
-        When the text is no question, a column or value is unknown, or it is no conjunction.
-    """
-    asked = ask(read_question(text, schema), schema)
-    if not (isinstance(asked, Asked) and asked.conjunctions):
-        raise BadInputError(
-            f"{text!r} is no conjunction; write, for instance, age=30-35 & sex=Male"
-        )
-    return asked.conjunctions[0]
-
-
 def print_queries(literals: NDArray[np.int32], schema: Schema) -> pl.Series:
-    """Return queries as text that `parse_query` reads back.
+    """Return queries as text that `read_plain` reads back.
 
     Parameters
     ----------

@@ -67,7 +67,6 @@ REFUSED = {
     ("lists", "unit"): "unit",
     ("lists", "weight"): "weight",
     ("lists", "means"): "means",
-    ("lists", "target"): "smoker",
     ("target", "query-items"): "query-items",
     ("missing", "incomplete"): "missing",
     **{
@@ -109,7 +108,7 @@ def options(features: set[str], world: World) -> list[str]:
     if "means" in features:
         given += ["--means", "age,grade"]
     if "target" in features:
-        given += ["--target", "smoker"]
+        given += ["--target", "0" if "lists" in features else "smoker"]
     if "query-items" in features:
         given += ["--query-items", "top:2"]
         given += [] if "lists" in features else ["--query-columns", "smoker,owner"]

@@ -22,7 +22,7 @@ from dualquery.data.drafts.column_names import order_of_text
 from dualquery.data.encoding.blocks import encoded_blocks
 from dualquery.data.readers.formats import source_of
 from dualquery.data.schema.files import load_schema
-from dualquery.queries.text import parse_query
+from dualquery.queries.generate.files import workload_of_texts
 from dualquery.questions.plain import read_question
 from dualquery.releases.keep.folder import load_release
 from dualquery.runtime.array_files import read_arrays
@@ -233,7 +233,7 @@ def promising() -> bytes:
 def queried(text: str) -> None:
     with contextlib.suppress(BadInputError):
         read_question(text, SCHEMA)
-    parse_query(text, SCHEMA)
+    workload_of_texts([text], SCHEMA, "list", str)
 
 
 BEYOND = '{"columns": [{"name": "a", "kind": "numeric", "edges": [0, 1, 1e300], "integer": true}]}'

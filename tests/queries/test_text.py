@@ -11,7 +11,7 @@ from dualquery.data.schema.columns import Binary, Categorical, Numeric
 from dualquery.data.schema.table import TableSchema
 from dualquery.queries.generate.files import workload_of_texts
 from dualquery.queries.generate.random import count_distinct, random_conjunctions
-from dualquery.queries.text import parse_query, print_queries
+from dualquery.queries.text import print_queries
 from dualquery.runtime.errors import BadInputError
 
 
@@ -58,9 +58,9 @@ SCHEMA = TableSchema(
     ],
 )
 def test_a_query_is_read(text: str, codes: list[int]) -> None:
-    literals = parse_query(text, SCHEMA)
+    literals = parse_workload([text], SCHEMA).literals
     assert literals.dtype == np.int32
-    assert literals.tolist() == codes
+    assert literals.tolist() == [codes]
 
 
 @pytest.mark.parametrize(
@@ -72,13 +72,12 @@ def test_a_query_is_read(text: str, codes: list[int]) -> None:
         ("flag | member", "there is no column 'flag | member'"),
         ("sex", "column 'sex' needs a value"),
         ("sex=Male & sex!=Female & sex=a", "has no value 'a'"),
-        ("flag or sex=Male", "is no conjunction"),
         ("mean(member)", "so it has no mean"),
     ],
 )
 def test_what_is_wrong_with_a_query_is_said(text: str, message: str) -> None:
     with pytest.raises(BadInputError, match=message):
-        parse_query(text, SCHEMA)
+        parse_workload([text], SCHEMA)
 
 
 WITH_AGE = TableSchema(
@@ -168,4 +167,3 @@ def test_any_names_and_values_survive_printing_and_reading(data: st.DataObject) 
     workload = random_conjunctions(schema.domain, m, 2)
     printed = print_queries(workload.literals, schema)
     np.testing.assert_array_equal(parse_workload(printed, schema).literals, workload.literals)
-    np.testing.assert_array_equal(parse_query(printed[0], schema), workload.literals[0])
