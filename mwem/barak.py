@@ -1,10 +1,8 @@
 """The Fourier mechanism of Barak et al. (PODS 2007), and its fit by multiplicative weights.
 
-Noise goes on the Fourier coefficients of the asked marginals, each once (see
-`dualquery.queries.forms`). The answers that the noisy coefficients determine agree with
-each other, but there may be no table that has them. The paper finds a table by a linear program;
-the MWEM paper (section 3.2) finds one by multiplicative weights with all coefficients as
-measurements, and reports a far smaller relative entropy.
+Noise goes on the Fourier coefficients of the asked marginals. Their answers agree with each other,
+but there may be no table that has them: the paper finds one by a linear program, the MWEM paper
+(section 3.2) by multiplicative weights with all coefficients as measurements.
 """
 
 from __future__ import annotations
@@ -32,7 +30,8 @@ from dualquery.mechanisms.protocol import (
 )
 from dualquery.queries.conjunctions import Workload, require_conjunctions
 from dualquery.queries.family import Queries
-from dualquery.queries.forms import Subqueries, answers_of, asked_sets
+from dualquery.queries.forms.fourier import answers_of, asked_sets
+from dualquery.queries.forms.subqueries import Subqueries
 from dualquery.room.curator import Curator
 from dualquery.room.statistics import Parities
 from dualquery.runtime.errors import BadInputError

@@ -1,10 +1,7 @@
 """Merge the values of a column that no measured query distinguishes.
 
-A conjunction asks of a column with forty values whether it has one of them: to the distribution,
-the other thirty-nine are alike for as long as no measured query splits them. With such values as
-one, columns stay as small as the measurements are simple, however many values they have. Inside a
-class the values keep the shares that they had at the start, so a factor's answer there is its mean
-over the class under these.
+Columns stay as small as the measurements are simple, however many values they have. Inside a class
+values keep their shares of the start, so a factor's answer there is its mean under these.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ from dualquery.queries.family import Queries
 from mwem.spending import Spending
 
 _BASIS = (
-    "from the noise of the query's own measurement, each on its own; the released answer is fitted "
-    "to all measurements and may lie outside; a query that was not measured has no interval"
+    "from the noise of the query's own measurement, each on its own; the released answer is the "
+    "nearest one in it to the fit; a query that was not measured has no interval"
 )
 
 

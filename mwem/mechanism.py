@@ -161,11 +161,13 @@ class Mwem(MwemOptions, Mechanism[MwemDetails]):
         )
         held, asked = chosen.start.held, len(task.queries)
         measured = kept_measurements(trace, held, task.n, spending)
+        intervals = measured_intervals(trace, held, asked, task.n, spending)
         outcome = Outcome(
-            answers=output.answers[:asked],
+            # A few passes of updates do not reach what is measured well.
+            answers=intervals.nearest(output.answers[:asked]),
             records=records_of_values(output.values, held.domain),
             trace=tuple(trace),
-            intervals=measured_intervals(trace, held, asked, task.n, spending),
+            intervals=intervals,
             measurements=Measurements.joined([*kept, measured]),
         )
         return outcome, distribution

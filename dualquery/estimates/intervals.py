@@ -48,6 +48,11 @@ class Intervals:
         low, high = float(self.lower[query]), float(self.upper[query])
         return None if math.isnan(low) else (low, high)
 
+    def nearest(self, answers: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the points of the intervals that lie nearest to answers: float64, ``(m,)``."""
+        found = np.fmin(np.fmax(answers, self.lower), self.upper)
+        return np.where(np.isnan(self.lower), answers, found)
+
     def text(self, query: int) -> str:
         """Return the interval for a person, a dash if there is none."""
         found = self.of(query)

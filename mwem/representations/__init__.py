@@ -1,12 +1,7 @@
 """Representations of a distribution over records, all of them exact (see `protocol`).
 
-=============== ============================================ ==================================
-name            holds                                        cost grows with
-=============== ============================================ ==================================
-histogram       one vector over the whole domain             the domain's size
-factored        a table for each independent component       the largest component's size
-junction-tree   tables on cliques of the measured scopes     the treewidth of the scopes
-=============== ============================================ ==================================
+``histogram`` holds the whole domain, ``factored`` a table for each independent component,
+``junction-tree`` tables on cliques of the measured scopes.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Marginals of any few columns from a calibrated forest of cliques, many at once.
 
-Columns that share a clique are read off its inclusive marginals. Two or three columns that do not
-are independent given some clique, the *hub*, on the paths between theirs: so their marginal is a
-sum over the hub's cells of its belief times what each cell says about each column. More columns are
-reduced to fewer by fixing the last one to each of its values in turn.
+Columns that share a clique are read off it. Two or three that do not are independent given some
+clique, the *hub*, on the paths between theirs: their marginal is a sum over its cells. More columns
+are reduced to fewer by fixing the last one to each of its values in turn.
 """
 
 from __future__ import annotations

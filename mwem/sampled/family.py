@@ -1,9 +1,8 @@
 """The exponential family of MWEM over measured tables, and a population kept in step with it.
 
-MWEM multiplies its distribution by an exponential of every query that it measures, so after any
-number of rounds the distribution is its start times ``exp`` of a sum of factors, one a measured
-cell. That is all there is to hold: the factors, and a population of records that Gibbs sweeps
-draw from the family (Geman and Geman 1984). Nothing here is private: measurements are.
+After any number of rounds MWEM's distribution is its start times ``exp`` of a sum of factors, one a
+measured cell. Held are the factors, and records that Gibbs sweeps draw from the family (Geman and
+Geman 1984). Nothing here is private: measurements are.
 """
 
 from __future__ import annotations

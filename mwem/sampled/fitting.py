@@ -1,11 +1,8 @@
 """Moves a sampled family and its population towards the measurements.
 
-A step reweights the population until it meets the targets (`SampledFamily.rake`, iterative
-proportional fitting); the factors move by as much as the log-weights, so that family and weighted
-population stay one distribution. The population is drawn anew by weight, and Gibbs sweeps let its
-records forget that they were copies: the resample-move scheme of sequential Monte Carlo (Gilks and
-Berzuini 2001). What the sweeps then take away from the targets shows how well the family, not only
-the population, meets them. Residuals on measured cells are public.
+A step reweights the population until it meets the targets (`SampledFamily.rake`); the factors move
+by the log-weights. Then the population is drawn anew by weight, and Gibbs sweeps let its records
+forget that they were copies (resample-move: Gilks and Berzuini 2001). Residuals are public.
 """
 
 from __future__ import annotations

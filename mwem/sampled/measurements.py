@@ -1,12 +1,9 @@
 """Pools noisy tables that share bits: a number measured twice is known more precisely.
 
-In the Walsh-Hadamard basis a table over w bits is its 2^w characters, one for each set S of its
-bits: the sum over all rows of ``(-1)^(1s among the bits of S)``. The transform is orthogonal up to
-its scale, so independent noise of variance s^2 on every cell is independent noise of variance
-2^w s^2 on every character. Tables that share the bits of S measure the same number; the mean
-weighted by inverse variances is its best linear unbiased estimate, and so are tables put together
-again from such means. They agree on all that they share (as in Barak et al., PODS 2007). The count
-of a single bit is a measurement of its character, too.
+In the Walsh-Hadamard basis a table over w bits is 2^w characters, one for each set of its bits, and
+independent noise of variance s^2 a cell is independent noise of variance 2^w s^2 a character.
+Tables that share bits measure the same characters; means weighted by inverse variances are their
+best linear unbiased estimates (as in Barak et al., PODS 2007).
 """
 
 from __future__ import annotations

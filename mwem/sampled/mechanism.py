@@ -1,16 +1,9 @@
 """MWEM on a sampled distribution, as a mechanism: what it plans, and how its parts fit together.
 
-MWEM's distribution is an exponential family over what was measured, relative to its start. Held
-cell by cell it is exponential in the number of columns, and the cliques of a junction tree outgrow
-memory after a few dozen measurements. Here it is held as factors and a population of records that
-Markov chain Monte Carlo keeps in step with them. Three more things carry it further than Figure 1
-of Hardt, Ligett and McSherry (NIPS 2012): it starts from independent columns with noisy shares
-instead of the uniform distribution, a selected query is measured with all sign patterns of its
-literals, and every fit is to all measurements so far, pooled where their tables share bits.
-
-The defaults (budget of the start and of selections, growth, floor of the targets, slack of the fit)
-were chosen on Adult, plants and mushroom with an eye on the private error, which a release may not:
-expect a little less on other data.
+MWEM's distribution is held as factors and a population of records, so columns may be many. It
+starts from independent columns with noisy shares, measures a selected query with all sign patterns
+of its literals, and fits to all measurements so far. The defaults were chosen on Adult, plants and
+mushroom with an eye on the private error, which a release may not: expect a little less.
 """
 
 from __future__ import annotations

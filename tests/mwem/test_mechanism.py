@@ -10,7 +10,6 @@ import pytest
 from dualquery.data.domain import Domain
 from dualquery.mechanisms.baselines.product import product_answers
 from dualquery.mechanisms.protocol import Budget, Session, Task
-from dualquery.mechanisms.registry import configure
 from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.events import GaussianNoise, LaplaceNoise, SampledQueries
 from dualquery.queries.conjunctions import Workload
@@ -128,7 +127,10 @@ def test_measured_columns_are_the_start_and_are_kept() -> None:
     mechanism = Mwem(iterations=1, start="independent", average=True)
     _, outcome = run(mechanism, Budget(1e6, 0.0))
     shares = table().mean(axis=0)
-    np.testing.assert_allclose(outcome.answers, product_answers(WORKLOAD, shares), atol=1e-3)
+    expected = product_answers(WORKLOAD, shares)
+    measured = outcome.trace[0]["query"]
+    expected[measured] = truth()[measured]
+    np.testing.assert_allclose(outcome.answers, expected, atol=1e-3)
     np.testing.assert_allclose(outcome.records.mean(axis=0), shares, atol=0.05)
     assert outcome.measurements is not None
     assert len(outcome.measurements) == DOMAIN.bits + 1
@@ -177,9 +179,7 @@ def test_representations_select_the_same_queries(seed: int) -> None:
 def test_the_average_is_over_the_distributions_before_each_update() -> None:
     options = {"repetitions": 1, "average": True, "records": 3}
     averaged = run(Mwem(iterations=3, **options), Budget(3.0, 0.0))[1].answers
-    uniform = run(Mwem(iterations=1, **options), Budget(1.0, 0.0))[1].answers
-    np.testing.assert_allclose(uniform[:2], 0.25)
-    lasts = [uniform]
+    lasts = []
     events = run(Mwem(iterations=3, **options), Budget(3.0, 0.0))[1].trace
     from dualquery.queries.products import Products
     from mwem.algorithm import clip_to_range
@@ -187,11 +187,14 @@ def test_the_average_is_over_the_distributions_before_each_update() -> None:
 
     queries = Products.of_conjunctions(WORKLOAD)
     model = Histogram(queries, 1 << 20)
-    for line in events[:-1]:
+    for line in events:
+        lasts.append(model.answers())
         target = clip_to_range(line["measured"], queries, line["query"])
         model.update(np.array([line["query"]]), np.array([target]))
-        lasts.append(model.answers())
-    np.testing.assert_allclose(averaged, np.mean(lasts, axis=0), atol=1e-12)
+    measured = [line["query"] for line in events]  # they have intervals, and answers in them
+    np.testing.assert_allclose(
+        np.delete(averaged, measured), np.delete(np.mean(lasts, axis=0), measured), atol=1e-12
+    )
 
 
 def test_synthetic_records_are_legal_and_follow_the_answers() -> None:
@@ -202,11 +205,6 @@ def test_synthetic_records_are_legal_and_follow_the_answers() -> None:
         assert (outcome.records[:, 2:5].sum(axis=1) == 1).all()
         off = np.abs(WORKLOAD.answers_on(outcome.records) - outcome.answers)
         assert off.mean() < 0.02
-
-
-def test_no_query_is_measured_twice() -> None:
-    _, outcome = run(Mwem(iterations=len(WORKLOAD)), Budget(1.0, 0.0))
-    assert sorted(line["query"] for line in outcome.trace) == list(range(len(WORKLOAD)))
 
 
 def test_queries_that_do_not_fit_are_excluded() -> None:
@@ -256,12 +254,6 @@ def test_bad_plans() -> None:
         Mwem().plan(task, Budget(1.0, 0.0, accountant="zcdp"))
     with pytest.raises(BadInputError, match="No valid accounting"):
         Mwem().plan(task, Budget(1.0, 1e-6, accountant="advanced"))
-
-
-def test_rounds_is_an_alias() -> None:
-    assert configure("mwem", {"rounds": "7"}) == Mwem(iterations=7)
-    with pytest.raises(BadInputError, match="iterations is given twice, once as rounds"):
-        configure("mwem", {"iterations": 7, "rounds": 7})
 
 
 def test_true_errors_are_shown_on_the_operator_s_word_only(caplog) -> None:

@@ -164,8 +164,6 @@ def _answer(knowledge: Knowledge, asked: AnyAsked, level: float) -> dict[str, An
         if answer is None:
             assert asked.denominator is not None
             limits = replace(limits, basis=f"{_why_none(asked.denominator)}; {limits.basis}")
-        elif limits.low is not None and limits.high is not None:
-            answer = min(max(answer, limits.low), limits.high)
     else:
         (answer, own), source = released, "released"
         if asked.of_rows:
@@ -175,6 +173,8 @@ def _answer(knowledge: Knowledge, asked: AnyAsked, level: float) -> dict[str, An
             limits = own
         elif limits.low is not None and own is not None and not own.near(limits):
             limits = replace(limits, basis=f"{limits.basis}; {_ANOTHER}")
+    if answer is not None and limits.low is not None and limits.high is not None:
+        answer = min(max(answer, limits.low), limits.high)
     if asked.conjunctions and asked.question.measure == SHARE:
         asked = replace(asked, text=print_queries(asked.conjunctions[0][None, :], schema)[0])
     return _line(asked, answer, limits, source)
