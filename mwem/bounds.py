@@ -63,21 +63,12 @@ def svd_bound(
 ) -> float:
     """Return the SVD lower bound on the total squared error of the matrix mechanism.
 
-    The matrix mechanism measures a strategy A with Gaussian noise and infers the workload W from
-    it; its total squared error is ``P Delta_A^2 ||W A^+||_F^2``, P being the noise's variance at
-    sensitivity 1: ``2 ln(2 / delta) / epsilon^2`` in Li and Miklau (PVLDB 2012), whose bound the
-    MWEM paper draws in Figure 2 at ``delta = 1 / n``. By Cauchy and Schwarz the nuclear norm of W,
-    the sum of its singular values, is at most ``||W A^+||_F ||A||_F``. What is left is to bound
-    ``||A||_F`` by the sensitivity, for N cells:
-
-    - one record added or removed: Delta_A is the largest norm of a column of A, so
-      ``||A||_F^2 <= N Delta_A^2`` and the error is at least ``P ||W||_*^2 / N``;
-    - one record replaced: Delta_A is the largest distance of two columns. With
-      ``C = I - 1 1^T / N`` the mean of the squared distances of all pairs is
-      ``2 ||A C||_F^2 / (N - 1)``. The number of records is public, so only W C has to be inferred,
-      and the error is at least ``2 P ||W C||_*^2 / (N - 1)``.
-
-    Both are attained by the identity (for replacement: projected to the public total).
+    That mechanism measures a strategy A with Gaussian noise of variance P at sensitivity 1 (here
+    ``2 ln(2 / delta) / epsilon^2``) and infers W from it, at an error of
+    ``P Delta_A^2 ||W A^+||_F^2`` (Li and Miklau, PVLDB 2012). The nuclear norm of W is at most
+    ``||W A^+||_F ||A||_F``, so for N cells the error is at least ``P ||W||_*^2 / N`` where a record
+    is added or removed; where one is replaced, with W centred by C = I - 1 1^T / N, the mean of
+    squared distances of columns gives ``2 P ||W C||_*^2 / (N - 1)``. The identity attains both.
 
     Parameters
     ----------

@@ -1,21 +1,15 @@
 """Compiled loop of the reductions: dominance rules to a fixpoint, by queues.
 
-A *choice* is a free attribute or a group. A free attribute is treated as a group of two values, 1
-and "none". Choosing value ``v`` is worth at least ``low(v)`` and at most ``high(v)`` more than
-having none of the group's attributes set, whatever the rest of the record is:
+A *choice* is a group, or a free attribute as a group of the values 1 and "none". Its value ``v`` is
+worth at least ``low(v)`` and at most ``high(v)`` more than none, whatever the rest of the record:
 
     ``high(v) = unit(v) + wanting 1``,  ``low(v) = unit(v) - wanting 0``
 
-where ``unit`` is the net weight of the terms that have become a single literal on ``v``, and the
-others are the absolute weights of the longer terms that want ``v`` to be 1 or 0: a term of positive
-weight wants its literals true, one of negative weight wants them false. Linear constraints *lock*
-an attribute against being raised (``low = -inf``) or lowered (``high = inf``).
-
-The rules, each of which keeps an optimum:
-
-- *dominated value*: ``high(u) <= low(v)`` rules out ``u`` (a free attribute is so fixed to 1 or 0);
-- *dominant conjunction*: a term of positive weight is made true if its weight makes up for what
-  the moves to its literals can cost.
+``unit`` is the net weight of the terms that are a single literal on ``v`` by now, the others the
+absolute weights of longer terms that want ``v`` to be 1 or 0. Linear constraints *lock* an
+attribute against being raised (``low = -inf``) or lowered (``high = inf``). A value ``u`` is ruled
+out if ``high(u) <= low(v)``; a term of positive weight is made true if its weight makes up for what
+the moves to its literals can cost. Both keep an optimum.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """Best responses as 0-1 linear programs, built in bulk.
 
-Every term of two or more literals gets one 0-1 column ``c`` that stands for its truth; a term of
-one literal goes into the objective of its attribute. A term of positive weight is bounded from
-above, either by one row (the form of Gaboardi et al. 2014: ``sum of literals >= k c``) or by one
-row a literal (``c <= literal``), whose relaxation is tighter. A term of negative weight is bounded
-from below: ``c >= 1 - sum of (1 - literal)``, in both forms.
+A term of two or more literals gets a column ``c``, its truth; one of a single literal weighs its
+attribute. Positive terms have one row (Gaboardi et al. 2014: ``sum of literals >= k c``) or one a
+literal (``c <= literal``), which is tighter; negative ones ``c >= 1 - sum of (1 - literal)``.
 """
 
 from __future__ import annotations
@@ -40,17 +38,13 @@ class LinearProgram:
     """Maximise ``constant + objective @ z`` over 0-1 vectors ``z`` with ``lower <= A z <= upper``.
 
     The first ``attributes`` columns are the record's attributes, the others the truth of ``terms``,
-    int64 numbers. A is in CSR form; sides are infinite where they are open.
+    int64 numbers. Sides are infinite where they are open.
     """
 
     attributes: int
     objective: NDArray[np.float64]
     constant: float
-    indptr: NDArray[np.int64]
-    indices: NDArray[np.int32]
-    coefficients: NDArray[np.float64]
-    lower: NDArray[np.float64]
-    upper: NDArray[np.float64]
+    constraints: Rows
     terms: NDArray[np.int64]
 
     @property
@@ -61,20 +55,15 @@ class LinearProgram:
     @property
     def rows(self) -> int:
         """Number of constraints."""
-        return len(self.lower)
-
-    @property
-    def constraints(self) -> Rows:
-        """The rows, one :class:`solvers.LinearConstraint` each."""
-        return Rows(self.indptr, self.indices, self.coefficients, self.lower, self.upper)
+        return len(self.constraints)
 
     def sparse_matrix(self) -> csr_array[np.float64, tuple[int, int]]:
         """Return A as a SciPy sparse array."""
         from scipy.sparse import csr_array
 
-        return csr_array(
-            (self.coefficients, self.indices, self.indptr), shape=(self.rows, self.columns)
-        )
+        rows = self.constraints
+        entries = rows.coefficients, rows.attributes, rows.indptr
+        return csr_array(entries, shape=(self.rows, self.columns))
 
     def assignment(self, problem: BestResponse, record: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """Return the columns' values, uint8 of shape ``(columns,)``, that belong to a record."""
@@ -100,17 +89,15 @@ def formulate(problem: BestResponse, formulation: Formulation) -> LinearProgram:
         problem.rows,
     ]
     widths = np.concatenate([np.diff(block.indptr) for block in blocks])
-    return LinearProgram(
-        attributes=problem.attributes,
-        objective=np.concatenate((objective, problem.weights[terms])),
-        constant=constant,
-        indptr=np.concatenate(([0], np.cumsum(widths))),
-        indices=np.concatenate([b.attributes for b in blocks]).astype(np.int32),
-        coefficients=np.concatenate([b.coefficients for b in blocks]),
-        lower=np.concatenate([b.lower for b in blocks]),
-        upper=np.concatenate([b.upper for b in blocks]),
-        terms=terms,
+    rows = Rows(
+        np.concatenate(([0], np.cumsum(widths))),
+        np.concatenate([b.attributes for b in blocks]).astype(np.int32),
+        np.concatenate([b.coefficients for b in blocks]),
+        np.concatenate([b.lower for b in blocks]),
+        np.concatenate([b.upper for b in blocks]),
     )
+    weights = np.concatenate((objective, problem.weights[terms]))
+    return LinearProgram(problem.attributes, weights, constant, rows, terms)
 
 
 def without_single_literals(
@@ -187,7 +174,9 @@ def maximise(
         c=-program.objective,
         integrality=np.ones(program.columns),
         bounds=Bounds(0.0, 1.0),
-        constraints=LinearConstraint(program.sparse_matrix(), program.lower, program.upper),
+        constraints=LinearConstraint(
+            program.sparse_matrix(), program.constraints.lower, program.constraints.upper
+        ),
         options={"time_limit": seconds, **options},
     )
     bound = result.mip_dual_bound

@@ -25,7 +25,7 @@ from solvers.errors import (
 from solvers.feasibility import feasible_record, listed
 from solvers.judging import judge
 from solvers.limits import SearchLimits
-from solvers.local_search import first_record, greedy_record, improve, repaired
+from solvers.local_search import first_record, improve
 from solvers.problem import BestResponse
 from solvers.protocol import Capability, Solver
 from solvers.reduction import Reduction
@@ -41,7 +41,6 @@ COMPILED = (
     "solvers.dominance_kernels",
     "solvers.lagrangian_kernels",
     "solvers.local_search_kernels",
-    "solvers.repair_kernels",
 )
 """Modules of compiled loops, one or the other of which every back-end or its fallback needs."""
 
@@ -196,7 +195,7 @@ class KernelSolver(ABC):
         kernel = preprocessed.problem
         if len(kernel.rows) == 0:
             return None
-        start = first_record(kernel, limits)
+        start, _ = first_record(kernel, limits)
         if start is None and default is not None:
             start = preprocessed.restrict(default)
         if start is not None and kernel.feasible(start):
@@ -281,8 +280,8 @@ def _usable(
         deadline = max(limits.deadline, time.perf_counter() + _GRACE_SECONDS)
         limits = SearchLimits(limits.began, deadline, 1, limits.seed)
         if start is None and len(kernel.rows):
-            start, violated = repaired(kernel, greedy_record(kernel), limits, math.inf)
-            if violated or not kernel.feasible(start):
+            start, violated = first_record(kernel, limits, math.inf)
+            if start is None or not kernel.feasible(start):
                 raise NoRecordFoundError(violated)
         record, found = improve(kernel, start, limits)
     if start is not None and kernel.value(start) > kernel.value(record):

@@ -6,16 +6,11 @@ With literals ``l`` (0 or 1, or between), a conjunction is worth at most
 - ``-v max(0, sum of l - (k - 1)) = min { z (k - 1 - sum of l) : 0 <= z <= v }`` for ``w = -v < 0``,
 
 and a linear constraint ``lower <= c x <= upper`` adds ``0 = min over mu of mu (s - c x)`` for some
-``s`` between its sides. *Any* multipliers ``y, z, mu`` leave a function that is linear in the
-record: its maximum, taken attribute by attribute and group by group, is an upper bound on the
-optimum (weak duality), whatever the multipliers came from. The least one is the bound of the
-disaggregated linear program (strong duality).
-
-The primal-dual hybrid gradient method with diagonal steps (Pock and Chambolle, ICCV 2011, equations
-4 and 10, alpha = 1) looks for it. Begun at an optimal record it mostly needs some ten
-iterations of a few nanoseconds a literal to certify it, where the simplex method takes tens of
-milliseconds. Its relaxed record, rounded, is a good place to search from when the record that it
-began at was not optimal.
+``s`` between its sides. *Any* multipliers ``y, z, mu`` leave a linear function of the record, whose
+maximum bounds the optimum; the least bound is that of the linear program. The primal-dual hybrid
+gradient method with diagonal steps looks for it (Pock and Chambolle, ICCV 2011, equations 4 and 10,
+alpha = 1). Begun at an optimal record it mostly certifies that in some ten iterations; else its
+relaxed record, rounded, is where to search from.
 """
 
 from __future__ import annotations

@@ -2,19 +2,17 @@
 
 Up to a thousand attributes in the kernel: tabu search with one-flip and one-hot group moves over
 maintained scores, which after a while takes turns with short searches from random records: with
-groups there are local optima that it does not leave. Above: simulated annealing over the same
-scores, then descent. Tabu search ends
-when the second half of its steps brought nothing, and not before a number of steps set by the
-problem; annealing after such a number. So without a time limit in the way the answer is a function
-of problem, hint and seed. Linear constraints are kept by making legal moves only; a record that
-violates some, the greedy one or a random one to begin again from, is repaired first
-(:mod:`solvers.repair_kernels`).
+groups there are local optima that it does not leave. Linear constraints may be violated on the way,
+at penalties that adapt, so the same search makes a first feasible record. Above a thousand:
+simulated annealing over the same scores by moves that keep the constraints, then descent. Tabu
+search ends when the second half of its steps brought nothing, and not before a number of steps set
+by the problem; annealing after such a number. So without a time limit in the way the answer is a
+function of problem, hint and seed.
 """
 
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -48,21 +46,36 @@ attribute's mean number of literals."""
 _COOLING = 0.2
 """Last temperature, as a share of the first."""
 
-_REPAIR_CHUNK = 100
-"""Steps of a repair between two looks at the clock: a millisecond or two."""
-_REPAIRS_PER_ROW = 10
-_LEAST_REPAIRS = 2_000
-"""Steps of a repair that are made before anything else is tried."""
+_HARDER = 10.0
+"""Largest factor, either way, by which growth of penalties differs from turn to turn."""
+
+_FIRST_CHUNK = 100
+"""Steps towards a first record between two looks at the clock."""
+_FIRST_STEPS, _FIRST_STEPS_A_ROW = 2_000, 10
+"""Steps that are made before anything else is tried for one."""
 
 _CHUNK_WORK = 1_000_000
 """Attributes looked at between two looks at the clock: a millisecond or two."""
 
 
-def first_record(kernel: BestResponse, limits: SearchLimits) -> NDArray[np.uint8] | None:
-    """Return a feasible record made from the greedy one, or None if that took too many steps."""
-    steps = _LEAST_REPAIRS + _REPAIRS_PER_ROW * len(kernel.rows)
-    record, violated = repaired(kernel, greedy_record(kernel), limits, steps)
-    return record if violated == 0 else None
+def first_record(
+    kernel: BestResponse, limits: SearchLimits, steps: float | None = None
+) -> tuple[NDArray[np.uint8] | None, int]:
+    """Return a feasible record, begun at the greedy one, or None if that took too many steps.
+
+    It comes with the least number of constraints that a record on the way violates.
+    """
+    search = Search(kernel, greedy_record(kernel), limits)
+    steps = _FIRST_STEPS + _FIRST_STEPS_A_ROW * len(kernel.rows) if steps is None else steps
+    least, made = len(kernel.rows), 0
+    while True:
+        least = min(least, int(np.count_nonzero(kernel.rows.violated(search.state.record))))
+        if search.best is not None:
+            return search.best, 0
+        if made >= steps or limits.remaining() == 0.0:
+            return None, least
+        search.tabu(_FIRST_CHUNK)
+        made += _FIRST_CHUNK
 
 
 def improve(
@@ -74,82 +87,122 @@ def improve(
 ) -> tuple[NDArray[np.uint8], float]:
     """Return a record at least as good as the start, and the seconds from the call to finding it.
 
-    The search begins at a greedy record if that is feasible: the record of a game's last round,
-    say, is a local optimum of another sample and a worse place to begin at. A start is needed if
-    there are linear constraints. ``effort`` is a factor of the least number of steps; ``inf`` goes
-    on until the deadline.
+    A start is needed if there are linear constraints. ``effort`` is a factor of the least number of
+    steps; ``inf`` goes on until the deadline.
+    """
+    search = Search(kernel, first_place(kernel, start), limits)
+    search.run(effort)
+    record = search.best
+    if start is not None and (record is None or kernel.value(start) > kernel.value(record)):
+        return start, 0.0
+    assert record is not None
+    return record, search.found
+
+
+def first_place(kernel: BestResponse, start: NDArray[np.uint8] | None) -> NDArray[np.uint8]:
+    """Return where to begin: at the greedy record if that is feasible, or there is no start.
+
+    The record of a game's last round, say, is a local optimum of another sample, a worse place.
     """
     record = greedy_record(kernel)
-    if start is not None and not kernel.feasible(record):
-        record = start
-    record, found = search_from(kernel, record, limits, effort=effort)
-    if start is not None and kernel.value(start) > kernel.value(record):
-        return start, 0.0
-    return record, found
+    return record if start is None or kernel.feasible(record) else start
 
 
-def search_from(
-    kernel: BestResponse,
-    record: NDArray[np.uint8],
-    limits: SearchLimits,
-    *,
-    effort: float = 1.0,
-) -> tuple[NDArray[np.uint8], float]:
-    """Do as :func:`improve` does, but from a given feasible record."""
-    from solvers import local_search_kernels as kernels
+class Search:
+    """A local search that may go on where it stopped, from a record that is legal for the groups.
 
-    if len(kernel.terms) == 0:
-        return record, limits.elapsed()
-    state = initial_state(kernel, record, limits.seed)
-    kernels.initialise(state)
-    kernels.descend(state, 5)
-    if kernel.attributes <= _TABU_ATTRIBUTES:
-        return _tabu(kernel, state, limits, effort)
-    found = _anneal(kernel, state, limits, effort)
-    most = float(kernel.weights[kernel.weights > 0].sum())
-    while effort == math.inf and state.value[1] < most and limits.remaining() > 0.0:
-        before = state.value[1]
-        again = _anneal(kernel, state, limits, effort)
-        found = again if state.value[1] > before else found
-    return state.best_record, found
-
-
-def repaired(
-    kernel: BestResponse, record: NDArray[np.uint8], limits: SearchLimits, steps: float
-) -> tuple[NDArray[np.uint8], int]:
-    """Return a record that satisfies the linear constraints, made from a legal one that may not.
-
-    It is the last one of at most so many steps, and comes with the least number of violated
-    constraints of any record on the way: 0 if it is feasible.
+    ``found`` is the seconds from the call to the best record.
     """
-    from solvers import local_search_kernels as kernels
-    from solvers.repair_kernels import RepairState, repair_rows
 
-    state = initial_state(kernel, record, limits.seed)
-    kernels.initialise(state)
-    rows = kernel.rows
-    count = len(rows)
-    largest = np.zeros(count)
-    np.maximum.at(largest, rows.row_of, np.abs(rows.coefficients))
-    growth = 1.0 / np.where(largest > 0.0, largest, 1.0)
-    repair = RepairState(
-        indptr=rows.indptr,
-        attributes=rows.attributes,
-        coefficients=rows.coefficients,
-        penalties=growth.copy(),
-        growth=growth,
-        violated=np.zeros(count, np.int32),
-        place=np.full(count, -1, np.int32),
-        listed=np.zeros(1, np.int64),
-        stamp=np.zeros(count, np.int64),
-        looks=np.zeros(1, np.int64),
-    )
-    least, made = int(np.count_nonzero(rows.violated(record))), 0
-    while made < steps and least > 0 and limits.remaining() > 0.0:
-        chunk = int(min(_REPAIR_CHUNK, steps - made))
-        least = min(least, int(repair_rows(state, repair, chunk)))
-        made += chunk
-    return state.record, least
+    def __init__(
+        self, kernel: BestResponse, record: NDArray[np.uint8], limits: SearchLimits
+    ) -> None:
+        from solvers import local_search_kernels as kernels
+
+        self.kernel, self.limits = kernel, limits
+        self.state = initial_state(kernel, record, limits.seed)
+        kernels.initialise(self.state)
+        kernels.descend(self.state, 5)
+        self.found = limits.elapsed()
+        self._growth = self.state.growth.copy()
+        self._made = 0
+        self._restarting = False
+        self._rng = np.random.default_rng(limits.seed)
+        self._most = float(kernel.weights[kernel.weights > 0].sum())
+        # Real weights: the tracked value creeps by rounding errors, which are no improvement.
+        self._rounding = 1e-9 * float(np.abs(kernel.weights).sum())
+
+    @property
+    def best(self) -> NDArray[np.uint8] | None:
+        """The best feasible record, uint8 ``(n,)``; None before the first."""
+        return self.state.best_record.copy() if self.state.value[1] > -math.inf else None
+
+    @property
+    def ended(self) -> bool:
+        """Whether there is nothing left to find, or no time."""
+        return self.state.value[1] >= self._most or self.limits.remaining() == 0.0
+
+    def run(self, effort: float) -> None:
+        """Go on for ``effort`` times the least number of steps, and longer while that helps."""
+        if len(self.kernel.terms) == 0:
+            return
+        if self.kernel.attributes > _TABU_ATTRIBUTES:
+            self._anneal(effort)
+            return
+        least = _LEAST_TABU_STEPS + _TABU_STEPS_PER_TERM * len(self.kernel.terms)
+        last = self._made + effort * least
+        n = self.kernel.attributes
+        chunk = max(_CHUNK_WORK // n, 1)
+        while self._made < last and not self.ended:
+            before = self.state.value[1]
+            undivided = self._made < _UNDIVIDED * least
+            steps = math.ceil(min(chunk, last - self._made) if undivided else min(chunk, n))
+            if self._restarting:
+                seed = int(self._rng.integers(2**32))
+                limits = replace(self.limits, seed=seed)
+                other = Search(self.kernel, random_record(self.kernel, self._rng), limits)
+                other.tabu(steps)
+                if other.state.value[1] > before + self._rounding:
+                    self.state = other.state
+            else:
+                if self._made:
+                    self.state.growth[:] = self._growth * _HARDER ** self._rng.uniform(-1.0, 1.0)
+                self.tabu(steps)
+            self._made += steps
+            self._restarting = not (undivided or self._restarting)
+            if self.state.value[1] > before + self._rounding:
+                self.found = self.limits.elapsed()
+                last = max(last, 2 * self._made)
+
+    def tabu(self, steps: int) -> None:
+        """Make steps of the tabu search."""
+        from solvers import local_search_kernels as kernels
+
+        # In a small kernel a long tenure would leave nothing to move.
+        tenure = min(2 + self.kernel.attributes // 12, _LONGEST_TENURE)
+        kernels.tabu_search(self.state, steps, tenure, _PATIENCE)
+
+    def _anneal(self, effort: float) -> None:
+        """Cool down once, and again until the effort is spent."""
+        from solvers import local_search_kernels as kernels
+
+        kernel, state = self.kernel, self.state
+        n = kernel.attributes
+        whole = min(_PROPOSALS_PER_ATTRIBUTE * n, _MANY_PROPOSALS + _PROPOSALS_BEYOND * n)
+        crowding = math.sqrt(len(state.occurrences) / n)
+        hottest = _HOTTEST * float(np.abs(kernel.weights).mean()) * crowding
+        while effort > 0.0 and not self.ended:
+            before = state.value[1]
+            proposals, made = math.ceil(min(effort, 1.0) * whole), 0
+            while made < proposals and self.limits.remaining() > 0.0:
+                chunk = min(_CHUNK_WORK // 50, proposals - made)
+                temperature = hottest * _COOLING ** (made / proposals)
+                kernels.anneal(state, chunk, temperature, _COOLING ** (1 / proposals))
+                made += chunk
+            kernels.descend(state, 50)
+            if state.value[1] > before:
+                self.found = self.limits.elapsed()
+            effort -= 1.0
 
 
 def greedy_record(problem: BestResponse) -> NDArray[np.uint8]:
@@ -178,49 +231,6 @@ def greedy_record(problem: BestResponse) -> NDArray[np.uint8]:
     return record
 
 
-def _tabu(
-    kernel: BestResponse, state: SearchState, limits: SearchLimits, effort: float
-) -> tuple[NDArray[np.uint8], float]:
-    from solvers import local_search_kernels as kernels
-
-    n = kernel.attributes
-    least = _LEAST_TABU_STEPS + _TABU_STEPS_PER_TERM * len(kernel.terms)
-    last = effort * least
-    # In a small kernel a long tenure would leave nothing to move.
-    tenure = min(2 + n // 12, _LONGEST_TENURE)
-    chunk = max(_CHUNK_WORK // n, 1)
-    best = float(kernel.weights[kernel.weights > 0].sum())
-    # Real weights: the tracked value creeps by rounding errors, which are no improvement.
-    rounding = 1e-9 * float(np.abs(kernel.weights).sum())
-    rng = np.random.default_rng(limits.seed)
-    restarting = False
-    found = limits.elapsed()
-    made = 0
-    while made < last and state.value[1] < best and time.perf_counter() < limits.deadline:
-        before = state.value[1]
-        undivided = made < _UNDIVIDED * least
-        steps = math.ceil(min(chunk, last - made) if undivided else min(chunk, n))
-        if restarting:
-            record, violated = random_record(kernel, rng), 0
-            seed = int(rng.integers(2**32))
-            if len(kernel.rows):
-                record, violated = repaired(kernel, record, replace(limits, seed=seed), steps)
-            if violated == 0:
-                other = initial_state(kernel, record, seed)
-                kernels.initialise(other)
-                kernels.descend(other, 5)
-                kernels.tabu_search(other, steps, tenure, _PATIENCE, chunk)
-                state = other if other.value[1] > before + rounding else state
-        else:
-            steps = int(kernels.tabu_search(state, steps, tenure, _PATIENCE, chunk))
-        made += steps
-        restarting = not (undivided or restarting)
-        if state.value[1] > before + rounding:
-            found = limits.elapsed()
-            last = max(last, 2 * made)
-    return state.best_record, found
-
-
 def random_record(kernel: BestResponse, rng: np.random.Generator) -> NDArray[np.uint8]:
     """Return a random record that is legal for the groups."""
     record = rng.integers(0, 2, kernel.attributes, np.uint8)
@@ -229,24 +239,6 @@ def random_record(kernel: BestResponse, rng: np.random.Generator) -> NDArray[np.
     chosen = groups.indptr[:-1] + rng.integers(0, np.diff(groups.indptr))
     record[groups.members[chosen]] = 1
     return record
-
-
-def _anneal(kernel: BestResponse, state: SearchState, limits: SearchLimits, effort: float) -> float:
-    from solvers import local_search_kernels as kernels
-
-    n = kernel.attributes
-    proposals = min(_PROPOSALS_PER_ATTRIBUTE * n, _MANY_PROPOSALS + _PROPOSALS_BEYOND * n)
-    proposals = math.ceil(min(effort, 1.0) * proposals)
-    crowding = math.sqrt(len(state.occurrences) / n)
-    hottest = _HOTTEST * float(np.abs(kernel.weights).mean()) * crowding
-    made = 0
-    while made < proposals and time.perf_counter() < limits.deadline:
-        chunk = min(_CHUNK_WORK // 50, proposals - made)
-        temperature = hottest * _COOLING ** (made / proposals)
-        kernels.anneal(state, chunk, temperature, _COOLING ** (1 / proposals))
-        made += chunk
-    kernels.descend(state, 50)
-    return limits.elapsed()
 
 
 def initial_state(kernel: BestResponse, record: NDArray[np.uint8], seed: int) -> SearchState:
@@ -276,12 +268,23 @@ def initial_state(kernel: BestResponse, record: NDArray[np.uint8], seed: int) ->
         activity=kernel.rows.activity(record),
         lower=kernel.rows.lower - kernel.rows.slack,
         upper=kernel.rows.upper + kernel.rows.slack,
+        penalties=_growth(kernel),
+        growth=_growth(kernel),
         tabu_until=np.zeros(n, np.int64),
         best_record=record.copy(),
         value=np.zeros(2),
         clock=np.zeros(2, np.int64),
         rng=np.random.SeedSequence(seed).generate_state(1, np.uint64) | np.uint64(1),
     )
+
+
+def _growth(kernel: BestResponse) -> NDArray[np.float64]:
+    """Return what makes a constraint's largest coefficient worth a term of mean weight."""
+    rows = kernel.rows
+    largest = np.zeros(len(rows))
+    np.maximum.at(largest, rows.row_of, np.abs(rows.coefficients))
+    mean = float(np.abs(kernel.weights).mean()) if len(kernel.weights) else 1.0
+    return (mean or 1.0) / np.where(largest > 0.0, largest, 1.0)
 
 
 def _constraint_columns(

@@ -34,7 +34,7 @@ class SearchState(NamedTuple):
     occurrences: NDArray[np.int32]
     """Literals by attribute, each as ``2 * term + negated``."""
     record: NDArray[np.uint8]
-    """(n,): the current record, always legal for groups and constraints."""
+    """(n,): the current record, always legal for groups."""
     false_count: NDArray[np.int32]
     """(J,): false literals of each term."""
     false_sum: NDArray[np.int64]
@@ -52,9 +52,13 @@ class SearchState(NamedTuple):
     rows: NDArray[np.int32]
     coefficients: NDArray[np.float64]
     activity: NDArray[np.float64]
-    """The sum of each linear constraint, kept between ``lower`` and ``upper``."""
+    """The sum of each linear constraint."""
     lower: NDArray[np.float64]
     upper: NDArray[np.float64]
+    penalties: NDArray[np.float64]
+    """What a unit of each linear constraint's violation costs the tabu search."""
+    growth: NDArray[np.float64]
+    """What is added to each penalty where a step leaves the constraint violated."""
     tabu_until: NDArray[np.int64]
     """(n,): the step before which a move on the attribute is tabu."""
     best_record: NDArray[np.uint8]
@@ -71,7 +75,8 @@ STATE = types.NamedTuple(
     (
         types.int32[:, ::1], _float64s, _int64s, _int32s, types.uint8[::1], _int32s, _int64s,
         _float64s, _int32s, _int64s, _int32s, _int32s, _int64s, _int32s, _float64s, _float64s,
-        _float64s, _float64s, _int64s, types.uint8[::1], _float64s, _int64s, types.uint64[::1],
+        _float64s, _float64s, _float64s, _float64s, _int64s, types.uint8[::1], _float64s, _int64s,
+        types.uint64[::1],
     ),
     SearchState,
 )  # fmt: skip
@@ -89,6 +94,8 @@ _KICK_DRAWS = 30
 """Random draws made to find a term that a kick can repair, or an exchange that is legal."""
 _BARRED = -1.7976931348623157e308
 """Score of a move that may not be made: the least finite number."""
+_DECAY = 0.98
+"""Factor of the penalty of a constraint that is satisfied, a step."""
 _KICK_TENURE = 10
 """Steps for which what a kick moved is tabu."""
 
@@ -113,6 +120,14 @@ def below(rng: NDArray[np.uint64], bound: int) -> np.int64:
 @loop(types.float64(types.uint64[::1]), forceinline=True)
 def _uniform(rng: NDArray[np.uint64]) -> np.float64:
     return np.float64(_next(rng) >> _SHIFT_11) * _UNIT
+
+
+@loop(types.boolean(STATE), forceinline=True)
+def _feasible(state: SearchState) -> bool:
+    for row in range(state.activity.shape[0]):
+        if not state.lower[row] <= state.activity[row] <= state.upper[row]:
+            return False
+    return True
 
 
 @loop(types.void(STATE))
@@ -143,7 +158,7 @@ def initialise(state: SearchState) -> None:
                 if code < 0:
                     break
                 scores[code >> 1] -= weights[j]
-    state.value[1] = state.value[0]
+    state.value[1] = state.value[0] if _feasible(state) else -np.inf
 
 
 @loop(types.void(STATE, types.int32), forceinline=True)
@@ -257,38 +272,9 @@ def _move(state: SearchState, attribute: np.int32) -> bool:
     return True
 
 
-@loop(types.void(STATE))
-def _exchange(state: SearchState) -> None:
-    """Make two random moves at once which the constraints allow together.
-
-    An equality, or a bound that is met exactly, may forbid either alone.
-    """
-    n = state.record.shape[0]
-    for _ in range(_KICK_DRAWS):
-        first, second = np.int32(below(state.rng, n)), np.int32(below(state.rng, n))
-        group = state.group_of[first]
-        if (
-            first == second
-            or (group >= 0 and group == state.group_of[second])
-            or first == leaving_member(state, first)
-            or second == leaving_member(state, second)
-        ):
-            continue
-        carry(state, first, 1.0)
-        carry(state, second, 1.0)
-        if _within(state, first) and _within(state, second):
-            apply_move(state, first)
-            apply_move(state, second)
-            state.tabu_until[first] = state.clock[0] + _KICK_TENURE
-            state.tabu_until[second] = state.clock[0] + _KICK_TENURE
-            return
-        carry(state, first, -1.0)
-        carry(state, second, -1.0)
-
-
 @loop(types.void(STATE), forceinline=True)
 def _keep_if_best(state: SearchState) -> None:
-    if state.value[0] > state.value[1]:
+    if state.value[0] > state.value[1] and _feasible(state):
         state.value[1] = state.value[0]
         state.clock[1] = state.clock[0]
         for a in range(state.record.shape[0]):
@@ -297,7 +283,7 @@ def _keep_if_best(state: SearchState) -> None:
 
 @loop(types.void(STATE, types.int32, types.int64))
 def _give(state: SearchState, attribute: np.int32, wanted: int) -> None:
-    """Set an attribute to a value if that is legal."""
+    """Set an attribute to a value."""
     if state.record[attribute] == wanted:
         return
     group = state.group_of[attribute]
@@ -308,16 +294,14 @@ def _give(state: SearchState, attribute: np.int32, wanted: int) -> None:
             return
         other = state.group_members[first + below(state.rng, last - first - 1)]
         attribute = state.group_members[last - 1] if other == attribute else other
-    if _move(state, attribute):
-        state.tabu_until[attribute] = state.clock[0] + _KICK_TENURE
+    carry(state, attribute, 1.0)
+    apply_move(state, attribute)
+    state.tabu_until[attribute] = state.clock[0] + _KICK_TENURE
 
 
 @loop(types.void(STATE))
 def _kick(state: SearchState) -> None:
-    """Give one random term what its weight wants, whatever that costs.
-
-    A term of positive weight gets all its literals true, one of negative weight a false literal.
-    """
+    """Give a random term what its weight wants: all literals true, or a false one."""
     for _ in range(_KICK_DRAWS):
         j = below(state.rng, state.terms.shape[0])
         if (state.weights[j] > 0.0) == (state.false_count[j] == 0):
@@ -355,23 +339,45 @@ def _largest(values: NDArray[np.float64]) -> float:
     return max(max(top, second), max(third, fourth))
 
 
-@loop(
-    types.int32(STATE, types.uint32[::1], _float64s, _float64s, types.int64[::1]), forceinline=True
-)
+@loop(types.float64(STATE, types.int32))
+def _penalty(state: SearchState, attribute: np.int32) -> float:
+    """Return what violations of the constraints cost that a move on the attribute touches."""
+    total = 0.0
+    for a in (attribute, leaving_member(state, attribute)):
+        if a >= 0:
+            for at in range(state.row_starts[a], state.row_starts[a + 1]):
+                row = state.rows[at]
+                excess = max(
+                    state.lower[row] - state.activity[row], state.activity[row] - state.upper[row]
+                )
+                if excess > 0.0:
+                    total += state.penalties[row] * excess
+    return total
+
+
+@loop(types.float64(STATE))
+def _shift_penalties(state: SearchState) -> float:
+    """Raise the penalties of violated constraints, lower the others; return what all cost."""
+    total = 0.0
+    for row in range(state.activity.shape[0]):
+        excess = max(state.lower[row] - state.activity[row], state.activity[row] - state.upper[row])
+        if excess > 0.0:
+            state.penalties[row] += state.growth[row]
+            total += state.penalties[row] * excess
+        else:
+            state.penalties[row] *= _DECAY
+    return total
+
+
+@loop(types.int32(STATE, types.uint32[::1], _float64s, _float64s, types.float64), forceinline=True)
 def _best_move(
     state: SearchState,
     column: NDArray[np.uint32],
     unsetting: NDArray[np.float64],
     gains: NDArray[np.float64],
-    looked: NDArray[np.int64],
+    cost: float,
 ) -> np.int32:
-    """Return the best legal move that is not tabu or beats the best value, or -1.
-
-    ``column`` is the group of each attribute, with the number of groups for free ones (unsigned:
-    no check for negative indices, twice as fast);
-    ``unsetting`` and ``gains`` are scratch space, one number a group and one more, and one an
-    attribute; ``looked`` counts the scans.
-    """
+    """Return the best move that is not tabu, or beats the best value; -1 if there is none."""
     n = state.record.shape[0]
     scores, chosen, tabu_until = state.scores, state.chosen, state.tabu_until
     now = state.clock[0]
@@ -385,74 +391,72 @@ def _best_move(
         gains[member] = _BARRED
     # Ties go to the first attribute found, from a random one on.
     offset = below(state.rng, n)
-    while True:
-        looked[0] += 1
+    if state.activity.shape[0] == 0:
         top = _largest(gains)
         if top == _BARRED:
             return np.int32(-1)
         a = offset
         while gains[a] != top:
             a = a + 1 if a + 1 < n else 0
-        if _is_legal(state, np.int32(a)):
-            return np.int32(a)
-        gains[a] = _BARRED
+        return np.int32(a)
+    best, top = np.int32(-1), _BARRED
+    for i in range(n):
+        a = np.int32(i + offset if i + offset < n else i + offset - n)
+        if gains[a] == _BARRED or gains[a] + cost <= top:
+            continue
+        before = _penalty(state, a)
+        carry(state, a, 1.0)
+        after = _penalty(state, a)
+        carry(state, a, -1.0)
+        gain = gains[a] + before - after
+        if gain > top and (tabu_until[a] <= now or after == 0.0):
+            best, top = a, gain
+    return best
 
 
-@loop(
-    types.int64(
-        STATE, types.UniTuple(types.int64, 4), types.uint32[::1], _float64s, _float64s, _int64s
-    )
-)
+@loop(types.void(STATE, types.UniTuple(types.int64, 3), types.uint32[::1], _float64s, _float64s))
 def _tabu_steps(
     state: SearchState,
-    limits: tuple[int, int, int, int],
+    limits: tuple[int, int, int],
     column: NDArray[np.uint32],
     unsetting: NDArray[np.float64],
     gains: NDArray[np.float64],
-    looked: NDArray[np.int64],
-) -> int:
+) -> None:
     """Do the work of `tabu_search`; the other arguments are those of `_best_move`."""
-    steps, tenure, patience, scans = limits
-    made = 0
-    while made < steps and looked[0] < scans:
-        made += 1
+    steps, tenure, patience = limits
+    cost = _shift_penalties(state)
+    for _ in range(steps):
         state.clock[0] += 1
         now = state.clock[0]
-        choice = _best_move(state, column, unsetting, gains, looked)
+        choice = _best_move(state, column, unsetting, gains, cost)
         if choice >= 0:
             group = state.group_of[choice]
             moved = state.chosen[group] if group >= 0 else choice
-            _move(state, choice)
+            carry(state, choice, 1.0)
+            apply_move(state, choice)
             state.tabu_until[moved] = now + tenure + below(state.rng, tenure)
             _keep_if_best(state)
-        elif state.activity.shape[0] > 0:
-            _exchange(state)
-            _keep_if_best(state)
         if now - state.clock[1] >= patience:
-            if state.activity.shape[0] > 0 and _next(state.rng) & _LOWEST_BIT:
-                _exchange(state)
-            else:
-                _kick(state)
+            _kick(state)
             _keep_if_best(state)
             state.clock[1] = now
-    return made
+        cost = _shift_penalties(state)
 
 
-@kernel(types.int64(STATE, types.int64, types.int64, types.int64, types.int64))
-def tabu_search(state: SearchState, steps: int, tenure: int, patience: int, scans: int) -> int:
-    """Make the best move that is not tabu, again and again; return the number of steps made.
+@kernel(types.void(STATE, types.int64, types.int64, types.int64))
+def tabu_search(state: SearchState, steps: int, tenure: int, patience: int) -> None:
+    """Make the best move that is not tabu, again and again.
 
     A scan over all attributes finds it; a tabu move is allowed if it beats the best value so far
     (aspiration). After ``patience`` steps without a new best value, one random term is satisfied by
-    force. A moved attribute is tabu for ``tenure`` steps and up to as many more, at random. Every
-    move that a linear constraint forbids costs a further scan: there are no more steps after
-    ``scans`` of them.
+    force. A moved attribute is tabu for ``tenure`` steps and up to as many more, at random. Linear
+    constraints may be violated on the way, at penalties that rise while they are and fall while
+    they are not.
     """
     group_of, groups = state.group_of, state.chosen.shape[0]
     column = np.where(group_of < 0, np.int32(groups), group_of).astype(np.uint32)
     unsetting, gains = np.zeros(groups + 1), np.empty(state.record.shape[0])
-    limits = (steps, tenure, patience, scans)
-    return int(_tabu_steps(state, limits, column, unsetting, gains, np.zeros(1, np.int64)))
+    _tabu_steps(state, (steps, tenure, patience), column, unsetting, gains)
 
 
 @loop(types.void(STATE, types.int64, types.float64, types.float64))

@@ -1,10 +1,7 @@
 """The contract of a solver.
 
 Every solver takes the same problems and returns a feasible record at its time limit at the latest;
-solvers differ in what they prove, in time and in memory. ``auto`` reduces, searches, and proves as
-long as that is cheap; ``local-search`` answers in milliseconds and proves next to nothing;
-``cpsat``, ``scip`` and ``highs`` prove optima of the rounds of a game but its first few;
-``exhaustive`` is the reference on tiny problems.
+solvers differ in what they prove, in time and in memory.
 """
 
 from __future__ import annotations

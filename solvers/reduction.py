@@ -1,17 +1,8 @@
 """Exact reductions: a smaller problem with the same optimum, and the way between the two.
 
-:func:`reduce` first compacts the problem (:mod:`solvers.compact`), then repeats until nothing
-changes:
-
-1. linear constraints: values that they force, sides that no record can violate;
-2. dominance rules for free attributes, group members and conjunctions
-   (:mod:`solvers.dominance_kernels`), by queues, in time proportional to the literals touched;
-3. a group of two members left becomes one free attribute;
-4. equal terms, which 2 and 3 bring forth, are merged; those that cancel vanish.
-
-At last, parts of the problem that share no term, group or constraint with the rest are enumerated
-where they are small. Each step keeps an optimum. What remains of a sample over many attributes is
-usually nothing: then the optimum is proven.
+:func:`reduce` compacts (:mod:`solvers.compact`), then repeats until nothing changes: values that
+constraints force; dominance (:mod:`solvers.dominance_kernels`); a group of two members becomes one
+free attribute; equal terms merge. At last small separate parts are enumerated.
 """
 
 from __future__ import annotations
@@ -344,10 +335,7 @@ class _Work:
 def _one_literal_a_group(
     terms: NDArray[np.int32], weights: NDArray[np.float64], group_of: NDArray[np.int32]
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Simplify terms that hold a plain literal and another one on the same group.
-
-    Two plain ones are false together; a plain one implies the negation of any other member.
-    """
+    """Simplify terms that hold a plain literal and another one on the same group."""
     if not (group_of >= 0).any():
         return terms.copy(), weights
     group = np.where(terms < 0, np.int32(-1), group_of[terms >> 1])

@@ -28,9 +28,6 @@ CLASS_BYTES = 16
 
 _NO_PRIOR = np.zeros(0)
 
-_MOST_LEVELS = 16
-"""Values of a query up to which its levels and classes are paired in a table."""
-
 
 class Histogram:
     """One explicit vector over the whole domain.
@@ -155,11 +152,11 @@ class Histogram:
         scope = self._queries.scope(query)
         shape = [int(size) if column in scope else 1 for column, size in enumerate(self._sizes)]
         levels, level = np.unique(self._queries.table(query), return_inverse=True)
-        level = level.reshape(shape)
-        if len(levels) <= _MOST_LEVELS:
-            parent, value = self._refine(level, len(levels))
-        else:
-            parent, value = self._refine_by_sorting(level, len(levels))
+        count = np.int64(len(levels))
+        cell_level = np.broadcast_to(level.reshape(shape), self._sizes).flatten()
+        pairs, number = np.unique(self._classes * count + cell_level, return_inverse=True)
+        self._classes = number.ravel().astype(np.int32)
+        parent, value = pairs // count, pairs % count
         self._values = np.ascontiguousarray(np.vstack((self._values[:, parent], levels[value])))
         weights = self._prior if len(self._prior) else np.full(self._cells, 1.0 / self._cells)
         self._initial = np.bincount(self._classes, weights, len(parent))
@@ -174,27 +171,6 @@ class Histogram:
             passes,
             self._history.scales,
         )
-
-    def _refine(self, level: NDArray[np.int64], levels: int) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Split the classes by a query of few levels; return each one's old class and level."""
-        cell_level = np.broadcast_to(level.astype(np.uint8), self._sizes).flatten()
-        pairs = len(self._initial) * levels
-        most = min(pairs, self._cells)
-        parent, value = np.empty(most, np.int32), np.empty(most, np.uint8)
-        number = np.full(pairs, -1, np.int32)
-        count = kernels.refine(self._classes, cell_level, levels, number, parent, value)
-        return parent[:count], value[:count]
-
-    def _refine_by_sorting(
-        self, level: NDArray[np.int64], levels: int
-    ) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Do the same for a query whose table of all pairs of levels would be large."""
-        cell_level = np.broadcast_to(level, self._sizes).flatten()
-        pairs, number = np.unique(
-            self._classes * np.int64(levels) + cell_level, return_inverse=True
-        )
-        self._classes = number.ravel().astype(np.int32)
-        return pairs // levels, pairs % levels
 
     def _density(self) -> NDArray[np.float64]:
         """Return each class's factor on A_0, from logarithms: nothing overflows or drifts."""

@@ -12,27 +12,6 @@ FUSED = 4096
 """Cells that the axes which change fastest are summed over at once: they stay in the cache."""
 
 
-@kernel("int64(int32[::1], uint8[::1], int64, int32[::1], int32[::1], uint8[::1])")
-def refine(
-    classes: Array, level: Array, levels: int, number: Array, parent: Array, value: Array
-) -> int:
-    """Split the classes of cells by one more query, in place; return how many there are then.
-
-    ``number`` holds -1 for every pair of an old class and a level; ``parent`` and ``value`` get the
-    old class and the level of every new class.
-    """
-    count = 0
-    for cell in range(len(classes)):
-        pair = np.int64(classes[cell]) * levels + level[cell]
-        if number[pair] < 0:
-            number[pair] = count
-            parent[count] = classes[cell]
-            value[count] = level[cell]
-            count += 1
-        classes[cell] = number[pair]
-    return count
-
-
 @kernel("void(float64[:, ::1], float64[::1], float64[::1], int64, int64, float64[::1])")
 def repeat(
     values: Array, mass: Array, targets: Array, first: int, passes: int, scales: Array

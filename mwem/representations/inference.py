@@ -180,11 +180,7 @@ class Marginals:
             list(pool.map(sum_at, np.unique(hub).tolist()))
 
     def _hubs(self, parts: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return a clique given which the columns of each part are independent.
-
-        For two columns, the smaller one of their own top cliques; for three, the median of their
-        top cliques: the one on all three paths between them.
-        """
+        """Return a clique on all paths between the columns' top cliques, for each part."""
         forest = self._forest
         tops = forest.holder[forest.top]
         cells = np.diff(forest.cell_ptr)

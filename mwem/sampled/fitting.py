@@ -7,58 +7,38 @@ forget that they were copies (resample-move: Gilks and Berzuini 2001). Residuals
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from mwem.sampled.family import SampledFamily
 
 
-@dataclass(frozen=True)
-class FitLimits:
-    """When to stop fitting.
-
-    Parameters
-    ----------
-    steps
-        Most steps.
-    tolerance
-        Residual, as a share of the rows, at or below which no further step is made.
-    """
-
-    steps: int
-    tolerance: float
-
-
-@dataclass(frozen=True)
-class Fit:
-    """The result of a fit: the largest residual on a measured cell, and the steps taken."""
-
-    residual: float
-    steps: int
-
-
-def fit(family: SampledFamily, limits: FitLimits) -> Fit:
+def fit(family: SampledFamily, steps: int, tolerance: float) -> tuple[float, int]:
     """Move the factors until the population keeps to the targets by itself.
 
     Parameters
     ----------
     family
         Its factors and its population are updated.
-    limits
-        When to stop.
+    steps
+        Most steps.
+    tolerance
+        Residual, as a share of the rows, at or below which no further step is made.
+
+    Returns
+    -------
+    The largest residual on a measured cell, and the steps taken.
     """
     records = len(family.population)
     tally = family.count()
     residual, step = np.inf, 0
-    while residual > limits.tolerance and step < limits.steps:
+    while residual > tolerance and step < steps:
         step += 1
         _fill_empty_cells(family, tally)
         family.resample(family.rake(), records)
         tally = family.sweep()
         residual = float(np.abs(tally / records - family.targets).max())
-    return Fit(residual, step)
+    return residual, step
 
 
 def _fill_empty_cells(family: SampledFamily, tally: NDArray[np.int64]) -> None:

@@ -154,13 +154,13 @@ class MwemSampled(Mechanism[SampledDetails]):
         measurements.add_bits(layout.bits, counts, spending.start_scale)
         held = len(counted.held)
         trace = play(curator, workload, family, measurements, spending, held, session.progress)
-        answers, last = refine(workload, family)
+        answers, residual = refine(workload, family)
         family.resample(family.rake(), chosen.records)
         return Outcome(
             answers=answers,
             records=layout.to_rows(family.population, generator),
             trace=tuple(trace),
-            solver={"last_residual": last.residual},
+            solver={"last_residual": residual},
             intervals=table_intervals(trace, workload, n, spending),
             measurements=kept_tables(layout.bits, counts, trace, workload, n, spending),
         )

@@ -17,7 +17,7 @@ from dualquery.room.noise.gaussian import Gaussian
 from dualquery.room.scores import WorstQuery
 from dualquery.room.statistics import QueryTable
 from mwem.sampled.family import SampledFamily
-from mwem.sampled.fitting import Fit, FitLimits, fit
+from mwem.sampled.fitting import fit
 from mwem.sampled.measurements import Measurements
 from mwem.spending import Spending
 
@@ -73,15 +73,15 @@ def play(
         measurements.add_table(bits[query], measured, scale)
         family.add(bits[query])
         family.aim(*measurements.tables(), n)
-        found = fit(family, FitLimits(_STEPS, _NOISE * scale / n))
+        residual, steps = fit(family, _STEPS, _NOISE * scale / n)
         trace.append(
             {
                 "round": number,
                 "query": query,
                 "answer_before": float(model[query]),
                 "measured": measured.tolist(),
-                "residual": found.residual,
-                "steps": found.steps,
+                "residual": residual,
+                "steps": steps,
                 "seconds": time.perf_counter() - started,
             }
         )
@@ -89,19 +89,14 @@ def play(
     return trace
 
 
-def refine(workload: Workload, family: SampledFamily) -> tuple[NDArray[np.float64], Fit]:
-    """Enlarge the population and sweep on; return averaged answers, and the last fit.
-
-    Returns
-    -------
-    float64, shape ``(m,)``, and what came of the last step.
-    """
+def refine(workload: Workload, family: SampledFamily) -> tuple[NDArray[np.float64], float]:
+    """Enlarge the population and sweep on; return averaged answers, and the last residual."""
     counting = CountingPass(workload.literals)
     family.enlarge(_LAST_SIZE)
     for _ in range(_LAST_SWEEPS):
         family.sweep()
     answers = np.zeros(len(workload))
     for _ in range(_LAST_STEPS):
-        found = fit(family, FitLimits(steps=1, tolerance=0.0))
+        residual, _ = fit(family, 1, 0.0)
         answers += family.raked_answers(counting)
-    return answers / _LAST_STEPS, found
+    return answers / _LAST_STEPS, residual

@@ -2,10 +2,10 @@
 
 The first three take milliseconds: the dual's bound proves most rounds of a game, and its relaxed
 record leads the search where it had gone astray. Then the exact back-end, begun at the incumbent,
-in slices of doubling work, takes turns with local searches from other seeds and exact searches near
-their records: until a proof, the gap asked for, or the deadline. All limits of a stage are counted
-work, not time: unless a call reaches its time limit (its local search, under linear constraints, a
-share of it), the answer is a function of problem, hint and seed.
+in slices of doubling work, takes turns with the local search, which goes on where it stopped, and
+with exact searches near the incumbent: until a proof, the gap asked for, or the deadline. All
+limits of a stage are counted work, not time: unless a call reaches its time limit, the answer is a
+function of problem, hint and seed.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from solvers.protocol import Capability
 
 if TYPE_CHECKING:
     from solvers.lagrangian import LagrangianDual
+    from solvers.local_search import Search
 
 _EXACT = "ortools.sat.python.cp_model"
 _LOADING_SECONDS = 1.0
@@ -47,8 +48,6 @@ _LEAST_PROGRESS = 0.1
 """Share of the gap that a stretch has to close for the next one to be worth its time."""
 _TOLERANCE = 1e-7
 """Gap that counts as none, as a share of the sum of absolute weights."""
-_LOCAL_SHARE = 0.3
-"""Share of the limit that the local search has under linear constraints, which slow it down."""
 _FIRST_SLICE = 0.25
 """Work of the exact back-end's first turn: about half a second."""
 _FREED = 0.3
@@ -57,9 +56,7 @@ _WIDER = 1.1
 _PARTS = 6
 """Searches near a record between two local searches."""
 _NEAR_WORK = 0.1
-_REPAIRS = 20_000
-"""Most steps to a random record that is feasible."""
-_FIRST_TURN = 20.0
+_TURN = 20.0
 """Effort of the local search's first turn: about as long."""
 
 
@@ -81,9 +78,9 @@ class Auto(KernelSolver):
 
     def __init__(self, argument: str = "") -> None:
         self._gap = 0.0
-        self._stages: Callable[[Attempt], Iterator[Stage]] = _full
+        self._stages: Callable[[], Iterator[Stage]] = _full
         if argument in _SHORT:
-            self._stages = lambda _: iter(_SHORT[argument])
+            self._stages = lambda: iter(_SHORT[argument])
             own = LocalSearch.capabilities | {Capability.BOUND}
             self.capabilities = own  # type: ignore[misc]  # of this variant
         elif argument not in ("", "prove"):
@@ -102,7 +99,7 @@ class Auto(KernelSolver):
     ) -> SearchResult:
         """Search what the reductions left."""
         attempt = Attempt(kernel, limits, start, self._gap)
-        for stage in self._stages(attempt):
+        for stage in self._stages():
             stage(attempt)
             if attempt.ended or limits.remaining() == 0.0:
                 break
@@ -132,17 +129,12 @@ class Attempt:
         self.found: float | None = 0.0
         self.dual: LagrangianDual | None = None
         self.infeasible = False
-        self.around: NDArray[np.uint8] | None = None
-        """The record that is being improved, which may be worse than the incumbent."""
+        self.search: Search | None = None
+        """The local search, once it has begun."""
         self.freed = _FREED
         """Share of the attributes that a search near it leaves free."""
         self.steps: list[str] = []
         self.adopt(start, 0.0, "")
-
-    @property
-    def local_limits(self) -> SearchLimits:
-        """Those of local searches, which linear constraints slow down."""
-        return self.limits.part(_LOCAL_SHARE) if len(self.kernel.rows) else self.limits
 
     @property
     def goal(self) -> float:
@@ -165,17 +157,6 @@ class Attempt:
             if by:
                 self.steps.append(f"{by} {value:g}")
 
-    @property
-    def height(self) -> float:
-        """Value of the record that is being improved."""
-        return -math.inf if self.around is None else self.kernel.value(self.around)
-
-    def climb(self, record: NDArray[np.uint8] | None, found: float | None, by: str) -> None:
-        """Take a record as the one that is being improved, if it is better."""
-        if record is not None and self.kernel.value(record) > self.height:
-            self.around = record
-        self.adopt(record, found, by)
-
     def tighten(self, bound: float, by: str) -> None:
         """Take a bound if it is better."""
         if bound < self.bound:
@@ -192,19 +173,20 @@ Stage = Callable[[Attempt], None]
 
 
 def search_locally(attempt: Attempt, effort: float, by: str) -> None:
-    """Search from the greedy record, or from the start where that is not feasible."""
-    from solvers.local_search import improve
+    """Search from the greedy record, or from the start where that is not feasible, or go on."""
+    from solvers.local_search import Search, first_place
 
-    if attempt.record is None and len(attempt.kernel.rows):
-        return
-    found = improve(attempt.kernel, attempt.record, attempt.local_limits, effort=effort)
-    attempt.adopt(*found, by)
+    kernel = attempt.kernel
+    if attempt.search is None:
+        attempt.search = Search(kernel, first_place(kernel, attempt.record), attempt.limits)
+    attempt.search.run(effort)
+    attempt.adopt(attempt.search.best, attempt.search.found, by)
 
 
 def relax(attempt: Attempt) -> None:
     """Bound by the dual as long as that gets on; search from its rounded records."""
     from solvers.lagrangian import LagrangianDual
-    from solvers.local_search import greedy_record, search_from
+    from solvers.local_search import Search, greedy_record
 
     kernel, limits = attempt.kernel, attempt.limits
     begin = greedy_record(kernel) if attempt.record is None else attempt.record
@@ -221,8 +203,9 @@ def relax(attempt: Attempt) -> None:
             return
         for start in (dual.rounded(), *(dual.rounded(rng) for _ in range(_ROUNDINGS))):
             if kernel.feasible(start):
-                found = search_from(kernel, start, limits, effort=_BRIEF)
-                attempt.adopt(*found, "search from its record")
+                search = Search(kernel, start, limits)
+                search.run(_BRIEF)
+                attempt.adopt(search.best, search.found, "search from its record")
         gap = attempt.bound - attempt.value
         if attempt.ended or before - attempt.bound < _LEAST_PROGRESS * gap:
             return
@@ -250,42 +233,34 @@ def prove(attempt: Attempt, work: float) -> None:
         attempt.tighten(max(value, bound), "exact search")
 
 
-def search_near(attempt: Attempt, turn: int, *, between: bool) -> None:
-    """Search the records that differ from the last one in some random attributes only.
+def search_near(attempt: Attempt, turn: int) -> None:
+    """Search the records that differ from the incumbent in some random attributes only.
 
-    How many these are follows from whether the last such search was finished. With ``between``,
-    the attributes in which it differs from the incumbent are free, too.
+    How many these are follows from whether the last such search was finished.
     """
     from solvers.relaxation import fixing
 
-    kernel, around, best = attempt.kernel, attempt.around, attempt.record
-    if around is None or best is None:
+    kernel, best = attempt.kernel, attempt.record
+    if best is None:
         return
     rng = np.random.default_rng((attempt.limits.seed, turn))
     group = kernel.groups.group_of(kernel.attributes)
     # Members of a group are free together.
     unit = np.where(group < 0, len(kernel.groups) + np.arange(kernel.attributes), group)
     free = rng.random(len(kernel.groups) + kernel.attributes)[unit] < attempt.freed
-    start = around
-    if between:
-        free |= around != best
-        start = best
     fixed = np.flatnonzero(~free).astype(np.int32)
-    near = replace(kernel, constraints=(*kernel.rows, fixing(fixed, start[fixed] == 1)))
-    asked = _ask_exact(attempt, near, _NEAR_WORK, start)
+    near = replace(kernel, constraints=(*kernel.rows, fixing(fixed, best[fixed] == 1)))
+    asked = _ask_exact(attempt, near, _NEAR_WORK, best)
     if asked is not None:
         finished = asked[0].ending in (Ending.PROVEN, Ending.INFEASIBLE)
         attempt.freed = min(attempt.freed * (_WIDER if finished else 1.0 / _WIDER), 1.0)
-        attempt.climb(asked[0].record, asked[0].found, "exact search near it")
+        attempt.adopt(asked[0].record, asked[0].found, "exact search near it")
 
 
 def _ask_exact(
     attempt: Attempt, part: BestResponse, work: float, start: NDArray[np.uint8] | None
 ) -> tuple[SearchResult, BestResponse] | None:
-    """Search a part of the records by the exact back-end, from a start if that is one of them.
-
-    Returns its result, a record of the kernel in it, and the reduced problem; None without time.
-    """
+    """Search a part of the records exactly; return the result and the reduced problem."""
     from solvers.reduction import reduce
 
     limits = attempt.limits
@@ -310,45 +285,20 @@ def _ask_exact(
     return replace(result, record=record, found=found), left
 
 
-def search_again(attempt: Attempt, effort: float, turn: int, *, anew: bool) -> None:
-    """Search locally by another seed: from the last record, or anew from a random one."""
-    from solvers.local_search import random_record, repaired, search_from
-
-    kernel = attempt.kernel
-    if attempt.record is None:
-        return
-    limits = replace(attempt.limits, seed=attempt.limits.seed + turn)
-    start = attempt.record if attempt.around is None else attempt.around
-    if anew:
-        other = random_record(kernel, np.random.default_rng((limits.seed, turn)))
-        if len(kernel.rows):
-            other, _ = repaired(kernel, other, limits, _REPAIRS)
-        start = other if kernel.feasible(other) else start
-        attempt.around = None
-    attempt.climb(*search_from(kernel, start, limits, effort=effort), f"local search {turn}")
-
-
 _FIRST: Stage = partial(search_locally, effort=_FIRST_PASS, by="local search")
 _LONGER: Stage = partial(search_locally, effort=1.0, by="longer local search")
 _SHORT: dict[str, Sequence[Stage]] = {"brief": (_FIRST,), "fast": (_FIRST, relax, _LONGER)}
 
 
-def _full(attempt: Attempt) -> Iterator[Stage]:
-    """Yield the stages of a call that goes on until a proof, the gap asked for, or the deadline.
-
-    A local search and exact searches near its record improve one record in turns; where a turn of
-    theirs brings nothing, the next one begins anew at a random record.
-    """
+def _full() -> Iterator[Stage]:
+    """Yield the stages of a call that goes on until a proof, the gap asked for, or the deadline."""
     yield from _SHORT["fast"]
-    effort, work, anew = _FIRST_TURN, _FIRST_SLICE, False
+    effort, work = _TURN, _FIRST_SLICE
     for turn in itertools.count(1):
         yield partial(prove, work=work)
-        before = attempt.height
-        yield partial(search_again, effort=effort, turn=turn, anew=anew)
+        yield partial(search_locally, effort=effort, by=f"local search {turn}")
         for part in range(_PARTS):
-            last = part == _PARTS - 1
-            yield partial(search_near, turn=turn * _PARTS + part, between=last)
-        anew = not anew and attempt.height <= before
+            yield partial(search_near, turn=turn * _PARTS + part)
         effort *= 1.2
         work *= 2.0
 

@@ -1,10 +1,8 @@
 """Solvers that are commands: a file goes in, and lines ``o``, ``s`` and ``v`` come out.
 
 These are the rules of the MaxSAT Evaluations and of the Pseudo-Boolean Competitions. Nothing that a
-command prints is trusted. Its record is evaluated and checked by our own code; its claim of an
-optimum counts only if it exits as such solvers do (with 0, 10, 20 or 30) and the cost that it
-states is the record's. What is wrong is logged, once, as a warning that names the command, and the
-answer is then the local search's, as with any back-end that comes back with nothing.
+command prints is trusted: its record is checked, and its optimum counts only if it exits with 0,
+10, 20 or 30 and states the record's cost. What is wrong is logged once and replaced as anywhere.
 """
 
 from __future__ import annotations

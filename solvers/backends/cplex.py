@@ -8,28 +8,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.backends.formulated import LinearSolver, Optimised
+from solvers.backends.formulated import COMMERCIAL, LinearSolver, Optimised
 from solvers.formats.lp import lp_file
 from solvers.formats.program import NamedProgram
 from solvers.formulation import LinearProgram
 from solvers.kernel_solver import Ending
 from solvers.limits import SearchLimits
-from solvers.protocol import Capability
 
 _ENDINGS = {
     101: Ending.PROVEN,  # MIP_optimal
     102: Ending.PROVEN,  # optimal_tolerance: the gaps are set to 0
     103: Ending.INFEASIBLE,
-    105: Ending.STOPPED,  # node_limit_feasible
-    106: Ending.STOPPED,  # node_limit_infeasible
-    107: Ending.STOPPED,  # time_limit_feasible
-    108: Ending.STOPPED,  # time_limit_infeasible
-    111: Ending.STOPPED,  # memory_limit_feasible
-    112: Ending.STOPPED,  # memory_limit_infeasible
-    113: Ending.STOPPED,  # abort_feasible
-    114: Ending.STOPPED,  # abort_infeasible
-    131: Ending.STOPPED,  # abort_dettime_limit_feasible
-    132: Ending.STOPPED,  # abort_dettime_limit_infeasible
+    # Limits of nodes, time, memory, an interruption, and of deterministic time.
+    **dict.fromkeys((*range(105, 109), *range(111, 115), 131, 132), Ending.STOPPED),
 }
 """``solution.get_status()`` -> ours; any other is a failure."""
 
@@ -41,11 +32,7 @@ class Cplex(LinearSolver):
     """Branch and cut by CPLEX."""
 
     name = "cplex"
-    capabilities = LinearSolver.capabilities | {
-        Capability.HINT,
-        Capability.THREADS,
-        Capability.SEED,
-    }
+    capabilities = LinearSolver.capabilities | COMMERCIAL
     module = "cplex"
     distribution = "cplex"
     imports = ("cplex",)
@@ -54,15 +41,7 @@ class Cplex(LinearSolver):
     def optimise(
         self, program: LinearProgram, limits: SearchLimits, start: NDArray[np.uint8] | None
     ) -> Optimised:
-        """Solve the program, from the start if there is one.
-
-        Raises
-        ------
-        ProblemTooLargeError
-            If the licence does not cover a program of this size.
-        SolverUnavailableError
-            If CPLEX refuses to run for another reason.
-        """
+        """Solve the program, from the start if there is one."""
         import cplex
 
         try:

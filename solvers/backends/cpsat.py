@@ -88,10 +88,7 @@ def _model_text(
     formulation: Formulation,
     start: NDArray[np.uint8] | None,
 ) -> str:
-    """Return the model as a text protocol buffer, the fastest way in from Python.
-
-    A literal is a variable number or, negated, minus that number minus 1: ``~`` of it.
-    """
+    """Return the model as a text protocol buffer; a negated literal is ``~`` of its variable."""
     attributes = kernel.attributes
     widths = (kernel.terms >= 0).sum(axis=1).tolist()
     literals = np.where(kernel.terms & 1, ~(kernel.terms >> 1), kernel.terms >> 1).tolist()

@@ -70,6 +70,10 @@ class Optimised:
     """Seconds from the call until the values were found, if known."""
 
 
+COMMERCIAL = {Capability.HINT, Capability.THREADS, Capability.SEED}
+"""What Gurobi and CPLEX add."""
+
+
 class LinearSolver(Formulated):
     """A back-end that maximises 0-1 linear programs."""
 
@@ -77,7 +81,15 @@ class LinearSolver(Formulated):
     def optimise(
         self, program: LinearProgram, limits: SearchLimits, start: NDArray[np.uint8] | None
     ) -> Optimised:
-        """Maximise a program of constant 0 and well-scaled weights, from the columns' start."""
+        """Maximise a program of constant 0 and well-scaled weights, from the columns' start.
+
+        Raises
+        ------
+        ProblemTooLargeError
+            If the licence does not cover a program of this size.
+        SolverUnavailableError
+            If the library refuses to run for another reason, such as an expired licence.
+        """
 
     def search(
         self, kernel: BestResponse, limits: SearchLimits, start: NDArray[np.uint8] | None

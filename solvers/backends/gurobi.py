@@ -8,28 +8,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.backends.formulated import LinearSolver, Optimised
+from solvers.backends.formulated import COMMERCIAL, LinearSolver, Optimised
 from solvers.formulation import LinearProgram
 from solvers.kernel_solver import Ending
 from solvers.limits import SearchLimits
-from solvers.protocol import Capability
 
 _ENDINGS = {
     2: Ending.PROVEN,  # OPTIMAL
     3: Ending.INFEASIBLE,
-    4: Ending.FAILED,  # INF_OR_UNBD
-    5: Ending.FAILED,  # UNBOUNDED
-    7: Ending.STOPPED,  # ITERATION_LIMIT
-    8: Ending.STOPPED,  # NODE_LIMIT
-    9: Ending.STOPPED,  # TIME_LIMIT
-    10: Ending.STOPPED,  # SOLUTION_LIMIT
-    11: Ending.STOPPED,  # INTERRUPTED
-    12: Ending.FAILED,  # NUMERIC
-    13: Ending.FAILED,  # SUBOPTIMAL
-    16: Ending.STOPPED,  # WORK_LIMIT
-    17: Ending.STOPPED,  # MEM_LIMIT
+    # Limits of iterations, nodes, time, solutions, an interruption, limits of work and memory.
+    **dict.fromkeys((7, 8, 9, 10, 11, 16, 17), Ending.STOPPED),
 }
-"""``Model.Status`` -> ours."""
+"""``Model.Status`` -> ours; any other is a failure."""
 
 _SIZE_LIMIT = 10010
 """Gurobi's error for a model beyond the licence's size."""
@@ -39,11 +29,7 @@ class Gurobi(LinearSolver):
     """Branch and cut by Gurobi."""
 
     name = "gurobi"
-    capabilities = LinearSolver.capabilities | {
-        Capability.HINT,
-        Capability.THREADS,
-        Capability.SEED,
-    }
+    capabilities = LinearSolver.capabilities | COMMERCIAL
     module = "gurobipy"
     distribution = "gurobipy"
     imports = ("gurobipy",)
@@ -52,15 +38,7 @@ class Gurobi(LinearSolver):
     def optimise(
         self, program: LinearProgram, limits: SearchLimits, start: NDArray[np.uint8] | None
     ) -> Optimised:
-        """Solve the program, from the start if there is one.
-
-        Raises
-        ------
-        ProblemTooLargeError
-            If the licence does not cover a program of this size.
-        SolverUnavailableError
-            If Gurobi refuses to run for another reason, such as an expired licence.
-        """
+        """Solve the program, from the start if there is one."""
         import gurobipy
 
         try:
@@ -87,7 +65,7 @@ def _optimised(
     columns = model.addMVar(program.columns, vtype=GRB.BINARY)
     model.setObjective(program.objective @ columns, GRB.MAXIMIZE)
     matrix = program.sparse_matrix()
-    for sense, side in (("<", program.upper), (">", program.lower)):
+    for sense, side in (("<", program.constraints.upper), (">", program.constraints.lower)):
         rows = np.flatnonzero(np.isfinite(side))
         if len(rows):
             model.addMConstr(matrix[rows], columns, sense, side[rows])

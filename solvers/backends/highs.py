@@ -10,14 +10,8 @@ from solvers.formulation import LinearProgram, maximise
 from solvers.kernel_solver import Ending
 from solvers.limits import SearchLimits
 
-_ENDINGS = {
-    0: Ending.PROVEN,  # optimal
-    1: Ending.STOPPED,  # time, iteration or node limit
-    2: Ending.INFEASIBLE,
-    3: Ending.FAILED,  # unbounded: impossible in 0-1 variables
-    4: Ending.FAILED,  # numerical difficulties and others
-}
-"""``scipy.optimize.milp``'s status -> ours."""
+_ENDINGS = {0: Ending.PROVEN, 1: Ending.STOPPED, 2: Ending.INFEASIBLE}
+"""``scipy.optimize.milp``'s status -> ours; any other is a failure."""
 
 
 class Highs(LinearSolver):

@@ -16,27 +16,15 @@ from solvers.kernel_solver import Ending
 from solvers.limits import SearchLimits
 from solvers.protocol import Capability
 
+_LIMITS = "gap", "time", "node", "totalnode", "stallnode", "mem", "sol", "bestsol", "primal", "dual"
 _ENDINGS = {
     "optimal": Ending.PROVEN,
-    "gaplimit": Ending.STOPPED,
-    "timelimit": Ending.STOPPED,
-    "nodelimit": Ending.STOPPED,
-    "totalnodelimit": Ending.STOPPED,
-    "stallnodelimit": Ending.STOPPED,
-    "memlimit": Ending.STOPPED,
-    "sollimit": Ending.STOPPED,
-    "bestsollimit": Ending.STOPPED,
-    "primallimit": Ending.STOPPED,
-    "duallimit": Ending.STOPPED,
-    "restartlimit": Ending.STOPPED,
+    "infeasible": Ending.INFEASIBLE,
     "userinterrupt": Ending.STOPPED,
     "terminate": Ending.STOPPED,
-    "infeasible": Ending.INFEASIBLE,
-    "inforunbd": Ending.FAILED,
-    "unbounded": Ending.FAILED,
-    "unknown": Ending.FAILED,
+    **{f"{each}limit": Ending.STOPPED for each in (*_LIMITS, "restart")},
 }
-"""``Model.getStatus()`` -> ours."""
+"""``Model.getStatus()`` -> ours; any other is a failure."""
 
 _INFINITY = 1e20
 """SCIP's own; the dual bound before the root is solved."""

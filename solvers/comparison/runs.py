@@ -1,12 +1,7 @@
 """Solvers on problems, each solver in a process of its own.
 
-Before the clock starts, the process solves a tiny problem and, for the shortest limit and a second
-at most, the problem itself, so that neither imports nor compilation count. A solver that crashes,
-or does not come back, takes only its own process with it; for the next problem it is made anew.
-
-How good a record a solver has after some time is measured by asking it several times, with
-growing limits: this needs nothing of a solver, counts model building and all, and is what a round
-of a game with that limit would get. No further limits are tried after a proof.
+It solves a tiny problem and, for at most a second, the problem itself before the clock starts, and
+is then asked with growing limits until a proof: what a round of a game with that limit would get.
 """
 
 from __future__ import annotations

@@ -1,12 +1,9 @@
 """A best response as weighted partial MaxSAT.
 
-Variable ``a + 1`` is attribute ``a``; further variables come after. A conjunction of positive
-weight gets a variable of its own, which implies every literal and is a soft unit clause; one of
-negative weight is the soft clause of its negated literals, which needs none. Groups and linear
-constraints are hard clauses, by reduced ordered decision diagrams: that of ``sum a_i l_i <= b``
-with positive coefficients is monotone, so two clauses a node are enough (Abio, Nieuwenhuis,
-Oliveras, Rodriguez-Carbonell and Mayer-Eichberger, "A new look at BDDs for pseudo-Boolean
-constraints", JAIR 2012, section 6). With coefficients of 1 it is the sequential counter.
+Variable ``a + 1`` is attribute ``a``. A conjunction of positive weight gets a variable that implies
+every literal and is a soft clause; one of negative weight is the soft clause of its negated
+literals. Groups and constraints are hard clauses, by reduced ordered decision diagrams, two clauses
+a node (Abio, Nieuwenhuis, Oliveras, Rodriguez-Carbonell, Mayer-Eichberger, JAIR 2012, section 6).
 """
 
 from __future__ import annotations

@@ -1,14 +1,8 @@
 """Columns of a 0-1 program that its rows define: the truth of a conjunction of literals.
 
-A column is *defined* if the rows that hold it only tie it to a conjunction of literals, and the
-program's optimum does not change when it is taken to be the truth of that conjunction:
-
-- it implies every literal (``y <= l`` for each, clauses ``-y l``, or one row ``k y <= sum l``), and
-  its weight is not negative; or
-- every literal together implies it (one clause ``y -l1 -l2 ...``), and its weight is not positive;
-- or both, whatever its weight, and then conjunctions may hold it, too.
-
-The same holds with ``1 - y`` in the place of ``y``.
+A column is *defined* if the rows that hold it only tie it to a conjunction in one of three ways: it
+implies every literal, and its weight is not negative; all literals together imply it, and its
+weight is not positive; or both, whatever its weight. The same holds with ``1 - y`` for ``y``.
 """
 
 from __future__ import annotations
@@ -166,10 +160,7 @@ def _literals(
 def _others(
     clauses: _Clauses, heads: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return pairs of a literal and another one of a clause that holds both.
-
-    The first ones are those of ``heads``, bool of shape ``(2 * columns,)``.
-    """
+    """Return pairs of a literal of ``heads`` (bool) and another one of a clause that holds both."""
     order = np.argsort(clauses.row, kind="stable")
     entries = np.flatnonzero(heads[clauses.literal])
     starts = np.searchsorted(clauses.row[order], clauses.row[entries])
@@ -183,10 +174,7 @@ def _others(
 def _matched(
     clauses: _Clauses, heads: NDArray[np.bool_], keys: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Return which of some literals imply the negation of every other literal of their clause.
-
-    ``keys`` are the implications, ascending, as ``source * len(heads) + target``.
-    """
+    """Return which literals imply the negation of every other one of their clause; keys ascend."""
     of, others = _others(clauses, heads)
     wanted = of * len(heads) + (others ^ 1)
     at = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))

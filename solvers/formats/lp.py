@@ -1,8 +1,7 @@
 r"""CPLEX's LP format, written; and MPS, which SCIP makes of it.
 
-Attributes are the binaries ``x0``, ``x1``, ...; a term of two or more literals is a binary ``c0``,
-``c1``, ... with one row a literal (see :mod:`solvers.formulation`); the first line is the comment
-``\ dualquery attributes N`` (in MPS ``* ...``). :mod:`solvers.formats.scip_reader` reads both.
+Attributes are ``x0``, ``x1``, ...; a term of two or more literals is a binary ``c0``, ``c1``, ...
+with a row a literal. The first line is the comment ``\ dualquery attributes N`` (MPS: ``* ...``).
 """
 
 from __future__ import annotations
@@ -23,6 +22,7 @@ _PIECES_A_LINE = 8
 def lp_text(named: NamedProgram, scale: float = 1.0) -> str:
     """Return a program in the LP format, its objective times a scale."""
     program, columns, rows = named
+    given = program.constraints
     # Every column, also of weight 0: readers take a variable only from objective or rows.
     objective = [
         f"{weight:+.17g} {name}"
@@ -35,11 +35,11 @@ def lp_text(named: NamedProgram, scale: float = 1.0) -> str:
     pieces = [
         f"{coefficient:+.17g} {columns[column]}"
         for coefficient, column in zip(
-            program.coefficients.tolist(), program.indices.tolist(), strict=True
+            given.coefficients.tolist(), given.attributes.tolist(), strict=True
         )
     ]
-    ends = pairwise(program.indptr.tolist())
-    bounds = zip(rows, ends, program.lower.tolist(), program.upper.tolist(), strict=True)
+    ends = pairwise(given.indptr.tolist())
+    bounds = zip(rows, ends, given.lower.tolist(), given.upper.tolist(), strict=True)
     for name, (first, last), lower, upper in bounds:
         if first == last:
             continue

@@ -1,11 +1,8 @@
 """Structure in 0-1 programs, whoever wrote them: conjunctions and groups.
 
 Defined columns (`solvers.formats.definitions`) become weighted conjunctions, and leave with their
-rows. The definitions found at once do not depend on each other; nested ones are found one after
-another.
-
-Rows that ask for exactly one of some columns become groups, as far as these are disjoint, also
-where clauses say so pair by pair.
+rows; nested ones one after another. Rows that ask for exactly one of some columns become groups, as
+far as these are disjoint, also where clauses say so pair by pair.
 """
 
 from __future__ import annotations
@@ -30,6 +27,7 @@ _MOST_PASSES = 30
 
 _MOST_CELLS = 2**27
 """Largest number of literals, padding included, of the table of conjunctions."""
+
 
 _MOST_PAIRS = 1_000_000
 """Most pairs of columns that exclude each other which are searched for groups."""
@@ -59,7 +57,7 @@ class _Work:
         self.objective = program.objective.copy()
         self.constant = program.constant
         self.terms, self.weights = program.terms, program.weights
-        self.rows = program.rows
+        self.rows = _joined(program.rows)
         self.open = np.ones(self.columns, np.bool_)
         """Columns that may be defined."""
         self.open[: program.attributes or 0] = False
@@ -132,16 +130,14 @@ class _Work:
         clause = plain & (rows.lower == 1.0) & (rows.upper >= widths) & (widths > 1)
         for row in np.flatnonzero(exact).tolist():
             self._take(self._members(row), [row])
-        sets, pairs = self._sets(), self._pairs()
+        pairs = self._pairs()
         degree = np.bincount(np.array([*pairs], np.int64).ravel(), minlength=self.columns)
         left = _MOST_PAIRS
         for row in np.flatnonzero(clause).tolist():
             members = np.sort(self._members(row))
             if self.grouped[members].any():
                 continue
-            if (same := sets.get(tuple(members.tolist()))) is not None:
-                self._take(members, [row, same])
-            elif (degree[members] >= len(members) - 1).all():
+            if (degree[members] >= len(members) - 1).all():
                 left -= math.comb(len(members), 2)
                 if left < 0:
                     break
@@ -163,16 +159,6 @@ class _Work:
         left[self.explained] = False
         self.rows, self.explained = self.rows.select(left), []
         self.open &= ~self.grouped
-
-    def _sets(self) -> dict[tuple[int, ...], int]:
-        """Return the sets of three columns or more that exclude each other, each with its row."""
-        rows = self.rows
-        plain = rows.sums(rows.coefficients != 1.0) == 0
-        found = plain & (rows.lower <= 0.0) & (rows.upper == 1.0) & (np.diff(rows.indptr) > 2)
-        return {
-            tuple(np.sort(self._members(row)).tolist()): row
-            for row in np.flatnonzero(found).tolist()
-        }
 
     def _members(self, row: int) -> NDArray[np.int32]:
         return self.rows.attributes[self.rows.indptr[row] : self.rows.indptr[row + 1]]
@@ -214,7 +200,7 @@ class _Work:
             terms.astype(np.int32),
             self.weights,
             groups_of(groups),
-            _joined(self.rows).renumbered(number),
+            self.rows.renumbered(number),
             self.constant,
         )
         names, own = self.program.names, self.program.attributes

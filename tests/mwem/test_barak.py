@@ -24,7 +24,7 @@ from dualquery.room.statistics import Parities
 from dualquery.runtime.errors import BadInputError
 from mwem import Barak
 from mwem.barak import Cells
-from tests.cases import domain_of, random_case, records_of, truth_table
+from tests.cases import domain_of, records_of
 from tests.tables import SCHEMA, dataset, random_records
 
 BITS = domain_of(*[1] * 6)
@@ -46,17 +46,6 @@ def exact(workload, rows) -> tuple[np.ndarray, np.ndarray]:
     sets = asked_sets(workload).workload
     odd = odd_counts(sets, sets.counts(records, threads=1))
     return 1 - 2 * odd / len(rows), workload.counts(records, threads=1) / len(rows)
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_tables_have_the_coefficients_of_their_answers(seed) -> None:
-    """Any distribution: its answers by definition, and by its coefficients."""
-    workload = random_case(seed, most_columns=5)
-    sets = asked_sets(workload)
-    truth = truth_table(workload)
-    shares = np.random.default_rng(seed).dirichlet(np.ones(truth.shape[1]))
-    coefficients = Cells(sets.workload).coefficients(shares)
-    np.testing.assert_allclose(answers_of(workload, sets, coefficients), truth @ shares, atol=1e-12)
 
 
 def test_an_update_is_the_multiplicative_weights_rule() -> None:

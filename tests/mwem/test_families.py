@@ -8,29 +8,22 @@ import pytest
 from dualquery.data.cells import rows_of_values
 from dualquery.mechanisms.protocol import Budget, Session, Task
 from dualquery.privacy.accountants.choice import best
-from dualquery.privacy.events import GaussianNoise, LaplaceNoise, SampledQueries
-from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.family import products_of
-from dualquery.queries.forms import Cuboids
 from dualquery.queries.generate.marginals import all_marginals
 from dualquery.queries.parities import Parities
 from dualquery.queries.ranges import RangeQueries, SeriesRangeQueries
 from dualquery.queries.tabulated import HistogramQueries
 from dualquery.room.curator import Curator
-from dualquery.room.draws import exponential
-from dualquery.room.draws.exponential import Exponential
 from dualquery.room.noise.gaussian import Gaussian
 from dualquery.room.noise.laplace import Laplace
 from dualquery.room.randomness import SeededRandomness
-from dualquery.room.scores import GRID, WorstCuboid, WorstQuery
 from dualquery.room.statistics import OneCuboid, OneQuery
 from dualquery.runtime.errors import BadInputError
 from mwem import Mwem
 from mwem.representations import Factored, Histogram, JunctionTree
 from tests.cases import MEMORY, domain_of, records_of
 from tests.mwem.test_representations import measured, naive_mwem
-from tests.neighbouring import both_relations, pairs
-from tests.neighbouring import tables as tables_of
+from tests.neighbouring import both_relations
 from tests.noise import NoNoise
 from tests.queries.families import FAMILIES, all_records, obvious_values
 
@@ -66,19 +59,6 @@ def test_answers_are_those_of_figure_1(kind, queries) -> None:
     np.testing.assert_allclose(representation.answers(), expected, atol=1e-11)
 
 
-def test_a_matrix_of_very_many_levels() -> None:
-    """A query that differs on all cells leaves as many classes as cells, and no more."""
-    matrix = np.random.default_rng(3).uniform(-1, 1, (4, 3000))
-    queries = HistogramQueries(matrix)
-    products = products_of(queries)
-    histogram = Histogram(products, MEMORY)
-    updates = [(0, 0.1), (2, -0.3), (1, 0.0)]
-    measured(products, updates, 4, histogram)
-    truth = queries.values / products.scale[:, None]
-    expected = truth @ naive_mwem(truth, updates, 4, np.full(3000, 1 / 3000))
-    np.testing.assert_allclose(histogram.answers(), expected, atol=1e-12)
-
-
 TINY = {
     "parities": (Parities(2, 2), {}),
     "parities of a one-hot column": (Parities(domain_of(1, 3), 2), {}),
@@ -89,53 +69,6 @@ TINY = {
 }
 every_tiny = pytest.mark.parametrize(("queries", "options"), TINY.values(), ids=TINY.keys())
 ROWS = 3
-
-
-@both_relations
-@every_tiny
-def test_neighbours_move_scores_and_measurements_as_charged(
-    monkeypatch, queries, options, relation
-) -> None:
-    """On all pairs of neighbours of three rows: the largest move is exactly the sensitivity."""
-    seen = {}
-
-    def record(scores, _allowed, epsilon, spread, _randomness):
-        seen.update(scores=scores, spread=spread, epsilon=epsilon)
-        return 0
-
-    monkeypatch.setattr(exponential, "select_largest", record)
-    cuboids = bool(options)
-    worst, asked = (WorstCuboid, OneCuboid) if cuboids else (WorstQuery, OneQuery)
-    every = all_records(queries.domain)
-    generator = np.random.default_rng(0)
-    questions = len(Cuboids.of(queries)) if cuboids else len(queries)
-    model = generator.uniform(queries.low, queries.high, len(queries))
-    scores, tables = {}, {}
-    for cells in tables_of(len(every), ROWS, relation):
-        schedule = (SampledQueries(2.0, 1), *(LaplaceNoise(1e9),) * questions)
-        curator = tiny_room(every[list(cells)], queries, schedule, relation)
-        curator.select(worst(model), Exponential(1.0))
-        scores[cells] = seen["scores"]
-        tables[cells] = [
-            curator.measure(asked(number), Laplace(1.0)) for number in range(questions)
-        ]
-    spread = 2 if cuboids else queries.spread
-    if relation is Neighbours.ADD_REMOVE:
-        spread /= 2
-    assert seen["spread"] == spread
-    moves, l1, l2 = 0, 0.0, 0.0
-    for one, other in pairs(len(every), ROWS, relation):
-        moves = max(moves, int(np.abs(scores[one] - scores[other]).max()))
-        for a, b in zip(tables[one], tables[other], strict=True):
-            l1 = max(l1, float(np.abs(a - b).sum()))
-            l2 = max(l2, float(np.square(a - b).sum()))
-    budget = Budget(1.0, 0.0, neighbours=relation)
-    sensitivity = Mwem(iterations=1, **options).plan(Task(queries, ROWS), budget)
-    spending = sensitivity.parameters["spending"]
-    assert moves <= spread * GRID
-    assert moves > 0.5 * spread * GRID  # the test looks at what matters
-    assert l1 == spending["l1"]
-    assert l2 == pytest.approx(spending["l2"] ** 2)
 
 
 def tiny_room(rows, queries, schedule, relation) -> Curator:
@@ -212,33 +145,10 @@ def obvious_start(queries) -> np.ndarray:
     return products.scale * Histogram(products, MEMORY).answers()
 
 
-def test_whole_marginals_are_measured_as_tables() -> None:
-    workload = all_marginals(domain_of(1, 1, 3, 1), 2)
-    rows = skewed_rows(workload.domain)
-    mechanism = Mwem(iterations=4, cuboids=True)
-    plan = mechanism.plan(Task(workload, 4000), Budget(2.0, 1e-6))
-    noise = plan.schedule[1]
-    assert isinstance(noise, GaussianNoise)
-    assert noise.sensitivity == pytest.approx(2**0.5)
-    curator = Curator(records_of(rows), workload, plan.schedule, SeededRandomness(2))
-    trace = mechanism.run(Task(workload, 4000), plan, curator, Session(public_seed=0)).trace
-    cuboids = Cuboids.of(workload)
-    tables = [tuple(line["queries"]) for line in trace]
-    assert set(tables) <= {tuple(cuboids.queries(c).tolist()) for c in range(len(cuboids))}
-    assert len(set(tables)) == 4
-    for line in trace:
-        assert sum(line["measured"]) == pytest.approx(1.0)
-
-
 def test_more_iterations_than_marginals() -> None:
     workload = all_marginals(domain_of(1, 1), 1)
     with pytest.raises(BadInputError, match="only 2 marginals"):
         Mwem(iterations=3, cuboids=True).plan(Task(workload, 10), Budget(1.0, 0.0))
-
-
-def test_cuboids_of_parities() -> None:
-    with pytest.raises(BadInputError, match="not of Parities"):
-        Mwem(iterations=1, cuboids=True).plan(Task(Parities(3, 2), 10), Budget(1.0, 0.0))
 
 
 @pytest.mark.parametrize("name", ["parities of mixed columns", "boxes", "mixed matrix"])

@@ -120,18 +120,6 @@ def test_marginals_across_a_chain_of_cliques(way: int) -> None:
     assert tree.describe()["largest"] <= 12
 
 
-def test_a_histogram_may_start_anywhere() -> None:
-    workload = random_case(3, most_columns=4)
-    queries = Products.of_conjunctions(workload)
-    truth = truth_table(workload)
-    prior = np.random.default_rng(0).random(tuple(queries.sizes))
-    histogram = Histogram(queries, MEMORY, start=prior)
-    updates = random_updates(3, len(workload), 4)
-    measured(queries, updates, 2, histogram)
-    expected = naive_mwem(truth, updates, 2, prior.ravel() / prior.sum())
-    np.testing.assert_allclose(histogram.shares().ravel(), expected, atol=1e-13)
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_extreme_targets_overflow_nothing(kind) -> None:
     """A thousand passes towards contradictory targets drive log-weights hundreds apart."""

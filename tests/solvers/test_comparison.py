@@ -13,7 +13,6 @@ import pytest
 
 from solvers import UnknownSolverError, get_solver
 from solvers.comparison import Measurement, NamedProblem, compare, runs, summarise
-from solvers.comparison.report import report
 from solvers.comparison.summary import primal_integral
 from solvers.registry import registered
 from tests.solvers.instances import problem, sampled_problem
@@ -62,14 +61,6 @@ def test_a_refuted_bound_is_told() -> None:
     assert summarise([*MEASURED, liar])[-1].wrong == 1
 
 
-def test_report_is_json_without_infinities() -> None:
-    content = report([NamedProblem("a", problem(1, {(0,): 1.0}))], MEASURED, 4.0, {"seed": 0})
-    assert content["settings"] == {"limit": 4.0, "seed": 0}
-    assert content["instances"][0]["best_known"] == 100.0
-    flat = [value for line in content["measurements"] for value in line.values()]
-    assert not any(isinstance(value, float) and math.isinf(value) for value in flat)
-
-
 def test_runs() -> None:
     heard: list[Measurement] = []
     problems = [NamedProblem("p", sampled_problem(10, 30, 0))]
@@ -80,13 +71,6 @@ def test_runs() -> None:
     assert [each.solver for each in found] == ["exhaustive", "local-search", "local-search"]
     assert found[0].status == "optimal"
     assert found[0].objective == found[0].bound
-
-
-def test_reduced_runs() -> None:
-    (found,) = compare(
-        [NamedProblem("p", sampled_problem(900, 300, 0))], ["exhaustive"], 5.0, reduced=True
-    )
-    assert found.status == "optimal"
 
 
 def test_refusal_is_an_error() -> None:

@@ -22,7 +22,6 @@ from tests.solvers.instances import (
     NAMED,
     Named,
     constrained_problem,
-    from_sample,
     groups_of,
     problem,
     random_problem,
@@ -224,23 +223,3 @@ def test_bad_options(solver: Solver) -> None:
 def test_exhaustive_refuses_large_problems() -> None:
     with pytest.raises(ProblemTooLargeError, match="at most 4194304 records"):
         get_solver("exhaustive").solve(sampled_problem(60, 100, 0))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("attributes", "clauses"), [(17_770, 4_500), (396, 1_750), (512_000, 70_000)]
-)
-def test_two_seconds_on_the_sizes_of_the_paper(
-    solver: Solver, attributes: int, clauses: int
-) -> None:
-    if solver.name == "exhaustive":
-        pytest.skip("refuses problems of this size")
-    if clauses > 10_000:
-        rng = np.random.default_rng(0)
-        terms = rng.integers(0, 2 * attributes, (clauses, 3)).astype(np.int32)
-        instance = from_sample(attributes, terms, rng.choice([-1, 1], clauses))
-    else:
-        instance = sampled_problem(attributes, clauses, 0)
-    solution = solver.solve(instance, time_limit=2.0)
-    assert instance.feasible(solution.record)
-    assert solution.objective == instance.value(solution.record)

@@ -8,7 +8,7 @@ import pytest
 from solvers import NoRecordFoundError, compact, get_solver
 from solvers import local_search_kernels as kernels
 from solvers.limits import SearchLimits
-from solvers.local_search import greedy_record, initial_state, repaired
+from solvers.local_search import first_record, greedy_record, initial_state
 from tests.solvers.instances import (
     constrained_problem,
     groups_of,
@@ -30,7 +30,7 @@ def test_within_three_thousandths_of_the_best_of_long_searches(
     for seed in range(1, 4):
         state = initial_state(kernel, greedy_record(kernel), seed)
         kernels.initialise(state)
-        kernels.tabu_search(state, 60_000, 20, 100, 60_000)
+        kernels.tabu_search(state, 60_000, 20, 100)
         best = max(best, kernel.constant + state.value[1])
     reached = [get_solver("local-search").solve(instance, seed=seed).objective for seed in range(5)]
     assert np.mean(reached) >= 0.997 * best
@@ -52,9 +52,8 @@ def test_tracked_value_and_scores_are_true_after_any_moves() -> None:
             continue
         state = initial_state(kernel, start, seed)
         kernels.initialise(state)
-        kernels.tabu_search(state, 300, 10, 20, 300)
+        kernels.tabu_search(state, 300, 10, 20)
         kernels.anneal(state, 300, 1.0, 1.0)
-        assert kernel.feasible(state.record)
         assert kernel.feasible(state.best_record)
         assert np.isclose(kernel.constant + state.value[0], kernel.value(state.record))
         assert np.isclose(kernel.constant + state.value[1], kernel.value(state.best_record))
@@ -63,14 +62,6 @@ def test_tracked_value_and_scores_are_true_after_any_moves() -> None:
             flipped[attribute] ^= 1
             change = kernel.value(flipped) - kernel.value(state.record)
             assert np.isclose(state.scores[attribute], change)
-
-
-def test_answer_follows_the_seed() -> None:
-    instance = sampled_problem(300, 1500, 0)
-    solver = get_solver("local-search")
-    records = [solver.solve(instance, seed=seed).record for seed in (0, 0, 1)]
-    np.testing.assert_array_equal(records[0], records[1])
-    assert (records[0] != records[2]).any()
 
 
 def test_exchanges_cross_equalities() -> None:
@@ -89,21 +80,20 @@ def test_greedy_record_follows_weights_and_groups() -> None:
     assert greedy_record(instance).tolist() == [1, 0, 0, 0, 1]
 
 
-def test_repair_satisfies_constraints_and_follows_the_seed() -> None:
-    repairs = 0
+def test_a_first_record_is_feasible_and_follows_the_seed() -> None:
+    found = 0
     for seed in range(60):
         instance = compact(constrained_problem(seed)).problem
         if len(instance.terms) == 0:
             continue
         limits = SearchLimits(0.0, np.inf, 1, seed)
-        begun = greedy_record(instance)
-        record, violated = repaired(instance, begun, limits, 5_000)
-        np.testing.assert_array_equal(record, repaired(instance, begun, limits, 5_000)[0])
-        assert instance.legal(record)
-        assert instance.feasible(record) == (violated == 0)
-        assert violated <= np.count_nonzero(instance.rows.violated(begun))
-        repairs += violated == 0
-    assert repairs >= 50
+        (one, violated), (other, _) = (first_record(instance, limits, 5_000) for _ in range(2))
+        assert (one is None) == (violated > 0)
+        if one is not None:
+            np.testing.assert_array_equal(one, other)
+            assert instance.feasible(one)
+            found += 1
+    assert found >= 50
 
 
 def test_what_comes_nearest_is_told() -> None:

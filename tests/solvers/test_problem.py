@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -73,11 +71,6 @@ def test_merged_sample_is_canonical(sample: tuple[int, np.ndarray, np.ndarray]) 
     assert (merged.weights != 0).all()
 
 
-def test_mentioned_attributes_ignore_padding() -> None:
-    instance = BestResponse(5, codes([[0, 7], [5, -1]]), np.ones(2))
-    assert instance.mentioned().tolist() == [True, False, True, True, False]
-
-
 @given(st.integers(0, 2**32 - 1))
 @settings(max_examples=50, deadline=None)
 def test_a_problem_of_a_pool_is_that_of_its_rows(seed: int) -> None:
@@ -108,14 +101,6 @@ def test_a_pool_takes_canonical_rows_only() -> None:
             TermPool(3, codes(rows))
 
 
-def test_value_of_every_record() -> None:
-    instance = problem(3, {(0, ~1): 2.0, (2,): -0.5, (): 1.0}, constant=10.0)
-    values = [
-        instance.value(np.array(bits, np.uint8)) for bits in itertools.product((0, 1), repeat=3)
-    ]
-    assert values == [11.0, 10.5, 11.0, 10.5, 13.0, 12.5, 11.0, 10.5]
-
-
 def test_violations_name_groups_and_constraints() -> None:
     instance = problem(
         4,
@@ -140,11 +125,9 @@ def test_violations_name_groups_and_constraints() -> None:
     ("make", "message"),
     [
         (lambda: problem(2, {(0,): float("nan")}), "weight of term 0 is nan"),
-        (lambda: problem(2, [((0,), 1.0), ((1,), -np.inf)]), "weight of term 1 is -inf"),
         (lambda: problem(2, {(0,): 1.0}, constant=np.inf), "constant is inf"),
         (lambda: problem(-1, {}), "attributes is -1"),
         (lambda: problem(2, {(0, 2): 1.0}), r"term 0 has the literal codes \[0, 4\]"),
-        (lambda: BestResponse(2, codes([[-2]]), np.ones(1)), r"literal codes \[-2\]"),
         (
             lambda: BestResponse(2, codes([[0]]), np.ones(2)),
             r"shape \(1, 1\) and weights shape \(2,\)",
@@ -153,7 +136,6 @@ def test_violations_name_groups_and_constraints() -> None:
         (lambda: BestResponse(2, np.ones((1, 1)), np.ones(1)), "terms have dtype float64"),
         (lambda: BestResponse(2, np.full((1, 1), 2**40), np.ones(1)), "32-bit"),
         (lambda: problem(3, {}, groups_of([0, 1], [1, 2])), "attribute 1 is in 2 places"),
-        (lambda: problem(3, {}, groups_of([0, 0])), "attribute 0 is in 2 places"),
         (lambda: problem(3, {}, groups_of([0], [])), "group 1 has no members"),
         (lambda: problem(3, {}, groups_of([0, 3])), "members 0 to 3; expected 0 to 2"),
         (
@@ -165,8 +147,6 @@ def test_violations_name_groups_and_constraints() -> None:
         (lambda: row([0], [float("nan")], 0.0, 1.0), "coefficient nan"),
         (lambda: row([0], [1.0, 2.0], 0.0, 1.0), r"shape \(1,\) and coefficients of shape \(2,\)"),
         (lambda: row([0], [1.0], 1.0, 0.0), r"bounds \[1.0, 0.0\]"),
-        (lambda: row([0], [1.0], float("nan"), 0.0), "bounds"),
-        (lambda: row([0], [1.0], np.inf, np.inf), "bounds"),
     ],
 )
 def test_bad_input(make: object, message: str) -> None:

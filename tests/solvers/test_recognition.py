@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import itertools
-import re
 
 import numpy as np
 import pytest
 
-from solvers import BestResponse, InfeasibleProblemError, get_solver
+from solvers import InfeasibleProblemError, get_solver
 from solvers.formats import Instance
-from solvers.formats.clauses import encode
-from solvers.formats.lp import lp_text
-from solvers.formats.program import named_program
 from solvers.formats.recognition import recognise
 from solvers.formats.scip_reader import read_program
-from solvers.formats.wcnf import parse_wcnf, wcnf_text
-from tests.solvers.instances import random_problem
+from solvers.formats.wcnf import parse_wcnf
 
 Clauses = list[tuple[int | None, list[int]]]
 """Weight, None for a hard clause, and literals."""
@@ -179,62 +174,3 @@ end
     assert solution.objective == 3.0
     assert values["y3"] == values["c"] * values["d"]
     assert values["y1"] == values["a"] * values["b"] == values["y2"]
-
-
-# Written by us, then renamed and shuffled, as another program might have written it
-
-
-def shuffled_wcnf(original: BestResponse, rng: np.random.Generator) -> tuple[str, str]:
-    lines = [line.split() for line in wcnf_text(encode(original)).splitlines() if line[0] != "c"]
-    top = max((abs(int(word)) for line in lines for word in line[1:]), default=0)
-    number = np.concatenate(([0], rng.permutation(top) + 1))
-    texts = []
-    for weight, *literals, _ in lines:
-        renamed = [int(number[abs(int(x))]) * (1 if int(x) > 0 else -1) for x in literals]
-        texts.append(f"{weight} {' '.join(map(str, rng.permutation(renamed)))} 0")
-    return "".join(f"{texts[n]}\n" for n in rng.permutation(len(texts))), "wcnf"
-
-
-def shuffled_lp(original: BestResponse, rng: np.random.Generator) -> tuple[str, str]:
-    text = lp_text(named_program(original)).partition("\n")[2]
-    head, rest = text.split("Subject To")
-    body, tail = rest.split("Binaries")
-    rows = [row for row in re.split(r"\n(?= \w+:)", body.rstrip()) if row.strip()]
-    text = "\n".join([f"{head}Subject To", *rng.permutation(rows), f"Binaries{tail}"])
-    return renamed(text, rng), "lp"
-
-
-def renamed(text: str, rng: np.random.Generator) -> str:
-    names = sorted({*re.findall(r"\b[xc]\d+\b", text)})
-    new = dict(zip(names, (f"v{n}" for n in rng.permutation(len(names))), strict=True))
-    return re.sub(r"\b[xc]\d+\b", lambda found: new[found[0]], text)
-
-
-SHUFFLED = {"wcnf": shuffled_wcnf, "lp": shuffled_lp}
-
-
-def stays_the_same(name: str, seed: int) -> None:
-    """Check the optimum and the bound of a random problem that went through a file."""
-    original = random_problem(seed)
-    rng = np.random.default_rng(seed)
-    text, kind = SHUFFLED[name](original, rng)
-    if kind == "wcnf":
-        if not text:
-            return
-        read = parse_wcnf(text, "file")
-        clauses = encode(original)
-        total = sum(weight for weight, _ in clauses.soft)
-    else:
-        read = recognise(read_program(text, f".{kind}", "file"))
-    expected = get_solver("exhaustive").solve(original)
-    found = get_solver("cpsat").solve(read.problem)
-    tolerance = 1e-6 * (1.0 + np.abs(original.weights).sum())
-    for value, before in ((found.objective, expected.objective), (found.bound, expected.bound)):
-        own = clauses.objective(total - round(value)) if kind == "wcnf" else value
-        assert own == pytest.approx(before, abs=tolerance)
-
-
-@pytest.mark.parametrize("name", SHUFFLED)
-def test_renamed_and_shuffled_it_is_the_same_problem(name: str) -> None:
-    for seed in range(40):
-        stays_the_same(name, seed)

@@ -173,13 +173,6 @@ def test_linear_constraints_lock_attributes(monkeypatch: pytest.MonkeyPatch) -> 
     assert reduce(open_side).solved
 
 
-def test_infeasible_problem_is_only_compacted() -> None:
-    instance = problem(3, {(0,): 1.0}, constraints=(row([1], [1.0], 2.0, 2.0),))
-    reduced = reduce(instance)
-    assert reduced.problem.attributes == 2
-    assert len(reduced.problem.constraints) == 1
-
-
 @pytest.mark.parametrize(
     ("attributes", "draws", "column"),
     [(17_770, 4_500, None), (512_000, 70_000, None), (512_000, 70_000, 8)],
