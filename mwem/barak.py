@@ -30,8 +30,7 @@ from dualquery.mechanisms.protocol import (
 )
 from dualquery.queries.conjunctions import Workload, require_conjunctions
 from dualquery.queries.family import Queries
-from dualquery.queries.forms.fourier import answers_of, asked_sets
-from dualquery.queries.forms.subqueries import Subqueries
+from dualquery.queries.forms import Subqueries, answers_of, asked_sets
 from dualquery.room.curator import Curator
 from dualquery.room.statistics import Parities
 from dualquery.runtime.errors import BadInputError

@@ -158,14 +158,14 @@ class Search:
             undivided = self._made < _UNDIVIDED * least
             steps = math.ceil(min(chunk, last - self._made) if undivided else min(chunk, n))
             if self._restarting:
-                seed = int(self._rng.integers(2**32))
-                limits = replace(self.limits, seed=seed)
-                other = Search(self.kernel, random_record(self.kernel, self._rng), limits)
+                record = random_record(self.kernel, self._rng)
+                limits = replace(self.limits, seed=int(self._rng.integers(2**32)))
+                other = Search(self.kernel, record, limits)
                 other.tabu(steps)
                 if other.state.value[1] > before + self._rounding:
                     self.state = other.state
             else:
-                if self._made:
+                if self._made and len(self._growth):
                     self.state.growth[:] = self._growth * _HARDER ** self._rng.uniform(-1.0, 1.0)
                 self.tabu(steps)
             self._made += steps

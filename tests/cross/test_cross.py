@@ -172,7 +172,7 @@ class Number:
     """A number that a user got: where, the interval beside it or None, and what is true.
 
     ``loose`` is how far it may be off if it has no interval; ``fitted`` is how far it may lie
-    outside of its own, as a released answer may: its interval is of the truth.
+    outside of its own, as a stored answer may: its interval is of the truth.
     """
 
     where: str
@@ -215,8 +215,7 @@ def numbers(
             continue
         around = ends(line["low"], line["high"])
         far = loose * scale(world, asked)
-        fitted = far if line["source"] == "released" else 0.0
-        yield Number("answer", asked.text, line["answer"], around, world.truth(asked), far, fitted)
+        yield Number("answer", asked.text, line["answer"], around, world.truth(asked), far)
     yield from _of_workload(world, release, loose)
     yield from _of_evaluation(world, release)
     if "lists" not in features:
@@ -302,9 +301,8 @@ def _of_table(
     far = loose * world.total
     for (sex, job), cell in zip(pairs, table.cells, strict=True):
         truth = world.weight(world.labels["sex", sex] & world.labels["job", job])
-        fitted = far if cell["source"] == "released" else 0.0
         around = ends(cell["low"], cell["high"])
-        yield Number("table", f"{sex}, {job}", cell["answer"], around, (truth, truth), far, fitted)
+        yield Number("table", f"{sex}, {job}", cell["answer"], around, (truth, truth), far)
 
 
 def _of_report(
