@@ -183,10 +183,7 @@ def expected_error(
     *,
     mechanism: str | None = None,
     options: Mapping[str, Any] | None = None,
-    epsilon: float = 1.0,
-    delta: float | None = None,
-    neighbours: str = "replace-one",
-    accountant: str = "auto",
+    **budget: Any,
 ) -> ExpectedError | None:
     """Say what error to expect of a release. Looks at no data and spends nothing.
 
@@ -196,8 +193,10 @@ def expected_error(
         The workload: a `Workload`, or another family of queries.
     n
         Number of rows of the table, public (or what stands in for it); >= 2.
-    mechanism, options, epsilon, delta, neighbours, accountant
+    mechanism, options
         As for `dualquery.release`.
+    **budget
+        ``epsilon``, ``delta``, ``neighbours`` and ``accountant``, as for `dualquery.release`.
 
     Returns
     -------
@@ -214,10 +213,8 @@ def expected_error(
             "k) makes one, since no table says which columns there are"
         )
     configured = configure(mechanism, options or {})
-    wanted = BudgetRequest(
-        epsilon=epsilon, delta=delta, accountant=accountant, neighbours=neighbours
-    )
-    bought = 0.0 if wanted.relation.rows_public else COUNT_SHARE * epsilon
-    budget, _ = wanted.resolve(configured, RowCount(n, wanted.relation, bought))
+    wanted = BudgetRequest(**budget)
+    bought = 0.0 if wanted.relation.rows_public else COUNT_SHARE * wanted.epsilon
+    rest, _ = wanted.resolve(configured, RowCount(n, wanted.relation, bought))
     task = Task(queries, n)
-    return configured.expected_error(task, configured.plan(task, budget))
+    return configured.expected_error(task, configured.plan(task, rest))
