@@ -17,8 +17,7 @@ from dualquery.data.cells import axis_sizes, column_values
 from dualquery.data.domain import Domain
 from dualquery.data.schema.files import schema_from_dict
 from dualquery.estimates.evidence import Evidence, Measured
-from dualquery.estimates.guessed import guessed_interval
-from dualquery.estimates.independence import guesses_of
+from dualquery.estimates.guessed import guessed_interval, guesses_of
 from dualquery.estimates.least_squares import LeastSquares
 from dualquery.mechanisms.protocol import Task
 from dualquery.mechanisms.registry import configure

@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 
-from dualquery.estimates.independence import CORRELATION, departures, guesses_of
+from dualquery.estimates.guessed import CORRELATION, departures, guesses_of
 
 
 def test_departures_are_the_sum_over_all_sets_of_literals() -> None:

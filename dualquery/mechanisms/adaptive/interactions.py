@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.estimates.independence import CORRELATION
+from dualquery.estimates.guessed import CORRELATION
 from dualquery.mechanisms.adaptive.evidence import single_shares
 from dualquery.mechanisms.adaptive.expansion import literals_of, products_of_others
 from dualquery.mechanisms.adaptive.prior import posterior_interactions
@@ -280,7 +280,7 @@ def _variances(factors: Float64, slopes: Float64, uncertain: Float64) -> Float64
 
 
 def _expected(products: ProductTerms, chances: Float64, slopes: Float64) -> Float64:
-    """Return products' expected interactions: as `estimates.independence` has it."""
+    """Return products' expected interactions: as `estimates.guessed` has it."""
     spread = np.sqrt(chances * (1.0 - chances))[products.bits] * np.abs(slopes)
     present = products.bits >= 0
     further = np.maximum(present.sum(axis=1) - 2, 0)

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.estimates.guessed import Guesses
-from dualquery.estimates.independence import guesses_of
+from dualquery.estimates.guessed import Guesses, guesses_of
 from dualquery.estimates.measurements import Measurements
 from dualquery.mechanisms.adaptive.expansion import MOST_LITERALS, Expansion, literals_of
 from dualquery.mechanisms.adaptive.product_terms import ProductTerms

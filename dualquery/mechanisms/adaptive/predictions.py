@@ -12,7 +12,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.estimates.independence import CORRELATION, departures
+from dualquery.estimates.guessed import CORRELATION, departures
 from dualquery.mechanisms.adaptive.evidence import Shares
 from dualquery.mechanisms.adaptive.expansion import (
     chances_of_literals,
@@ -114,7 +114,7 @@ def rmse_of_noise(workload: Workload, chances: Float64, shares: Shares) -> float
 def interactions_of(workload: Workload, shares: Float64) -> Float64:
     """Return each answer's expected difference from that of independent columns: ``(m,)``.
 
-    A standard deviation (`dualquery.estimates.independence`); 0 where no record is satisfied.
+    A standard deviation (`dualquery.estimates.guessed`); 0 where no record is satisfied.
     """
     bits, negated, possible = literals_of(workload)
     return np.where(possible, departures(chances_of_literals(bits, negated, shares)), 0.0)

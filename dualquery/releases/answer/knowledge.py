@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.estimates.bounded import LEVEL, bounded_interval
-from dualquery.estimates.guessed import Guesses, guessed_interval
-from dualquery.estimates.independence import guesses_of
+from dualquery.estimates.guessed import Guesses, guessed_interval, guesses_of
 from dualquery.estimates.least_squares import Estimates, LeastSquares, fieller
 from dualquery.estimates.total import Total
 from dualquery.queries.literals import LiteralRows

@@ -173,8 +173,10 @@ def plan_release(
         If the release cannot be.
     """
     mechanism = spec.configured
-    schema, remarks = without_absent(schema)
-    rules = rules_of(schema)
+    rules, remarks = None, ()
+    if getattr(schema, "rules", ()) or getattr(schema, "left_out", ()):
+        schema, remarks = without_absent(schema)
+        rules = rules_of(schema)
     budget, warnings = spec.budget.resolve(mechanism, count)
     progress.phase("making the workload")
     frequent = spec.workload.frequent(schema, mechanism)

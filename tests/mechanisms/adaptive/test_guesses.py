@@ -6,8 +6,7 @@ import numpy as np
 from scipy.stats import binom
 
 from dualquery.data.domain import Domain
-from dualquery.estimates.guessed import Guesses
-from dualquery.estimates.independence import guesses_of
+from dualquery.estimates.guessed import Guesses, guesses_of
 from dualquery.mechanisms.adaptive import measurement as module
 from dualquery.mechanisms.adaptive.evidence import Evidence
 from dualquery.mechanisms.adaptive.expansion import Expansion
