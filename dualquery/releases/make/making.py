@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from dualquery.requests import ReleaseSpec
     from dualquery.rows.dataset import Dataset
     from dualquery.rows.protocol import Rows
+    from dualquery.rules.forbidden import Forbidden
 
 _LOST = (
     "{} private draws were begun and lost when the run was interrupted: they are charged, and the "
@@ -173,7 +174,8 @@ def plan_release(
         If the release cannot be.
     """
     mechanism = spec.configured
-    rules, remarks = None, ()
+    rules: Forbidden | None = None
+    remarks: tuple[str, ...] = ()
     if getattr(schema, "rules", ()) or getattr(schema, "left_out", ()):
         schema, remarks = without_absent(schema)
         rules = rules_of(schema)
