@@ -256,9 +256,9 @@ def _show(terminal: Terminal, made: CrossTable) -> None:
     by = f"{made.rows} and {made.columns}" if made.columns else made.rows
     title = f"{made.value} by {by}" + (f" where {made.where}" if made.where else "")
     drawn = Table(title=escape(terminal_line(title)))
-    for number, name in enumerate((made.rows, *made.column_labels)):
+    for place, name in enumerate((made.rows, *made.column_labels)):
         label = terminal_line(name or made.value)
-        drawn.add_column(escape(label), justify="right" if number else "left")
+        drawn.add_column(escape(label), justify="right" if place else "left")
     marks, notes = _footnotes(made.cells)
     texts = []
     for cell, mark in zip(made.cells, marks, strict=True):
