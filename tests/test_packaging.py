@@ -65,7 +65,7 @@ def test_leftovers_of_an_older_installation_do_not_shadow_an_editable_one(tmp_pa
         "import os, site, sys;"
         "sys.path[:] = [path for path in sys.path if not os.path.isdir(path + '/solvers')];"
         f"site.addsitedir({str(installed)!r});"
-        "import dualquery.runtime.figures, solvers; print(solvers.__file__)"
+        "import dualquery.runtime.escaping, solvers; print(solvers.__file__)"
     )
     done = subprocess.run(
         [sys.executable, "-c", code],

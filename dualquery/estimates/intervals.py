@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from dualquery.estimates.bounded import LEVEL, bounded_interval, gaussian_half_width
 from dualquery.estimates.guessed import Guesses, guessed_interval
-from dualquery.runtime.figures import share
+from dualquery.runtime.escaping import share
 
 if TYPE_CHECKING:
     from dualquery.data.encoding.units import Unit

@@ -9,7 +9,7 @@ import numpy as np
 
 from dualquery.queries.conjunctions import conjunctions_of
 from dualquery.report.markup import Html, data, element, joined, table
-from dualquery.runtime.figures import share
+from dualquery.runtime.escaping import share
 
 if TYPE_CHECKING:
     from dualquery.releases.compare.evaluation import Evaluation

@@ -10,7 +10,7 @@ from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import conjunctions_of
 from dualquery.report.facts import Widths, widths
 from dualquery.report.markup import Html, element, joined, key_figures
-from dualquery.runtime.figures import share
+from dualquery.runtime.escaping import share
 
 if TYPE_CHECKING:
     from dualquery.releases.compare.evaluation import Errors, Evaluation

@@ -11,7 +11,7 @@ from dualquery.report.columns import bar
 from dualquery.report.facts import widths
 from dualquery.report.markup import Html, element, joined, key_figures, table
 from dualquery.report.pairs import Pairs
-from dualquery.runtime.figures import share
+from dualquery.runtime.escaping import share
 
 if TYPE_CHECKING:
     from dualquery.releases.keep.folder import Release

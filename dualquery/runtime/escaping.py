@@ -2,7 +2,7 @@
 
 They must stay texts: no control sequence of a terminal, no formula of a spreadsheet, no markup.
 Whatever writes there calls the function for it, on each text by itself. Rich's own markup is
-escaped by `rich.markup.escape`.
+escaped by `rich.markup.escape`. Shares and lists are shown by the functions at the end.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import html
 import json
 import re
+from collections.abc import Sequence
 from typing import Any
 
 _CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f"  # but tab and line feed
@@ -61,3 +62,22 @@ def html_text(text: str) -> str:
 
 def _code(match: re.Match[str]) -> str:
     return f"\\u{ord(match[0]):04x}"
+
+
+def share(value: float) -> str:
+    """Return a share with four decimals, or with two digits where four decimals would hide it."""
+    if value == 0 or abs(value) >= 0.001:
+        return f"{value:.4f}"
+    places = 1 - int(f"{value:e}".partition("e")[2])
+    return f"{value:.{places}f}" if places <= 9 else f"{value:.1e}"
+
+
+def percent(value: float) -> str:
+    """Return a share in per cent with one decimal, or with two digits where that would hide it."""
+    return f"{value:.1%}" if value == 0 or abs(value) >= 0.001 else f"{100 * value:.2g}%"
+
+
+def some(texts: Sequence[str], most: int = 20) -> str:
+    """Return the first of some texts, quoted, and how many more there are."""
+    shown = ", ".join(map(repr, texts[:most]))
+    return shown if len(texts) <= most else f"{shown} and {len(texts) - most:,} more"

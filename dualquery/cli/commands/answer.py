@@ -13,8 +13,7 @@ import typer
 from dualquery.cli.options import Json, ReleaseFolder
 from dualquery.cli.terminal import Terminal
 from dualquery.runtime.errors import BadInputError
-from dualquery.runtime.escaping import terminal_line
-from dualquery.runtime.figures import share
+from dualquery.runtime.escaping import share, terminal_line
 
 if TYPE_CHECKING:
     import polars as pl

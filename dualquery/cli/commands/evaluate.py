@@ -20,7 +20,7 @@ from dualquery.cli.options import (
     given_table,
 )
 from dualquery.cli.terminal import Terminal, set_threads, start_logging
-from dualquery.runtime.figures import share
+from dualquery.runtime.escaping import share
 
 _NAMED = 5
 """Columns and queries that the terminal shows; ``--json`` has more."""

@@ -26,8 +26,7 @@ from dualquery.cli.options import (
 from dualquery.cli.terminal import Terminal, set_threads, start_logging
 from dualquery.requests import ReleaseSpec
 from dualquery.runtime.errors import BadInputError
-from dualquery.runtime.escaping import terminal_line
-from dualquery.runtime.figures import share
+from dualquery.runtime.escaping import share, terminal_line
 from dualquery.runtime.option_fields import RUN, built, options_of
 
 if TYPE_CHECKING:

@@ -25,8 +25,7 @@ from dualquery.cli.terminal import Terminal, start_logging
 from dualquery.data.schema.columns import Binary
 from dualquery.data.schema.numbers import finite_number
 from dualquery.runtime.errors import BadInputError
-from dualquery.runtime.escaping import terminal_line, terminal_text
-from dualquery.runtime.figures import some
+from dualquery.runtime.escaping import some, terminal_line, terminal_text
 from dualquery.runtime.files import require_new
 
 if TYPE_CHECKING:

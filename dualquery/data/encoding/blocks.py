@@ -22,7 +22,7 @@ from dualquery.data.schema.columns import Binary
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.table import TableSchema
 from dualquery.runtime.errors import BadInputError, suggest
-from dualquery.runtime.figures import some
+from dualquery.runtime.escaping import some
 
 _CELLS = 1 << 24
 """Cells of the pieces in which rows are encoded, so that a wide table needs no more memory."""

@@ -19,7 +19,7 @@ from dualquery.data.opening import FilePath, open_bytes, read_whole
 from dualquery.data.readers.python_objects import check_columns, frame_source
 from dualquery.data.readers.source import Source
 from dualquery.runtime.errors import BadInputError
-from dualquery.runtime.figures import some
+from dualquery.runtime.escaping import some
 from solvers.child import ChildReader
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from dualquery.queries.conjunctions import conjunctions_of
 from dualquery.rules.reading import rules_of
 from dualquery.rules.repair import repaired
 from dualquery.runtime.errors import BadInputError
-from dualquery.runtime.figures import some
+from dualquery.runtime.escaping import some
 from dualquery.runtime.resources import check_memory
 
 if TYPE_CHECKING:

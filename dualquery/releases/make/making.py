@@ -45,7 +45,7 @@ from dualquery.room.row_count import COUNT_SHARE, RowCount
 from dualquery.rules.reading import rules_of, without_absent
 from dualquery.rules.repair import repaired
 from dualquery.runtime.errors import BadInputError, LackOfMemoryError, privacy_log
-from dualquery.runtime.figures import some
+from dualquery.runtime.escaping import some
 from dualquery.runtime.progress import NO_PROGRESS, Progress, listener
 from dualquery.runtime.resources import check_memory, thread_count
 from dualquery.runtime.versions import versions
