@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -15,14 +14,6 @@ from tests.cli.conftest import Done
 
 ROOT = Path(__file__).resolve().parents[2]
 GOOD = "age,job,flag,sex,constant\n30,nurse,1,Male,a\n60,smith,0,Female,a\n"
-SCHEMA = {
-    "columns": [
-        {"name": "age", "kind": "numeric", "edges": [0, 50, 100], "integer": True},
-        {"name": "job", "kind": "categorical", "values": ["nurse", "smith"]},
-        {"name": "flag", "kind": "binary"},
-        {"name": "sex", "kind": "binary", "zero": "Female", "one": "Male"},
-    ]
-}
 
 
 def assert_refused(done: Done, here: Path, message: str) -> None:
@@ -33,38 +24,6 @@ def assert_refused(done: Done, here: Path, message: str) -> None:
     assert done.last.startswith("error: ")
     assert message.lower() in done.last.lower(), done.last
     assert [*here.iterdir()] == []
-
-
-@pytest.fixture
-def schema(tmp_path: Path) -> Path:
-    path = tmp_path / "schema.json"
-    path.write_text(json.dumps(SCHEMA))
-    return path
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"", "the file is empty"),
-        (GOOD.encode() + b"3,nurse\n", "row 3 has 2 values"),
-        (GOOD.replace("60", "600").encode(), "'600' is outside the schema's range"),
-        (GOOD.replace("job", "jab").encode(), "there is no column 'job'"),
-        (b'"age', "t.csv"),
-    ],
-)
-def test_bad_tables(dualquery, here, schema, tmp_path, content, message) -> None:
-    (tmp_path / "t.csv").write_bytes(content)
-    done = dualquery(
-        "release",
-        tmp_path / "t.csv",
-        "--schema",
-        schema,
-        "--queries",
-        "5",
-        "--way",
-        "1",
-    )
-    assert_refused(done, here, message)
 
 
 @pytest.mark.parametrize(
