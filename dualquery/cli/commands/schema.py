@@ -42,8 +42,8 @@ NOT_PRIVATE = (
 )
 """How every draft from a table ends."""
 
-_SHOWN = 6
-"""Values of a column that ``check`` shows."""
+_SHOWN, _COLUMNS = 6, 500
+"""Values of a column that ``check`` shows, and columns that are shown."""
 
 
 _DraftByDefault = with_default("draft", lambda first: bool(first))
@@ -282,7 +282,7 @@ def _columns(found: TableSchema) -> Table:
     from rich.text import Text
 
     table = Table("column", "kind", "bits", "values", box=None)
-    for column in found.columns:
+    for column in found.columns[:_COLUMNS]:
         shown = ", ".join(column.labels[:_SHOWN])
         more = "" if len(column.labels) <= _SHOWN else ", ..."
         if isinstance(column, Binary):
@@ -290,6 +290,8 @@ def _columns(found: TableSchema) -> Table:
         kind = type(column).__name__.lower()
         values = Text(terminal_line(shown + more))
         table.add_row(Text(terminal_line(column.name)), kind, f"{column.bits}", values)
+    if (more_columns := len(found.columns) - _COLUMNS) > 0:
+        table.add_row(f"and {more_columns:,} more")
     return table
 
 
@@ -310,10 +312,12 @@ def _explained(columns: Sequence[DraftedColumn]) -> Table:
     from rich.text import Text
 
     table = Table("column", "kept as", "taken from the data: check it", box=None)
-    for each in columns:
+    for each in columns[:_COLUMNS]:
         kept = "left out"
         if each.column is not None:
             kept = type(each.column).__name__.lower()
             kept += "" if each.column.bits == 1 else f", {each.column.bits} bits"
         table.add_row(Text(each.name), kept, Text(each.remark))
+    if (more := len(columns) - _COLUMNS) > 0:
+        table.add_row(f"and {more:,} more: see the file")
     return table
