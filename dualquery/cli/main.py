@@ -24,7 +24,6 @@ from dualquery.cli.commands.sample import sample
 from dualquery.cli.commands.schema import schema
 from dualquery.cli.commands.solve import convert, solve, solvers
 from dualquery.cli.commands.verify import sign, verify
-from dualquery.data.spool import remove_abandoned
 from dualquery.runtime.errors import BadInputError, InterruptedRun
 from dualquery.runtime.escaping import terminal_line
 from dualquery.runtime.versions import __version__
@@ -94,7 +93,6 @@ def main(arguments: list[str] | None = None) -> int:
     arguments
         Without the program's name; None for those of the process.
     """
-    remove_abandoned()
     known = {command.name for command in app.registered_commands}
     known |= {group.name for group in app.registered_groups}
     for entry in entry_points(group=ENTRY_POINTS):

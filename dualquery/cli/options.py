@@ -153,14 +153,14 @@ def given_table(text: str, csv: str | None) -> Iterator[Any]:
     Raises
     ------
     BadInputError
-        If the standard input is a terminal, or cannot be kept; if ``csv`` goes with no CSV file.
+        If the standard input is a terminal, or too large; if ``csv`` goes with no CSV file.
     """
     if not is_stdin(text):
         yield text if csv is None else Table(text, csv=csv).named
         return
+    from dualquery.data.opening import held
     from dualquery.data.readers.dialect import Dialect
     from dualquery.data.readers.formats import FORMATS, open_as
-    from dualquery.data.spool import spooled
 
     form = text.rpartition(":")[0] or "csv"
     if form not in FORMATS or FORMATS[form].folders or FORMATS[form].query:
@@ -170,8 +170,7 @@ def given_table(text: str, csv: str | None) -> Iterator[Any]:
     if sys.stdin.isatty():
         raise BadInputError(f"{text}: the standard input is the keyboard; pipe a table into it")
     dialect = None if csv is None else Dialect.parse(csv)
-    with spooled(sys.stdin.buffer, text) as path:
-        yield open_as(form, path, text, dialect)
+    yield open_as(form, held(sys.stdin.buffer, text), text, dialect)
 
 
 def with_default(command: str, stands_alone: Callable[[str], bool]) -> type[TyperGroup]:

@@ -9,18 +9,37 @@ from __future__ import annotations
 import contextlib
 import gzip
 import io
+import sys
 import zlib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import BinaryIO, TypeAlias, cast
 
 from dualquery.runtime.documents import read_at_most
 from dualquery.runtime.errors import BadInputError
-from dualquery.runtime.resources import mebibytes
+from dualquery.runtime.resources import available_memory, mebibytes
 
-FilePath: TypeAlias = Path | Traversable
-"""A file on disk, or one inside the package."""
+
+@dataclass(frozen=True, repr=False)
+class HeldFile:
+    """A file in memory, such as what came through a pipe: private, so no disk ever holds it."""
+
+    content: bytes
+    name: str = "-"
+
+    def open(self, mode: str = "rb") -> BinaryIO:  # noqa: ARG002  # as of a path
+        """Open it for reading."""
+        return io.BytesIO(self.content)
+
+    def is_dir(self) -> bool:
+        """Return whether it is a folder: it is none."""
+        return False
+
+
+FilePath: TypeAlias = Path | Traversable | HeldFile
+"""A file on disk, inside the package, or in memory."""
 
 CHUNK_BYTES = 1 << 22
 LONGEST_LINE = 1 << 24
@@ -107,6 +126,13 @@ def line_chunks(path: FilePath, label: str, chunk_bytes: int) -> Iterator[tuple[
             first_line += chunk.count(b"\n")
     if rest := b"".join(carried):
         yield first_line, rest + b"\n"
+
+
+def held(stream: BinaryIO, label: str) -> HeldFile:
+    """Return what a pipe gives as a file; raise `BadInputError` if memory does not hold it."""
+    available = available_memory()
+    largest = sys.maxsize if available is None else available // 2  # which joining takes
+    return HeldFile(read_whole(stream, label, largest))
 
 
 def show_byte(byte: int) -> str:

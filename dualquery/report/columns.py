@@ -29,18 +29,17 @@ def distributions(release: Release, known: Shares) -> Html:
     schema = release.schema
     labels = schema.bit_labels().to_list()
     if np.isnan(known.share).all():
-        return element(
-            "p",
-            "The release has neither records nor a model nor answers about single columns, so it "
-            "says nothing of single columns.",
-        )
+        return element("p", "The release says nothing of single columns.")
     note = ""
     if isinstance(schema, TableSchema) and len(known.shown) == schema.domain.bits:
-        parts = []
+        parts, others = [], []
         for column, (start, end) in zip(
             schema.columns, itertools.pairwise(schema.domain.offsets.tolist()), strict=True
         ):
             bits = list(range(start, end))
+            if isinstance(column, Categorical) and column.other_bit is not None:
+                share = float(known.share[start + column.other_bit])
+                others.append(f"{column.name} {percentage(share, 1)}")
             ordered = not isinstance(column, Categorical) or len(bits) <= AT_ONCE
             if not ordered:
                 bits.sort(key=lambda bit: -float(np.nan_to_num(known.share[bit])))
@@ -48,6 +47,8 @@ def distributions(release: Release, known: Shares) -> Html:
             if isinstance(column, Binary):
                 names = [column.one]
             parts.append(_distribution(column.name, names, bits, known, ordered=ordered))
+        if others:
+            note = f"Rows with values that the schema does not list, (other): {', '.join(others)}. "
     else:
         names = [labels[bit] for bit in known.shown]
         parts = [_distribution("most frequent", names, known.shown.tolist(), known, ordered=False)]
@@ -55,8 +56,7 @@ def distributions(release: Release, known: Shares) -> Html:
     explained = (
         f"{note}A bar is the released share of the rows. The line across its end is the interval "
         f"that holds the true share with a chance of {known.level:.0%}, where one is known. It "
-        "rests on all noisy numbers about the column, and is that of dualquery answer. Each column "
-        "has a scale of its own, which stands beside its name."
+        "rests on all noisy numbers about the column, and is that of dualquery answer."
     )
     if np.isnan(known.low[known.shown]).any():
         explained += (

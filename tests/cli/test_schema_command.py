@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 
 
@@ -97,3 +98,10 @@ def test_the_price_of_a_schema_is_told_beforehand(dualquery, here) -> None:
         (here / "other.json").write_text(text.replace(said, named, 1))
         asked = "release", "t.csv", "--schema", "other.json"
         assert dualquery(*asked, "--dry-run", "--rows", 50_000).last == dualquery(*asked).last
+
+
+def test_a_table_comes_through_a_pipe(dualquery, monkeypatch) -> None:
+    pipe = io.TextIOWrapper(io.BytesIO(b"a;b\n1;x\n2;y\n"))
+    monkeypatch.setattr("sys.stdin", pipe)
+    drafted = dualquery("schema", "-", "--csv", "delimiter=;")
+    assert [each["name"] for each in json.loads(drafted.out)["columns"]] == ["a", "b"]

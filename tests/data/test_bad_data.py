@@ -58,15 +58,7 @@ def refuse(data: object, message: str, schema: Schema | None = None, **options: 
             "is a quotation mark in it, or just above it, not",
         ),
         (b"age,sex,flag\n3,5,Male,1\n", "(a separator within a value needs quotes)"),
-        (
-            b"People 2024\nage,sex,flag\n30,Male,1\n",
-            "there is no column 'age', which the schema 'people' describes; it must be one of "
-            "'People 2024'; if this is a title, delete the lines above the names of the columns",
-        ),
-        (
-            b"People 2024,,\nage,sex,flag\n30,Male,1\n",
-            "t.csv: the first line has 'People 2024' and else nothing; if that is a title, delete",
-        ),
+        (b"People 2024,,\nage,sex,flag\n30,Male,1\n", "column 1 (counted from 0) has no name"),
         (b'age,sex,flag\n"3,5",Male,1\n', "'3,5' is not a whole number; if commas stand before"),
         (b"age,sex,flag\n30,M\xe4le,1\n", "t.csv: not UTF-8 text at line 2, byte 5"),
         (GOOD.encode("utf-16-le"), "t.csv: a NUL byte, so this is not UTF-8 text"),

@@ -264,14 +264,7 @@ def test_matrix_is_advised_where_it_reads_the_file(
     ("rows", "message"),
     [
         ([], "its first sheet, 'Data', is empty"),
-        (
-            [["People 2024"], ["a", "b"], [1, 2]],
-            "the first line has .People 2024. and else",
-        ),
-        (
-            [["a", None], [1, 2]],
-            "has no name in the header|the first line has 'a' and else nothing",
-        ),
+        ([["a", None], [1, 2]], "has no name in the header"),
         ([["a", None, "c"], [1, 2, 3]], "column 1 .* has no name in the header"),
         ([["a", "a"], [1, 2]], "two columns are named 'a'"),
     ],

@@ -15,8 +15,9 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dualquery.data.opening import held
 from dualquery.data.readers.csv import KDD99_COLUMNS, CsvSource, open_kdd99
-from dualquery.data.readers.formats import parse_source
+from dualquery.data.readers.formats import open_as, parse_source
 from dualquery.data.readers.given_table import Table
 from dualquery.data.readers.item_text import BitstringSource, FimiSource, MatrixSource
 from dualquery.data.readers.parquet import open_parquet
@@ -81,6 +82,9 @@ def test_a_format_is_read_by_prefix_and_by_extension(
     np.testing.assert_array_equal(rows(f"{form}:{path}", NINETEEN), BITS)
     if form in EXTENSIONS:
         np.testing.assert_array_equal(rows(path, NINETEEN), BITS)
+    piped = open_as(form, held(io.BytesIO(content), "-"), "-")
+    assert "content" not in repr(piped)
+    np.testing.assert_array_equal(rows(piped, NINETEEN), BITS)
     # What is inside decides about gzip, not the name.
     other = tmp_path / "data.bin"
     other.write_bytes(content)

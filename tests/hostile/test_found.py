@@ -161,11 +161,11 @@ def test_a_row_that_unpacks_to_very_many_items(
     else:
         path.write_bytes(ipc(table, compression="zstd"))
     assert path.stat().st_size < 100_000
-    monkeypatch.setattr("dualquery.data.readers.arrow_blocks.LARGEST", 1 << 20)
+    monkeypatch.setattr("dualquery.data.readers.batches.LARGEST", 1 << 20)
     with pytest.raises(BadInputError, match="a block of rows takes more than"):
         read(str(path))
     monkeypatch.setattr(
-        "dualquery.data.readers.arrow_blocks.limited_space", lambda _: contextlib.nullcontext()
+        "dualquery.data.readers.batches.limited_space", lambda _: contextlib.nullcontext()
     )
     with pytest.raises(BadInputError, match="a block of rows takes more than"):
         read(str(path))

@@ -125,6 +125,14 @@ def test_the_first_screen_says_what_protection_means(made: Release, page: str) -
     assert "thinks a fact about this one as likely as not, can be at most 95.3% sure of it" in first
 
 
+def test_what_a_schema_does_not_list_is_told() -> None:
+    column = Categorical("job", (("nurse",), ("smith",)), missing="category", outside="other")
+    schema = TableSchema((column, Binary("x")), declared=True)
+    rows = pl.DataFrame({"job": ["nurse", "smith", "clerk", "cook"] * 500, "x": [0, 1] * 1000})
+    made = dualquery.release(rows, schema=schema, queries="all", way=1, epsilon=100.0)
+    assert "(other): job 50" in report(made)
+
+
 def test_a_release_that_is_not_private_says_so_first() -> None:
     seeded = dualquery.release(people(), schema=SCHEMA, queries=10, way=2, seed=1)
     read = Reader(report(seeded))

@@ -54,9 +54,8 @@ from dualquery.data.schema.column_choice import (
     select_columns,
 )
 from dualquery.data.schema.columns import Binary, Categorical, Column, Numeric
-from dualquery.data.schema.dates import Dates, fitting_period
+from dualquery.data.schema.dates import CLOCKS, Dates, fitting_period
 from dualquery.data.schema.items import ItemSchema
-from dualquery.data.schema.moments import CLOCKS
 from dualquery.data.schema.table import TableSchema
 from dualquery.runtime.errors import BadInputError
 

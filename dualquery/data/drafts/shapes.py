@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from dualquery.data.encoding.cuts import CutTable, Kept
 from dualquery.data.encoding.encode import can_become_bits
 from dualquery.data.readers.source import TableSource
-from dualquery.data.schema.moments import CLOCKS, read_moments
+from dualquery.data.schema.dates import CLOCKS, read_moments
 from dualquery.runtime.errors import BadInputError
 
 Int64 = NDArray[np.int64]

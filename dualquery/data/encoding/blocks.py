@@ -132,15 +132,9 @@ def present_columns(source: TableSource, schema: TableSchema | ItemSchema) -> li
             f"describes, such as {absent!r}; its own are {some(present, 12)}: is the schema that "
             "of another table?"
         )
-    title = ""
-    if len(present) == 1 < len(names):
-        title = (
-            "; if this is a title, delete the lines above the names of the columns; if it is all "
-            "of these names, say how they are separated with --csv delimiter="
-        )
     raise BadInputError(
         f"{source.label}: there is no column {absent!r}, which the schema {schema.name!r} "
-        f"describes; {suggest(absent, present)}{title}"
+        f"describes; {suggest(absent, present)}"
     )
 
 

@@ -1,24 +1,38 @@
-"""``arrow`` and ``duckdb``: tables that a library hands on as Arrow batches, from the start."""
+"""``arrow`` and ``duckdb``, and blocks of rows as Arrow gives them, from files of unknown origin.
+
+A file of a few bytes may state, or unpack to, gigabytes: so a block has a limit while it is read,
+where the system has one, and once it is read. Polars takes offsets and texts of Arrow on trust: so
+they are checked before.
+"""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NamedTuple
 
-from dualquery.data.opening import FilePath, open_bytes
-from dualquery.data.readers.arrow_blocks import frames_of_batches, is_list
+from dualquery.data.opening import FilePath, HeldFile, open_bytes
 from dualquery.data.readers.python_objects import BLOCK_ROWS, ListItems, check_columns
 from dualquery.data.readers.source import Source
 from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.resources import limited_space, mebibytes
 
 if TYPE_CHECKING:
     import polars as pl
 
 _FILE_MAGIC = b"ARROW1"
+
+LARGEST = 1 << 30
+"""Bytes of a block of rows; more only for very many cells."""
+
+_BYTES_OF_CELL = 32
+"""The widest number that Arrow has."""
+
+_WHILE_READING = 4
+"""Address space that a block may take while it is unpacked, as a multiple of `LARGEST`."""
 
 
 class Batches(NamedTuple):
@@ -90,7 +104,10 @@ def _arrow(path: FilePath, label: str) -> Iterator[Batches]:
 
     with open_bytes(path, label) as stream:
         try:
-            yield _batches(stream, Path(str(path)).stat().st_size)
+            size = (
+                len(path.content) if isinstance(path, HeldFile) else Path(str(path)).stat().st_size
+            )
+            yield _batches(stream, size)
         except (pa.ArrowException, OSError, UnicodeDecodeError) as fault:
             raise BadInputError(f"{label}: damaged file of Arrow batches ({fault})") from None
 
@@ -131,3 +148,54 @@ def _query(file: str, query: str, label: str) -> Iterator[Batches]:
             yield Batches(reader.schema, iter(reader))
     except duckdb.Error as fault:
         raise BadInputError(f"{label}: DuckDB refuses ({fault})") from None
+
+
+def frames_of_batches(
+    batches: Iterator[Any], label: str, *, cells: int = 0, stored: int = 0
+) -> Iterator[pl.DataFrame]:
+    """Yield Arrow batches as Polars tables, without the file's remarks."""
+    import polars as pl
+
+    largest = LARGEST + _BYTES_OF_CELL * cells + stored
+    too_large = BadInputError(
+        f"{label}: a block of rows takes more than {mebibytes(largest)}; are texts or lists of "
+        "items that long? Write the file in smaller pages or batches, or in another format"
+    )
+    seen = False
+    while True:
+        try:
+            with limited_space(_WHILE_READING * largest):
+                batch = next(batches, None)
+        except MemoryError:
+            raise too_large from None
+        if batch is None:
+            return
+        if not seen:
+            _read_names(batch.schema)
+            seen = True
+        batch.validate(full=True)  # first: PyArrow itself trusts offsets when it adds up sizes
+        if batch.get_total_buffer_size() > largest:
+            raise too_large
+        try:
+            frame = pl.DataFrame(pl.from_arrow(batch.replace_schema_metadata(None)))
+        except (TypeError, ValueError, pl.exceptions.PolarsError) as fault:
+            raise BadInputError(f"{label}: a column cannot be read ({fault})") from None
+        except pl.exceptions.PanicException as fault:
+            raise BadInputError(f"{label}: damaged ({fault})") from None
+        yield frame
+
+
+def is_list(schema: Any) -> bool:
+    """Return whether the only column of an Arrow schema holds lists."""
+    import pyarrow as pa
+
+    kind = schema.types[0] if len(schema) == 1 else None
+    return kind is not None and (pa.types.is_list(kind) or pa.types.is_large_list(kind))
+
+
+def _read_names(fields: Iterable[Any]) -> None:
+    """Raise `UnicodeDecodeError` if a name is no UTF-8: of a column, or within its type."""
+    for field in fields:
+        str(field.name)
+        kind = field.type
+        _read_names(kind.field(at) for at in range(kind.num_fields))

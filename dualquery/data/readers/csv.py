@@ -241,12 +241,7 @@ class CsvSource:
             number, expected, found = ragged.first
             row = number - (self.header is None)
             fix = "mend the row (a separator within a value needs quotes)"
-            if self.header is None and expected == 1:
-                fix = (
-                    f"the first line is {self._names[0]!r}: if that is a title, delete the lines "
-                    "above the names of the columns"
-                )
-            elif found < expected:
+            if found < expected:
                 fix = "mend the row (is a quotation mark in it, or just above it, not closed?)"
             raise BadInputError(
                 f"{self.label}: row {row} has {found} values, but {expected} columns are "

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from dualquery.data.builtin import DATASETS, dataset_path
+from dualquery.data.opening import FilePath
 from dualquery.data.readers.batches import open_arrow, open_duckdb
 from dualquery.data.readers.csv import CsvSource, open_kdd99, open_tsv
 from dualquery.data.readers.dialect import Dialect
@@ -110,7 +111,7 @@ def parse_source(text: str, dialect: Dialect | None = None) -> Source:
     return source
 
 
-def open_as(form: str, path: Path, label: str, dialect: Dialect | None = None) -> Source:
+def open_as(form: str, path: FilePath, label: str, dialect: Dialect | None = None) -> Source:
     """Return the source of a file of a format, whatever its name."""
     source: Source = _in_dialect(FORMATS[form].open(path, label), label, dialect)
     return source

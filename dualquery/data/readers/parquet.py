@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dualquery.data.opening import FilePath, open_bytes, read_whole
-from dualquery.data.readers.arrow_blocks import frames_of_batches, is_list
+from dualquery.data.readers.batches import frames_of_batches, is_list
 from dualquery.data.readers.python_objects import BLOCK_ROWS, check_columns, rows_of_frames
 from dualquery.data.readers.source import AnyItems, ItemRows
 from dualquery.runtime.errors import BadInputError

@@ -260,23 +260,18 @@ def frame_of_arrow(table: Any, label: str) -> FrameSource | ListItems:
 
 
 def check_columns(names: Sequence[str], label: str) -> None:
-    """Refuse too many columns, a title above the header, and names that are empty or repeated."""
+    """Refuse too many columns, and names that are empty or repeated."""
     if len(names) > MOST_COLUMNS:
         raise BadInputError(
             f"{label}: {len(names):,} columns; a table has at most {MOST_COLUMNS:,}, rows of more "
             "0s and 1s are given as lists of items (fimi, npz, parquet)"
-        )
-    if names[1:] and names[0].strip() and not any(map(str.strip, names[1:])):
-        raise BadInputError(
-            f"{label}: the first line has {names[0]!r} and else nothing; if that is a title, "
-            "delete the lines above the names of the columns"
         )
     seen: set[str] = set()
     for position, name in enumerate(names):
         if not name.strip():
             raise BadInputError(
                 f"{label}: column {position} (counted from 0) has no name in the header; name it, "
-                "or write the table without its index"
+                "write the table without its index, or delete a title above the names"
             )
         if name in seen:
             raise BadInputError(f"{label}: two columns are named {name!r}; rename one")
