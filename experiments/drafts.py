@@ -154,7 +154,7 @@ def _baskets(seed: int) -> pl.Series:
 def _pairs(released: Release) -> dict[tuple[int, int], float]:
     """Return the answer of a release to each pair of items that it asks about."""
     bits = released.workload.literals // 2
-    names = [int(released.schema.bit_label(bit)) for bit in range(released.schema.domain.bits)]
+    names = list(map(int, released.schema.bit_labels()))
     pairs = (tuple(sorted((names[a], names[b]))) for a, b in bits.tolist())
     return dict(zip(pairs, released.answers.tolist(), strict=True))
 

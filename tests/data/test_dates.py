@@ -189,10 +189,7 @@ def test_questions_name_a_bucket_or_a_date_in_it() -> None:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        (
-            {"by": "week"},
-            "by is 'week'; it must be decade or year or quarter or month or day or month of",
-        ),
+        ({"by": "week"}, "by is 'week'; it must be decade or year or quarter or month or day or"),
         ({"by": "year", "first": FIRST}, "last is None; a date such as 2014-01-31 is expected"),
         ({"by": "year", "first": "17.11.2019", "last": LAST}, "first is '17.11.2019'; a date"),
         ({"by": "year", "first": LAST, "last": FIRST}, "there are 0 buckets by year; 2 to 10,000"),

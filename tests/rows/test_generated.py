@@ -211,7 +211,7 @@ def test_sources_declare_their_items() -> None:
     assert (data.n, data.schema.domain.bits) == (300, 20)
     movies = load("netflix-like:300,20").schema
     assert movies.declared
-    assert movies.bit_label(0) == "1"
+    assert movies.bit_labels()[0] == "1"
 
 
 def test_selected_columns_are_the_same_ones() -> None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dualquery.data.cells import axis_sizes, column_values, rows_of_values
 from dualquery.data.schema.columns import Binary, Categorical, Numeric
 from dualquery.data.schema.dates import Dates
-from dualquery.data.schema.files import load_schema, schema_from_dict
+from dualquery.data.schema.files import schema_from_dict
 from dualquery.data.schema.table import TableSchema
 from dualquery.queries.generate.random import random_conjunctions
 from dualquery.rules.constraints import constraints_of, solved_record
@@ -193,21 +193,6 @@ def test_a_mapping_forbids_all_other_values() -> None:
     legal = [region in allowed[district] for district, region in values.tolist()]
     assert np.array_equal(rules_of(made).broken(records) < 0, legal)
     assert schema_from_dict(made.to_dict()) == made
-
-
-def test_a_mapping_may_stand_in_a_file(tmp_path) -> None:
-    (tmp_path / "map.csv").write_text("district,region,note\nd1,north,x\nd2,south,\n")
-    (tmp_path / "s.toml").write_text(
-        'rules = [{rule = "region follows from district", file = "map.csv"}]\n'
-        '[[columns]]\nname = "district"\nkind = "categorical"\nvalues = ["d1", "d2"]\n'
-        '[[columns]]\nname = "region"\nkind = "categorical"\nvalues = ["north", "south"]\n'
-    )
-    made = load_schema(tmp_path / "s.toml")
-    assert isinstance(made, TableSchema)
-    _, records = every_record(made)
-    assert (rules_of(made).broken(records) < 0).sum() == 2
-    with pytest.raises(BadInputError, match="file is for schema files"):
-        schema_from_dict({**made.to_dict(), "rules": [{"rule": "a follows from b", "file": "x"}]})
 
 
 @pytest.mark.parametrize(

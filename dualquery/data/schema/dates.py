@@ -345,13 +345,6 @@ class Dates(OneHot):
         day = _TIME.sub("", self.format or "")
         return tuple(dict.fromkeys(filter(None, (day, ISO[0]))))
 
-    def says_day(self, text: str) -> bool:
-        """Return whether a text of a question is a day, without a time."""
-        import polars as pl
-
-        texts = pl.Series([text.strip()])
-        return any(read_moments(texts, each).null_count() == 0 for each in self.texts_of_dates)
-
     def _places(self, moments: pl.Series) -> pl.Series:
         """Return the places of times on the column's axis, from that of the first bucket on."""
         import polars as pl

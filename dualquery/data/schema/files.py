@@ -17,7 +17,7 @@ from dualquery.data.schema.dates import Dates
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.missing import missing_texts
 from dualquery.data.schema.protocol import Schema
-from dualquery.data.schema.rules import rules_from, with_mappings
+from dualquery.data.schema.rules import rules_from
 from dualquery.data.schema.table import TableSchema
 from dualquery.runtime.documents import read_document
 from dualquery.runtime.errors import BadInputError, suggest
@@ -49,9 +49,7 @@ def load_schema(name_or_path: str | Path) -> TableSchema | ItemSchema:
             close = suggest(str(name_or_path), SCHEMAS, known)
             raise BadInputError(f"{name_or_path}: there is no such schema file; {close}")
     try:
-        fields: Mapping[str, object] = _table(read_document(path))
-        if isinstance(path, Path):
-            fields = with_mappings(fields, path.parent)
+        fields = _table(read_document(path))
         schema = schema_from_dict(fields)
     except BadInputError as fault:
         raise BadInputError(f"{name_or_path}: {fault}") from None

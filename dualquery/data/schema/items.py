@@ -111,10 +111,6 @@ class ItemSchema:
         """The items' names, or ids as texts: made on each call, so ask once."""
         return list(map(str, self.items.tolist())) if self.names is None else self.names
 
-    def bit_label(self, bit: int) -> str:
-        """Return the name or id of a bit's item."""
-        return str(self.items[bit]) if self.names is None else self.names[bit]
-
     def bit_labels(self) -> pl.Series:
         """Return the names or ids of all bits, String."""
         import polars as pl

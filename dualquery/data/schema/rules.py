@@ -6,20 +6,15 @@ What a text means is for `dualquery.rules.reading` to say, but for an order of t
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TypeAlias
 
 from dualquery.runtime.errors import BadInputError
 
 MOST_RULES = 10_000
 """Of a schema."""
-
-_MOST_BYTES = 64 << 20
-"""Of a file that maps values."""
 
 _FOLLOWS = re.compile(r"\s*(.*?)\s+follows\s+from\s+(.*?)\s*", re.IGNORECASE | re.DOTALL)
 _FORM = (
@@ -72,55 +67,17 @@ def rules_entry(rules: Sequence[Rule]) -> dict[str, object]:
     return {"rules": stored} if stored else {}
 
 
-def with_mappings(fields: Mapping[str, object], folder: Path) -> Mapping[str, object]:
-    """Return what a schema file holds with the CSV files that its rules name read in."""
-    rules = fields.get("rules")
-    if not isinstance(rules, list):
-        return fields
-    return {**fields, "rules": [_with_mapping(each, folder) for each in rules]}
-
-
-def _with_mapping(rule: object, folder: Path) -> object:
-    if not isinstance(rule, Mapping) or "file" not in rule:
-        return rule
-    follows, file = _follows(rule.get("rule")), rule["file"]
-    if follows is None or not isinstance(file, str) or set(rule) != {"rule", "file"}:
-        raise BadInputError(f"schema, rule {rule!r}: file goes with a rule such as {_FORM}")
-    (column, source), path = follows, folder / file
-    mapping: dict[str, str] = {}
-    try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise BadInputError(f"{path}: more than {_MOST_BYTES >> 20} MiB")
-        with path.open(encoding="utf-8-sig", newline="") as opened:
-            for line, row in enumerate(csv.DictReader(opened), 2):
-                where, found, value = f"{path}, line {line}", row.get(source), row.get(column)
-                if found is None or value is None:
-                    raise BadInputError(
-                        f"{where}: a table with the columns {source!r} and {column!r} is needed"
-                    )
-                if mapping.setdefault(found, value) != value:
-                    before = mapping[found]
-                    raise BadInputError(f"{where}: {found!r} has {value!r}, and {before!r} before")
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise BadInputError(f"{path}: cannot be read as a CSV file: {error}") from None
-    return {"rule": rule["rule"], "mapping": mapping}
-
-
 def _rule(number: int, stored: object) -> Rule:
     where = f"schema, rule {number}"
     if isinstance(stored, str):
         if _follows(stored) is not None:
             raise BadInputError(
                 f"{where} ({stored!r}): which value follows from which? Write "
-                f'{{"rule": "{stored}", "mapping": {{...}}}}, or "file" with the name of a CSV file'
+                f'{{"rule": "{stored}", "mapping": {{...}}}}'
             )
         return stored
     if not isinstance(stored, Mapping):
         raise BadInputError(f"{where} is {stored!r}; {_FORM}")
-    if "file" in stored:
-        raise BadInputError(
-            f"{where}: file is for schema files, which it stands beside; give the mapping here"
-        )
     follows, mapping = _follows(stored.get("rule")), stored.get("mapping")
     if follows is None or not isinstance(mapping, Mapping) or set(stored) != {"rule", "mapping"}:
         raise BadInputError(f"{where} is {stored!r}; {_FORM}")

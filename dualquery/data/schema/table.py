@@ -154,17 +154,15 @@ class TableSchema:
         """Names of the columns."""
         return tuple(column.name for column in self.columns)
 
-    def bit_label(self, bit: int) -> str:
-        """Return what a bit means: ``column=label``, or the name of a binary column."""
-        number = int(self.domain.column_of_bit[bit])
-        column = self.columns[number]
-        return _label(column, column.labels[bit - int(self.domain.offsets[number])])
-
     def bit_labels(self) -> pl.Series:
-        """Return the labels of all bits, String."""
+        """Return what each bit means: ``column=label``, or the name of a binary column."""
         import polars as pl
 
-        labels = [_label(column, text) for column in self.columns for text in column.labels]
+        labels = [
+            f"{column.name}={text}" if text else column.name
+            for column in self.columns
+            for text in column.labels
+        ]
         return pl.Series("label", labels, dtype=pl.String)
 
     def literal(self, column: str, value: str | None) -> int:
@@ -353,10 +351,6 @@ class TableSchema:
             **({} if self.learned is None else {"learned": dict(self.learned)}),
             **({"partial": True} if self.partial else {}),
         }
-
-
-def _label(column: Column, text: str) -> str:
-    return f"{column.name}={text}" if text else column.name
 
 
 def _numbers_of(values: pl.Series) -> NDArray[np.float64]:
