@@ -49,6 +49,11 @@ def test_texts_are_listed_in_the_order_of_their_numbers() -> None:
     assert found["gap"].column == Categorical("gap", (("a",), ("b",)), missing="category")
 
 
+def test_a_name_that_means_several_columns_to_polars_is_a_name() -> None:
+    found = draft(**{"*": ["a", "b"] * 9, "^.*$": ["c", "d"] * 9})
+    assert (labels(found["*"]), labels(found["^.*$"])) == (("a", "b"), ("c", "d"))
+
+
 def test_texts_of_equal_numbers_have_one_order() -> None:
     texts = ["0", "00", "000", "0000", "01", "001", "1"]
     for shuffled in (texts, texts[::-1], sorted(texts, key=len)):

@@ -85,13 +85,15 @@ def texts(values: pl.Series) -> pl.Series:
     return values.cast(pl.String).fill_null("")
 
 
-def distinct(frame: pl.DataFrame) -> Iterator[tuple[pl.Series, Int64]]:
-    """Yield each column's different cells, and in how many rows each is.
+def distinct(frame: pl.DataFrame, names: Sequence[str]) -> Iterator[tuple[pl.Series, Int64]]:
+    """Yield the different cells of some columns, and in how many rows each is.
 
     Of a type that no column can hold, none.
     """
+    # Not `select`: it would take a column named "*" for all of them.
+    frame = pl.DataFrame([frame.get_column(name) for name in names])
     flags = _flags(frame)
-    for name in frame.columns:
+    for name in names:
         if name in flags:
             yield flags[name]
         elif can_become_bits(frame[name]):
@@ -277,7 +279,7 @@ class TableCounts:
         for frame in self._frames(columns):
             self.rows += frame.height
             self.types = dict(frame.schema)
-            for place, (cells, rows) in enumerate(distinct(frame.select(columns))):
+            for place, (cells, rows) in enumerate(distinct(frame, columns)):
                 self.shapes[place] += self._count(Shapes(), cells, rows)
         if not self.rows:
             raise BadInputError(f"{source.label}: no rows below the header")
@@ -287,7 +289,7 @@ class TableCounts:
         found: list[list[Int64 | pl.DataFrame]] = [[] for _ in wanted]
         names = [name for name, _ in wanted]
         for frame in self._frames(names):
-            counted = zip(wanted, found, distinct(frame.select(names)), strict=True)
+            counted = zip(wanted, found, distinct(frame, names), strict=True)
             for (_, how), blocks, (cells, rows) in counted:
                 if isinstance(how, Values):
                     blocks.append(pl.DataFrame({"text": texts(cells), "rows": rows}))
