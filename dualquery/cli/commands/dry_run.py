@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from dualquery.cli.options import is_stdin
 from dualquery.cli.terminal import Terminal
-from dualquery.data.readers.given_table import Table
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.requests import BudgetRequest, ReleaseSpec
 from dualquery.room.row_count import COUNT_SHARE, RowCount
@@ -118,11 +117,12 @@ def plan_without_rows(spec: ReleaseSpec, rows: int | None) -> tuple[int, Planned
     """
     from dualquery.data.drafts.choose import choose_schema
     from dualquery.data.encoding.units import without_counting
+    from dualquery.releases.make.learning import states_schema
     from dualquery.releases.make.making import plan_release
 
     table, budget, mechanism = spec.table, spec.budget, spec.configured
     source, relation = table.source, budget.relation
-    if spec.schema is None and not _states_schema(source, table):
+    if spec.schema is None and not states_schema(source, table.columns):
         raise BadInputError(
             "--dry-run reads no rows, so it cannot draft a schema: give --schema, or of numbered "
             "items --columns"
@@ -177,14 +177,3 @@ def _counted(rows: int, budget: BudgetRequest) -> RowCount:
         return RowCount(n, relation, units=max(2, -(-n // relation.steps)))
     bought = relation is Neighbours.ADD_REMOVE and budget.rows is None
     return RowCount(n, relation, COUNT_SHARE * budget.epsilon if bought else 0.0)
-
-
-def _states_schema(source: Source, table: Table) -> bool:
-    """Return whether format or options say which columns there are, without a row being read."""
-    from dualquery.data.readers.source import DeclaredItemSource, TableSource
-
-    if isinstance(source, TableSource):
-        return source.implied_schema is not None
-    return isinstance(source, DeclaredItemSource) or (
-        table.columns is not None and source.width() is None
-    )

@@ -44,25 +44,13 @@ units, None where that is private."""
 
 @dataclass(frozen=True)
 class LearnedSchema:
-    """A schema, what it cost, and what it could not learn.
-
-    Parameters
-    ----------
-    schema
-        All of it is public or differentially private.
-    price, grounds
-        What was charged, and why that covers it; None and () if all was known.
-    left_out
-        Columns without a count that exceeded its noise.
-    notes
-        Sentences for the release.
-    """
+    """A schema, what it cost, and what it could not learn: public or differentially private."""
 
     schema: TableSchema | ItemSchema
-    price: SchemaPrice | None = None
-    grounds: tuple[Ground | None, ...] = ()
-    left_out: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    price: SchemaPrice | None = None  # what was charged; None if all was known
+    grounds: tuple[Ground | None, ...] = ()  # why that covers it
+    left_out: tuple[str, ...] = ()  # columns without a count that exceeded its noise
+    notes: tuple[str, ...] = ()  # for the release
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -81,30 +69,11 @@ def schema_of_table(
     budget: str | Path | None = None,
     seed: int | None = None,
 ) -> LearnedSchema:
-    """Learn the schema of a table by itself, for releases that come later.
+    """Learn the schema of a table by itself, for releases of the same neighbours that come later.
 
-    Parameters
-    ----------
-    table
-        As `dualquery.release` takes it.
-    epsilon, delta
-        What the schema may cost; delta is 1/n^2 by default, n being the number of rows or units,
-        where that is public.
-    columns
-        Which columns; None for all.
-    neighbours
-        What neighbouring tables differ in. A release with another relation needs another schema.
-    known
-        Columns that are public. If there are no others, nothing is charged.
-    budget
-        A budget file to charge; None for none.
-    seed
-        For experiments: the schema is then not declared.
-
-    Raises
-    ------
-    BadInputError
-        If the table has no named columns, the budget has no room, or nothing can be learned.
+    Delta is 1/n^2 of n rows or units by default, where n is public. Of columns that are ``known``
+    to the public nothing is charged. With a ``seed``, for experiments, the schema is not declared.
+    `BadInputError` if the budget file has no room, or nothing can be learned.
     """
     check_ranges(epsilon, 0.0 if delta is None else delta)
     check_learnable(delta)
@@ -143,11 +112,7 @@ def schema_of_table(
 def learned_for(spec: ReleaseSpec, payment: Payment, journal: Journal) -> LearnedSchema | None:
     """Learn what a release's schema does not say; None if it says all.
 
-    Raises
-    ------
-    BadInputError
-        As `schema_of_table`; if items are to be learned of rows of any length, delta is 0, or what
-        comes after the schema could not be accounted for.
+    `BadInputError` as `schema_of_table`, or if what comes after could not be accounted for.
     """
     unknown = _asked(spec)
     if unknown is None:
@@ -168,17 +133,8 @@ def learned_for(spec: ReleaseSpec, payment: Payment, journal: Journal) -> Learne
 def schema_price(spec: ReleaseSpec, rows: int | None) -> SchemaPrice | None:
     """Return what a release would pay for its schema; None if nothing. Reads no row.
 
-    Parameters
-    ----------
-    spec
-        What is asked for.
-    rows
-        A public number of rows, or units, to go by.
-
-    Raises
-    ------
-    BadInputError
-        If no number is given, nothing could be learned, or the release would be refused.
+    ``rows`` is a public number of rows, or units, to go by. `BadInputError` if there is none, or
+    where the release would be refused.
     """
     unknown = _asked(spec)
     if unknown is None or not unknown.sizes[0]:
@@ -210,7 +166,7 @@ def _asked(spec: ReleaseSpec) -> Unknown | None:
     table, relation = spec.table, spec.budget.relation
     source, known = table.source, given_schema(spec.schema)
     partial = known if isinstance(known, TableSchema) and known.partial else None
-    said = known is not None or _states_schema(source, table.columns)
+    said = known is not None or states_schema(source, table.columns)
     if table.schema_from_data or (said and partial is None):
         return None
     if isinstance(spec.workload.queries, Queries):
@@ -239,7 +195,7 @@ def _hidden(relation: Neighbours) -> set[str]:
     return {each.column for each in (relation.unit, relation.weight) if each is not None}
 
 
-def _states_schema(source: Source, columns: ColumnChoice | None) -> bool:
+def states_schema(source: Source, columns: ColumnChoice | None) -> bool:
     """Return whether format or options say what rows may hold."""
     if isinstance(source, TableSource):
         return source.implied_schema is not None

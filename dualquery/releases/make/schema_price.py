@@ -29,30 +29,14 @@ column could be, and nothing is spent."""
 
 @dataclass(frozen=True)
 class SchemaPrice:
-    """The events that learn a schema.
+    """The events that learn a schema."""
 
-    Parameters
-    ----------
-    rho
-        Zero-concentrated differential privacy of both events.
-    delta
-        Of the threshold.
-    columns
-        How many columns are learned, or the most items of a row; at least 1.
-    neighbours
-        What neighbouring tables differ in.
-    epsilon
-        Of the guarantee that this is a part of.
-    shaped
-        How many of the columns have shapes to learn; 0 for items, which have none.
-    """
-
-    rho: float
-    delta: float
-    columns: int
+    rho: float  # zero-concentrated differential privacy of both events
+    delta: float  # of the threshold
+    columns: int  # how many are learned, or the most items of a row; at least 1
     neighbours: Neighbours
-    epsilon: float
-    shaped: int
+    epsilon: float  # of the guarantee that this is a part of
+    shaped: int  # how many of the columns have shapes to learn; 0 for items
 
     @staticmethod
     def part(
