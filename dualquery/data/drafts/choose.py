@@ -1,14 +1,24 @@
-"""Which schema a table is read with: the one given, the format's own, or a draft."""
+"""Which schema a table is read with, and what a partial one leaves to learn of a private table."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from dualquery.data.drafts.drafting import draft_item_schema, draft_table_schema
+from dualquery.data.drafts.drafting import (
+    Shape,
+    chosen_columns,
+    draft_item_schema,
+    draft_table_schema,
+    known_shape,
+    name_of,
+)
+from dualquery.data.encoding.blocks import present_columns
 from dualquery.data.encoding.cuts import CutTable
 from dualquery.data.readers.source import DeclaredItemSource, ItemSource, Source, TableSource
-from dualquery.data.schema.column_choice import ColumnChoice, select_columns, select_items
+from dualquery.data.schema.column_choice import ColumnChoice, select_items
+from dualquery.data.schema.columns import Categorical, Column
 from dualquery.data.schema.files import given_schema, load_schema
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.protocol import Schema
@@ -37,9 +47,8 @@ def _without_hidden(
         return _find_schema(source, schema, columns)
     hidden = source.hidden
     if schema is None and columns is not None:  # a draft; positions are those of the whole table
-        names = source.source.columns()
-        chosen = [names[place] for place in select_columns(columns, names)]
-        columns = [each for each in chosen if each not in hidden]
+        whole = chosen_columns(source.source, columns)
+        columns = [each for each in whole if each not in hidden]
     found = _find_schema(source, schema, columns)
     listed = [f"!{name}" for name in found.column_names if name in hidden]
     return found.restrict(listed) if listed else found
@@ -65,3 +74,98 @@ def _find_schema(
     if not isinstance(given, TableSchema | ItemSchema):
         raise BadInputError(f"schema of type {type(given).__name__}; a schema is expected")
     return given if columns is None else given.restrict(columns)
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """What is to be learned of some rows: public, and refused before any is read.
+
+    ``names`` are the columns of the schema, and ``said`` is what is known of them, by name. Where
+    rows are lists of items, they have at most ``items`` each.
+    """
+
+    source: Source
+    names: tuple[str, ...] = ()
+    known: TableSchema | None = None
+    said: Mapping[str, Column] = field(default_factory=dict)
+    items: int = 0
+
+    @property
+    def known_shapes(self) -> dict[str, Shape]:
+        """Columns of which something is known, and something is not."""
+        shapes = {name: known_shape(column) for name, column in self.said.items()}
+        return {name: shape for name, shape in shapes.items() if shape is not None}
+
+    @property
+    def known_columns(self) -> dict[str, Column]:
+        """Columns of which all is known."""
+        return {name: each for name, each in self.said.items() if known_shape(each) is None}
+
+    @property
+    def learned(self) -> tuple[str, ...]:
+        """Columns with something to learn."""
+        known = self.known_columns
+        return tuple(name for name in self.names if name not in known)
+
+    @property
+    def shaped(self) -> tuple[str, ...]:
+        """Columns of which nothing is known."""
+        return tuple(name for name in self.names if name not in self.said)
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """How many columns, or items of a row, are learned, and of how many columns the shapes."""
+        return self.items or len(self.learned), len(self.shaped)
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Texts that are known to stand for missing values in all columns."""
+        return () if self.known is None else self.known.missing_values
+
+    def schema(self, found: Mapping[str, Column], *, declared: bool) -> TableSchema:
+        """Return the schema of the columns that were known or learned."""
+        kept = tuple(found[name] for name in self.names if name in found)
+        if self.known is None:
+            return TableSchema(kept, name_of(self.source), declared=declared)
+        return replace(self.known, columns=kept, declared=declared, partial=False)
+
+
+def unknown_columns(
+    source: Source,
+    columns: ColumnChoice | None,
+    known: TableSchema | None,
+    hidden: Collection[str],
+    *,
+    types: bool = False,
+) -> Unknown:
+    """Return what is to be learned of a table, but of hidden columns; read no row.
+
+    ``known`` is public; with ``types`` so are the types that the table states, and truth values
+    are known. `BadInputError` if what is known is not declared, or of another table.
+    """
+    if not isinstance(source, TableSource):
+        raise BadInputError(
+            f"{source.label}: its rows are numbered items, which a schema names; give --columns"
+        )
+    if known is not None:
+        if not known.declared:
+            raise BadInputError(
+                f"schema {known.name!r}: what a partial schema says is taken as public, so it must "
+                'say "declared": true'
+            )
+        if known.drop_incomplete or known.max_ones_per_row is not None:
+            raise BadInputError(
+                f"schema {known.name!r}: what is learned has a category for missing values, so "
+                "drop_incomplete and max_ones_per_row cannot be; leave them out"
+            )
+        present_columns(source, known)
+    names = tuple(name for name in chosen_columns(source, columns) if name not in hidden)
+    said: dict[str, Column] = {}
+    if types:
+        stated = zip(source.columns(), getattr(source, "types", ()), strict=False)
+        truth = (name for name, kind in stated if kind.lower() in ("bool", "boolean"))
+        values = ("false",), ("true",)
+        said = {name: Categorical(name, values, missing="category") for name in truth}
+    if known is not None:
+        said |= {each.name: each for each in known.columns}
+    return Unknown(source, names, known, {name: said[name] for name in names if name in said})

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dualquery.data.drafts.choose import Unknown, unknown_columns
 from dualquery.data.drafts.drafting import Shape, name_of, propose, shape_of
 from dualquery.data.drafts.shapes import Values
-from dualquery.data.drafts.unknown import Unknown, unknown_columns
 from dualquery.data.encoding.units import cut_to_units
 from dualquery.data.readers.formats import source_of
 from dualquery.data.readers.source import DeclaredItemSource, Source, TableSource
