@@ -62,7 +62,7 @@ class FrameKind:
         rows = rows.with_columns(truth)
         if self.library == "numpy":
             return rows.to_numpy()
-        table = rows.to_pandas() if self.library == "pandas" else rows
+        table: Any = rows.to_pandas() if self.library == "pandas" else rows
         for name in (name for name in self.types if name in rows.columns):
             kind = self.types[name]
             with contextlib.suppress(ValueError, TypeError, pl.exceptions.PolarsError):

@@ -80,7 +80,7 @@ def _guessed(release: Release) -> Float64:
         means: Float64 = release.records.mean(axis=0, dtype=np.float64)
         return means
     workload = conjunctions_of(release.workload)
-    places = [None if workload is None else workload.find(code[None]) for code in codes]
+    places = [None if workload is None else workload.find(code) for code in codes[:, None]]
     return np.array([np.nan if at is None else release.answers[at] for at in places])
 
 

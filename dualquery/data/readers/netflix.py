@@ -146,7 +146,7 @@ def _parse(
         raise BadInputError(f"{label}: movie {beyond[0]}; movies are numbered 1 to {MOVIES}")
     if len(users) and users.max() > LARGEST_USER:  # type: ignore[operator]
         raise BadInputError(
-            f"{label}: user {users.max()}; user ids up to {LARGEST_USER} can be read"
+            f"{label}: user {users.max()!r}; user ids up to {LARGEST_USER} can be read"
         )
     before = (found["kind"] != ":").fill_null(False).cum_sum().filter(headed).to_numpy()
     return users.cast(pl.Int32).to_numpy(), movies.to_list(), before.astype(np.int64)

@@ -79,13 +79,14 @@ def add_hits(hits: NDArray[np.int32], truth: NDArray[np.uint8]) -> None:
 @kernel(int64(_SCORES, int64))
 def score_of(scores: Scores, query: int) -> int:
     """Return one score."""
-    return scores.rounds * scores.counts[query] - scores.n * np.int64(scores.hits[query])
+    score: int = scores.rounds * scores.counts[query] - scores.n * np.int64(scores.hits[query])
+    return score
 
 
 @kernel(int64(_SCORES, int64))
 def largest_score(scores: Scores, sides: int) -> int:
     """Return the largest score of an outcome; with two sides that of a query or a complement."""
-    largest = score_of(scores, 0)
+    largest: int = score_of(scores, 0)
     for query in range(len(scores.counts)):
         score = score_of(scores, query)
         largest = max(largest, score if sides == 1 else abs(score))
