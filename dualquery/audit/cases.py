@@ -164,27 +164,6 @@ def _position(queries: Any, generator: Generator) -> int:
     return int(generator.integers(len(queries)))
 
 
-def _some_queries(domain: Domain, generator: Generator) -> Case:
-    queries = random_workload(domain, generator)
-    positions = generator.integers(len(queries), size=generator.integers(1, 12))
-    return Case(queries, SomeQueries(positions))
-
-
-def _one_query(domain: Domain, generator: Generator) -> Case:
-    queries = _any_queries(domain, generator)
-    return Case(queries, OneQuery(_position(queries, generator)))
-
-
-def _one_cuboid(domain: Domain, generator: Generator) -> Case:
-    queries = marginals(domain, generator)
-    return Case(queries, OneCuboid(_position(Cuboids.of(queries), generator)))
-
-
-def _query_table(domain: Domain, generator: Generator) -> Case:
-    queries = proper_workload(domain, generator)
-    return Case(queries, QueryTable(_position(queries, generator)))
-
-
 def _column_sums(domain: Domain, generator: Generator) -> Case:
     grids = tuple(
         Grid(str(place), -1.0, 1.0, int(generator.integers(1, 200)), exact=False)
@@ -198,28 +177,33 @@ def _model(queries: Any, generator: Generator) -> NDArray[np.float64]:
     return np.asarray(generator.uniform(far * queries.low, far * queries.high, len(queries)))
 
 
-def _worst_query(domain: Domain, generator: Generator) -> Case:
-    queries = _any_queries(domain, generator)
-    return Case(queries, WorstQuery(_model(queries, generator)))
+def _of(
+    made: Callable[[Domain, Generator], Any], counted: Callable[[Any, Generator], Any]
+) -> Callable[[Domain, Generator], Case]:
+    """Return how a case is made: its queries, then what is counted of them."""
 
+    def case(domain: Domain, generator: Generator) -> Case:
+        queries = made(domain, generator)
+        return Case(queries, counted(queries, generator))
 
-def _worst_cuboid(domain: Domain, generator: Generator) -> Case:
-    queries = marginals(domain, generator)
-    return Case(queries, WorstCuboid(_model(queries, generator)))
+    return case
 
 
 CASES: Mapping[type, Callable[[Domain, Generator], Case]] = {
-    AllQueries: lambda d, g: Case(_any_queries(d, g), AllQueries()),
-    SomeQueries: _some_queries,
-    OneQuery: _one_query,
-    OneCuboid: _one_cuboid,
-    QueryTable: _query_table,
-    EveryCell: lambda d, g: Case(proper_workload(d, g), EveryCell()),
-    Parities: lambda d, g: Case(asked_sets(proper_workload(d, g)).workload, Parities()),
-    FeatureSums: lambda d, g: Case(proper_workload(d, g), FeatureSums(random_strategy(d, g))),
+    AllQueries: _of(_any_queries, lambda *_: AllQueries()),
+    SomeQueries: _of(
+        random_workload,
+        lambda q, g: SomeQueries(g.integers(len(q), size=g.integers(1, 12))),
+    ),
+    OneQuery: _of(_any_queries, lambda q, g: OneQuery(_position(q, g))),
+    OneCuboid: _of(marginals, lambda q, g: OneCuboid(_position(Cuboids.of(q), g))),
+    QueryTable: _of(proper_workload, lambda q, g: QueryTable(_position(q, g))),
+    EveryCell: _of(proper_workload, lambda *_: EveryCell()),
+    Parities: _of(lambda d, g: asked_sets(proper_workload(d, g)).workload, lambda *_: Parities()),
+    FeatureSums: _of(proper_workload, lambda q, g: FeatureSums(random_strategy(q.domain, g))),
     ColumnSums: _column_sums,
-    RowTotal: lambda d, g: Case(proper_workload(d, g), RowTotal()),
-    WorstQuery: _worst_query,
-    WorstCuboid: _worst_cuboid,
+    RowTotal: _of(proper_workload, lambda *_: RowTotal()),
+    WorstQuery: _of(_any_queries, lambda q, g: WorstQuery(_model(q, g))),
+    WorstCuboid: _of(marginals, lambda q, g: WorstCuboid(_model(q, g))),
 }
 """How a case of each is made."""

@@ -1,31 +1,11 @@
-"""The audit's results: one page for people, and data for machines."""
+"""The results of an audit as one page, and as data."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from dualquery.audit.findings import Finding
 from dualquery.audit.suite import Audit, Result
-
-SECTIONS = {
-    "sensitivity": (
-        "What the room counts",
-        "Random workloads, strategies, limits and models on small domains; every pair of legal "
-        "records. A case is a workload.",
-    ),
-    "games": (
-        "Tiny games",
-        "Every accountant's delta(epsilon) against the truth on all neighbours among tables of a "
-        "few rows. A case is a path of draws.",
-    ),
-    "releases": (
-        "Releases, made again and again",
-        "The share is that of a lower confidence bound on epsilon in the epsilon that is stated.",
-    ),
-}
-"""The parts of the audit, by the first word of a check's name."""
 
 
 def to_data(audit: Audit, version: str, date: str) -> dict[str, Any]:
@@ -68,42 +48,25 @@ def to_markdown(audit: Audit, version: str, date: str) -> str:
     """Return the page."""
     command = "dualquery audit --quick" if audit.quick else "dualquery audit"
     lines = [
-        "# Audit",
-        "",
-        f"dualquery {version}, {date}, `{command}`, {audit.seconds / 60:.0f} minutes: "
-        f"**{'passed' if audit.passed else 'FAILED'}**. {verdict(audit)}.",
-        "",
+        f"# Audit\n\ndualquery {version}, {date}, `{command}`, {audit.seconds / 60:.0f} minutes: "
+        f"**{'passed' if audit.passed else 'FAILED'}**. {verdict(audit)}.\n",
         "A *share* is the largest part of a charge that the truth needed: 1 is a charge without "
-        "slack, more is a violation.",
-        "",
+        "slack, more is a violation; of releases it is that of a lower confidence bound on "
+        "epsilon. A case is a workload, a path of draws, or a release.\n",
+        "| check | cases | pairs of tables | share | violations |\n|---|---|---|---|---|",
     ]
-    for key, (title, said) in SECTIONS.items():
-        lines += [f"## {title}", "", said, ""]
-        lines += ["| check | cases | pairs of tables | share | violations |"]
-        lines += ["|---|---|---|---|---|"]
-        lines += [_line(name, finding) for name, finding in of_section(audit, key)]
-        lines.append("")
-    lines += ["## Planted bugs", "", "| bug | check | caught |", "|---|---|---|"]
+    for result in audit.results:
+        found, wrong = result.finding, len(result.finding.violations)
+        share = f"{found.share:.4f}" if found.tried else ""
+        lines.append(
+            f"| {result.check} | {found.tried:,} | {found.pairs:,} | {share} | "
+            f"{f'**{wrong}**' if wrong else 0} |"
+        )
+    lines.append("\n## Planted bugs\n\n| bug | check | caught |\n|---|---|---|")
     for each in audit.catches:
         lines.append(f"| {each.bug} | {each.check} | {'yes' if each.caught else '**NO**'} |")
     remarks = [line for result in audit.results for line in result.finding.remarks]
-    for title, found in (("Violations", audit.violations), ("Not tried", remarks)):
-        if found:
-            lines += ["", f"## {title}", "", *(f"- {' '.join(line.split())}" for line in found)]
+    for title, said in (("Violations", audit.violations), ("Not tried", remarks)):
+        if said:
+            lines += [f"\n## {title}\n", *(f"- {' '.join(line.split())}" for line in said)]
     return "\n".join(lines) + "\n"
-
-
-def of_section(audit: Audit, section: str) -> Iterator[tuple[str, Finding]]:
-    """Yield what was found in a part, both relations of neighbours together."""
-    found: dict[str, Finding] = {}
-    for result in audit.results:
-        part, _, name = result.check.partition("/")
-        if part == section:
-            found.setdefault(name.partition("/")[0], Finding()).add(result.finding)
-    yield from found.items()
-
-
-def _line(name: str, finding: Finding) -> str:
-    share = f"{finding.share:.4f}" if finding.tried else ""
-    wrong = f"**{len(finding.violations)}**" if finding.violations else "0"
-    return f"| {name} | {finding.tried:,} | {finding.pairs:,} | {share} | {wrong} |"

@@ -40,11 +40,7 @@ Options = Mapping[str, Any]
 SMALL: Mapping[str, tuple[Options, ...]] = {
     "dualquery": ({"rounds": 3, "samples": 1}, {"rounds": 2, "samples": 2}),
     "matrix": ({"components": 0}, {"components": 2, "steps": 5, "records": 5}),
-    "adaptive": ({"records": 5},),
-    "staged": ({"records": 5},),
-    "probed": ({"records": 5},),
-    "independent": ({"records": 5},),
-    "uniform": ({"records": 5},),
+    **dict.fromkeys(("adaptive", "staged", "probed", "independent", "uniform"), ({"records": 5},)),
     "smalldb": ({"size": 2},),
     "mwem": (
         {"iterations": 2, "repetitions": 1, "records": 5},

@@ -13,16 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from dualquery.budgets.account import (
-    CHARGE,
-    FINISH,
-    RESUME,
-    Account,
-    Claim,
-    Entry,
-    new_token,
-    now,
-)
+from dualquery.budgets.account import CHARGE, FINISH, RESUME, Account, Claim, Entry, new_token, now
 from dualquery.budgets.budget_file import BudgetFile
 from dualquery.privacy.composition import Cost
 from dualquery.privacy.neighbours import Neighbours

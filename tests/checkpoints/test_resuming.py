@@ -269,11 +269,7 @@ def test_other_rows_and_another_schema_are_refused(tmp_path, monkeypatch) -> Non
     people().write_csv(table)
     out = tmp_path / "out"
     asked = {**ASKED, **GAME}
-    with (
-        stopped_at(monkeypatch, 3, "after"),
-        pytest.raises(InterruptedRun),
-        reserve(out) as place,
-    ):
+    with stopped_at(monkeypatch, 3, "after"), pytest.raises(InterruptedRun), reserve(out) as place:
         dualquery.release(table, **asked, checkpoint=place.checkpoint)
     path = tmp_path / "out.unfinished"
     renamed = SCHEMA.with_max_ones(None)

@@ -38,7 +38,7 @@ def test_an_audit_that_finds_nothing(few, tmp_path: Path, capsys) -> None:
     assert shown["planted"][0]["caught"]
     page = (out / "audit.md").read_text()
     assert "**passed**. 0 violations in 2 checks; 1 of 1 planted bugs caught." in page
-    assert "| mwem | 4 | 9 | 0.2500 | 0 |" in page
+    assert "| games/mwem/replace-one | 4 | 9 | 0.2500 | 0 |" in page
     assert sorted(path.name for path in out.iterdir()) == ["audit.json", "audit.md"]
 
 

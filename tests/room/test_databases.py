@@ -8,9 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from dualquery.mechanisms.baselines.smalldb import (
-    SmallDB,
-)
+from dualquery.mechanisms.baselines.smalldb import SmallDB
 from dualquery.mechanisms.protocol import Budget, Task
 from dualquery.privacy.events import RANGE_SLACK
 from dualquery.privacy.neighbours import Neighbours

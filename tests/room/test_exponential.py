@@ -11,12 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from dualquery.audit.laws import noisy_max_law
-from dualquery.privacy.events import (
-    RANGE_SLACK,
-    GaussianNoise,
-    LaplaceNoise,
-    SampledQueries,
-)
+from dualquery.privacy.events import RANGE_SLACK, GaussianNoise, LaplaceNoise, SampledQueries
 from dualquery.queries.conjunctions import Workload
 from dualquery.room.curator import Curator
 from dualquery.room.draws.exponential import Exponential, select_largest

@@ -20,8 +20,8 @@ from scipy.stats import norm
 
 from dualquery.privacy import events
 from dualquery.privacy.accountants.exact import ExactAccountant
-from dualquery.privacy.accountants.zcdp import ZcdpAccountant, rho_for
-from dualquery.privacy.calibrate_noise import calibrate_gaussian_scale, calibrate_rho
+from dualquery.privacy.accountants.zcdp import ZcdpAccountant
+from dualquery.privacy.calibrate_noise import calibrate_gaussian_scale
 from dualquery.privacy.events import Event, GaussianNoise, LaplaceNoise, SampledQueries
 from dualquery.room.exact import Exact
 from dualquery.room.ledger import Ledger
@@ -184,22 +184,6 @@ def test_one_measurement_has_the_analytic_scale(
     assert analytic_delta(scale, epsilon) <= delta
     assert analytic_delta(scale * (1 - 1e-5), epsilon) > delta
     assert EXACT.epsilon((GaussianNoise(1.0, scale),), delta) <= epsilon
-
-
-def test_rho_of_selections_and_measurements() -> None:
-    """300 events share 24% more than zCDP allows at (1, 0.001), and not much more than that."""
-
-    def schedule_of(rho: float) -> tuple[Event, ...]:
-        each = rho / 150
-        one = SampledQueries(math.sqrt(4 * each), 1), GaussianNoise(1.0, 1 / math.sqrt(each))
-        return one * 150
-
-    rho = calibrate_rho(schedule_of, 1.0, 1e-3)
-    assert rho / rho_for(1.0, 1e-3) == pytest.approx(1.265, abs=0.01)
-    assert EXACT.epsilon(schedule_of(rho), 1e-3) <= 1.0
-    assert EXACT.epsilon(schedule_of(rho * 1.0001), 1e-3) > 1.0
-    zcdp = calibrate_rho(schedule_of, 1.0, 1e-3, "zcdp")
-    assert zcdp == pytest.approx(rho_for(1.0, 1e-3), rel=1e-5)
 
 
 # --- Laplace noise: what it costs on every pair of neighbours, and its law ------------------------

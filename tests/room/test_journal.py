@@ -210,6 +210,14 @@ def test_a_journal_of_another_run_is_refused() -> None:
     assert not other.draws
 
 
+def test_a_checkpoint_keeps_all_that_a_journal_is_told() -> None:
+    """The base keeps nothing: what a checkpoint did not override would be lost without a word."""
+    told = {name for name in vars(Journal) if not name.startswith("_")}
+    assert told == {"lost", "recorded", "take", "begin", "end", "recall", "same", "make_room",
+                    "finish"}  # fmt: skip
+    assert told <= {*vars(Checkpoint)}
+
+
 class Interrupting(NoProgress):
     """Presses Ctrl-C at a round."""
 

@@ -22,11 +22,7 @@ from tests.tables import SCHEMA, people, write_people
 N, COPIES = 310, 100_000
 """The noisy number of rows, and of copies of rows."""
 
-BESIDES = {
-    "unit": dualquery.Unit("home", 3),
-    "weight": dualquery.Weight("w", 5.0),
-    "means": "age",
-}
+BESIDES = {"unit": dualquery.Unit("home", 3), "weight": dualquery.Weight("w", 5.0), "means": "age"}
 TABLES: dict[str, dict[str, Any]] = {
     "rows replaced": {},
     "rows added or removed": {"neighbours": "add-remove"},

@@ -16,12 +16,7 @@ from dualquery.mechanisms.baselines.randomized_response import RandomizedRespons
 from dualquery.mechanisms.protocol import Budget, Task
 from dualquery.privacy.accountants.choice import best
 from dualquery.queries.conjunctions import Workload
-from dualquery.room.draws.randomized import (
-    WORDS,
-    RandomizedCounts,
-    randomize,
-    steps_of,
-)
+from dualquery.room.draws.randomized import WORDS, RandomizedCounts, randomize, steps_of
 from dualquery.room.randomness import SeededRandomness
 from dualquery.rows.dask_cluster import ClusterRows
 from dualquery.runtime.errors import BadInputError

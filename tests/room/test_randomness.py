@@ -12,11 +12,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dualquery.room.randomness import (
-    LARGEST_SCALE,
-    SeededRandomness,
-    SystemRandomness,
-)
+from dualquery.room.randomness import LARGEST_SCALE, SeededRandomness, SystemRandomness
 from dualquery.runtime.errors import BadInputError
 
 ALARM = 1e-4

@@ -19,11 +19,7 @@ from dualquery.room.draws import weighted_kernels as kernels
 from dualquery.room.draws.exp_kernels import exponential
 from dualquery.room.draws.weighted import uniform_below
 from dualquery.room.randomness import SeededRandomness
-from dualquery.room.weights import (
-    MOST_QUERIES,
-    MOST_ROUNDS,
-    QueryWeights,
-)
+from dualquery.room.weights import MOST_QUERIES, MOST_ROUNDS, QueryWeights
 
 
 class Words:
