@@ -140,12 +140,8 @@ class Game:
 def audit_game(game: Game, paths: int, most: int) -> Finding:
     """Play a game through, and hold every accountant against it.
 
-    Parameters
-    ----------
-    game
-        Whose mechanism must accept the task.
-    paths, most
-        Paths to take where not all can be, and where all can.
+    Its mechanism must accept the task. ``paths`` are taken where not all can be, at most ``most``
+    where all can.
     """
     finding = Finding()
     try:

@@ -91,12 +91,8 @@ class Asked:
 def audit_releases(asked: Asked, seconds: float, most: int) -> Finding:
     """Make releases of two tables for some seconds, and bound epsilon from below.
 
-    Parameters
-    ----------
-    asked
-        Which releases. A few hundred of them bound epsilon by 3 at most.
-    seconds, most
-        How long, about, and releases of each table at most; at least `LEAST` are made.
+    A few hundred releases bound epsilon by 3 at most. ``most`` of each table are made, and at least
+    `LEAST`.
     """
     finding = Finding()
     try:

@@ -65,12 +65,8 @@ class Probe:
 class Rooms:
     """Stands for a curator: forwards every call to the curators of all tables.
 
-    Parameters
-    ----------
-    make, tables
-        Makes the curator of table number t, with a source of randomness; how many there are.
-    guide, reach
-        What the draws show; how far from the exact number a single integer is shown, at most.
+    ``make`` makes the curator of a table by its number, with a source of randomness. ``guide`` says
+    what the draws show, a single integer within ``reach`` of the exact number.
     """
 
     def __init__(

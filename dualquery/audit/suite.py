@@ -138,14 +138,8 @@ class Audit:
 def run_audit(*, quick: bool, processes: int = 1, progress: Progress = NO_PROGRESS) -> Audit:
     """Run every check, and every planted bug's check with the bug in place.
 
-    Parameters
-    ----------
-    quick
-        Whether to take three minutes, and not half an hour, on two cores.
-    processes
-        Checks that run at the same time; with 1 all run in this process.
-    progress
-        Listens to each check.
+    Quick takes three minutes, else half an hour, on two cores. With one process all runs in this
+    one. ``progress`` listens to each check.
     """
     begun = time.monotonic()
     effort = QUICK if quick else FULL

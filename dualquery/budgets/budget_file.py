@@ -161,16 +161,9 @@ class BudgetFile:
         The user's counter is locked around the file (`dualquery.budgets.seen`): it is raised after
         the file's commit and before anything is drawn.
 
-        Parameters
-        ----------
-        decide
-            Gets the content, which no other process can change meanwhile, and returns what is to be
-            written. What it raises leaves the file as it was.
-
-        Raises
-        ------
-        BadInputError
-            As `read`; if the file cannot be written, or is an older copy by the user's counter.
+        ``decide`` gets the content, which no other process can change meanwhile, and returns what
+        is to be written; what it raises leaves the file as it was. Raises `BadInputError` as
+        `read`, and if the file cannot be written, or is an older copy by the user's counter.
         """
         place = self._place()
         with Seen.opened() as seen:

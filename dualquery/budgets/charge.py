@@ -62,22 +62,15 @@ class Charge:
     def pay(self, cost: Cost, *, mechanism: str, mark: str = "", foreseen: Cost = _NOTHING) -> None:
         """Charge what the release costs in all, as far as it is not charged yet, and claim it.
 
-        On the disk when this returns; to be called before the draw.
-
-        Parameters
-        ----------
-        cost
-            Of everything that this release has drawn and is about to draw.
-        mechanism, mark
-            See `Entry`.
-        foreseen
-            What it will cost in the end at least; refused if there is no room for that.
+        On the disk when this returns; to be called before the draw. ``cost`` is that of everything
+        that this release has drawn and is about to draw, ``foreseen`` what it will cost in the end
+        at least: refused if there is no room for that. ``mechanism`` and ``mark``: see `Entry`.
 
         Raises
         ------
         BadInputError
-            If the file has no room: then nothing is charged, and the message says what is left. If
-            another attempt has claimed the release, or it is finished.
+            If the file has no room: nothing is charged then. If another attempt has claimed the
+            release, or it is finished.
         """
 
         def decide(account: Account) -> _Written:
@@ -107,10 +100,9 @@ class Charge:
         ----------
         draws
             Number of draws that the checkpoint has, in all attempts.
-        open_draw
-            Whether the last of them has no result.
-        needed
-            Whether the run cannot do without that one: then nothing is taken over if it was made.
+        open_draw, needed
+            Whether the last of them has no result; whether the run cannot do without it: then
+            nothing is taken over if it was made.
 
         Returns
         -------

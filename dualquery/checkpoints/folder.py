@@ -137,12 +137,8 @@ def begin(path: Path) -> Iterator[Unfinished]:
 def take_over(path: Path, *, no_other_copy: bool) -> Iterator[Unfinished]:
     """Open the folder of an interrupted release, to go on with it in a block: see `begin`.
 
-    Parameters
-    ----------
-    path
-        The folder.
-    no_other_copy
-        The operator's word that no copy of it was or will be resumed, where no budget file tells.
+    ``no_other_copy`` is the operator's word that no copy of it was or will be resumed, where no
+    budget file tells.
 
     Raises
     ------

@@ -14,19 +14,10 @@ def round_targets(cells: Array, chances: Array, owed: Array, targets: Array) -> 
 
     A record gets the value after which two sums of squares together are least: of what its cells
     are owed, on average over the pairs, and of what the record is owed itself. So each cell gets
-    each value about as often as the chances of its records add up to, and of the ways to do that
-    one is taken that goes by the records' own chances.
+    each value about as often as the chances of its records add up to, by the records' own chances.
 
-    Parameters
-    ----------
-    cells
-        int64, shape ``(r, p)``: the cells that a record is in, one of each pair of columns.
-    chances
-        float64, shape ``(r, values)``: of its values; they add up to 1.
-    owed
-        float64, shape ``(cells, values)``: changed in place.
-    targets
-        int64, shape ``(r,)``: result.
+    ``cells`` int64 ``(r, p)``: each record's, one a pair of columns; ``chances`` float64 ``(r,
+    values)``, adding up to 1; ``owed`` float64 ``(cells, values)``, changed in place.
     """
     pairs, values = cells.shape[1], chances.shape[1]
     claim = np.empty(values)

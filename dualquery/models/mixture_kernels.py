@@ -19,24 +19,12 @@ from dualquery.runtime.array_types import GOLDEN, Array, kernel, mix, read_only
 def conjunction_chances(
     literals: Array, column_of_bit: Array, weights: Array, chances: Array, out: Array
 ) -> None:
-    """Write the chance of every conjunction.
+    """Write the chance of every conjunction, float64 ``(m,)``.
 
-    Literals of a row increase, so those on one column stand side by side. A one-hot column takes a
-    single value: two different positive literals on it exclude each other, a positive one implies
-    the negations of others, and the chances of negated values add up.
-
-    Parameters
-    ----------
-    literals
-        int32, shape ``(m, k)``: codes, increasing, then padding -1.
-    column_of_bit
-        int32, shape ``(bits,)``.
-    weights
-        float64, shape ``(K,)``, adding up to 1.
-    chances
-        float32, shape ``(bits, K)``.
-    out
-        float64, shape ``(m,)``.
+    Literals, int32 ``(m, k)``, increase in a row, then padding -1: those on one column stand side
+    by side. A one-hot column takes a single value: two different positive literals on it exclude
+    each other, a positive one implies the negations of others, and the chances of negated values
+    add up. ``weights`` are float64 ``(K,)``, adding up to 1, and ``chances`` float32 ``(bits, K)``.
     """
     way, components = literals.shape[1], len(weights)
     product = np.empty(components)
@@ -77,21 +65,11 @@ def conjunction_chances(
 
 @kernel(void(read_only(int64), read_only(float32, 2), read_only(int64), int64[:, :]))
 def round_values(offsets: Array, chances: Array, sizes: Array, counts: Array) -> None:
-    """Write how many records of each component have each bit.
+    """Write how many records of each component have each bit: int64 ``(bits, K)``.
 
     Within a column, what a value got too little or too much in the components so far is added to
-    its share of the next one; whole parts are given out, then the largest rests.
-
-    Parameters
-    ----------
-    offsets
-        int64, shape ``(columns + 1,)``: the columns' first bits.
-    chances
-        float32, shape ``(bits, K)``.
-    sizes
-        int64, shape ``(K,)``: records of each component.
-    counts
-        int64, shape ``(bits, K)``: result. Those of a one-hot column add up to the component's.
+    its share of the next one; whole parts are given out, then the largest rests. Those of a one-hot
+    column add up to ``sizes``, the records of each component.
     """
     widest = 2
     for column in range(len(offsets) - 1):
@@ -168,16 +146,9 @@ def deal(
 ) -> None:
     """Deal the values of every column to the records of each component at random.
 
-    Parameters
-    ----------
-    offsets, counts, sizes
-        As of `round_values`.
-    order
-        int64, shape ``(n,)``: the places of the records, those of one component after another.
-    key
-        Seed of the random words (public).
-    records
-        uint8, shape ``(n, bits)``, all 0: result.
+    ``counts`` and ``sizes`` as of `round_values`; ``order``, int64 ``(n,)``, has the places of the
+    records, those of one component after another; ``key`` seeds the (public) random words.
+    ``records``, uint8 ``(n, bits)``, all 0, is the result.
     """
     begin, step = 0, np.uint64(0)
     for component in range(len(sizes)):

@@ -220,18 +220,10 @@ class Curator:
             return sample_queries(self._game, draws, self._ledger, self._randomness)
 
     def select_database(self, size: int, epsilon: float) -> NDArray[np.uint8]:
-        """Return a database of a given size that answers the workload well; charged.
+        """Return a database of ``size`` records that answers the workload well; charged.
 
-        Parameters
-        ----------
-        size
-            Records of the database, >= 1; all databases of so many legal records are looked at.
-        epsilon
-            Range of the draw, > 0.
-
-        Returns
-        -------
-        uint8, shape ``(size, bits)``.
+        All databases of so many legal records are looked at; ``epsilon`` > 0 is the range of the
+        draw. The result is uint8, shape ``(size, bits)``.
         """
         with self._turn:
             return select_database(self._data, size, epsilon, self._ledger, self._randomness)
@@ -250,14 +242,8 @@ class Curator:
     ) -> None:
         """Show a model's true errors in the operator's log if the operator asked; return nothing.
 
-        Parameters
-        ----------
-        model
-            float64, shape ``(m,)``: answers.
-        label
-            What they are; public.
-        queries
-            What they answer; None for the held queries.
+        ``model`` has answers, float64 ``(m,)``, to ``queries``, or to the held ones; ``label`` says
+        what they are, and is public.
         """
         with self._turn:
             self._gate.show(self._data, model, label, queries)

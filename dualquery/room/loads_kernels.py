@@ -24,18 +24,9 @@ def add_loads(words: Array, members: Array, starts: Array, weights: Array, loads
     """Add to ``loads`` the weights of the features whose indicators each row of a block meets.
 
     The features of one weight are counted for 64 rows at a time, in binary digits: digit ``j`` of
-    all 64 counts is one word.
-
-    Parameters
-    ----------
-    words
-        Packed bits of the rows, ``(attributes, 64)``.
-    members
-        Rows of ``words`` that each feature asks about, padded on the right with -1; one at least.
-    starts, weights
-        Features ``starts[c] .. starts[c + 1] - 1`` have the weight ``weights[c]``.
-    loads
-        One a row of the block, 4096.
+    all 64 counts is one word. ``words`` are the packed bits, ``(attributes, 64)``; ``members`` the
+    rows of these that each feature asks about, one at least, padded on the right with -1; features
+    ``starts[c] .. starts[c + 1] - 1`` have the weight ``weights[c]``.
     """
     planes = np.empty((_PLANES, words.shape[1]), np.uint64)
     carry = np.empty(words.shape[1], np.uint64)
@@ -79,18 +70,9 @@ def climb(
 ) -> float:  # fmt: skip
     """Change one column at a time while that makes a record's load larger; return the load.
 
-    Parameters
-    ----------
-    record
-        The value of each column, changed in place; values are numbered through all columns.
-    members, weights
-        Values that each feature asks for, padded on the right with -1; its weight.
-    column_of_value
-        int32.
-    indptr, touching
-        The features that ask about each column.
-    offsets
-        First value of each column, and one more.
+    ``record`` has the value of each column, numbered through all columns. ``members`` are the
+    values that each feature asks for, padded on the right with -1; ``indptr`` and ``touching`` the
+    features that ask about each column; ``offsets`` the first value of each column, and one more.
     """
     columns = len(record)
     widest = 0

@@ -47,16 +47,9 @@ MOST_ROUNDS = 1 << 21
 class QueryWeights:
     """The query player's distribution. Private: lives in the curator and never leaves it.
 
-    Parameters
-    ----------
-    counts
-        int64, shape ``(m,)``: number of rows that satisfy each query, exact. Not copied.
-    n
-        Number of rows (public).
-    step
-        Learning rate eta.
-    move
-        u: by how much one of the counts moves at most between neighbours.
+    ``counts`` (int64, not copied) are the exact numbers of rows that satisfy each query, ``n`` is
+    the public number of rows, ``step`` the learning rate eta, and ``move`` u: how far one count
+    moves at most between neighbours.
     """
 
     def __init__(self, counts: NDArray[np.int64], n: int, step: float, move: float = 1.0) -> None:

@@ -18,15 +18,8 @@ __all__ = ["Report", "verify"]
 def verify(folder: str | Path) -> Report:
     """Say whether a release's guarantee follows from its proof record and its folder is whole.
 
-    Parameters
-    ----------
-    folder
-        Of a release; what it holds may be anything.
-
-    Returns
-    -------
-    Report
-        Without ``faults`` it is confirmed (see `dualquery.verification.check`).
+    What the folder holds may be anything; without ``faults`` the `Report` confirms it (see
+    `dualquery.verification.check`).
     """
     report = check(folder)
     if report.recomputed is None:

@@ -23,18 +23,8 @@ def raise_to_two_point(
 ) -> None:
     """Raise ``profile`` in place to the profile of ``draws`` independent two-point pairs.
 
-    Parameters
-    ----------
-    draws
-        Number of copies, >= 1.
-    high, low
-        The two privacy losses of one copy, ``high > 0 > low``.
-    step, first
-        Grid of the profile.
-    profile
-        float64, shape ``(points,)``; each entry becomes the larger of itself and the new value.
-    terms
-        Work space, float64, shape ``(>= draws + 1,)``.
+    ``high > 0 > low`` are the two privacy losses of one copy; ``step`` and ``first`` the profile's
+    grid; ``terms`` is work space of ``draws + 1`` numbers.
     """
     width = high - low
     success = math.expm1(low) / math.expm1(-width)
@@ -139,16 +129,8 @@ def _extend(values: Array, step: float, below: int, above: int, padded: Array) -
 def profile_to_losses(profile: Array, first: int, step: float, weights: Array) -> None:
     """Turn a profile into the loss distribution that has it, linear in exp(epsilon) between points.
 
-    Parameters
-    ----------
-    profile
-        float64, shape ``(points,)``, on the grid of ``first`` and ``step``; ``first < 0`` and the
-        last point > 0.
-    first, step
-        The grid.
-    weights
-        float64, shape ``(points,)``, output: probability of each loss on the grid. What is missing
-        to 1 is the probability of an infinite loss, ``profile[-1]``.
+    The grid has ``first < 0`` and its last point above 0. ``weights`` gets the probability of each
+    loss on it; what is missing to 1 is that of an infinite loss, ``profile[-1]``.
     """
     points = len(profile)
     spread = math.expm1(step)
@@ -214,20 +196,9 @@ def best_single_draw(
 
     With y = 1 at the grid point in question, the chord of V between a = exp(-t) and a R is taken at
     1, R = exp(width). As t runs from 0 to ``width``, a and a R cross grid points; between two
-    crossings both ends of V are linear and the best a is in closed form.
-
-    Parameters
-    ----------
-    values
-        float64, shape ``(points,)``: V on consecutive points of the grid.
-    step
-        Spacing of the grid.
-    width
-        Range of the draw, > 0.
-    before
-        float64, shape ``(points,)``, output.
-    padded
-        Work space, float64, shape ``(>= points + 2 * (ceil(width / step) + 2),)``.
+    crossings both ends of V are linear and the best a is in closed form. ``values`` is V on
+    consecutive points of a grid of spacing ``step``; ``padded`` is work space of ``points + 2 *
+    (ceil(width / step) + 2)`` numbers.
     """
     points = len(values)
     margin = math.ceil(width / step) + 2

@@ -57,16 +57,10 @@ class Losses:
 
 
 def dominating_losses(event: Event, step: float, negligible: float) -> Losses:
-    """Return a loss distribution that dominates every pair that ``event`` can have.
+    """Return a loss distribution that dominates every pair that ``event``, of rho > 0, can have.
 
-    Parameters
-    ----------
-    event
-        Any event with rho > 0.
-    step
-        Spacing of the grid, > 0.
-    negligible
-        Probability that may move to an infinite loss, in (0, 1).
+    ``step`` is the spacing of the grid; the probability ``negligible`` may move to an infinite
+    loss.
     """
     profile, first = _empty_profile(event, step, negligible)
     match event:
@@ -126,11 +120,6 @@ def piece_edges(draws: int) -> tuple[float, ...]:
     are as long as ``b (1 - a) <= (1 + tolerance) / 4 - 3 x^2 / 4`` allows: the excess near the
     centre is the tolerance, and the outer pieces, whose loss is more skewed, stay below it. The
     fewer the draws, the more skewness shows in the tails, so pieces are also limited in length.
-
-    Returns
-    -------
-    tuple[float, ...]
-        Increasing, symmetric about 1/2.
     """
     longest = _LONGEST_PIECE * math.sqrt(draws / 32.0)
     half = 0.5 * (math.sqrt(1.0 + _VARIANCE_TOLERANCE) - 1.0)
@@ -143,20 +132,11 @@ def piece_edges(draws: int) -> tuple[float, ...]:
 
 
 def gaussian_delta(shift: float, epsilons: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return delta(epsilon) of Gaussian noise (Balle and Wang 2018, Theorem 8).
+    """Return delta of Gaussian noise at each epsilon >= 0 (Balle and Wang 2018, Theorem 8).
 
-    Parameters
-    ----------
-    shift
-        Sensitivity / scale, > 0.
-    epsilons
-        float64, any shape, >= 0.
-
-    Returns
-    -------
-    NDArray[np.float64]
-        ``Phi(-a) - exp(epsilon) Phi(-b)`` with a, b = epsilon / shift -+ shift / 2, written with
-        the scaled complementary error function so that it is accurate far in the tail.
+    ``Phi(-a) - exp(epsilon) Phi(-b)`` with a, b = epsilon / shift -+ shift / 2, where ``shift`` is
+    sensitivity / scale > 0, written with the scaled complementary error function so that it is
+    accurate far in the tail.
     """
     from scipy.special import erfcx
 

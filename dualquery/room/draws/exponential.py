@@ -66,12 +66,8 @@ def select_largest(
     """Draw one query with log-weight ``epsilon * score / (2 spread)``; return its position.
 
     Scores are int64, shape ``(m,)``, in units of 1/`GRID` row, and move by ``spread`` rows at most.
-    A public rule says which are ``allowed``; None allows all.
-
-    Raises
-    ------
-    ValueError
-        If there are no alternatives, or too many to add their weights.
+    A public rule says which are ``allowed``; None allows all. `ValueError` if there are none, or
+    too many to add their weights.
     """
     places = None if allowed is None else np.flatnonzero(allowed)
     alternatives = scores if places is None else scores[places]

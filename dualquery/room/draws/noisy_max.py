@@ -69,12 +69,7 @@ def report_noisy_max(
     """Return the position of the query with the largest noisy score.
 
     Scores are int64, shape ``(m,)``, in units of 1/`GRID` row, and move by ``spread`` rows at most.
-    A public rule says which are ``allowed``; None allows all.
-
-    Raises
-    ------
-    ValueError
-        If there are no alternatives.
+    A public rule says which are ``allowed``; None allows all; `ValueError` if there are none.
     """
     places = np.arange(len(scores)) if allowed is None else np.flatnonzero(allowed)
     if len(places) == 0:

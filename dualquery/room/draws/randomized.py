@@ -37,17 +37,8 @@ _MARGIN = 1.0 + 2.0**-48
 def steps_of(epsilon: float, values: int) -> int:
     """Return for how many words a record reports a given value that it does not have.
 
-    Parameters
-    ----------
-    epsilon
-        Cost of one report, > 0.
-    values
-        v, >= 2.
-
-    Returns
-    -------
-    int
-        At least ``2^64 / (exp(epsilon) + v - 1)``, so that the report costs no more; at least 1.
+    ``epsilon`` > 0 is the cost of one report, ``values`` v >= 2. At least ``2^64 / (exp(epsilon) +
+    v - 1)``, so that the report costs no more; at least 1.
     """
     share = _MARGIN / (math.exp(min(epsilon, 50.0)) + values - 1)
     return min(math.ceil(share * WORDS), WORDS // values)

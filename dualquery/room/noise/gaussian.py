@@ -99,23 +99,8 @@ def add_gaussian(
 ) -> NDArray[np.float64]:
     """Return counts plus independent Gaussian noise, rounded to a grid of 2^-39 scales or less.
 
-    Parameters
-    ----------
-    counts
-        int64, any shape, all below 2^53 in magnitude.
-    scale
-        Standard deviation of the noise, in the unit of the counts; in (0, `LARGEST_SCALE`).
-    source
-        Where the noise comes from.
-
-    Returns
-    -------
-    float64, the shape of ``counts``.
-
-    Raises
-    ------
-    BadInputError
-        If the scale is out of its range, or there are more than `MOST_NUMBERS` counts.
+    ``counts`` are int64, all below 2^53 in magnitude; ``scale`` is the noise's standard deviation,
+    in their unit. `BadInputError` if `check_gaussian` refuses them.
     """
     check_gaussian(scale, counts.size)
     fraction, exponent = math.frexp(scale)  # fraction in [1/2, 1)

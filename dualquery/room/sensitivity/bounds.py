@@ -57,25 +57,14 @@ class Bound:
 
 
 def differing_queries(workload: Statistic, threads: int = 1) -> Bound:
-    """Bound the number of queries on which two legal records can differ.
+    """Bound the number of queries on which two legal records can differ; the same on every run.
 
     The smallest of the number of (non-constant) queries, `column_set_bound`, `pairwise_bound`, and
     `spectral_bound` for the queries on binary columns plus one of the former for the rest: two sets
     of queries differ on at most the sum of what each differs on. For records of few 1s also
-    `few_ones_bound`. Results are kept for the last few workloads: a plan and the room see the same.
-
-    Parameters
-    ----------
-    workload
-        Conjunctions of any width over any domain; of another family the bound is all queries.
-    threads
-        Methods that may run at the same time; the result does not depend on it.
-
-    Returns
-    -------
-    Bound
-        At most the number of queries. The same on every run, but for the last digits of floating
-        point in the spectral bound, which all are valid.
+    `few_ones_bound`. Of other families than conjunctions the bound is all queries. Results are kept
+    for the last few workloads: a plan and the room see the same. ``threads`` methods may run at the
+    same time.
     """
     # Exactly: a family of a user's own may say of itself what it likes, also to a cache.
     if type(workload) is not Workload:

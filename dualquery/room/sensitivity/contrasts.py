@@ -55,15 +55,7 @@ MOST_TRIED = 20
 
 
 def squared_lengths(domain: Domain, columns: Int64) -> Float64:
-    """Return G of some blocks: float64, shape ``(b,)``.
-
-    Parameters
-    ----------
-    domain
-        The columns.
-    columns
-        int64, shape ``(b, k)``: of each block, padded with -1.
-    """
+    """Return G of blocks, float64 ``(b,)``; their columns are int64 ``(b, k)``, padded with -1."""
     sizes = axis_sizes(domain)
     own = np.where(sizes == 2, 1, sizes * (sizes - 1)).astype(np.float64)
     lengths: Float64 = np.where(columns >= 0, own[columns], 1.0).prod(axis=1)
@@ -73,12 +65,8 @@ def squared_lengths(domain: Domain, columns: Int64) -> Float64:
 def largest_distance(domain: Domain, columns: Int64, weights: Float64) -> float:
     """Return a bound on (1) over all pairs of legal records, but for rounding.
 
-    Parameters
-    ----------
-    domain, columns
-        As for `squared_lengths`; no set of columns is there twice.
-    weights
-        float64, shape ``(b,)``: one over the squared scale of each block.
+    ``columns`` as for `squared_lengths`, no set twice; ``weights`` are one over each block's
+    squared scale.
     """
     lengths = weights * squared_lengths(domain, columns)
     if len(np.unique(columns[columns >= 0])) <= MOST_TRIED:

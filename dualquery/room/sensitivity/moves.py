@@ -65,13 +65,8 @@ class Moves:
     ) -> Moves:
         """Return how far neighbours are apart, by the steps of their relation.
 
-        Parameters
-        ----------
-        neighbours
-            The relation.
-        replaced, added
-            Give how far the vector moves when one row is replaced, or added or removed; asked only
-            if a step of the relation may do that.
+        ``replaced`` and ``added`` give how far the vector moves when one row is replaced, or added
+        or removed; asked only if a step of the relation may do that.
         """
         if neighbours.unit is None and neighbours.weight is None:
             return replaced() if neighbours.replaces else added()
