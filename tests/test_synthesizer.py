@@ -144,11 +144,5 @@ def test_what_was_fitted_is_saved_and_loaded(fitted, tmp_path) -> None:
     assert again.sample(20, seed=1).equals(fitted.sample(20, seed=1))
     assert again.epsilon == fitted.epsilon
     assert dualquery.Release.load(tmp_path / "release").privacy == fitted.release.privacy
-    statement = fitted.release.privacy
-    statement.save(tmp_path / "privacy.json")
-    assert type(statement).load(tmp_path / "privacy.json") == statement
-    (tmp_path / "privacy.json").write_text("[1]")
-    with pytest.raises(BadInputError, match="no privacy statement"):
-        type(statement).load(tmp_path / "privacy.json")
     with pytest.raises(BadInputError, match="call fit"):
         Synthesizer().save(tmp_path / "other")

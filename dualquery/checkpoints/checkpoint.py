@@ -112,9 +112,7 @@ class Checkpoint(Journal):
         try:
             for number, entry in enumerate(self._lines.entries):
                 self._take_in(number, entry)
-        except (
-            ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError
-        ) as error:  # fmt: skip
+        except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
             self.close()
             raise BadInputError(f"the checkpoint {path}: {error}") from error
         self._lines.entries.clear()
@@ -284,11 +282,8 @@ class Checkpoint(Journal):
             self._lines.append({"fact": what, "value": value}, sync=False)
             self._facts[what] = value
             return
-        off = [
-            f"{name} was {known.get(name)!r} and is {value.get(name)!r}"
-            for name in sorted({*known, *value})
-            if known.get(name) != value.get(name)
-        ]
+        pairs = [(name, known.get(name), value.get(name)) for name in sorted({*known, *value})]
+        off = [f"{name} was {old!r} and is {new!r}" for name, old, new in pairs if old != new]
         if off:
             raise BadInputError(
                 f"the checkpoint {self._path} is of another {what}: {'; '.join(off)}; go on with "

@@ -119,14 +119,9 @@ class Unfinished:
 def begin(path: Path) -> Iterator[Unfinished]:
     """Make the folder of a new release, for a block, and remove it at the end.
 
-    If the block fails after a charge or a draw it stays, and the failure says how to go on.
-
-    Raises
-    ------
-    BadInputError
-        If another process has it, or it holds what an interrupted release has drawn.
-    InterruptedRun
-        If the block was interrupted after a charge or a draw.
+    If the block fails after a charge or a draw it stays, and the failure says how to go on; if it
+    was interrupted then, by an `InterruptedRun`. `BadInputError` if another process has the folder,
+    or it holds what an interrupted release has drawn.
     """
     _sweep(path.parent)
     with _block(Unfinished(path, _made(path))) as unfinished:

@@ -23,11 +23,8 @@ def default_delta(n: int) -> float:
 def check_ranges(epsilon: float, delta: float) -> None:
     """Check what needs no number of records.
 
-    Raises
-    ------
-    BadInputError
-        If epsilon is not in [`SMALLEST_EPSILON`, `LARGEST_EPSILON`] or delta not in [0, 1), or one
-        is no number.
+    `BadInputError` if epsilon is not in [`SMALLEST_EPSILON`, `LARGEST_EPSILON`] or delta not in [0,
+    1), or one is no number.
     """
     _require_number("epsilon", epsilon)
     _require_number("delta", delta)
@@ -56,26 +53,9 @@ def _require_number(name: str, value: object) -> None:
 
 
 def check_budget(epsilon: float, delta: float, n: int) -> tuple[str, ...]:
-    """Check a budget for n records.
+    """Check a budget for n >= 2 private records; return warnings for the user and the release.
 
-    Parameters
-    ----------
-    epsilon
-        In [`SMALLEST_EPSILON`, `LARGEST_EPSILON`].
-    delta
-        In [0, 1).
-    n
-        Number of private records, >= 2.
-
-    Returns
-    -------
-    tuple[str, ...]
-        Warnings to show to the user and to store in the release; empty when there are none.
-
-    Raises
-    ------
-    BadInputError
-        If one of the three is outside its range.
+    Raises `BadInputError` if n is below 2, and as `check_ranges`.
     """
     _require_records(n)
     check_ranges(epsilon, delta)

@@ -37,28 +37,13 @@ def largest_that_fits(
     *,
     whole: bool = False,
 ) -> tuple[float, float]:
-    """Return the largest argument that costs at most a limit, and its cost.
+    """Return the largest argument that costs at most a limit > 0, and its cost.
 
-    Parameters
-    ----------
-    cost
-        Increases, and is close to a power of its argument: so a secant on logarithms needs few
-        calls; bisection is the safeguard.
-    limit
-        Of the cost; > 0.
-    smallest
-        The least argument; it is returned, with its cost, where no other fits.
-    guess
-        A first guess.
-    tolerance
-        Relative distance from the largest argument.
-    whole
-        Whether arguments are whole numbers: the last that fits up to 10^6 is returned.
-
-    Raises
-    ------
-    BadInputError
-        If no argument costs more.
+    ``cost`` increases, and is close to a power of its argument: so a secant on logarithms needs few
+    calls, from a first ``guess`` on; bisection is the safeguard. ``smallest`` is the least
+    argument, returned where no other fits; ``tolerance`` the relative distance from the largest. Of
+    ``whole`` numbers the last that fits up to 10^6 is returned. `BadInputError` if no argument
+    costs more.
     """
     low, spent, high = smallest, math.nan, float(_LARGEST_COUNT + 1) if whole else math.inf
     aim = math.log(limit if whole else limit * (1.0 - 0.2 * tolerance))
@@ -128,12 +113,8 @@ def calibrate_game(
     ----------
     epsilon, delta, n
         The budget and the number of records.
-    rounds
-        T, >= 2: one round reads nothing private, so everything would fit.
-    samples
-        s, >= 1.
-    step
-        eta, > 0.
+    rounds, samples, step
+        T >= 2 (one round reads nothing private, so everything would fit), s >= 1, eta > 0.
     accountant
         Name of an accountant, or ``"auto"`` for the one that allows most.
     neighbours
@@ -204,12 +185,8 @@ def calibrate_game(
 def laplace_scale(epsilon: float, l1_sensitivity: float) -> float:
     """Return the scale of (discrete) Laplace noise that is ``epsilon``-differentially private.
 
-    Parameters
-    ----------
-    epsilon
-        Finite, > 0.
-    l1_sensitivity
-        Largest sum of absolute differences between the released vectors of two neighbours; > 0.
+    ``l1_sensitivity`` is the largest sum of absolute differences between the released vectors of
+    two neighbours; both are finite and above 0.
     """
     require_positive("epsilon", epsilon)
     require_positive("the sensitivity", l1_sensitivity)

@@ -25,33 +25,14 @@ _LEAST = 1e-10
 def calibrate_rho(
     schedule_of: Callable[[float], Schedule], epsilon: float, delta: float, accountant: str = AUTO
 ) -> float:
-    """Return the largest rho whose schedule fits a budget.
+    """Return the largest rho whose schedule fits a budget, or one part in 10^6 less.
 
     For mechanisms that share a budget of zero-concentrated differential privacy out among their
     draws: an accountant tighter than its conversion leaves them more to share than `rho_for`.
 
-    Parameters
-    ----------
-    schedule_of
-        The schedule that a mechanism makes of a rho, from public facts; its cost grows with rho.
-        A `BadInputError` that it raises for a rho is passed on.
-    epsilon
-        Finite, > 0.
-    delta
-        In (0, 1).
-    accountant
-        Name of an accountant, or ``"auto"`` for the smallest of the valid ones.
-
-    Returns
-    -------
-    float
-        A rho that fits, by one part in 10^6 below the largest one, or about so.
-
-    Raises
-    ------
-    BadInputError
-        If a parameter is out of its range, the accountant does not support the schedule, or no rho
-        is small enough.
+    ``schedule_of`` makes the schedule of a rho, from public facts; its cost grows with rho, and
+    what it raises is passed on. ``epsilon`` > 0, ``delta`` in (0, 1). `BadInputError` if one is out
+    of its range, the accountant does not support the schedule, or no rho is small enough.
     """
     require_positive("epsilon", epsilon)
     if not 0.0 < delta < 1.0:
@@ -75,20 +56,9 @@ def calibrate_gaussian_scale(
 ) -> float:
     """Return the smallest scale of one Gaussian measurement that fits the budget.
 
-    With ``"auto"`` or ``"exact"`` it is that of the analytic Gaussian mechanism (Balle and Wang
-    2018, Theorem 8).
-
-    Parameters
-    ----------
-    epsilon, delta, accountant
-        As for `calibrate_rho`.
-    sensitivity
-        Largest Euclidean distance between the released vectors of two neighbours; > 0.
-
-    Returns
-    -------
-    float
-        sigma, in the units of ``sensitivity``.
+    In the units of ``sensitivity``, the largest Euclidean distance between the released vectors of
+    two neighbours. With ``"auto"`` or ``"exact"`` it is that of the analytic Gaussian mechanism
+    (Balle and Wang 2018, Theorem 8). The budget is as for `calibrate_rho`.
     """
     require_positive("the sensitivity", sensitivity)
 

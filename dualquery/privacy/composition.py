@@ -128,19 +128,8 @@ class _Total:
 class PrivacyFilter:
     """Says whether releases keep within (epsilon, delta) together.
 
-    Parameters
-    ----------
-    epsilon
-        From `dualquery.privacy.budget.SMALLEST_EPSILON` to ``LARGEST_EPSILON``.
-    delta
-        In [0, 1); above 0 unless epsilons and deltas are summed.
-    composition
-        How costs add up.
-
-    Raises
-    ------
-    BadInputError
-        If epsilon or delta is out of its range.
+    Epsilon from `dualquery.privacy.budget.SMALLEST_EPSILON` to ``LARGEST_EPSILON``; delta in [0,
+    1), above 0 unless epsilons and deltas are summed; else `BadInputError`.
     """
 
     epsilon: float

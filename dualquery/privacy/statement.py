@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from dualquery.runtime.documents import read_document
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.escaping import html_text
-from dualquery.runtime.files import whole_file
 
 REPLACE_ONE_TEXT = "replace one record, n public"
 
@@ -122,35 +118,6 @@ class PrivacyStatement:
             condition=data.get("condition"),
             together=data.get("together", ""),
         )
-
-    def save(self, path: str | Path) -> Path:
-        """Write the statement as a JSON file.
-
-        Raises
-        ------
-        BadInputError
-            If the disk refuses; what was there stays then.
-        """
-        with whole_file(path) as part:
-            part.write_text(json.dumps(self.to_dict(), indent=2) + "\n", encoding="utf-8")
-        return Path(path)
-
-    @staticmethod
-    def load(path: str | Path) -> PrivacyStatement:
-        """Read a file that `save` wrote.
-
-        Raises
-        ------
-        BadInputError
-            If there is none, or it holds no statement.
-        """
-        try:
-            stored = read_document(Path(path))
-            return PrivacyStatement.from_dict(stored)  # type: ignore[arg-type]  # else TypeError
-        except BadInputError as fault:
-            raise BadInputError(f"{path}: {fault}") from None
-        except (KeyError, TypeError, ValueError) as fault:
-            raise BadInputError(f"{path}: no privacy statement ({fault!r})") from None
 
     def guarantee(self) -> str:
         """Return the guarantee, and what it comes to with others; or why there is none."""

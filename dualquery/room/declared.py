@@ -53,15 +53,11 @@ class Declaration:
 
 
 def require_grid(queries: Statistic) -> None:
-    """Refuse a range, grid or spread that no sensitivity follows from.
+    """Refuse a range, grid or spread that no sensitivity follows from: the room divides by the
+    step.
 
-    A family of a user's own declares them; the room divides by the step.
-
-    Raises
-    ------
-    BadInputError
-        If the step is no power of two, the range is not finite or upside down, or the spread is no
-        whole number from 1 on.
+    `BadInputError` if the step is no power of two, the range is not finite or upside down, or the
+    spread is no whole number from 1 on.
     """
     name, step, spread = type(queries).__name__, queries.step, queries.spread
     if not (0.0 < step < math.inf and math.frexp(step)[0] == 0.5):
@@ -79,14 +75,9 @@ def check_declared(queries: Queries) -> Declaration:
     """Try a family's range, grid and spread on public records.
 
     In a small domain these are all legal records. Elsewhere it is a check, not a proof: the
-    guarantee is conditional on the declaration.
-
-    Raises
-    ------
-    BadInputError
-        If a value lies outside ``low .. high``, off the grid, or two values of a query lie more
-        than ``spread`` steps apart; or if ``counts()`` or ``disjunctions()`` give other values; and
-        as `require_grid`.
+    guarantee is conditional on the declaration. `BadInputError` as `require_grid`, or if a value
+    lies outside ``low .. high``, off the grid, or two values of a query lie more than ``spread``
+    steps apart; or if ``counts()`` or ``disjunctions()`` give other values.
     """
     require_grid(queries)
     records, complete = _public_records(queries.domain)

@@ -89,21 +89,9 @@ def threshold(scale: float, columns: int, neighbours: Neighbours, delta: float) 
 class SchemaRoom:
     """Reads the cells of a private table, and gives out noisy counts of them only; charged.
 
-    Parameters
-    ----------
-    source
-        The private table; cut to its units where these are protected.
-    columns
-        Names of the columns that are learned; public.
-    shaped
-        Those of them whose shapes are counted.
-    neighbours
-        What neighbouring tables differ in.
-
-    Raises
-    ------
-    BadInputError
-        If the table cannot be read to the end, or has no rows.
+    ``source`` is the table, cut to its units where these are protected. ``columns`` are the
+    (public) names of those that are learned, ``shaped`` those whose shapes are counted.
+    `BadInputError` if the table cannot be read to the end, or has no rows.
     """
 
     def __init__(
@@ -152,14 +140,8 @@ class SchemaRoom:
     ) -> list[Published | NDArray[np.float64]]:
         """Return the noisy counts of grids, and which texts are frequent; charged.
 
-        Parameters
-        ----------
-        wanted
-            Columns, each with what it is counted by; each column once.
-        scale
-            Of the noise.
-        delta
-            What the threshold may cost.
+        ``wanted`` has columns, each once, with what they are counted by; ``scale`` is that of the
+        noise, ``delta`` what the threshold may cost.
         """
         names = [name for name, _ in wanted]
         if len({*names}) < len(names) or not {*names} <= {*self._columns}:
@@ -196,19 +178,8 @@ class SchemaRoom:
 class ItemRoom:
     """Counts the items of private rows, and gives out noisy counts of frequent ones; charged.
 
-    Parameters
-    ----------
-    source
-        The private rows.
-    most
-        K, public: rows of more items are cut to K.
-    neighbours
-        What neighbouring tables differ in: rows, not units.
-
-    Raises
-    ------
-    BadInputError
-        If the rows cannot be read to the end.
+    Rows of more than ``most`` items, K, public, are cut to K. Neighbours differ in rows, not units.
+    `BadInputError` if the rows cannot be read to the end.
     """
 
     def __init__(self, source: ItemSource, most: int, neighbours: Neighbours) -> None:

@@ -23,14 +23,9 @@ from dualquery.rows.protocol import Rows, RowSum
 class PrivateData:
     """The rows, the queries and their counts. Private: made by the curator, and never leaves it.
 
-    Raises
-    ------
-    TypeError, BadInputError
-        If the queries derive from conjunctions, are sums of conjunctions that are not proven to
-        exclude each other, or declare no grid (`dualquery.room.declared.require_grid`).
-    ValueError
-        If the number of rows is public and another one, or the rows are not those of the queries'
-        domain.
+    `TypeError` or `BadInputError` if the queries derive from conjunctions, are sums of conjunctions
+    that are not proven to exclude each other, or declare no grid (`require_grid`). `ValueError` if
+    the number of rows is public and another one, or the rows are not those of the queries' domain.
     """
 
     rows: Rows

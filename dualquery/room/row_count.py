@@ -173,20 +173,16 @@ def buy_row_count(
     pay: Callable[[LaplaceNoise], None] = lambda _: None,
     journal: Journal = NO_JOURNAL,
 ) -> RowCount:
-    """Release a noisy number of rows for a share of a whole epsilon.
+    """Release a noisy number of rows for a share of a whole release's ``epsilon`` > 0.
 
     Parameters
     ----------
     records
         The private rows.
-    epsilon
-        Of the whole release, > 0.
     seed
         As for `dualquery.room.randomness.randomness`.
-    neighbours
-        A relation for which the number of rows is private.
-    units
-        The number of units, where that is public.
+    neighbours, units
+        A relation for which the number of rows is private; the number of units, where public.
     pay
         Called with the event before it is drawn; what it raises keeps it from being drawn.
     journal

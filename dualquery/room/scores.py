@@ -104,25 +104,12 @@ def error_scores(
 ) -> NDArray[np.int64]:
     """Return ``|q(D) - q(A)|`` in units of 1/`GRID` row, exact for the rounded model.
 
-    Parameters
-    ----------
-    counts
-        Integers, shape ``(m,)``: ``n q(D)``, exact.
-    model
-        float64, shape ``(m,)``: the model's answers, in the same units a row.
-    n
-        Number of rows.
-    low, high
-        Bounds on the values of the queries, in these units.
-    offset
-        Added to every count, in units of 1/`GRID`: what centring takes.
+    ``counts`` are integers, ``n q(D)``, exact; ``model`` has the model's answers, float64 ``(m,)``,
+    in the same units a row; ``low`` and ``high`` bound the queries' values. ``offset``, in units of
+    1/`GRID`, is added to every count: what centring takes.
 
-    Raises
-    ------
-    ValueError
-        If the model has another shape or is not finite: its scores would not be what is charged.
-    BadInputError
-        If scores could overflow, which would make neighbours differ by more than is charged.
+    `ValueError` if the model has another shape or is not finite: its scores would not be what is
+    charged. `BadInputError` if scores could overflow, so that neighbours differ by more than that.
     """
     # A count, an offset by as much, and a model's answer of three times as much.
     if 5 * GRID * n * max(abs(low), abs(high)) >= 2.0**63:

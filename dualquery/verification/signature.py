@@ -28,12 +28,8 @@ _LARGEST_KEY = 1 << 16
 def sign(folder: Path, private: Path) -> bytes:
     """Return the signature of a release folder.
 
-    Raises
-    ------
-    OSError
-        If a file cannot be read.
-    ValueError
-        If ``private`` is no file of an Ed25519 key without a password.
+    `OSError` if a file cannot be read, `ValueError` if ``private`` is no file of an Ed25519 key
+    without a password.
     """
     key = _key(private, lambda pem: load_pem_private_key(pem, None))
     if not isinstance(key, Ed25519PrivateKey):

@@ -81,26 +81,10 @@ def choices(name: str) -> tuple[Accountant, ...]:
 
 
 def best(schedule: Schedule, delta: float, name: str = AUTO) -> tuple[Accountant, float]:
-    """Return the accountant with the smallest epsilon among those ``name`` stands for.
+    """Return the accountant with the smallest epsilon at ``delta`` among those ``name`` stands for.
 
-    Parameters
-    ----------
-    schedule
-        What the run will release; public.
-    delta
-        In [0, 1).
-    name
-        ``"auto"`` or the name of one accountant.
-
-    Returns
-    -------
-    tuple[Accountant, float]
-        The accountant and its epsilon at ``delta``.
-
-    Raises
-    ------
-    BadInputError
-        If the name is unknown, or none of the accountants supports the schedule.
+    ``schedule`` is what the run will release, and public; ``name`` is ``"auto"`` or that of one
+    accountant. `BadInputError` if it is unknown, or none of them supports the schedule.
     """
     reasons = []
     found: list[tuple[Accountant, float]] = []

@@ -30,21 +30,9 @@ def rho_of(schedule: Schedule) -> float:
 def epsilon_from_rho(rho: float, delta: float) -> float:
     """Return the smallest epsilon at ``delta`` that rho-zCDP implies.
 
-    Canonne, Kamath, Steinke 2020, Corollary 13: rho-zCDP gives
-    ``delta = inf_a exp((a - 1)(a rho - epsilon)) (1 - 1/a)^a / (a - 1)`` over orders a > 1. Every
-    order is valid, so a finite set of them errs on the safe side.
-
-    Parameters
-    ----------
-    rho
-        Finite, >= 0.
-    delta
-        In [0, 1).
-
-    Returns
-    -------
-    float
-        0 if ``rho`` is 0; infinite if ``delta`` is 0 and ``rho`` is not.
+    Canonne, Kamath, Steinke 2020, Corollary 13: rho-zCDP gives ``delta = inf_a exp((a - 1)(a rho -
+    epsilon)) (1 - 1/a)^a / (a - 1)`` over orders a > 1. Every order is valid, so a finite set of
+    them errs on the safe side. 0 if ``rho`` is 0; infinite if ``delta`` is 0 and ``rho`` is not.
     """
     if rho == 0.0:
         return 0.0
@@ -79,15 +67,7 @@ def delta_from_rho(rho: float, epsilon: float) -> float:
 
 @lru_cache(maxsize=256)
 def rho_for(epsilon: float, delta: float) -> float:
-    """Return the largest rho whose guarantee at ``delta`` is at most ``epsilon``.
-
-    Parameters
-    ----------
-    epsilon
-        Finite, > 0.
-    delta
-        In (0, 1).
-    """
+    """Return the largest rho whose guarantee at ``delta`` in (0, 1) is at most ``epsilon``."""
     low, high = 0.0, epsilon
     while epsilon_from_rho(high, delta) <= epsilon:
         low, high = high, 2.0 * high

@@ -115,22 +115,11 @@ def quadratic_bound(linear: Float64, quadratic: Float64) -> float:
 def cubic_bound(triple: NDArray[np.int64], amount: Float64, n: int) -> float:
     """Bound ``F(y) = sum_t amount_t y_i y_j y_h`` over y in {-1, 1}^n, ``(i, j, h)`` = triple t.
 
-    The smallest of
-
-    - the sum of |amount|;
-    - a flattening: with C_i the coefficients of y_i in the ``P`` pairs that occur, three times
-      F is sum_i y_i <C_i, Y> <= sqrt(n) sqrt(P) ||C||, and ||C||^2 is the largest eigenvalue of the
-      n by n matrix CC';
-    - `quartic_bound`, when the columns are few.
-
-    Parameters
-    ----------
-    triple
-        int64, shape ``(3, triples)``: increasing columns, no triple twice.
-    amount
-        float64, shape ``(triples,)``: integers.
-    n
-        Number of columns.
+    ``triple``, int64 ``(3, triples)``, has increasing columns, no triple twice; amounts are
+    integers. The smallest of the sum of |amount|; a flattening: with C_i the coefficients of y_i in
+    the ``P`` pairs that occur, three times F is sum_i y_i <C_i, Y> <= sqrt(n) sqrt(P) ||C||, and
+    ||C||^2 is the largest eigenvalue of the n by n matrix CC'; and `quartic_bound`, when the
+    columns are few.
     """
     from scipy.sparse import csr_array
 
