@@ -84,12 +84,12 @@ class BudgetFile:
         neighbours: Neighbours | str = Neighbours.REPLACE_ONE,
         unit: str = ROW,
     ) -> BudgetFile:
-        """Make a new budget file.
+        """Make a new budget file where nothing is yet.
 
         Parameters
         ----------
         path
-            Where; nothing may be there yet.
+            Where.
         epsilon, delta
             What all releases may cost together: in (0, 10,000], and in [0, 1).
         composition

@@ -44,16 +44,16 @@ STUCK = (
 class Checkpoint(Journal):
     """A journal (`dualquery.room.journal`) in a file of its own, for one run.
 
-    Another attempt opens the file anew: what this one draws is in the file only.
+    Another attempt opens the file anew: what this one draws is in the file only. `BadInputError` if
+    the file is damaged, of a newer version, or cannot be read or made.
 
     Parameters
     ----------
     path
         The file; a new one, or that of earlier attempts.
-    on_full
-        Called when the disk is full; returns whether it made room.
-    hold
-        Takes so many bytes of the disk, until the release is written.
+    on_full, hold
+        Called when the disk is full, returns whether it made room; takes so many bytes of it, until
+        the release is written.
     no_other_copy
         The operator's word that it is resumed here and nowhere else.
     placed
@@ -65,21 +65,12 @@ class Checkpoint(Journal):
         Nonces of all attempts on a budget file (`dualquery.budgets.charge`).
     named
         Where the release was made, and the name it was about to get, when an earlier attempt ended.
-    complete
-        Whether all was drawn: an attempt that goes on draws nothing.
-    fresh
-        Number of draws that began in this attempt.
-    advanced
-        Whether this attempt charged a budget file or drew.
+    complete, fresh, advanced
+        Whether all was drawn; draws that began in this attempt; whether it charged or drew.
     count
         Called with the number of a draw before it is made; what it raises prevents the draw.
     before_name, after_name
         Called before the release's folder gets its name, and when it has it.
-
-    Raises
-    ------
-    BadInputError
-        If the file is damaged, of a newer version, or cannot be read or made.
     """
 
     def __init__(
