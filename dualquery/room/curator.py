@@ -32,7 +32,7 @@ from dualquery.room.ledger import Ledger
 from dualquery.room.noise.gaussian import Gaussian
 from dualquery.room.noise.laplace import Laplace
 from dualquery.room.private_data import PrivateData
-from dualquery.room.private_errors import ErrorGate
+from dualquery.room.private_errors import show_errors
 from dualquery.room.randomness import Randomness
 from dualquery.room.scores import SCORES, PrivateScores
 from dualquery.room.statistics import STATISTICS, PrivateStatistic, RowTotal
@@ -101,7 +101,7 @@ class Curator:
         self._ledger = Ledger(schedule, journal)
         self._randomness = randomness
         self._weights: QueryWeights | None = None
-        self._gate = ErrorGate(show_private_errors)
+        self._show_private_errors = show_private_errors
         # One verb at a time: nothing changes between a charge and its draw. A lock cannot be copied
         # or pickled either, so there is no second ledger.
         self._turn = threading.Lock()
@@ -246,7 +246,8 @@ class Curator:
         what they are, and is public.
         """
         with self._turn:
-            self._gate.show(self._data, model, label, queries)
+            held = self._data.queries if queries is None else queries
+            show_errors(self._show_private_errors, self._data, model, label, held)
 
     @property
     def _played(self) -> Workload | Disjunctions:

@@ -10,7 +10,6 @@ Nothing else in the room logs, prints, warns or writes (`tests/room/test_private
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,34 +26,22 @@ SEEN = (
 """What a release says that was made with the gate open; a public fact."""
 
 
-@dataclass(frozen=True)
-class ErrorGate:
-    """Open if the operator asked for true errors; closed unless told otherwise."""
+def show_errors(
+    asked: bool, data: PrivateData, model: NDArray[np.float64], label: str, queries: Statistic
+) -> None:
+    """Log how far a model's answers, float64 ``(m,)``, are from the true ones, if it was asked for.
 
-    open: bool = False
-
-    def show(
-        self,
-        data: PrivateData,
-        model: NDArray[np.float64],
-        label: str,
-        queries: Statistic | None = None,
-    ) -> None:
-        """Log how far a model's answers, float64 ``(m,)``, are from the true ones; if open.
-
-        A closed gate looks at nothing. ``label`` is public: what the answers are. Other ``queries``
-        than the held ones are counted in a pass of their own.
-        """
-        if self.open is not True:  # a text that says "no" is no permission
-            return
-        if queries is None or queries is data.queries:
-            queries, counts = data.queries, data.counts
-        else:
-            counts = queries.counts(data.rows, threads=data.threads)
-        off = np.abs(model - counts * (queries.step / data.public_rows))
-        _log.warning(
-            "NOT PRIVATE, for the operator only: %s: max error %.4f, mean error %.4f",
-            label,
-            off.max(),
-            off.mean(),
-        )
+    Else nothing is looked at. ``label`` is public: what the answers are. Other ``queries`` than the
+    held ones are counted in a pass of their own.
+    """
+    if asked is not True:  # a text that says "no" is no permission
+        return
+    own = queries is data.queries
+    counts = data.counts if own else queries.counts(data.rows, threads=data.threads)
+    off = np.abs(model - counts * (queries.step / data.public_rows))
+    _log.warning(
+        "NOT PRIVATE, for the operator only: %s: max error %.4f, mean error %.4f",
+        label,
+        off.max(),
+        off.mean(),
+    )

@@ -97,23 +97,6 @@ class SmallDatabases:
         )
         return scores
 
-    def select(
-        self,
-        counts: NDArray[np.int64],
-        n: int,
-        epsilon: float,
-        randomness: Randomness,
-        moved: int = 1,
-    ) -> NDArray[np.uint8]:
-        """Draw a database, uint8 ``(size, bits)``.
-
-        Its log-weight is -``epsilon / 2`` for an error of as many rows as neighbours ``moved``.
-        """
-        scores = kernels.Scores.of(self.scores(counts, n))
-        unit = epsilon / (2 * self.size * moved)
-        drawn = draw_outcomes(scores, 1, unit, 1, randomness)
-        return self.records(int(drawn.queries[0]))
-
 
 def select_database(
     data: PrivateData, size: int, epsilon: float, ledger: Ledger, source: Randomness
@@ -128,12 +111,14 @@ def select_database(
     ground = Ground(
         __name__, "largest error of a database", float(size * moved), proof=f"one count by {moved}"
     )
-    return ledger.draw(
-        SampledQueries(epsilon + RANGE_SLACK, 1),
-        ground,
-        lambda: databases.select(counts, data.public_rows, epsilon, source, moved),
-        (size, databases.workload.domain.bits),
-    )
+
+    def drawn() -> NDArray[np.uint8]:
+        scores = kernels.Scores.of(databases.scores(counts, data.public_rows))
+        sample = draw_outcomes(scores, 1, epsilon / (2 * size * moved), 1, source)
+        return databases.records(int(sample.queries[0]))
+
+    event = SampledQueries(epsilon + RANGE_SLACK, 1)
+    return ledger.draw(event, ground, drawn, (size, databases.workload.domain.bits))
 
 
 def count_databases(cells: int, size: int) -> int:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.room.sensitivity.conjunctions import Conjunctions
+from dualquery.rows.repeats import first_occurrences
 
 Int64 = NDArray[np.int64]
 
@@ -72,33 +73,16 @@ class ColumnSets:
         values: NDArray[np.int32], column_of_value: Int64, records: int = 2
     ) -> ColumnSets:
         """Group the rows of ``values`` (sorted values, shape ``(queries, p)``, no padding)."""
-        columns = column_of_value[values]
-        _, cell_row, cell_of_query, count = np.unique(
-            _row_keys(values, len(column_of_value)),
-            return_index=True,
-            return_inverse=True,
-            return_counts=True,
+        base = len(column_of_value)
+        cell_row, cell_of_query, count = np.unique(
+            first_occurrences(values, base), return_inverse=True, return_counts=True
         )
-        _, set_row, set_of_cell = np.unique(
-            _row_keys(columns[cell_row], len(column_of_value)),
-            return_index=True,
-            return_inverse=True,
+        columns = column_of_value[values[cell_row]]
+        set_row, set_of_cell = np.unique(
+            first_occurrences(columns.astype(np.int32), base), return_inverse=True
         )
-        return ColumnSets(
-            set_of_cell[cell_of_query],
-            columns[cell_row][set_row],
-            _largest(count, set_of_cell, len(set_row), records),
-        )
-
-
-def _row_keys(rows: NDArray[np.integer], base: int) -> Int64:
-    """Return a number for each row, the same for equal rows only; entries are in [0, base)."""
-    keys = rows[:, 0].astype(np.int64)
-    for entry in rows.T[1:]:
-        if keys.max(initial=0) >= 2**62 // base:
-            keys = np.unique(keys, return_inverse=True)[1].astype(np.int64)
-        keys = keys * base + entry
-    return keys
+        fullest = _largest(count, set_of_cell, len(set_row), records)
+        return ColumnSets(set_of_cell[cell_of_query], columns[set_row], fullest)
 
 
 def _largest(amount: Int64, owner: Int64, owners: int, number: int) -> Int64:

@@ -12,7 +12,6 @@ from __future__ import annotations
 from math import comb
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dualquery.queries.conjunctions import Workload
 
@@ -31,18 +30,8 @@ def few_ones_bound(workload: Workload, most: int, records: int = 2) -> int:
     bound = int(np.count_nonzero(positives == 0))
     for count in np.unique(positives[positives > 0]).tolist():
         asked = wanted[positives == count]
-        bound += min(len(asked), records * _largest(_repeats(asked), comb(most, count)))
+        # How many queries ask for each different set of bits.
+        _, repeats = np.unique(asked, axis=0, return_counts=True)
+        largest = int(np.sort(repeats)[::-1][: comb(most, count)].sum())
+        bound += min(len(asked), records * largest)
     return bound
-
-
-def _repeats(asked: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Return how many queries ask for each different set of bits."""
-    _, counts = np.unique(asked, axis=0, return_counts=True)
-    return np.asarray(counts, np.int64)
-
-
-def _largest(counts: NDArray[np.int64], number: int) -> int:
-    """Return the sum of the ``number`` largest counts."""
-    if number >= len(counts):
-        return int(counts.sum())
-    return int(np.sort(counts)[len(counts) - number :].sum())
