@@ -33,19 +33,10 @@ class LabelledMixture:
     Both are fitted to the same noisy numbers: `answers` are the mixture's, `sample` follows the
     logistic model, and so does `chances_of_target`.
 
-    Parameters
-    ----------
-    domain
-        The columns.
-    weights, chances
-        Of the mixture.
-    target
-        int64, shape ``()``: the column that is drawn last.
-    pairs
-        int64, shape ``(p, 2)``: other columns, each pair increasing; both the same for one column.
-    coefficients
-        float32, shape ``(cells, values of the target)``: for each pair in turn its cells in C
-        order, what they add to the logarithm of a value's chance.
+    ``target``, int64 ``()``, is the column that is drawn last; ``pairs``, int64 ``(p, 2)``, are
+    other columns, each pair increasing, both the same for one column; ``coefficients``, float32
+    ``(cells, values of the target)``, say for the cells of each pair in turn, in C order, what they
+    add to the logarithm of a value's chance.
     """
 
     domain: Domain
@@ -99,10 +90,9 @@ class LabelledMixture:
         """Return the mixture rounded to records, and their target: uint8 ``(count, bits)``.
 
         The target is rounded, too (`round_targets`): in every cell of every pair of columns each of
-        its values is about as often as the chances of the records there add up to, which single
-        draws would miss by the root of their number. Records take their turn by what the target is
-        expected to be, so the same holds of records whose chances are alike: a classifier sees as
-        much less noise.
+        its values is about as often as the chances of the records there add up to. Records take
+        their turn by what the target is expected to be, so the same holds of records whose chances
+        are alike.
         """
         mixture = ProductMixture(self.domain, self.weights, self.chances)
         records = mixture.sample(count, generator)

@@ -76,8 +76,7 @@ class Payment:
         budget
             The file; None for no budget file.
         table
-            The private table: a warning goes to the operator's log if the file has seen others and
-            not this one.
+            The private table: the operator's log warns if the file knows others only.
         neighbours, mechanism, seed
             Those of the release.
         checkpoint
@@ -131,28 +130,14 @@ class Payment:
     ) -> None:
         """Pay for all events so far, which are drawn before the rest is planned.
 
-        Parameters
-        ----------
-        events
-            They and those that were paid before.
-        own, whole
-            Epsilon and delta of these, and of the whole release: refused if there is no room for
-            that either.
-
-        Raises
-        ------
-        BadInputError
-            If the file has no room for them.
+        ``own`` and ``whole`` are epsilon and delta of these, and of the whole release:
+        `BadInputError` if the file has no room for either.
         """
         self._pay(events, Cost.of(events, *own), Cost.of(events, *whole))
 
     def pay(self, events: tuple[Event, ...], privacy: PrivacyStatement) -> None:
-        """Pay for all events of the release.
-
-        Raises
-        ------
-        BadInputError
-            If the file has no room for them, or the release is not private.
+        """Pay for all events of the release; `BadInputError` if there is no room, or it is not
+        private.
         """
         if self.charge is None:
             return
@@ -262,22 +247,8 @@ def mark_of(table: object) -> str:
     """Return the mark of a table: a name of a secret key of the user, a colon, and a keyed hash.
 
     Without the key (`dualquery.budgets.seen`) nobody can test a guess of the table against it. The
-    mark is in the checkpoint and the budget file, not in a release.
-
-    Parameters
-    ----------
-    table
-        Anything that `dualquery.data.readers.formats.source_of` takes.
-
-    Returns
-    -------
-    str
-        "" for a table that is not in files: in memory, or made up.
-
-    Raises
-    ------
-    BadInputError
-        If there is no such table, or it or the key cannot be read.
+    mark is in the checkpoint and the budget file, not in a release. It is "" for a table that is
+    not in files. `BadInputError` if there is no such table, or it or the key cannot be read.
     """
     source = source_of(table)
     files = files_of(source)
