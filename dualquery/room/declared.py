@@ -53,8 +53,7 @@ class Declaration:
 
 
 def require_grid(queries: Statistic) -> None:
-    """Refuse a range, grid or spread that no sensitivity follows from: the room divides by the
-    step.
+    """Refuse a range, grid or spread that no sensitivity follows from.
 
     `BadInputError` if the step is no power of two, the range is not finite or upside down, or the
     spread is no whole number from 1 on.
