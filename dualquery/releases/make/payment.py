@@ -136,9 +136,7 @@ class Payment:
         self._pay(events, Cost.of(events, *own), Cost.of(events, *whole))
 
     def pay(self, events: tuple[Event, ...], privacy: PrivacyStatement) -> None:
-        """Pay for all events of the release; `BadInputError` if there is no room, or it is not
-        private.
-        """
+        """Pay for all events; refused if there is no room, or the release is not private."""
         if self.charge is None:
             return
         if privacy.epsilon is None or privacy.delta is None:
