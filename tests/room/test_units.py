@@ -11,7 +11,7 @@ from dualquery.audit.cases import CASES, Case
 from dualquery.audit.sensitivities import carrying
 from dualquery.audit.tables import UNITS, legal_records, name_of, records_of
 from dualquery.data.domain import Domain
-from dualquery.data.encoding.units import Unit
+from dualquery.data.encoding.units import Unit, Weight
 from dualquery.mechanisms.protocol import Budget, Task
 from dualquery.mechanisms.registry import configure
 from dualquery.privacy.accountants.closed_forms import PaperAccountant
@@ -134,6 +134,8 @@ def test_relations() -> None:
     assert (replaced.furthest(2.0, 1.0), replaced.furthest(0.5, 1.0)) == (10.0, 5.0)
     assert Neighbours.parse("add-remove", household).furthest(2.0, 1.0) == 5.0
     assert Neighbours.REPLACE_ONE.furthest(2.0, 7.0) == 2.0
+    weight = Weight("w", 2.0)
+    assert Neighbours.parse("add-remove", household, weight).steps == 5 * weight.copies > 5
     text = RowCount(10, replaced, 0.1, 4).relation
     assert text == (
         "replace one unit of column 'household' with at most 5 rows, the number of units public, "
