@@ -17,10 +17,7 @@ _MOST_ARRAYS = 100
 
 
 def read_arrays(stream: BinaryIO, largest: int) -> Mapping[str, NDArray[Any]]:
-    """Return the arrays of an ``.npz`` file by name: numbers, truth values and texts.
-
-    All together have at most ``largest`` bytes. `BadInputError` for any other content.
-    """
+    """Return the plain arrays of an ``.npz`` file by name, of ``largest`` bytes in all at most."""
     try:
         with zipfile.ZipFile(stream) as archive:
             members = archive.infolist()

@@ -14,10 +14,7 @@ _ASKING = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")
 
 @contextmanager
 def finished_first() -> Iterator[None]:
-    """Let a signal that asks to end wait for the end of the block; a second one does not wait.
-
-    Signals without a handler in Python do what they always do, and other threads get none.
-    """
+    """Let a signal that asks to end wait for the end of the block; a second one does not wait."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

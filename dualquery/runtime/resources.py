@@ -18,10 +18,7 @@ _OWN_SIZE = Path("/proc/self/statm")
 
 
 def available_memory() -> int | None:
-    """Return the bytes that this process can still get, or None where no one says.
-
-    On Linux what the kernel takes to be available, within the container's limit; else all memory.
-    """
+    """Return the bytes that this process can still get, elsewhere than on Linux all; or None."""
     if _MEMINFO.exists():
         for line in _MEMINFO.read_text().splitlines():
             if line.startswith("MemAvailable:"):
@@ -97,10 +94,7 @@ _SPACE = _Space()
 
 @contextlib.contextmanager
 def limited_space(more: int) -> Iterator[None]:
-    """Let the process take at most ``more`` bytes of address space while a block runs.
-
-    Linux only: elsewhere nothing is limited. Blocks of several threads may take the sum.
-    """
+    """Let the process take at most ``more`` bytes of address space in a block; Linux only."""
     try:
         _SPACE.enter(more)
     except (ImportError, OSError, ValueError):

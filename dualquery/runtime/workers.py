@@ -23,9 +23,6 @@ class _Caller(Executor):
 
 
 def workers(threads: int, parts: int | None = None) -> Executor:
-    """Return who does the parts: threads, no more than there are parts.
-
-    A single one is the caller: to hand small parts to a thread takes longer than most of them do.
-    """
+    """Return who does the parts: threads, no more than there are parts; one is the caller."""
     busy = threads if parts is None else max(min(threads, parts), 1)
     return _Caller() if busy == 1 else ThreadPoolExecutor(busy)

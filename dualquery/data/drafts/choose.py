@@ -92,13 +92,13 @@ class Unknown:
 
     @property
     def known_shapes(self) -> dict[str, Shape]:
-        """Columns of which something is known, and something is not."""
+        """Columns that are known in part."""
         shapes = {name: known_shape(column) for name, column in self.said.items()}
         return {name: shape for name, shape in shapes.items() if shape is not None}
 
     @property
     def known_columns(self) -> dict[str, Column]:
-        """Columns of which all is known."""
+        """Columns that are known as a whole."""
         return {name: each for name, each in self.said.items() if known_shape(each) is None}
 
     @property
@@ -109,7 +109,7 @@ class Unknown:
 
     @property
     def shaped(self) -> tuple[str, ...]:
-        """Columns of which nothing is known."""
+        """Columns that are not known at all."""
         return tuple(name for name in self.names if name not in self.said)
 
     @property
