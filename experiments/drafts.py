@@ -153,10 +153,12 @@ def _baskets(seed: int) -> pl.Series:
 
 def _pairs(released: Release) -> dict[tuple[int, int], float]:
     """Return the answer of a release to each pair of items that it asks about."""
-    bits = released.workload.literals // 2
-    names = list(map(int, released.schema.bit_labels()))
-    pairs = (tuple(sorted((names[a], names[b]))) for a, b in bits.tolist())
-    return dict(zip(pairs, released.answers.tolist(), strict=True))
+    from dualquery.queries.conjunctions import Workload
+
+    assert isinstance(released.workload, Workload)
+    items = np.array(list(map(int, released.schema.bit_labels())))
+    first, second = np.sort(items[released.workload.literals // 2], axis=1).T.tolist()
+    return dict(zip(zip(first, second, strict=True), released.answers.tolist(), strict=True))
 
 
 Codes = dict[str, tuple[int, NDArray[np.int64], int]]

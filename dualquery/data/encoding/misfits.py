@@ -78,10 +78,12 @@ class Misfits:
 
     def tell(self) -> None:
         """Log one line for each column where much does not fit; later passes say nothing."""
-        for column, seen in self._seen.items() if not self._told else ():
-            for line in _lines(column, *seen):
-                _log.warning(f"{FOR_YOU}: {self._label}: {line}")
+        if self._told:
+            return
         self._told = True
+        for column, (counts, first) in self._seen.items():
+            for line in _lines(column, counts, first):
+                _log.warning(f"{FOR_YOU}: {self._label}: {line}")
 
 
 def _lines(column: Column, counts: NDArray[np.int64], first: dict[int, str]) -> Iterator[str]:
