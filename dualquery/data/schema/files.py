@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, TypeVar
 
 from dualquery.data.builtin import SCHEMAS, schema_path
-from dualquery.data.opening import FilePath, is_file
+from dualquery.data.opening import is_file
 from dualquery.data.schema.checks import FORMAT_NAME, NO_OPEN_END, SCHEMA_VERSION
 from dualquery.data.schema.column_choice import select_items
 from dualquery.data.schema.columns import Binary, Categorical, Column, Numeric
@@ -41,7 +42,7 @@ def load_schema(name_or_path: str | Path) -> TableSchema | ItemSchema:
         If there is no such schema, the file cannot be read, or what it says is no schema.
     """
     if name_or_path in SCHEMAS:
-        path: FilePath = schema_path(str(name_or_path))
+        path: Path | Traversable = schema_path(str(name_or_path))
     else:
         path = Path(name_or_path)
         if not is_file(path):
