@@ -81,15 +81,6 @@ def test_queries_as_text() -> None:
     assert made.answer_table["query"].to_list() == ["a in 0..0 & grade in 1..3", "grade in 0..1"]
 
 
-def test_cuboids_by_name() -> None:
-    made = dualquery.release(
-        TABLE, schema=SCHEMA, queries="all", way=2, mechanism="mwem", seed=1,
-        options={"cuboids": True, "iterations": 5}, epsilon=8.0,
-    )  # fmt: skip
-    truth = made.workload.answers_on(ROWS)
-    assert np.abs(made.answers - truth).max() < 0.1
-
-
 def test_queries_over_another_domain() -> None:
     with pytest.raises(BadInputError, match="make it for the schema's own domain"):
         release(Parities(5, 2), "mwem")

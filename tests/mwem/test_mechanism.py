@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-
 import numpy as np
 import pytest
 
@@ -22,9 +20,6 @@ from dualquery.rows.histogram import Histogram as CellCounts
 from dualquery.runtime.errors import BadInputError
 from mwem import (
     Mwem,
-    maximum_error,
-    mean_squared_error,
-    relative_entropy,
     rounded_table,
     sampled_table,
 )
@@ -240,16 +235,6 @@ def test_bad_plans() -> None:
         Mwem().plan(task, Budget(1.0, 1e-6, accountant="advanced"))
 
 
-def test_true_errors_are_shown_on_the_operator_s_word_only(caplog) -> None:
-    with caplog.at_level(logging.DEBUG):
-        _, quiet = run(Mwem(iterations=2), Budget(1.0, 0.0))
-        assert "PRIVATE" not in caplog.text
-        _, loud = run(Mwem(iterations=2), Budget(1.0, 0.0), show_private_errors=True)
-    assert caplog.text.count("NOT PRIVATE") == 3
-    keep = [{k: v for k, v in line.items() if k != "seconds"} for line in loud.trace]
-    assert keep == [{k: v for k, v in line.items() if k != "seconds"} for line in quiet.trace]
-
-
 def test_tables_and_histograms_both_ways() -> None:
     rows = table(500)
     cells = records_of(rows).total(CellCounts(DOMAIN), 1)
@@ -268,15 +253,3 @@ def test_tables_and_histograms_both_ways() -> None:
         rounded_table(np.ones(3), DOMAIN, 5)
     with pytest.raises(BadInputError, match="not all of them 0"):
         rounded_table(np.zeros((2, 2, 3, 2, 2)), DOMAIN, 5)
-
-
-def test_errors() -> None:
-    one, other = np.array([0.1, 0.5]), np.array([0.2, 0.1])
-    assert maximum_error(one, other) == pytest.approx(0.4)
-    assert mean_squared_error(one, other) == pytest.approx((0.01 + 0.16) / 2)
-    assert relative_entropy(np.array([1, 1]), np.array([3, 1])) == pytest.approx(
-        0.5 * np.log(0.5 / 0.75) + 0.5 * np.log(0.5 / 0.25)
-    )
-    assert relative_entropy(np.array([1, 0]), np.array([0, 1])) == np.inf
-    with pytest.raises(BadInputError, match="of one shape"):
-        relative_entropy(np.ones(2), np.ones(3))

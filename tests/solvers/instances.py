@@ -83,20 +83,6 @@ NAMED = [
         2.0,
     ),
     Named(
-        "rest of a group",
-        lambda: problem(6, {(1,): -1.0, (3,): -2.0, (~1, ~3): 4.0}, groups_of([1, 2, 3, 5])),
-        4.0,
-    ),
-    Named(
-        "groups couple through terms",
-        lambda: problem(
-            6,
-            {(0, 3): 2.0, (1, 4): 3.0, (2, 5): 1.0, (1, 4, ~5): -2.5, (0,): 0.25},
-            groups_of([0, 1, 2], [3, 4, 5]),
-        ),
-        2.25,
-    ),
-    Named(
         "at most two",
         lambda: problem(
             4,
@@ -113,16 +99,6 @@ NAMED = [
             constraints=(row([0, 1, 2, 3], [6.0, 5.0, 5.0, 0.0], -np.inf, 10.0),),
         ),
         13.0,
-    ),
-    Named(
-        "structural zero",
-        lambda: problem(
-            4,
-            {(0, 2): 5.0, (0, 3): 1.0, (1, 2): 2.0},
-            groups_of([0, 1], [2, 3]),
-            (row([0, 2], [1.0, 1.0], -np.inf, 1.0),),
-        ),
-        2.0,
     ),
     Named(
         "equality that fixes everything",

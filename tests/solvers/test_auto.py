@@ -106,14 +106,6 @@ def test_without_a_first_record_the_exact_backend_finds_one(
     assert solution.objective == get_solver("highs").solve(instance).objective
 
 
-def test_stops_at_the_stated_gap() -> None:
-    instance = sampled_problem(40, 160, 2)
-    proven = get_solver("auto:prove").solve(instance)
-    within = get_solver("auto:0.2").solve(instance)
-    assert proven.status is Status.OPTIMAL
-    assert within.objective <= proven.objective <= within.bound <= 1.2 * within.objective
-
-
 def test_within_a_gap_nothing_is_called_proven() -> None:
     """CP-SAT calls OPTIMAL what is within the gap: 2 of 20 calls handed that on."""
     for seed in range(8):

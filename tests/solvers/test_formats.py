@@ -16,7 +16,7 @@ from solvers import (
     get_solver,
 )
 from solvers.formats import is_instance_file, read_instance, write_instance
-from solvers.formats.clauses import encode, exactly_one_clauses, linear_clauses
+from solvers.formats.clauses import encode, linear_clauses
 from solvers.formats.instance import Instance
 from solvers.formats.lp import lp_text, mps_text
 from solvers.formats.program import named_program
@@ -114,14 +114,6 @@ def test_old_wcnf_top_and_declared_variables() -> None:
     assert not no_top.constraints
 
 
-def test_weights_are_exact_where_they_can_be() -> None:
-    clauses = encode(problem(2, {(0, 1): 0.125, (~0,): 1.5, (1,): -0.75}))
-    assert sorted(weight for weight, _ in clauses.soft) == [1, 6, 12]
-    assert (clauses.scale, clauses.error) == (8.0, 0.0)
-    rounded = encode(problem(2, {(0, 1): np.pi, (~0,): np.e}))
-    assert 0 < rounded.error / rounded.scale < 1e-14
-
-
 @pytest.mark.parametrize("seed", range(12))
 def test_decision_diagrams(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -134,14 +126,6 @@ def test_decision_diagrams(seed: int) -> None:
     for bits in itertools.product([False, True], repeat=size):
         holds = constraint.holds(np.array(bits, np.uint8))
         assert satisfiable(clauses, bits) == holds
-
-
-@pytest.mark.parametrize("size", [1, 2, 5, 6, 9])
-def test_exactly_one(size: int) -> None:
-    counter = itertools.count(size + 1)
-    clauses = exactly_one_clauses(range(1, size + 1), lambda: next(counter))
-    for bits in itertools.product([False, True], repeat=size):
-        assert satisfiable(clauses, bits) == (sum(bits) == 1)
 
 
 def satisfiable(clauses: list[list[int]], bits: tuple[bool, ...]) -> bool:

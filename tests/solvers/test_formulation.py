@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from solvers import compact
-from solvers.formulation import Formulation, formulate, objective_scale
+from solvers.formulation import Formulation, formulate
 from solvers.scaling import integer_scaled
 from tests.solvers.instances import random_problem
 
@@ -67,10 +67,3 @@ def test_rounded_scaling_states_its_error(size: float) -> None:
     assert np.abs(scaled - factor * values).sum() <= error * (1 + 1e-9)
     assert error <= 50 / 2
     assert np.allclose(scaled / factor, values, rtol=0, atol=1e-12 * size)
-
-
-def test_objective_scale() -> None:
-    assert objective_scale(np.array([4.0, -6.0])) == 0.5
-    assert objective_scale(np.array([])) == 1.0
-    assert 512 <= objective_scale(np.array([1e-12, 0.3e-12])) * 1e-12 < 1024
-    assert 512 <= objective_scale(np.array([1.5e300])) * 1.5e300 <= 1024

@@ -98,15 +98,6 @@ def test_one_that_cannot_be_loaded_is_refused() -> None:
         guarded("faulty:unloadable")
 
 
-def test_our_own_solvers_answer_as_they_do() -> None:
-    for name in ("exhaustive", "auto", "local-search"):
-        ours, watched = (each.solve(PROBLEM, seed=3) for each in (get_solver(name), guarded(name)))
-        np.testing.assert_array_equal(ours.record, watched.record)
-        assert (ours.objective, ours.bound, ours.status) == (
-            watched.objective, watched.bound, watched.status,
-        )  # fmt: skip
-
-
 CONSTRAINED = problem(3, {(0,): 1.0, (1,): 2.0}, None, (row([0, 1, 2], [1.0] * 3, 0.0, 1.0),))
 
 

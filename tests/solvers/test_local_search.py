@@ -11,7 +11,6 @@ from solvers.limits import SearchLimits
 from solvers.local_search import first_record, greedy_record, initial_state
 from tests.solvers.instances import (
     constrained_problem,
-    groups_of,
     problem,
     random_problem,
     row,
@@ -73,11 +72,6 @@ def test_exchanges_cross_equalities() -> None:
     )
     hint = np.array([1, 1, 1, 0, 0, 0], np.uint8)
     assert get_solver("local-search").solve(instance, hint=hint).objective == 4.0
-
-
-def test_greedy_record_follows_weights_and_groups() -> None:
-    instance = problem(5, {(0,): 1.0, (~1,): 2.0, (3,): 1.0, (4,): 3.0}, groups_of([2, 3, 4]))
-    assert greedy_record(instance).tolist() == [1, 0, 0, 0, 1]
 
 
 def test_a_first_record_is_feasible_and_follows_the_seed() -> None:

@@ -25,7 +25,7 @@ from solvers import (
 from solvers.backends.external import run_command
 from solvers.formats.clauses import encode
 from solvers.formats.opb import pseudo_boolean
-from tests.solvers.instances import groups_of, problem, random_problem, row
+from tests.solvers.instances import groups_of, problem, row
 
 SCRIPT = Path(__file__).with_name("wcnf_solver.py")
 
@@ -60,20 +60,6 @@ def test_both_files_and_both_forms_of_values(mode: str, file: str) -> None:
     assert solution.record.tolist() == [0, 1, 1]
 
 
-def test_agrees_with_enumeration() -> None:
-    solver, reference = scripted("string"), get_solver("exhaustive")
-    compared = 0
-    for seed in range(120):
-        instance = random_problem(seed)
-        if instance.attributes > 7 or len(instance.terms) > 12:
-            continue
-        compared += 1
-        solution, optimum = solver.solve(instance), reference.solve(instance).objective
-        assert solution.status is Status.OPTIMAL
-        assert solution.objective == pytest.approx(optimum, abs=1e-9)
-    assert compared >= 12
-
-
 @pytest.mark.parametrize(
     ("mode", "complaint"),
     [
@@ -102,7 +88,6 @@ def test_useless_answers(mode: str, complaint: str, caplog: pytest.LogCaptureFix
         ("overstated", "claims an optimum of cost 0"),
         ("understated", "but its solution has the objective 4"),
         ("bad-exit", "exited with 3"),
-        ("no-cost", "claims an optimum of cost None"),
     ],
 )
 def test_claims_that_do_not_hold(
@@ -169,9 +154,8 @@ def test_better_hint_refutes_a_false_optimum(tmp_path: Path) -> None:
     assert solution.bound == np.inf
 
 
-@pytest.mark.parametrize("mode", ["hang", "endless"])
-def test_hanging_command_is_stopped(mode: str) -> None:
-    solution = scripted(mode).solve(small(), time_limit=0.5)
+def test_hanging_command_is_stopped() -> None:
+    solution = scripted("hang").solve(small(), time_limit=0.5)
     assert solution.status is Status.FALLBACK
     assert solution.seconds < 5  # not 600: generous, because the machine may be busy
 

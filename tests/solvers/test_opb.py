@@ -43,17 +43,6 @@ def test_a_foreign_file_is_read(tmp_path: Path) -> None:
         assert read.problem.feasible(record) == holds
 
 
-def test_a_maximum_and_a_file_without_an_objective() -> None:
-    largest = parse_opb("max: 2 a -1 ~b ;\n1 a 1 b <= 1 ;\n", "f")
-    assert not largest.minimises
-    assert largest.objective.tolist() == [2.0, 1.0]
-    assert largest.constant == -1.0
-    decision = parse_opb("1 a 1 a -1 ~b >= 1 ;\n", "f")
-    assert decision.objective.tolist() == [0.0, 0.0]
-    (only,) = decision.rows
-    assert (only.coefficients.tolist(), only.lower) == ([2.0, 1.0], 2.0)
-
-
 @pytest.mark.parametrize("seed", range(40))
 def test_what_is_written_for_solvers_has_the_same_optimum(seed: int) -> None:
     kernel = compact(constrained_problem(seed)).problem

@@ -60,12 +60,6 @@ def test_merged_sample_has_the_value_of_its_queries(
     for _ in range(5):
         record = rng.integers(0, 2, attributes).astype(np.uint8)
         assert merged.value(record) == signed_sum(terms, signs, record)
-
-
-@given(samples())
-@settings(max_examples=150, deadline=None)
-def test_merged_sample_is_canonical(sample: tuple[int, np.ndarray, np.ndarray]) -> None:
-    merged = from_sample(*sample)
     assert is_canonical(merged.terms)
     assert len(np.unique(merged.terms, axis=0)) == len(merged.terms)
     assert (merged.weights != 0).all()

@@ -28,14 +28,6 @@ from tests.solvers.instances import groups_of, problem
 BUILT_IN = ["auto", "local-search", "cpsat", "scip", "highs", "exhaustive"]
 
 
-def test_names_and_capabilities() -> None:
-    for name in BUILT_IN:
-        assert get_solver(name).name == name
-        assert Capability.GROUPS in get_solver(name).capabilities
-    assert get_solver("auto:fast").name == "auto"
-    assert get_solver("scip:aggregated").formulation is not get_solver("scip").formulation
-
-
 def test_available() -> None:
     infos = {info.name: info for info in available_solvers()}
     assert set(BUILT_IN) <= set(infos)

@@ -82,9 +82,6 @@ def main(mode, path):
     if mode == "garbage":
         say("v one two three", "o much", "s", "v", "\x00\xff", "v " + "9" * 100_000)
         sys.exit(0)
-    if mode == "endless":
-        while True:
-            print("v 1 " * 1000, end="")
     if mode == "unsatisfiable":
         say("s UNSATISFIABLE")
         sys.exit(20)
@@ -109,8 +106,6 @@ def main(mode, path):
     if mode == "bad-exit":
         say(f"o {cost}", "s OPTIMUM FOUND", string(bits))
         sys.exit(3)
-    if mode == "no-cost":
-        say("s OPTIMUM FOUND", string(bits))
     if mode == "hang-with-incumbent":
         say(f"o {cost}", string(bits))
         time.sleep(600)
