@@ -29,58 +29,40 @@ _TABLE_BASIS = (
 )
 
 
-def kept_measurements(
-    trace: Sequence[Mapping[str, Any]], queries: Queries, n: int, spending: Spending
-) -> Measurements:
-    """Return what a trace measured, of all queries; parameters as of `measured_intervals`.
+def measured(
+    trace: Sequence[Mapping[str, Any]], queries: Queries, asked: int, n: int, spending: Spending
+) -> tuple[Measurements, Intervals]:
+    """Return what a trace measured, of all queries, and intervals of the first ``asked`` ones.
 
-    Cells of a whole marginal were brought to add up to the public n. Together with that rule they
-    say as much as before, so their noise is stated as it was drawn, independent. There are none
-    where an interruption cost all iterations.
+    Which queries these are depends on earlier draws and on selections, but none is measured twice,
+    and the noise of a measurement does not depend on why it was made: an interval covers as often
+    as it says, given that its query was chosen. Cells of a whole marginal were brought to add up to
+    the public n. Together with that rule they say as much as before, so their noise is stated as it
+    was drawn, independent. Lines of the trace are those of `mwem.questions.Questions.describe`;
+    there are none where an interruption cost all iterations.
     """
     places, values = [np.zeros(0, np.int64)], [np.zeros(0)]
     for line in trace:
         places.append(np.atleast_1d(line.get("queries", line.get("query"))))
         values.append(np.atleast_1d(line["measured"]))
+    place, value = np.concatenate(places), np.concatenate(values).astype(np.float64)
     noise = spending.noise(spending.measure_scale)
-    absent = _absent_row_answer(trace)
+    # A row that is not there counts 0; but what cells are shifted by is no count.
+    absent = None if any("queries" in line for line in trace) else 0.0
     kept = Measurements.of_queries(
         queries,
-        np.concatenate(places),
-        np.concatenate(values).astype(np.float64),
+        place,
+        value,
         noise.deviation * queries.step / n,
         noise.kind,
         math.nan if absent is None else absent,
     )
-    return replace(kept, note=CHOSEN)
-
-
-def _absent_row_answer(trace: Sequence[Mapping[str, Any]]) -> float | None:
-    """Return what a row that is not there counts; what cells are shifted by is not a count's."""
-    return None if any("queries" in line for line in trace) else 0.0
-
-
-def measured_intervals(
-    trace: Sequence[Mapping[str, Any]], queries: Queries, asked: int, n: int, spending: Spending
-) -> Intervals:
-    """Return the intervals of the queries in a trace, as far as they are the workload's.
-
-    Which queries these are depends on earlier draws and on selections, but none is measured twice,
-    and the noise of a measurement does not depend on why it was made: an interval covers as often
-    as it says, given that its query was chosen. The room's first ``asked`` queries are the
-    workload's; lines of the trace are those of `mwem.questions.Questions.describe`.
-    """
-    measured = np.full(len(queries), np.nan)
-    for line in reversed(trace):
-        measured[line["queries"] if "queries" in line else line["query"]] = line["measured"]
-    return spending.noise(spending.measure_scale).intervals(
-        measured[:asked],
-        queries.step / n,
-        queries.low,
-        queries.high,
-        _BASIS,
-        _absent_row_answer(trace),
+    answers = np.full(len(queries), np.nan)
+    answers[place] = value
+    intervals = noise.intervals(
+        answers[:asked], queries.step / n, queries.low, queries.high, _BASIS, absent
     )
+    return replace(kept, note=CHOSEN), intervals
 
 
 def kept_tables(
@@ -111,7 +93,7 @@ def table_intervals(
 ) -> Intervals:
     """Return the intervals of all queries about the bits of a measured table.
 
-    They cover as often as they say given that the table was chosen, as `measured_intervals`.
+    They cover as often as they say given that the table was chosen, as those of `measured`.
     Lines of the trace are those of `mwem.sampled.rounds.play`; no two are about the same bits.
     """
     literals = workload.literals

@@ -31,7 +31,7 @@ from dualquery.queries.products import Products
 from dualquery.room.curator import Curator
 from dualquery.runtime.errors import BadInputError
 from mwem.algorithm import multiply_weights
-from mwem.intervals import kept_measurements, measured_intervals
+from mwem.intervals import measured
 from mwem.options import MwemOptions
 from mwem.output import Output
 from mwem.questions import Questions
@@ -160,15 +160,14 @@ class Mwem(MwemOptions, Mechanism[MwemDetails]):
             session.progress,
         )
         held, asked = chosen.start.held, len(task.queries)
-        measured = kept_measurements(trace, held, task.n, spending)
-        intervals = measured_intervals(trace, held, asked, task.n, spending)
+        also_kept, intervals = measured(trace, held, asked, task.n, spending)
         outcome = Outcome(
             # A few passes of updates do not reach what is measured well.
             answers=intervals.nearest(output.answers[:asked]),
             records=records_of_values(output.values, held.domain),
             trace=tuple(trace),
             intervals=intervals,
-            measurements=Measurements.joined([*kept, measured]),
+            measurements=Measurements.joined([*kept, also_kept]),
         )
         return outcome, distribution
 
