@@ -81,7 +81,6 @@ STATE = types.NamedTuple(
     SearchState,
 )  # fmt: skip
 
-_LOWEST_BIT = np.uint64(1)
 _SHIFT_11 = np.uint64(11)
 _SHIFT_12 = np.uint64(12)
 _SHIFT_25 = np.uint64(25)
@@ -91,7 +90,7 @@ _MULTIPLIER = np.uint64(2685821657736338717)
 _UNIT = 1.0 / 9007199254740992.0
 
 _KICK_DRAWS = 30
-"""Random draws made to find a term that a kick can repair, or an exchange that is legal."""
+"""Random draws made to find a term that a kick can repair."""
 _BARRED = -1.7976931348623157e308
 """Score of a move that may not be made: the least finite number."""
 _DECAY = 0.98
@@ -237,17 +236,6 @@ def _within(state: SearchState, attribute: np.int32) -> bool:
                 if not state.lower[row] <= state.activity[row] <= state.upper[row]:
                     return False
     return True
-
-
-@loop(types.boolean(STATE, types.int32), forceinline=True)
-def _is_legal(state: SearchState, attribute: np.int32) -> bool:
-    """Tell whether no constraint forbids a move."""
-    if state.activity.shape[0] == 0:
-        return True
-    carry(state, attribute, 1.0)
-    legal = _within(state, attribute)
-    carry(state, attribute, -1.0)
-    return bool(legal)
 
 
 @loop(types.void(STATE, types.int32), forceinline=True)

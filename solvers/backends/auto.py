@@ -299,8 +299,7 @@ def _full() -> Iterator[Stage]:
         yield partial(search_locally, effort=effort, by=f"local search {turn}")
         for part in range(_PARTS):
             yield partial(search_near, turn=turn * _PARTS + part)
-        effort *= 1.2
-        work *= 2.0
+        effort, work = 2.0 * effort, 2.0 * work
 
 
 def _gap(argument: str) -> float:
