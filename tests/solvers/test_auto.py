@@ -78,7 +78,7 @@ def test_goes_on_until_the_limit_or_a_proof(monkeypatch: pytest.MonkeyPatch) -> 
 
     def search(self, kernel, limits, start):
         asked.append(limits.work)
-        return SearchResult(Ending.STOPPED if len(asked) < 40 else Ending.INFEASIBLE)
+        return SearchResult(Ending.STOPPED if len(asked) < 16 else Ending.INFEASIBLE)
 
     with monkeypatch.context() as patched:
         patched.setattr(CpSat, "search", search)
