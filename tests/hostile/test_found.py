@@ -261,7 +261,7 @@ TEXTS: list[tuple[Callable[..., object], object, str]] = [
 @pytest.mark.parametrize("case", range(len(TEXTS)), ids=lambda n: f"{TEXTS[n][0].__name__} {n}")
 def test_texts_and_arrays(tmp_path: Path, case: int) -> None:
     refuses, text, message = TEXTS[case]
-    with pytest.raises(BadInputError, match=message):
+    with pytest.raises(BadInputError, match=message or None):
         refuses(tmp_path, text) if refuses is schema_of else refuses(text)
 
 
