@@ -383,22 +383,22 @@ def _best_move(
         top = _largest(gains)
         if top == _BARRED:
             return np.int32(-1)
-        a = offset
-        while gains[a] != top:
-            a = a + 1 if a + 1 < n else 0
-        return np.int32(a)
+        found = offset
+        while gains[found] != top:
+            found = found + 1 if found + 1 < n else 0
+        return np.int32(found)
     best, top = np.int32(-1), _BARRED
     for i in range(n):
-        a = np.int32(i + offset if i + offset < n else i + offset - n)
-        if gains[a] == _BARRED or gains[a] + cost <= top:
+        bit = np.int32(i + offset if i + offset < n else i + offset - n)
+        if gains[bit] == _BARRED or gains[bit] + cost <= top:
             continue
-        before = _penalty(state, a)
-        carry(state, a, 1.0)
-        after = _penalty(state, a)
-        carry(state, a, -1.0)
-        gain = gains[a] + before - after
-        if gain > top and (tabu_until[a] <= now or after == 0.0):
-            best, top = a, gain
+        before = _penalty(state, bit)
+        carry(state, bit, 1.0)
+        after = _penalty(state, bit)
+        carry(state, bit, -1.0)
+        gain = gains[bit] + before - after
+        if gain > top and (tabu_until[bit] <= now or after == 0.0):
+            best, top = bit, gain
     return best
 
 
