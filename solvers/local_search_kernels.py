@@ -289,8 +289,8 @@ def _give(state: SearchState, attribute: np.int32, wanted: int) -> None:
 
 @loop(types.void(STATE))
 def _kick(state: SearchState) -> None:
-    """Give a random term what its weight wants: all literals true, or a false one."""
-    for _ in range(_KICK_DRAWS):
+    """Give a random term, if there is any, what its weight wants: its literals, or a false one."""
+    for _ in range(_KICK_DRAWS if state.terms.shape[0] > 0 else 0):
         j = below(state.rng, state.terms.shape[0])
         if (state.weights[j] > 0.0) == (state.false_count[j] == 0):
             continue

@@ -11,7 +11,7 @@ from dualquery.estimates.expected import Estimate, ExpectedError, noise_error
 from dualquery.mechanisms.adaptive.planner import Stages
 from dualquery.mechanisms.protocol import Task
 
-MAX, MEAN = 2.1, 0.5
+MAX, MEAN = 2.6, 0.69
 """Max and mean error in their units (`units`), and the factor to either end of their ranges, whose
 ends have the ratio 8."""
 
