@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dualquery.data.domain import Domain
+from dualquery.mechanisms.baselines.product import uniform_probabilities
 from dualquery.mechanisms.protocol import Budget, Mechanism, Outcome, Plan, Session, Task
 from dualquery.mechanisms.registry import BUILT_IN, configure
 from dualquery.privacy.accountants.choice import ACCOUNTANTS, best
@@ -471,3 +473,8 @@ class Half:
 
     strength: float = 0.5
     loud: bool = False
+
+
+def test_the_uniform_baseline_gives_every_value_of_a_column_the_same_share() -> None:
+    domain = Domain(np.array([0, 1, 4, 6]))  # of 2, 3 and 2 values
+    np.testing.assert_allclose(uniform_probabilities(domain), [1 / 2, *[1 / 3] * 3, *[1 / 2] * 2])
