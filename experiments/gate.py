@@ -1,8 +1,8 @@
 """The gate: errors of `auto` on a fixed grid of small cells, beside the figures kept here.
 
 A change of the mechanisms must not make it worse. Each cell is a table, a workload and an epsilon;
-all tables but those of ``--data`` are generated. The kept figures are `KEPT`. From the results in a
-folder `python -m experiments.gate FOLDER` finds the factors of `forecast` anew.
+all tables but those of ``--data`` are generated. The kept figures are `KEPT`; `python -m
+experiments.gate FOLDER` writes them anew from the results in a folder.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 
 from dualquery.data.schema.columns import Numeric
 from dualquery.data.schema.table import TableSchema
-from dualquery.mechanisms.adaptive import forecast
 from dualquery.mechanisms.registry import configure
 from dualquery.releases.compare.evaluation import Errors
 from dualquery.requests import WorkloadRequest
@@ -322,14 +321,10 @@ RECIPE = Recipe(
 
 
 def main(folder: str) -> None:
-    """Print the factors whose ranges hold the most errors of results."""
-    table, wide = pl.read_parquet(Path(folder) / "results.parquet"), math.log(WIDEST)
-    for kind, factor in (("max", forecast.MAX), ("mean", forecast.MEAN)):
-        told = table.filter(pl.col(f"{kind}_told") < 1.0)
-        logs = np.sort(np.log((told[f"{kind}_error"] / told[f"{kind}_told"]).to_numpy()))
-        held = np.searchsorted(logs, logs + wide, side="right") - np.arange(len(logs))
-        lowest = float(np.median(logs[held == held.max()]))
-        print(f"{kind}: {factor * math.exp(lowest + wide / 2.0):.3g}, now {factor:g}")
+    """Write the kept figures from results."""
+    table = pl.read_parquet(Path(folder) / "results.parquet")
+    means = table.group_by("cell", maintain_order=True).agg(pl.col(COMPARED).mean())
+    means.with_columns(pl.col(COMPARED).round_sig_figs(6)).write_csv(KEPT)
 
 
 if __name__ == "__main__":

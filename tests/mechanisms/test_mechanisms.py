@@ -22,7 +22,7 @@ from dualquery.releases.make.making import run
 from dualquery.releases.make.proof import price, statement
 from dualquery.room.curator import Curator
 from dualquery.room.ground import Ground
-from dualquery.room.randomness import SeededRandomness
+from dualquery.room.randomness import SeededRandomness, SystemRandomness
 from dualquery.room.row_count import RowCount
 from dualquery.rows.dataset import Dataset
 from dualquery.rows.protocol import Rows
@@ -259,6 +259,20 @@ def stated(plan: Plan[Any], budget: Budget, data: Dataset[Rows]) -> PrivacyState
     return statement(plan, budget, price(plan, budget), data, RowCount(data.n), None)
 
 
+def test_mechanisms_with_equal_options_are_one_key(case: Case, mechanism) -> None:
+    assert len({mechanism, configure(case.name, case.options)}) == 1
+
+
+def test_another_table_of_the_same_size_changes_neither_plan_nor_statement(case: Case) -> None:
+    work = task()
+    found = []
+    for data in (1, 2):
+        mechanism = configure(case.name, case.options)
+        plan = mechanism.plan(work, BUDGET)
+        found.append((plan, stated(plan, BUDGET, dataset(SCHEMA, rows(data)))))
+    assert found[0] == found[1]
+
+
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
 @pytest.mark.parametrize("delta", [0.0, 1e-9, 1e-3])
 def test_schedule_fits_the_budget_by_the_accountant_named(case, mechanism, epsilon, delta) -> None:
@@ -295,38 +309,70 @@ def test_the_accountant_asked_for_is_used_or_refused(case: Case, mechanism, name
     assert not events_of(plan.schedule) or plan.accountant == name
 
 
+def test_ledger_is_used_up_exactly(case: Case, mechanism) -> None:
+    work = task()
+    plan = mechanism.plan(work, BUDGET)
+    statistics = mechanism.statistics(work.workload)
+    events = events_of(plan.schedule)
+    records = dataset(SCHEMA, rows(1)).records
+    curator = Curator(records, statistics, plan.schedule, SeededRandomness(0))
+    mechanism.run(work, plan, curator, Session(public_seed=0))
+    assert curator._ledger.spent == len(events)
+    assert len(events) > 0 or case.name in LOOKS_AT_NOTHING
+    with pytest.raises(RuntimeError, match="the budget is spent"):
+        curator._ledger.charge(
+            events[-1] if events else GaussianNoise(1.0, 1.0), Ground("a test", "counts", 1.0)
+        )
+
+
+def test_a_curator_with_less_to_spend_stops_the_run(case: Case, mechanism) -> None:
+    work = task()
+    plan = mechanism.plan(work, BUDGET)
+    statistics = mechanism.statistics(work.workload)
+    if case.name in LOOKS_AT_NOTHING:
+        return
+    records = dataset(SCHEMA, rows(1)).records
+    less = events_of(plan.schedule)[:-1]
+    curator = Curator(records, statistics, less, SeededRandomness(0))
+    with pytest.raises(RuntimeError, match="the budget is spent"):
+        mechanism.run(work, plan, curator, Session(public_seed=0))
+
+
 @pytest.mark.parametrize("delta", [0.0, 1e-5])
-@pytest.mark.parametrize("relation", [Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE])
-def test_the_ledger_is_used_up_exactly(case: Case, mechanism, delta: float, relation) -> None:
-    """Planned on a public number of rows, run on another: not a draw more than the schedule has."""
-    budget = Budget(1.0, delta, neighbours=relation)
+def test_a_record_added_or_removed(case: Case, mechanism, delta: float) -> None:
+    """Planned on a public number of rows, run on another: used up exactly, and not a draw more."""
+    budget = Budget(1.0, delta, neighbours=Neighbours.ADD_REMOVE)
     if delta == 0 and not case.runs_at_delta_0:
         pytest.skip("refused at delta 0")
-    work = task(n=N + 7 if relation is Neighbours.ADD_REMOVE else N)
-    if case.name == "randomized-response" and relation is Neighbours.ADD_REMOVE:
+    work = task(n=N + 7)
+    if case.name == "randomized-response":
         with pytest.raises(BadInputError, match="use --neighbours replace-one"):
             mechanism.plan(work, budget)
         return
     plan = mechanism.plan(work, budget)
     assert best(plan.schedule, delta, plan.accountant)[1] <= 1.0
-    statistics, events = mechanism.statistics(work.workload), events_of(plan.schedule)
-    assert len(events) > 0 or case.name in LOOKS_AT_NOTHING
-    for left in (events, events[:-1])[: 1 + bool(events)]:
+    statistics = mechanism.statistics(work.workload)
+    if case.name in LOOKS_AT_NOTHING:
+        return
+    events = events_of(plan.schedule)
+    outcomes = []
+    for left in (events, events[:-1]):
         curator = Curator(
-            dataset(SCHEMA, rows(1)).records, statistics, left, SeededRandomness(0),
-            neighbours=relation, public_rows=work.n,
-        )  # fmt: skip
+            dataset(SCHEMA, rows(1)).records,
+            statistics,
+            left,
+            SeededRandomness(0),
+            neighbours=Neighbours.ADD_REMOVE,
+            public_rows=work.n,
+        )
         if left != events:
             with pytest.raises(RuntimeError, match="the budget is spent"):
                 mechanism.run(work, plan, curator, Session(public_seed=0))
             continue
-        answers = mechanism.run(work, plan, curator, Session(public_seed=0)).answers
-        assert np.isfinite(answers).all()
-        assert 0 <= answers.min() <= answers.max() <= 1
-        assert curator._ledger.spent == len(events)
-        more = events[-1] if events else GaussianNoise(1.0, 1.0)
-        with pytest.raises(RuntimeError, match="the budget is spent"):
-            curator._ledger.charge(more, Ground("a test", "counts", 1.0))
+        outcomes.append(mechanism.run(work, plan, curator, Session(public_seed=0)))
+        assert curator._ledger.spent == len(events) > 0
+    assert np.isfinite(outcomes[0].answers).all()
+    assert 0 <= outcomes[0].answers.min() <= outcomes[0].answers.max() <= 1
     # What moves half as far is planned with half the noise: never with more.
     replaced = mechanism.plan(work, replace(budget, neighbours=Neighbours.REPLACE_ONE))
     for ours, theirs in zip(events, events_of(replaced.schedule), strict=False):
@@ -352,6 +398,16 @@ def test_another_seed_gives_another_result(case: Case, mechanism) -> None:
     if one.records is not None and one.records.shape == other.records.shape:
         same &= np.array_equal(one.records, other.records)
     assert not same
+
+
+def test_runs_on_cryptographic_randomness(mechanism) -> None:
+    work = task(queries=20)
+    plan = mechanism.plan(work, BUDGET)
+    statistics = mechanism.statistics(work.workload)
+    records = dataset(SCHEMA, rows(1)).records
+    curator = Curator(records, statistics, plan.schedule, SystemRandomness())
+    outcome = mechanism.run(work, plan, curator, Session())
+    assert outcome.answers.shape == (20,)
 
 
 def test_parameters_trace_and_totals_are_json(mechanism) -> None:

@@ -6,7 +6,7 @@ gives every answer; the noise of the answers is correlated, and much smaller tha
 on each answer (Li, Hay, Rastogi, Miklau and McGregor, "Optimizing linear counting queries under
 differential privacy", PODS 2010). `dualquery/mechanisms/README.md` explains the whole.
 
-- features: `expansion`, `product_terms`; `scales`: how much noise each gets
+- features: `expansion`, `blocks`, `product_terms`; `scales`: how much noise each gets
 - `measurement`: what is measured; `evidence`: what came of it
 - `planner`: what each stage measures, by predicted errors (`predictions`)
 - `prior`: empirical Bayes; `interactions`: the hierarchical model

@@ -38,7 +38,6 @@ Float64 = NDArray[np.float64]
 HELD_BACK = 0.25
 """g^2: what is shown has (1 + g^2) times the noise variance."""
 
-
 MANY = 128
 """Binary columns that are enough to estimate a prior of any shape. Of fewer, the noise of single
 ones passes for groups of them: on public tables of 64 to 126 columns mean errors grew by up to a
@@ -130,35 +129,23 @@ class Shares:
                 deviations[at] = np.sqrt(trust * noise)
         return Shares(self.bits, values, deviations)
 
-    def sparse(self) -> Shares:
-        """Return posterior means and their standard errors where most shares are likely 0."""
-        return Shares(self.bits, *posterior_shares(self.values, self.deviations))
-
     def posterior(self, domain: Domain) -> tuple[Float64, Float64]:
-        """Return `distributions` and `uncertain` of the shrunk shares."""
-        found = self.shrunk(domain)
-        return found.distributions(domain), found.uncertain(domain)
-
-    def uncertain(self, domain: Domain) -> Float64:
-        """Return the deviations at all bits, 0 where none was measured: float64, ``(bits,)``."""
-        placed = np.zeros(domain.bits)
-        placed[self.bits] = self.deviations
-        return placed
-
-    def distributions(self, domain: Domain) -> Float64:
-        """Return distributions of all columns: float64, ``(bits,)``.
+        """Return distributions of all columns, and standard errors: float64, ``(bits,)`` each.
 
         Values that were not measured share the rest of their column; columns that were not measured
         are uniform.
         """
-        column, values = domain.column_of_bit, np.zeros(domain.bits)
+        found = self.shrunk(domain)
+        column, uniform = domain.column_of_bit, uniform_probabilities(domain)
         known = np.zeros(domain.bits, np.bool_)
-        known[self.bits], values[self.bits] = True, self.values
+        known[found.bits] = True
+        values, uncertain = np.zeros((2, domain.bits))
+        values[found.bits], uncertain[found.bits] = found.values, found.deviations
         rest = np.maximum(1.0 - np.bincount(column, values)[column], 0.0)
         others = np.maximum(np.bincount(column, ~known)[column], 1)
         touched = np.bincount(column, known)[column] > 0
-        rest = np.where(touched, rest / others, uniform_probabilities(domain))
-        return to_distributions(domain, np.where(known, values, rest))
+        values = np.where(known, values, np.where(touched, rest / others, uniform))
+        return to_distributions(domain, values), uncertain
 
 
 def by_precision(
@@ -172,11 +159,6 @@ def by_precision(
 def of_order(features: Features, order: int) -> NDArray[np.int64]:
     """Return the places of the features of a number of columns."""
     return np.flatnonzero((features.bits >= 0).sum(axis=1) == order)
-
-
-def up_to_pairs(features: Features) -> NDArray[np.int64]:
-    """Return the places of the features of one column or two."""
-    return np.flatnonzero((features.bits >= 0).sum(axis=1) <= 2)
 
 
 def in_shares(singles: Features) -> Float64:

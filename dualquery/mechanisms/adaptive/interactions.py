@@ -30,7 +30,6 @@ from dualquery.mechanisms.adaptive.expansion import literals_of, products_of_oth
 from dualquery.mechanisms.adaptive.prior import posterior_interactions
 from dualquery.mechanisms.adaptive.product_terms import ProductTerms
 from dualquery.mechanisms.baselines.independent import to_distributions
-from dualquery.mechanisms.baselines.product import product_answers
 from dualquery.queries.conjunctions import Workload
 
 if TYPE_CHECKING:
@@ -156,14 +155,13 @@ class Interactions:
             means[at] += change * np.where(keys[place] == wanted, covariances[place], shared)
         return means
 
-    def answers(self, workload: Workload) -> Float64:
-        """Return the answers by main effects and pairs: float64, ``(m,)``."""
+    def beyond_columns(self, workload: Workload) -> Float64:
+        """Return the differences of answers from those of independent columns, as pairs have it."""
         bits, negated, possible = literals_of(workload)
         rows = np.where(possible[:, None], bits, np.int32(-1))
         products = ProductTerms(workload.domain, rows, negated, literals=True)
         beyond: Float64 = self.means(products) - products.factors(self.chances)[0].prod(axis=1)
-        # Of literals of one column, one may imply another.
-        return product_answers(workload, self.chances) + beyond
+        return beyond
 
     def _shared(self, ends: NDArray[np.int64]) -> Float64:
         """Return the covariances of pairs of bits that were not measured."""

@@ -4,8 +4,8 @@ Of all models of the target given the other columns it has the largest entropy w
 the noisy ones (Berger, Della Pietra and Della Pietra, Computational Linguistics 22, 1996). Where a
 cell has the share p of the records and a value of the target the chance q, a coefficient changes
 its share by ``w = p q (1 - q)`` times as much. With noise of deviation s and a prior variance
-``t^2 = c / sqrt(w)`` of coefficients the penalty is ``s^2 / (t^2 w)``. Post-processing of noisy
-numbers.
+``t^2 = c / sqrt(w)`` of coefficients the penalty is ``s^2 / (t^2 w)``; c is chosen by splitting the
+noise. Post-processing of noisy numbers.
 """
 
 from __future__ import annotations
@@ -17,22 +17,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.cells import axis_sizes, column_values
+from dualquery.mechanisms.adaptive.evidence import split
 from dualquery.models.labelled import LabelledMixture, cells_of_pairs
 from dualquery.models.mixture import ProductMixture
 from dualquery.queries.conjunctions import Workload
-from dualquery.runtime.progress import NO_PROGRESS
+from dualquery.runtime.progress import NO_PROGRESS, part_of
 
 Float64 = NDArray[np.float64]
 Int64 = NDArray[np.int64]
 
-_SIZE = 0.01
-"""c: what ``python -m experiments learning`` has the largest areas with."""
+_SIZES = (0.002, 0.005, 0.0125, 0.03)
+"""Values of c that are tried, the most entropy first."""
+
+_NEARER = 0.7
+"""A value is taken if its model is nearer to what was held back than the last one taken, by more
+than this part of the mean square between the two."""
 
 _LEAST = 1e-9
 """Least w of a cell, which no record may have."""
 
 _MOST_RECORDS, _MOST_ENTRIES = 50_000, 1 << 24
 """Records of the mixture that the model is fitted on, and these times pairs times values."""
+
+_FEWEST_RECORDS = 1000
 
 _STEPS = 150
 """Of the quasi-Newton search (L-BFGS), at most."""
@@ -49,7 +56,7 @@ def with_labels(
 ) -> ProductMixture | LabelledMixture:
     """Return the mixture with a logistic model of the workload's target, if it has one.
 
-    Not where the target has one other column only.
+    Not from fewer than `_FEWEST_RECORDS` records, nor where the target has one other column only.
 
     Parameters
     ----------
@@ -71,9 +78,22 @@ def with_labels(
     fit = _Fit.of(mixture, workload, n, generator)
     if fit is None:
         return mixture
+    shown, held_back = (fit.shares(half) for half in split(noisy, deviations, generator))
     changes = fit.changes(noisy)
-    penalty = fit.variances(deviations) / np.sqrt(changes) / _SIZE
-    found = fit.run(fit.shares(noisy), penalty, changes, progress)
+    penalty = fit.variances(deviations) / np.sqrt(changes)
+    found, size, best = np.zeros(fit.shape), _SIZES[0], np.full(fit.shape, np.nan)
+    steps = (len(_SIZES) + 1) * _STEPS
+    for part, tried in enumerate(_SIZES):
+        told = part_of(progress, part * _STEPS, steps)
+        found = fit.run(shown, penalty / tried, changes, found, told)
+        means = fit.means(found)
+        # Differences of errors are free of the noise that they have in common. Were one of the two
+        # the truth, they would differ by the whole mean square between them.
+        nearer = ((best - held_back) ** 2 - (means - held_back) ** 2).mean()
+        if not nearer <= _NEARER * ((best - means) ** 2).mean():
+            size, best = tried, means
+    told = part_of(progress, len(_SIZES) * _STEPS, steps)
+    found = fit.run(fit.shares(noisy), penalty / size, changes, found, told)
     return LabelledMixture(
         mixture.domain,
         mixture.weights,
@@ -114,7 +134,7 @@ class _Fit:
         worth = values[~own].reshape(len(workload), -1)
         pairs, which = np.unique(others[:, [0, -1]], axis=0, return_inverse=True)
         records = min(_MOST_RECORDS, n, _MOST_ENTRIES // (len(pairs) * int(sizes[target])))
-        if records < 1 or workload.way == 2:
+        if records < _FEWEST_RECORDS or workload.way == 2:
             return None
         drawn = column_values(mixture.sample(records, generator), domain)
         starts = np.concatenate(([0], np.cumsum(sizes[pairs].prod(axis=1))))
@@ -161,9 +181,10 @@ class _Fit:
         shares: Float64,
         penalty: Float64,
         changes: Float64,
+        start: Float64,
         progress: Callable[[int, int], None],
     ) -> Float64:
-        """Return the coefficients: float64, shape ``(cells, values)``."""
+        """Minimise, from some coefficients: float64, shape ``(cells, values)``."""
         from scipy.optimize import minimize
 
         units = 1.0 / np.sqrt(changes + penalty)
@@ -179,7 +200,7 @@ class _Fit:
             return value, (slopes * units).ravel()
 
         found = minimize(
-            objective, np.zeros(units.size), jac=True, method="L-BFGS-B",
+            objective, (start / units).ravel(), jac=True, method="L-BFGS-B",
             callback=lambda _: progress(next(done), _STEPS), options={"maxiter": _STEPS},
         )  # fmt: skip
         solution: Float64 = found.x.reshape(self.shape) * units

@@ -18,7 +18,7 @@ from dualquery.estimates.guessed import Guesses, guesses_of
 from dualquery.estimates.measurements import Measurements
 from dualquery.mechanisms.adaptive.expansion import MOST_LITERALS, Expansion, literals_of
 from dualquery.mechanisms.adaptive.product_terms import ProductTerms
-from dualquery.mechanisms.adaptive.scales import plan_strategy
+from dualquery.mechanisms.adaptive.scales import ANSWERS, FIT, plan_strategy
 from dualquery.mechanisms.protocol import Task
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import Workload
@@ -223,7 +223,7 @@ def choose_measurement(
     expansion = Expansion.of(workload).in_blocks()
     if not len(expansion.features):
         return queries  # no legal record satisfies any of them
-    strategy = plan_strategy(expansion, neighbours)
+    strategy = plan_strategy(expansion, neighbours, FIT if fitted else ANSWERS)
     features = FeatureMeasurement(expansion, strategy)
     noise = features.sensitivity * features.mean_deviation
     return features if noise <= (_MORE_NOISE if fitted else 1.0) * queries.sensitivity else queries

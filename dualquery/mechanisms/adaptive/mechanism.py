@@ -3,7 +3,8 @@
 The planner chooses the first stage on public facts: everything that the queries are made of (then
 there is no other stage), columns and pairs, or columns. After a first stage it compares predicted
 errors, given what was measured, and chooses the next one: everything, columns again, or the
-features that may differ from what is known by more than their noise.
+features that may differ from what is known by more than their noise. Of thousands of columns a
+first look with `FIRST_LOOK` of the budget says whether they are full.
 
 **Privacy.** Gaussian measurements, adaptively composed. The schedule fixes how many, and the ratio
 of sensitivity to scale of each, before a row is read. What a later one measures is chosen by the
@@ -29,7 +30,7 @@ from numpy.typing import NDArray
 from dualquery.estimates.expected import ExpectedError
 from dualquery.estimates.intervals import Intervals
 from dualquery.estimates.measurements import CHOSEN, Measurements
-from dualquery.mechanisms.adaptive.ensemble import fit_mixture
+from dualquery.mechanisms.adaptive.ensemble import STEPS, Fitting, fit_mixture
 from dualquery.mechanisms.adaptive.evidence import (
     Evidence,
     Shares,
@@ -37,23 +38,13 @@ from dualquery.mechanisms.adaptive.evidence import (
     of_order,
     scale_for,
     uniform_strategy,
-    up_to_pairs,
 )
 from dualquery.mechanisms.adaptive.expansion import Expansion, bytes_on_features
 from dualquery.mechanisms.adaptive.forecast import expected_error
 from dualquery.mechanisms.adaptive.interactions import Interactions
 from dualquery.mechanisms.adaptive.intervals import share_intervals
-from dualquery.mechanisms.adaptive.measurement import (
-    FeatureMeasurement,
-    QueryMeasurement,
-    choose_measurement,
-)
-from dualquery.mechanisms.adaptive.mixture import (
-    STEPS,
-    MixtureFit,
-    mixture_of,
-    with_columns,
-)
+from dualquery.mechanisms.adaptive.measurement import FeatureMeasurement, QueryMeasurement
+from dualquery.mechanisms.adaptive.mixture import MixtureFit, mixture_of, with_others
 from dualquery.mechanisms.adaptive.planner import (
     ColumnEvidence,
     FirstStage,
@@ -61,10 +52,14 @@ from dualquery.mechanisms.adaptive.planner import (
     Request,
     Stages,
     choose_first,
+    everything,
+    is_wide,
     plan_stages,
 )
+from dualquery.mechanisms.adaptive.prior import posterior_shares
 from dualquery.mechanisms.adaptive.product_terms import ProductTerms
 from dualquery.mechanisms.adaptive.scales import plan_columns
+from dualquery.mechanisms.baselines.product import product_answers
 from dualquery.mechanisms.options import check_choice, check_number, check_whole
 from dualquery.mechanisms.protocol import Budget, Mechanism, Outcome, Plan, Session, Task
 from dualquery.models.labelled import LabelledMixture
@@ -103,7 +98,7 @@ class Adaptive(Mechanism[Stages]):
 
     components: int | None = None
     """Product distributions of the mixture; 0 for the unbiased answers of one stage alone, None for
-    128, or as many as memory has room for."""
+    as many as the budget can tell apart."""
 
     pull: float | None = None
     """Part of a step by which components are shrunk towards their mean, from 0 to 1: it keeps noise
@@ -152,8 +147,13 @@ class Adaptive(Mechanism[Stages]):
                 "frequent items are found by a first look at columns; first=columns"
             )
         records = self.records or task.default_records
-        asked = Request(first, reason, self.components, self.steps, self.pull, records)
-        return plan_stages(task, budget, asked)
+        return plan_stages(
+            task, budget, Request(first, reason, self.suited, self.makes_records, records)
+        )
+
+    def suited(self, n: int, precision: float, bits: int) -> Fitting:
+        """Return the fit that suits the noise, and what the user asked for."""
+        return Fitting.suited(n, precision, bits, self.components, self.steps, self.pull)
 
     def expected_error(self, task: Task, plan: Plan[Stages]) -> ExpectedError | None:
         """Return the error to expect: predicted errors times factors that runs gave."""
@@ -220,10 +220,11 @@ class _Run:
 
     def everything_at_once(self) -> Outcome:
         """Measure everything in one stage; fit, and answer."""
-        planned = self.plan
-        found = self._measured(planned.full, (planned.sensitivity / planned.scale,), planned.scale)
-        if self.mechanism.makes_records:
-            return self._fitted(found, found, self.task.workload)
+        planned, full = self.plan, self.plan.full
+        assert full is not None
+        found = self._measured(full, [planned.sensitivity / planned.scale], planned.scale)
+        if planned.fitting is not None and self.mechanism.makes_records:
+            return self._fitted(found, found, planned.fitting, self.task.workload)
         return Outcome(
             answers=np.clip(found.unbiased, 0.0, 1.0),
             intervals=found.intervals(self.task.workload),
@@ -232,20 +233,24 @@ class _Run:
 
     def after_pairs(self) -> Outcome:
         """Look at columns and pairs; then measure everything, or the columns again."""
-        planned, workload, looked = self.plan, self.task.workload, self.plan.looked
+        planned, n, workload = self.plan, self.n, self.task.workload
+        looked, small, full = planned.looked, planned.small, planned.full
         assert looked is not None
+        assert small is not None
+        assert full is not None
         means = self._looked(looked, planned.scale)
-        seen = PairEvidence(looked, means, planned.scale, workload, self.n, self.task.rows)
+        seen = PairEvidence(looked, means, planned.scale, workload, n, self.task.rows)
         (ratio,) = planned.ratios
         chances, _ = seen.shares.posterior(workload.domain)
         columns = plan_columns(workload, chances, planned.neighbours)
-        if not seen.everything_wins(columns, planned.full, ratio):
+        if not seen.everything_wins(columns, full, ratio):
             return self._columns_again(seen, columns, ratio)
-        found = evidence = self._measured(planned.full, planned.ratios)
-        if isinstance(planned.full, FeatureMeasurement):
-            small = up_to_pairs(planned.full.strategy.features)
+        found = self._measured(full, [ratio])
+        evidence = found
+        if isinstance(full, FeatureMeasurement):
             evidence = found.combined(small, means, seen.deviations)
-        return self._fitted(found, evidence, workload)
+        suited = self.mechanism.suited(n, ratio, workload.domain.bits)
+        return self._fitted(found, evidence, suited, workload)
 
     def _columns_again(self, seen: PairEvidence, columns: Strategy, ratio: float) -> Outcome:
         """Measure the columns again; answer by both stages, and by the pairs' interactions."""
@@ -253,11 +258,12 @@ class _Run:
         noisy = self._looked(columns, scale, CHOSEN)
         second = Shares.of(columns.features, noisy, columns.scales * scale / self.n)
         found = seen.model(seen.shares.combined(second))
+        answers = product_answers(workload, found.chances) + found.beyond_columns(workload)
         products = ProductTerms.of_features(seen.looked.features)
-        fit = MixtureFit(products, found.fitted, seen.deviations, self.plan.fitting)
+        fit = MixtureFit(products, found.fitted, seen.deviations)
         model = fit.run(self.generator, self.session.threads, self.session.progress).model()
         return self._outcome(
-            np.clip(found.answers(workload), 0.0, 1.0),
+            np.clip(answers, 0.0, 1.0),
             model,
             # The first stage decided that there are any: it gives none.
             share_intervals(workload, (second,), self.plan.neighbours),
@@ -274,17 +280,29 @@ class _Run:
         if task.frequent is not None:
             workload = task.frequent.workload(task.frequent.choose(shares.values))
             expansion = Expansion.of(workload)
-            full = choose_measurement(workload, planned.neighbours, fitted=True)
-        ratio, last = math.hypot(*planned.ratios), planned.ratios[-1]
-        seen = ColumnEvidence(looked, shares, workload, expansion, n, ratio)
-        if seen.everything_wins(full):
-            outcome = self._everything_after(seen, full, planned.ratios)
+            if not is_wide(workload):
+                full = everything(workload, expansion, planned.neighbours)
+        ratios = list(planned.ratios)
+
+        def known() -> ColumnEvidence:
+            posterior = posterior_shares(shares.values, shares.deviations)
+            ratio = math.hypot(*ratios)
+            return ColumnEvidence(looked, shares, posterior, workload, expansion, n, ratio)
+
+        seen = known()
+        if len(ratios) > 1:
+            full = (
+                everything(workload, expansion, planned.neighbours) if seen.columns_full else None
+            )
+        worth = seen.everything_wins(full)
+        if not worth and len(ratios) > 1:
+            # The first look decided that there is this one: intervals rest on it alone.
+            around = self._shares(looked, scale_for(looked.sensitivity, ratios.pop(0)))
+            shares = shares.combined(around)
+            seen = known()
+        if full is not None and worth:
+            outcome = self._everything_after(seen, full, ratios)
         else:
-            if len(planned.ratios) > 1:
-                # The first look decided that there is this one: intervals rest on it alone.
-                around = self._shares(looked, scale_for(looked.sensitivity, planned.ratios[0]))
-                shares = shares.combined(around)
-            seen = ColumnEvidence(looked, shares, workload, expansion, n, last)
             outcome = self._chosen(seen, around)
         return replace(outcome, workload=None if task.frequent is None else workload)
 
@@ -295,41 +313,34 @@ class _Run:
         ratios: Sequence[float],
     ) -> Outcome:
         """Measure everything, and fit a mixture to that and the shares of the first look."""
-        found, domain = self._measured(full, ratios), seen.workload.domain
-        outcome = self._fitted(found, found.with_shares(seen.shares), seen.workload)
-        assert isinstance(outcome.model, ProductMixture)
-        asked = seen.workload.literals[seen.workload.literals >= 0] >> 1
-        columns = domain.column_of_bit[seen.shares.bits]
-        others = np.setdiff1d(columns, domain.column_of_bit[asked])
-        if not len(others):
-            return outcome
-        model = with_columns(outcome.model, others, seen.chances)
-        records = model.sample(self.plan.records, self.generator)
-        return replace(outcome, model=model, records=records)
+        found, workload = self._measured(full, ratios), seen.workload
+        suited = self.mechanism.suited(self.n, math.hypot(*ratios), workload.domain.bits)
+        evidence = found.with_shares(seen.shares)
+        return self._fitted(found, evidence, suited, workload, seen.chances)
 
     def _chosen(self, seen: ColumnEvidence, around: Shares) -> Outcome:
         """Measure what exceeds its noise; answer by the hierarchical model."""
-        features = seen.expansion.features
+        features, looked = seen.expansion.features, seen.looked
         chosen = seen.worth_measuring()
         strategy = uniform_strategy(features.part(chosen), self.plan.neighbours)
         scale = scale_for(strategy.sensitivity, seen.ratio)
         noisy, deviation = self._looked(strategy, scale, CHOSEN), scale / self.n
         alone = of_order(strategy.features, 1)
         second = Shares.of(strategy.features.part(alone), noisy[alone], deviation)
-        shares, domain = seen.shares.combined(second).sparse(), features.domain
+        shares = seen.shares.combined(second)
+        chances, uncertain = map(seen.at_bits, posterior_shares(shares.values, shares.deviations))
         longer = np.setdiff1d(np.arange(len(chosen)), alone)
         products = ProductTerms.of_features(strategy.features.part(longer))
         found = Interactions.fit(
-            products, noisy[longer], np.full(len(longer), deviation),
-            shares.distributions(domain), shares.uncertain(domain),
-        )  # fmt: skip
+            products, noisy[longer], np.full(len(longer), deviation), chances, uncertain
+        )
         means = found.means(ProductTerms.of_features(features))
         means[chosen[longer]] = found.fitted
         means = np.clip(means, -1.0, 1.0)
         model = mixture_of(
-            replace(shares, values=found.chances[shares.bits]), products, means[chosen[longer]],
-            self.plan.fitting, self.generator, self.session,
-        )  # fmt: skip
+            looked.features.bits[:, 0], found.chances, products, means[chosen[longer]],
+            self.generator, self.session,
+        ).model()  # fmt: skip
         asked = self.task.frequent is not None
         intervals = share_intervals(
             seen.workload,
@@ -361,7 +372,8 @@ class _Run:
         scale: float | None = None,
     ) -> Evidence:
         """Measure everything, once for each ratio: one measurement of the sum of precisions."""
-        together, means = math.hypot(*ratios), np.zeros(len(full.scales))
+        together = math.hypot(*ratios)
+        means = np.zeros(len(full.scales))
         for ratio in ratios:
             each = scale or scale_for(full.sensitivity, ratio)
             noisy = full.draw(self.curator, each) / self.n
@@ -377,12 +389,22 @@ class _Run:
         unit = (scale or scale_for(full.sensitivity, together)) / self.n
         return Evidence(full, means, full.scales * unit)
 
-    def _fitted(self, found: Evidence, evidence: Evidence, workload: Workload) -> Outcome:
-        """Answer by the ensemble."""
-        fitted = fit_mixture(
-            evidence, self.plan.fitting, workload, self.n, self.generator, self.session
-        )
-        outcome = self._outcome(fitted.answers, fitted.model, found.intervals(workload))
+    def _fitted(
+        self,
+        found: Evidence,
+        evidence: Evidence,
+        fitting: Fitting,
+        workload: Workload,
+        shares: Float64 | None = None,
+    ) -> Outcome:
+        """Answer by the ensemble; ``shares`` are those of columns that queries are not about."""
+        fitted = fit_mixture(evidence, fitting, workload, self.n, self.generator, self.session)
+        model = fitted.model
+        if shares is not None:
+            assert isinstance(model, ProductMixture)
+            asked = np.unique(workload.literals[workload.literals >= 0] >> 1)
+            model = with_others(model, asked, shares)
+        outcome = self._outcome(fitted.answers, model, found.intervals(workload))
         return replace(outcome, trace=(*outcome.trace, *fitted.trace))
 
     def _outcome(

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from dualquery.data.domain import Domain
 from dualquery.mechanisms.adaptive import mixture_kernels as kernels
-from dualquery.mechanisms.adaptive.evidence import Shares
 from dualquery.mechanisms.adaptive.product_terms import ProductTerms
 from dualquery.mechanisms.baselines.product import uniform_probabilities
 from dualquery.mechanisms.protocol import Session
@@ -37,64 +36,18 @@ _BATCH = 60_000
 _SLAB = 128
 """Components that one thread steps at a time, at most. Half as many took a quarter longer."""
 
-_LEG = 300
-"""Steps of a leg, about; a fit has three at least."""
+_LEG, _FEWEST = 300, 900
+"""Steps of a leg, about, and the fewest before a fit may end."""
 
 _STEP = 0.2
 """Largest change of a log-odds in a step, roughly."""
 
+_DISTURBANCE = 1.0
+"""Standard deviation of the components' log-odds around the 1-way means at the start."""
+
 _LEAST = 1e-4
 _BETA = (0.95, 0.99)
 """Adam's memory of slopes and of their squares."""
-
-
-_COMPONENTS = 128
-"""Of a mixture: one slab of the kernels; fewer where the columns have more bits than memory has."""
-
-_MOST_VALUES = 1 << 22
-"""Bits times components, beyond which fits take minutes."""
-
-_FULL_PULL = 57.0
-"""Rows times sensitivity over scale, up to which the pull is 1; it falls with the power 2/3 of
-these. Chosen by errors on seven tables of 8,000 to 500,000 rows at epsilon 0.1 to 5; four times the
-pull costs up to a fifth of the mean error there."""
-
-STEPS = 2100
-"""Gradient steps of a fit, at most."""
-
-
-@dataclass(frozen=True)
-class Fitting:
-    """How a mixture is fitted: components, gradient steps at most, and pull.
-
-    The pull is the part of a step's rate by which components are shrunk towards their mean, from 0
-    to 1: it keeps noise out.
-
-    ``tried`` says whether a trial on the evidence says how far to trust the fit; else all of it is.
-    """
-
-    components: int
-    steps: int
-    pull: float
-    tried: bool = True
-
-    @staticmethod
-    def suited(
-        n: int,
-        precision: float,
-        bits: int,
-        components: int | None = None,
-        steps: int = STEPS,
-        pull: float | None = None,
-    ) -> Fitting:
-        """Return what suits a number of rows, a sensitivity over scale, and a number of bits.
-
-        What is given stays as it is; a trial is made where no pull is.
-        """
-        if components is None:
-            components = max(min(_COMPONENTS, _MOST_VALUES // bits), 1)
-        suited = min((_FULL_PULL / (n * precision)) ** (2 / 3), 1.0) if pull is None else pull
-        return Fitting(components, steps, suited, pull is None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,14 +101,19 @@ class MixtureFit:
         What was measured.
     targets, deviations
         float64, shape ``(f,)``: their noisy means, and the standard deviations of the noise.
-    fitting
-        How the mixture is fitted.
+    components, steps
+        Size of the mixture, and most gradient steps.
+    pull
+        Part of a step's rate by which components are shrunk towards their mean, in [0, 1]: it keeps
+        noise out. The defaults suit estimated means, that records are drawn from.
     """
 
     products: ProductTerms
     targets: Float64
     deviations: Float64
-    fitting: Fitting
+    components: int = 64
+    steps: int = 600
+    pull: float = 0.2
 
     @cached_property
     def _bits(self) -> NDArray[np.int64]:
@@ -183,28 +141,28 @@ class MixtureFit:
         """Fit: from disturbed independent columns, by Adam, in legs."""
         batches = self._batches(generator)
         odds = self._start(generator)
-        cuts = np.arange(_SLAB, self.fitting.components, _SLAB)
+        cuts = np.arange(_SLAB, self.components, _SLAB)
         slabs = [_Slab.of(self._columns, part) for part in np.split(odds, cuts, axis=1)]
         done, nearest = 0, math.inf
         with workers(threads, len(slabs)) as pool:
             course = _Course(batches, slabs, odds.mean(axis=1), pool.map)
-            for number, leg in enumerate(self._legs()):
-                course.run(leg, self.fitting.pull, part_of(progress, done, self.fitting.steps))
+            for leg in self._legs():
+                course.run(leg, self.pull, part_of(progress, done, self.steps))
                 done += leg
                 distance = course.distance()
                 if distance >= nearest:
                     break
                 nearest, values = distance, course.values
-                if number > 1 and distance <= self._explained:
+                if done >= _FEWEST and distance <= self._explained:
                     break
-        if done < self.fitting.steps:
-            progress(self.fitting.steps, self.fitting.steps)
+        if done < self.steps:
+            progress(self.steps, self.steps)
         return Mixture(self.products.domain, self._bits, values)
 
     def _legs(self) -> Sequence[int]:
         """Return the steps of each leg: about as many in all."""
-        count = max(round(self.fitting.steps / _LEG), 1)
-        return [len(leg) for leg in np.array_split(np.arange(self.fitting.steps), count)]
+        count = max(round(self.steps / _LEG), 1)
+        return [len(leg) for leg in np.array_split(np.arange(self.steps), count)]
 
     @property
     def _explained(self) -> float:
@@ -233,15 +191,15 @@ class MixtureFit:
         ]
 
     def _start(self, generator: np.random.Generator) -> Float32:
-        """Return log-odds (binary columns) and logarithms of shares, with normal disturbances."""
+        """Return log-odds (binary columns) and logarithms of shares, with a disturbance each."""
         shares = np.full(len(self._bits), 0.5)
         bits, chances = self.products.single_chances(self.targets)
         shares[np.searchsorted(self._bits, bits)] = chances
         shares = np.clip(shares, _LEAST, 1.0 - _LEAST)
         binary = self.products.domain.has_two_values[self._bits]
         odds = np.where(binary, np.log(shares / (1.0 - shares)), np.log(shares))
-        noise = generator.standard_normal((len(odds), self.fitting.components))
-        start: Float32 = (odds[:, None] + noise).astype(np.float32)
+        noise = generator.standard_normal((len(odds), self.components))
+        start: Float32 = (odds[:, None] + _DISTURBANCE * noise).astype(np.float32)
         return start
 
 
@@ -344,48 +302,72 @@ class _Batch:
         return sums
 
 
+_SMALLEST = 1e-9
+"""Chance of a value in a record, at least: some value of a column has one above 0."""
+
+
 def mixture_of(
-    shares: Shares,
+    looked: NDArray[np.int32],
+    chances: Float64,
     products: ProductTerms,
     means: Float64,
-    fitting: Fitting,
     generator: np.random.Generator,
     session: Session,
-) -> ProductMixture:
-    """Return a mixture fitted to products of two factors or more; other columns are independent.
+) -> Mixture:
+    """Return a mixture of columns with measured products that are fitted, else independent.
 
     Parameters
     ----------
-    shares
-        Estimated shares of 1s.
+    looked, chances
+        int32: the bits whose shares are known; float64, shape ``(bits,)``: shares of 1s.
     products, means
-        What was measured, and estimates of its means.
-    fitting
-        How a mixture is fitted.
+        Products of two factors or more that were measured, and estimates of their means.
     generator, session
         Source of the fit's random choices; threads and progress.
     """
     domain = products.domain
-    chances = shares.distributions(domain)
-    tied = np.unique(products.bits[products.bits >= 0])
-    mixture = Mixture(domain, np.empty(0, np.int64), np.empty((0, 1), np.float32))
-    if len(tied):
+    held = np.flatnonzero(np.isin(domain.column_of_bit, domain.column_of_bit[looked]))
+    # The values of a column that nobody asks about share what the others leave.
+    asked = np.isin(held, looked)
+    column = domain.column_of_bit[held]
+    rest = 1.0 - np.bincount(column, np.where(asked, chances[held], 0.0))[column]
+    others = np.bincount(column, ~asked)[column]
+    binary = domain.has_two_values[held]
+    filled = np.where(asked, chances[held], rest / np.maximum(others, 1))
+    values = np.where(binary, 1.0 - 2.0 * chances[held], np.maximum(filled, _SMALLEST))
+    values = values[:, None].astype(np.float32)
+    if len(means):
+        tied = np.unique(products.bits[products.bits >= 0])
         singles = np.full((len(tied), products.bits.shape[1]), -1, np.int32)
         singles[:, 0] = tied
         both = ProductTerms.of_features(Features(np.concatenate((singles, products.bits)), domain))
         alone, _ = both.part(np.arange(len(tied))).factors(chances)
         targets = np.append(alone[:, 0], means)
-        fit = MixtureFit(both, targets, np.ones(len(targets)), fitting)
-        mixture = fit.run(generator, session.threads, session.progress)
-    columns = np.setdiff1d(domain.column_of_bit[shares.bits], domain.column_of_bit[mixture.bits])
-    return with_columns(mixture.model(), columns, chances)
+        fit = MixtureFit(both, targets, np.ones(len(targets)))
+        fitted = fit.run(generator, session.threads, session.progress)
+        values = np.repeat(values, fit.components, axis=1)
+        values[np.searchsorted(held, fitted.bits)] = fitted.values
+    # Noisy shares of a column do not add up to 1; chances do.
+    place = np.cumsum(np.diff(column, prepend=-1) > 0) - 1
+    totals = np.add.reduceat(values, np.searchsorted(place, np.arange(place[-1] + 1)), axis=0)
+    values = np.where(binary[:, None], values, values / totals[place])
+    return Mixture(domain, held, values)
 
 
-def with_columns(
-    model: ProductMixture, columns: NDArray[np.int32], chances: Float64
-) -> ProductMixture:
-    """Return a model with some columns independent; ``chances`` of 1s have shape ``(bits,)``."""
-    bits = np.flatnonzero(np.isin(model.domain.column_of_bit, columns))
-    changed = model.chances.copy()
-    changed[bits] = chances[bits, None]
-    return replace(model, chances=changed)
+def with_others(model: ProductMixture, asked: NDArray[np.int32], shares: Float64) -> ProductMixture:
+    """Return a model with the columns that queries are not about, by their shares.
+
+    Parameters
+    ----------
+    model
+        Of the columns that queries are about.
+    asked
+        The bits of these.
+    shares
+        float64, shape ``(bits,)``: shares of the others; all are of binary columns.
+    """
+    others = np.flatnonzero(model.domain.sizes[model.domain.column_of_bit] == 1)
+    others = np.setdiff1d(others, asked)
+    chances = model.chances.copy()
+    chances[others] = shares[others, None]
+    return replace(model, chances=chances)

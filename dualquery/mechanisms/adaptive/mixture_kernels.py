@@ -93,7 +93,11 @@ def sum_products(rows: Array, table: Array, sums: Array) -> None:
         while count < way and rows[f, count] >= 0:
             count += 1
         total = np.float32(0.0)
-        if count == 2:
+        if count == 1:
+            a = rows[f, 0]
+            for k in range(width):
+                total += table[a, k]
+        elif count == 2:
             a, b = rows[f, 0], rows[f, 1]
             for k in range(width):
                 total += table[a, k] * table[b, k]
@@ -129,7 +133,11 @@ def add_slopes(rows: Array, table: Array, errors: Array, slopes: Array) -> None:
         while count < way and rows[f, count] >= 0:
             count += 1
         error = errors[f]
-        if count == 2:
+        if count == 1:
+            a = rows[f, 0]
+            for k in range(width):
+                slopes[a, k] += error
+        elif count == 2:
             a, b = rows[f, 0], rows[f, 1]
             for k in range(width):
                 x, y = table[a, k], table[b, k]

@@ -8,7 +8,7 @@ facts, and noisy means that were charged.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
@@ -17,12 +17,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dualquery.estimates.guessed import CORRELATION
+from dualquery.mechanisms.adaptive.ensemble import Fitting
 from dualquery.mechanisms.adaptive.evidence import (
     Shares,
+    in_shares,
     of_order,
     scale_for,
     uniform_strategy,
-    up_to_pairs,
 )
 from dualquery.mechanisms.adaptive.expansion import MOST_LITERALS, Expansion, literals_of
 from dualquery.mechanisms.adaptive.interactions import Interactions, expected_interactions
@@ -31,17 +33,17 @@ from dualquery.mechanisms.adaptive.measurement import (
     QueryMeasurement,
     measurement_for,
 )
-from dualquery.mechanisms.adaptive.mixture import Fitting
 from dualquery.mechanisms.adaptive.predictions import (
-    harmonic,
+    interactions_of,
     rmse_of_chance,
     rmse_of_fit,
     rmse_of_independent_fit,
     rmse_of_interactions,
+    rmse_of_noise,
     rmse_of_shares,
 )
 from dualquery.mechanisms.adaptive.product_terms import ProductTerms
-from dualquery.mechanisms.adaptive.scales import plan_columns, plan_strategy
+from dualquery.mechanisms.adaptive.scales import FIT, plan_columns, plan_strategy
 from dualquery.mechanisms.baselines.product import uniform_probabilities
 from dualquery.mechanisms.protocol import Budget, Details, Plan, Task
 from dualquery.privacy.accountants.choice import best
@@ -51,12 +53,25 @@ from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import Workload
 from dualquery.room.features import Features
 from dualquery.room.strategy import Strategy
-from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.errors import BadInputError, LackOfMemoryError
 
 Float64 = NDArray[np.float64]
 
-_FIRST = 0.2
-"""Part of the budget for a first look."""
+_FIRST, _LEAST = 0.2, 0.01
+"""Part of the budget for a first look at columns and pairs, at most and at least: less where the
+noise of columns' shares hides interactions."""
+
+_SECOND = 1000
+"""Features that the second stage may measure of a wide table. Where d numbers and M others have the
+parts a and 1 - a of rho, the sum of variances is least where a / (1 - a) = sqrt(d / M)."""
+
+_FIRST_LOOK = 0.04
+"""Part of the budget with which columns of a wide table are measured first of all: it says whether
+they are full, so that the rest is better spent on everything that is asked."""
+
+_USUAL = 1.0 / 3.0
+"""Interactions that tables usually have, of those expected of columns whose values are equally
+frequent: fewer values are, and products of rare ones interact by less."""
 
 _FULL = 0.2
 """Expected interactions over those of columns that are half full, above which columns are full.
@@ -64,13 +79,18 @@ Chosen on generated tables of 100 to 300 columns at epsilon 0.02 to 1: with .07 
 its noise had the smaller errors, with .4 and .6 everything had. Real tables are at .02 to .1
 (baskets, visits) or at .3 to .6 (plants, mushroom, pumsb_star)."""
 
+_FIT_TO_NOISE = 0.125
+"""Mean error of a fit to everything over interactions of nearly empty columns, in mean standard
+deviations of the answers' noise, below which it has the smaller error: generated baskets of 120 to
+3,000 items, triples of the 100 commonest, at epsilon 0.5 to 4."""
+
+_CLEAR = 2.0
+"""Standard deviations of noise that a product's expected interaction has to exceed so that it is
+measured: each that is measured adds noise to all."""
+
 WIDE = 1000
 """Columns that queries are about, from which on these are measured first. This has smaller errors
 than one stage on tables of 3,340 to 17,770 columns; one stage has on those of 69 to 285."""
-
-_ITEMS = 10.0
-"""Items of a row, where queries ask which are there together, before anything is measured: real
-tables of 120 to 18,000 items have 3 to 200 (``python -m experiments gate`` compares forecasts)."""
 
 
 class FirstStage(Enum):
@@ -94,14 +114,15 @@ class Stages(Details):
         over its scales; the factor on these, in rows.
     ratios
         Sensitivity over scale of the later stages.
-    looked
-        What the first stage measures if not everything.
+    looked, small
+        What the first stage measures if not everything, and its places there.
     full, expansion
-        Everything; the queries as sums of features.
-    predicted
-        Errors, as public facts say.
+        Everything, if it is known beforehand; the queries as sums of features.
+    deviation, unbiased
+        Predicted errors: of the better answers (after a look at columns: of a share), and of
+        unbiased answers from everything.
     records, fitting
-        Number of synthetic records; the fit that suits the last stage's noise.
+        Number of synthetic records; the fit that the first stage's noise suits.
     """
 
     first: FirstStage
@@ -111,30 +132,33 @@ class Stages(Details):
     scale: float
     ratios: tuple[float, ...] = ()
     looked: Strategy | None = field(default=None, compare=False)
-    full: FeatureMeasurement | QueryMeasurement = field(compare=False)
+    small: NDArray[np.int64] | None = field(default=None, compare=False)
+    full: FeatureMeasurement | QueryMeasurement | None = field(default=None, compare=False)
     expansion: Expansion | None = field(default=None, compare=False)
-    predicted: Predicted
-    records: int
-    fitting: Fitting
+    deviation: float = 0.0
+    unbiased: float = 0.0
+    records: int = 0
+    fitting: Fitting | None = None
 
     def parameters(self) -> Mapping[str, Any]:
         """Return what is measured with how much noise."""
         said: dict[str, Any] = {"first_stage": self.first.value, "stage_reason": self.reason}
-        if self.looked is not None:
-            said["features"] = len(self.looked.features)
-        else:
+        if self.first is FirstStage.EVERYTHING and self.full is not None:
             said |= self.full.describe(self.scale)
-        return said | {
+        elif self.looked is not None:
+            said["features"] = len(self.looked.features)
+        said |= {
             "neighbours": self.neighbours.value,
             "sensitivity": self.sensitivity,
             "scale": self.scale,
             "later_ratios": list(self.ratios),
-            "deviation": self.predicted.least,
+            "deviation": self.deviation,
             "records": self.records,
-            "components": self.fitting.components,
-            "steps": self.fitting.steps,
-            "pull": self.fitting.pull,
         }
+        if self.fitting is not None:
+            fit = self.fitting
+            said |= {"components": fit.components, "steps": fit.steps, "pull": fit.pull}
+        return said
 
 
 def is_wide(workload: Workload) -> bool:
@@ -157,7 +181,7 @@ def choose_first(task: Task, budget: Budget) -> tuple[FirstStage, str]:
         return FirstStage.COLUMNS, "the first stage finds the items that are frequent"
     if task.workload.way <= MOST_LITERALS:
         if is_wide(task.workload):
-            return FirstStage.COLUMNS, "of many columns, few are worth more than one look"
+            return FirstStage.COLUMNS, "of thousands of columns, few are worth more than one look"
         if _is_positive(task.workload):
             return FirstStage.COLUMNS, "which columns are full says what of them is worth measuring"
         if columns_may_do(task, budget):
@@ -189,88 +213,146 @@ def plan_schedule(
 
 @dataclass(frozen=True)
 class Request:
-    """What is planned for: a first stage and why, options of the fit, and a number of records."""
+    """What is planned for: a first stage and why, and what suits a fit.
+
+    ``suited`` takes a number of rows, a sensitivity over scale, and a number of bits.
+    """
 
     first: FirstStage
     reason: str
-    components: int | None
-    steps: int
-    pull: float | None
+    suited: Callable[[int, float, int], Fitting]
+    fitted: bool
     records: int
 
 
 def plan_stages(task: Task, budget: Budget, asked: Request) -> Plan[Stages]:
     """Fix the schedule of the stages: their ratios of sensitivity to scale fill the budget."""
-    workload, neighbours, first = task.workload, budget.neighbours, asked.first
-    if first is FirstStage.PAIRS and workload.way > MOST_LITERALS:
+    planner = {
+        FirstStage.EVERYTHING: _plan_everything,
+        FirstStage.PAIRS: _plan_pairs,
+        FirstStage.COLUMNS: _plan_columns,
+    }[asked.first]
+    plan = planner(task, budget, asked)
+    return replace(plan, remark=f"first stage: {asked.first.value} ({asked.reason})")
+
+
+def _plan_everything(task: Task, budget: Budget, asked: Request) -> Plan[Stages]:
+    """Plan one measurement of everything, with the smallest noise that fits."""
+    full = measurement_for(task, budget.neighbours, fitted=asked.fitted)
+    scale = calibrate_gaussian_scale(
+        budget.epsilon, budget.delta, full.sensitivity, budget.accountant
+    )
+    schedule = (GaussianNoise(full.sensitivity, scale),)
+    accountant, _ = best(schedule, budget.delta, budget.accountant)
+    unbiased = scale / task.n * full.mean_deviation
+    details = Stages(
+        first=FirstStage.EVERYTHING,
+        reason=asked.reason,
+        neighbours=budget.neighbours,
+        sensitivity=full.sensitivity,
+        scale=scale,
+        full=full,
+        deviation=unbiased,
+        unbiased=unbiased,
+        records=asked.records,
+        fitting=asked.suited(task.n, full.sensitivity / scale, task.workload.domain.bits),
+    )
+    return Plan(schedule, accountant.name, details, needs_answers=full.of_queries)
+
+
+def _plan_pairs(task: Task, budget: Budget, asked: Request) -> Plan[Stages]:
+    """Plan a first look at columns and pairs, and what comes after it."""
+    workload, neighbours = task.workload, budget.neighbours
+    if workload.way > MOST_LITERALS:
         raise BadInputError(
             f"a query has {workload.way} literals; a first look takes at most {MOST_LITERALS}"
         )
-    full = measurement_for(task, neighbours, fitted=asked.components != 0)
     predicted = predict(task, budget)
-    parts: tuple[float, ...] = (1.0,)
-    expansion: Expansion | None = None
-    looked: Strategy | None = None
-    if first is not FirstStage.EVERYTHING:
-        if not predicted.columns:
-            raise BadInputError("adaptive has nothing to measure: no query depends on a column")
-        expansion, parts = Expansion.of(workload), (_FIRST, 1.0 - _FIRST)
-        if first is FirstStage.PAIRS:
-            # Less where the noise of columns' shares hides interactions.
-            seen = predicted.interactions / (predicted.interactions + predicted.columns)
-            parts = (max(_FIRST * seen, 0.01), 1.0 - max(_FIRST * seen, 0.01))
-        elif not _is_positive(workload):
-            # Main effects matter most: they are measured twice before products are.
-            parts = (_FIRST, (1.0 - _FIRST) / 2.0, (1.0 - _FIRST) / 2.0)
-        looked = _first_look(task, expansion, full, neighbours, first)
-    measured = looked or full
-    schedule, accountant = plan_schedule(measured.sensitivity, parts, budget)
-    scale, ratios = schedule[0].scale, tuple(each.sensitivity for each in schedule[1:])
-    if asked.components == 0:
-        predicted = replace(predicted, unbiased=scale / task.n * full.mean_deviation)
-    ratio = math.hypot(*ratios) if ratios else measured.sensitivity / scale
+    if not predicted.columns:
+        raise BadInputError("adaptive has nothing to measure: no query depends on a column")
+    full = measurement_for(task, neighbours, fitted=True)
+    if isinstance(full, FeatureMeasurement):
+        strategy = full.strategy
+    else:
+        expansion = Expansion.of(workload).in_blocks()
+        strategy = plan_strategy(expansion, neighbours, FIT)
+    small = np.flatnonzero((strategy.features.bits >= 0).sum(axis=1) <= 2)
+    looked = Strategy(strategy.features.part(small), strategy.scales[small], neighbours)
+    interactions = predicted.interactions
+    part = max(_FIRST * interactions / (interactions + predicted.columns), _LEAST)
+    schedule, accountant = plan_schedule(looked.sensitivity, (part, 1.0 - part), budget)
     details = Stages(
-        first=first,
+        first=FirstStage.PAIRS,
         reason=asked.reason,
         neighbours=neighbours,
-        sensitivity=measured.sensitivity,
-        scale=scale,
+        sensitivity=looked.sensitivity,
+        scale=schedule[0].scale,
+        ratios=tuple(each.sensitivity for each in schedule[1:]),
+        looked=looked,
+        small=small,
+        full=full,
+        deviation=predicted.least,
+        unbiased=predicted.unbiased,
+        records=asked.records,
+    )
+    return Plan(schedule, accountant, details, needs_answers=full.of_queries)
+
+
+def _plan_columns(task: Task, budget: Budget, asked: Request) -> Plan[Stages]:
+    """Plan a first look at columns, and what comes after it."""
+    neighbours = budget.neighbours
+    expansion = Expansion.of(task.workload)
+    features = expansion.features
+    bits = features.bits[of_order(features, 1)]
+    if not len(bits):
+        raise BadInputError("adaptive has nothing to measure: no query depends on a column")
+    if task.frequent is not None:
+        bits = task.frequent.bits[:, None]
+    looked = uniform_strategy(Features(bits, features.domain), neighbours)
+    full, later = None, float(_SECOND)
+    if not is_wide(task.workload):
+        full = everything(task.workload, expansion, neighbours)
+    if full is not None:
+        scale = calibrate_gaussian_scale(
+            budget.epsilon, budget.delta, _sensitivity_of_sign(neighbours), budget.accountant
+        )
+        # With more of them the noise of each is above an interaction that hardly any exceeds.
+        later = min(float(len(features)), (2.0 * CORRELATION * task.n / scale) ** 2)
+    part = 1.0 / (1.0 + math.sqrt(later / len(looked.features)))
+    parts: tuple[float, ...] = (part, 1.0 - part)
+    if task.frequent is None and is_wide(task.workload):
+        parts = (_FIRST_LOOK, *((1.0 - _FIRST_LOOK) * each for each in parts))
+    schedule, accountant = plan_schedule(looked.sensitivity, parts, budget)
+    ratios = tuple(each.sensitivity for each in schedule[1:])
+    again = math.hypot(looked.sensitivity / schedule[0].scale, *ratios[:-1])
+    unbiased = 0.0
+    if full is not None:
+        unbiased = scale_for(full.sensitivity, ratios[-1]) / task.n * full.mean_deviation
+    details = Stages(
+        first=FirstStage.COLUMNS,
+        reason=asked.reason,
+        neighbours=neighbours,
+        sensitivity=looked.sensitivity,
+        scale=schedule[0].scale,
         ratios=ratios,
         looked=looked,
         full=full,
         expansion=expansion,
-        predicted=predicted,
+        deviation=float(in_shares(looked.features).min()) / task.n * looked.sensitivity / again,
+        unbiased=unbiased,
         records=asked.records,
-        fitting=Fitting.suited(
-            task.n, ratio, workload.domain.bits, asked.components, asked.steps, asked.pull
-        ),
     )
-    remark = f"first stage: {first.value} ({asked.reason})"
-    answers = full.of_queries and first is not FirstStage.COLUMNS
-    return Plan(schedule, accountant, details, remark, needs_answers=answers)
+    return Plan(schedule, accountant, details)
 
 
-def _first_look(
-    task: Task,
-    expansion: Expansion,
-    full: FeatureMeasurement | QueryMeasurement,
-    neighbours: Neighbours,
-    first: FirstStage,
-) -> Strategy:
-    """Return how columns are measured, or these and pairs."""
-    features = expansion.features
-    if first is FirstStage.COLUMNS:
-        bits = features.bits[of_order(features, 1)]
-        if task.frequent is not None:
-            bits = task.frequent.bits[:, None]
-        return uniform_strategy(Features(bits, features.domain), neighbours)
-    strategy = (
-        full.strategy
-        if isinstance(full, FeatureMeasurement)
-        else plan_strategy(expansion.in_blocks(), neighbours)
-    )
-    small = up_to_pairs(strategy.features)
-    return Strategy(strategy.features.part(small), strategy.scales[small], neighbours)
+def everything(
+    workload: Workload, expansion: Expansion, neighbours: Neighbours
+) -> FeatureMeasurement | None:
+    """Return the measurement of all that queries are made of; None unless columns are binary."""
+    bits = workload.literals[workload.literals >= 0] >> 1
+    if not workload.domain.has_two_values[bits].all():
+        return None
+    return FeatureMeasurement(expansion, plan_strategy(expansion, neighbours, FIT))
 
 
 def _sensitivity_of_sign(neighbours: Neighbours) -> float:
@@ -293,19 +375,10 @@ class Predicted:
     chance: float = 0.0
 
     @property
-    def fit(self) -> float:
-        """That of a fit to everything."""
-        return rmse_of_fit(self.product, self.interactions)
-
-    @property
     def least(self) -> float:
-        """The smaller one of columns alone and of a fit."""
-        return min(math.hypot(self.columns, self.interactions), self.fit)
-
-    @property
-    def columns_alone(self) -> bool:
-        """Whether columns alone are predicted to have the smaller error."""
-        return self.least < self.fit
+        """The smaller one of columns alone and of a fit, at `_USUAL` interactions."""
+        usual = _USUAL * self.interactions
+        return min(math.hypot(self.columns, usual), rmse_of_fit(self.product, usual))
 
 
 def predict(task: Task, budget: Budget) -> Predicted:
@@ -325,7 +398,7 @@ def _predict(task: Task, budget: Budget) -> Predicted:
     bits, _, possible = literals_of(workload)
     if not (bits[possible] >= 0).any():
         return Predicted()
-    chances = _usual_shares(workload)
+    chances = uniform_probabilities(workload.domain)
     unit = calibrate_gaussian_scale(budget.epsilon, budget.delta, 1.0, budget.accountant) / task.n
     columns = plan_columns(workload, chances, neighbours)
     nothing = np.zeros(len(columns.scales))
@@ -333,20 +406,12 @@ def _predict(task: Task, budget: Budget) -> Predicted:
     full = measurement_for(task, neighbours, fitted=True)
     scale = full.sensitivity * unit
     return Predicted(
-        columns=rmse_of_shares(workload, chances, shares.uncertain(workload.domain)),
+        columns=rmse_of_noise(workload, chances, shares),
         product=rmse_of_independent_fit(full.products, full.scales * scale, workload, chances),
         unbiased=full.mean_deviation * scale,
         interactions=rmse_of_interactions(workload, chances, task.rows),
         chance=rmse_of_chance(workload, chances, task.rows),
     )
-
-
-def _usual_shares(workload: Workload) -> Float64:
-    """Return shares before anything is measured: uniform, or those of rows of `_ITEMS` items."""
-    if not _is_positive(workload):
-        return uniform_probabilities(workload.domain)
-    columns = len(np.unique(workload.literals[workload.literals >= 0]))
-    return np.full(workload.domain.bits, min(0.5, _ITEMS / columns))
 
 
 def columns_may_do(task: Task, budget: Budget) -> bool:
@@ -365,7 +430,12 @@ def columns_may_do(task: Task, budget: Budget) -> bool:
         return False  # there are no pairs to look at
     if workload.description.get("kind") == "target marginals":
         return False  # who names a target asks how it depends on the other columns
-    predicted = predict(task, budget)
+    try:
+        predicted = predict(task, budget)
+    except LackOfMemoryError:
+        raise  # free memory depends on the private rows: it must not choose
+    except BadInputError:
+        return False  # the mechanisms refuse the task too, and say why
     return predicted.product > math.hypot(predicted.columns, predicted.chance)
 
 
@@ -375,8 +445,8 @@ class ColumnEvidence:
 
     Parameters
     ----------
-    looked, shares
-        How the columns are measured; their noisy shares.
+    looked, shares, posterior
+        How the columns are measured; their noisy shares; posterior means and standard errors.
     workload, expansion, n
         The queries, what they are made of, and the number of rows.
     ratio
@@ -385,71 +455,71 @@ class ColumnEvidence:
 
     looked: Strategy
     shares: Shares
+    posterior: tuple[Float64, Float64]
     workload: Workload
     expansion: Expansion
     n: int
     ratio: float
 
-    @cached_property
-    def posterior(self) -> Shares:
-        """Posterior means of the shares, and their standard errors."""
-        return self.shares.sparse()
+    def at_bits(self, values: Float64) -> Float64:
+        """Return values of the columns at their bits, 0 at bits that were not looked at."""
+        placed = np.zeros(self.workload.domain.bits)
+        placed[self.shares.bits] = values
+        return placed
 
     @cached_property
     def chances(self) -> Float64:
-        """Posterior means at all bits."""
-        return self.posterior.distributions(self.workload.domain)
+        """The posterior shares at the columns' bits."""
+        return self.at_bits(self.posterior[0])
 
-    @property
-    def _full(self) -> bool:
+    @cached_property
+    def columns_full(self) -> bool:
         """Whether columns are full: interactions may be large then."""
-        products = ProductTerms.of_features(self.expansion.features)
+        features = self.expansion.features
+        products = ProductTerms.of_features(features)
         found = expected_interactions(products, self.chances)
         largest = expected_interactions(products, np.full(len(self.chances), 0.5))
         return float(found @ found) > _FULL**2 * float(largest @ largest)
 
-    def everything_wins(self, full: FeatureMeasurement | QueryMeasurement) -> bool:
-        """Return whether a fit to everything has a smaller predicted error than what is worth it.
+    def everything_wins(self, full: FeatureMeasurement | QueryMeasurement | None) -> bool:
+        """Return whether a fit to everything has a smaller predicted error than columns again.
 
-        That is the columns and products of `worth_measuring`, which leave out the other
-        interactions. Pairs of nearly empty columns hardly interact at all. The columns' shares add
-        nothing to queries, nor to wider columns.
+        Pairs of nearly empty columns hardly interact at all: only what exceeds its noise is worth
+        it, but where longer queries are asked and the noise of all is small.
         """
-        binary = self.workload.domain.has_two_values[self.shares.bits].all()
-        if full.of_queries or not binary or not self._full:
+        if full is None:
             return False
-        workload, chances, n = self.workload, self.chances, self.n
-        before = self.posterior.uncertain(workload.domain)
-        noise = self._noise(len(self.worth_measuring()))
-        off = np.where(before < noise / 2.0, before, harmonic(before, noise / 2.0))
-        chosen = math.hypot(
-            rmse_of_shares(workload, chances, off),
-            rmse_of_interactions(workload, chances, n, noise=noise),
+        scale = scale_for(full.sensitivity, self.ratio) / self.n
+        interactions = interactions_of(self.workload, self.chances)
+        if not self.columns_full:
+            left = _FIT_TO_NOISE * scale * full.mean_deviation
+            return self.workload.way > 2 and left < float(interactions.mean())
+        unit = scale_for(self.looked.sensitivity, self.ratio) / self.n
+        again = unit * in_shares(self.looked.features)
+        off = self.posterior[1] * again / np.hypot(self.posterior[1], again)
+        columns = rmse_of_shares(self.workload, self.chances, self.at_bits(off))
+        usual = math.sqrt(float(np.mean(interactions**2)))
+        product = rmse_of_independent_fit(
+            full.products, full.scales * scale, self.workload, self.chances
         )
-        scales = full.scales * scale_for(full.sensitivity, self.ratio) / n
-        product = rmse_of_independent_fit(full.products, scales, workload, chances, before)
-        return rmse_of_fit(product, rmse_of_interactions(workload, chances, n)) < chosen
-
-    def _noise(self, number: int) -> float:
-        """Return the standard deviation of the noise if a number of signs is measured next."""
-        unit = _sensitivity_of_sign(self.looked.neighbours) / (self.ratio * self.n)
-        return unit * math.sqrt(number)
+        return rmse_of_fit(product, usual) < math.hypot(columns, usual)
 
     def worth_measuring(self) -> NDArray[np.int64]:
         """Return the places of columns and products that are worth measuring; increasing.
 
         Each column's standard error is its noise at least, each product's expected interaction
-        twice that, the noise being the larger the more are measured; the one with the largest is
-        measured alone if there are none.
+        `_CLEAR` times that, the noise being the larger the more are measured; the one with the
+        largest is measured alone if there are none.
         """
         products = ProductTerms.of_features(self.expansion.features)
-        expected = expected_interactions(products, self.chances) / 2.0
+        expected = expected_interactions(products, self.chances) / _CLEAR
         alone = of_order(self.expansion.features, 1)
         _, slopes = products.part(alone).linear()
-        off = self.posterior.uncertain(self.workload.domain)
+        off = self.at_bits(self.posterior[1])
         expected[alone] = np.abs(slopes[:, 0]) * off[products.bits[alone, 0]]
         order = np.argsort(-expected, kind="stable")
-        noises = self._noise(1) * np.sqrt(np.arange(1, len(order) + 1))
+        noise = _sensitivity_of_sign(self.looked.neighbours) / (self.ratio * self.n)
+        noises = noise * np.sqrt(np.arange(1, len(order) + 1))
         worth = np.flatnonzero(expected[order] >= noises)
         return np.sort(order[: worth[-1] + 1 if len(worth) else 1])
 
@@ -512,6 +582,5 @@ class PairEvidence:
             self.shares,
             deviations=np.minimum(uncertain[self.shares.bits], self.shares.deviations),
         )
-        alone = first.combined(again).uncertain(workload.domain)
-        columns_alone = math.hypot(rmse_of_shares(workload, chances, alone), interactions)
-        return rmse_of_fit(product, interactions) < columns_alone
+        alone = rmse_of_noise(workload, chances, first.combined(again))
+        return rmse_of_fit(product, interactions) < math.hypot(alone, interactions)

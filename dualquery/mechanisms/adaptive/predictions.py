@@ -8,13 +8,12 @@ that and the interactions. All follow from the noise, and from shares that are p
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.estimates.guessed import CORRELATION
+from dualquery.estimates.guessed import CORRELATION, departures
+from dualquery.mechanisms.adaptive.evidence import Shares
 from dualquery.mechanisms.adaptive.expansion import (
     chances_of_literals,
     literals_of,
@@ -27,12 +26,7 @@ Float64 = NDArray[np.float64]
 
 
 def rmse_of_interactions(
-    workload: Workload,
-    chances: Float64,
-    n: int,
-    unknown: float = 1.0,
-    whole: float = 1.0,
-    noise: float = math.inf,
+    workload: Workload, chances: Float64, n: int, unknown: float = 1.0, whole: float = 1.0
 ) -> float:
     """Return the error of leaving out interactions, and the draw of n rows.
 
@@ -45,62 +39,50 @@ def rmse_of_interactions(
     unknown, whole
         Mean squares of interactions in units of the expected ones: of pairs what their posterior
         means leave, and of longer products, which are taken to be like pairs.
-    noise
-        Standard deviation of the noise of products of signs, of which those are measured that are
-        expected to be above twice that.
     """
-    total = 0.0
-    for order, variances, others in _sets_of(workload, chances):
-        # Each further literal halves the standard deviation; a sign is twice its share's.
-        expected = CORRELATION * 0.5 ** (order - 2) * np.sqrt(variances)
-        off = noise / 2.0**order
-        if off < math.inf:
-            expected = np.where(expected < 2.0 * off, expected, harmonic(expected, off))
-        left = unknown * expected**2 if order == 2 else whole * expected**2 + variances / n
-        total += float((left * others).sum())
-    return math.sqrt(total / len(workload))
+    bits, negated, possible = literals_of(workload)
+    holds = chances_of_literals(bits, negated, chances)[possible]
+    pairs, by_chance = _by_order(holds, 1.0)
+    _, longer = _by_order(holds, 0.25)  # each further literal halves the standard deviation
+    total = CORRELATION**2 * (pairs * unknown + 16.0 * longer * whole) + by_chance / n
+    return float(np.sqrt(total.sum() / len(bits)))
 
 
 def rmse_of_chance(workload: Workload, chances: Float64, n: int) -> float:
     """Return the error of independent columns due to the draw of n rows of such columns."""
-    sets = _sets_of(workload, chances)
-    total = sum(float((variances * others).sum()) for _, variances, others in sets)
-    return math.sqrt(total / n / len(workload))
-
-
-def _sets_of(workload: Workload, chances: Float64) -> Iterator[tuple[int, Float64, Float64]]:
-    """Yield all pairs and triples of literals, by their places.
-
-    Their order, the products of their variances, and those of the others' squared chances. Larger
-    sets add next to nothing.
-    """
     bits, negated, possible = literals_of(workload)
-    holds = chances_of_literals(bits, negated, chances)[possible]
-    variances, squares = holds * (1.0 - holds), holds**2
-    for order in (2, 3)[: workload.way - 1]:
-        for places in map(list, combinations(range(workload.way), order)):
-            rest = np.delete(squares, places, axis=1).prod(axis=1)
-            yield order, variances[:, places].prod(axis=1), rest
+    pairs, longer = _by_order(chances_of_literals(bits, negated, chances)[possible], 1.0)
+    return float(np.sqrt((pairs + longer).sum() / n / len(bits)))
+
+
+def _by_order(chances: Float64, part: float) -> tuple[Float64, Float64]:
+    """Return sums over the pairs, and over the larger sets, of a query's literals."""
+    none, one, two, more = np.ones(len(chances)), *np.zeros((3, len(chances)))
+    for chance in chances.T:
+        holds, tied = chance**2, part * chance * (1.0 - chance)
+        none, one, two, more = (
+            none * holds,
+            one * holds + none * tied,
+            two * holds + one * tied,
+            more * (holds + tied) + two * tied,
+        )
+    return two, more
 
 
 def rmse_of_independent_fit(
-    products: ProductTerms,
-    deviations: Float64,
-    workload: Workload,
-    chances: Float64,
-    uncertain: Float64 | None = None,
+    products: ProductTerms, deviations: Float64, workload: Workload, chances: Float64
 ) -> float:
     """Return the error of independent columns that are fitted to noisy products.
 
     A column's share is known from all products that it is a factor of, each weighed by its Fisher
-    information, as if all other shares were known; ``uncertain`` are standard errors before that.
+    information, as if all other shares were known.
     """
     means, slopes = products.factors(chances)
     told = (slopes * products_of_others(means) / deviations[:, None]) ** 2
     present = products.bits >= 0
     information = np.bincount(products.bits[present], told[present], len(chances))
     off = np.divide(1.0, np.sqrt(information), out=np.zeros(len(chances)), where=information > 0)
-    return rmse_of_shares(workload, chances, off if uncertain is None else harmonic(off, uncertain))
+    return rmse_of_shares(workload, chances, off)
 
 
 def rmse_of_fit(of_independent: float, interactions: float) -> float:
@@ -122,7 +104,17 @@ def rmse_of_shares(workload: Workload, chances: Float64, uncertain: Float64) -> 
     return math.sqrt(float(((products_of_others(holds) * off) ** 2).sum(axis=1).mean()))
 
 
-def harmonic(deviations: Float64, others: Float64 | float) -> Float64:
-    """Return the standard deviations of means of two estimates, weighed by their precisions."""
-    both = np.hypot(deviations, others)
-    return np.divide(deviations * others, both, out=np.zeros_like(both), where=both > 0.0)
+def rmse_of_noise(workload: Workload, chances: Float64, shares: Shares) -> float:
+    """Return the same of the noise of shares; others are taken as known."""
+    uncertain = np.zeros(workload.domain.bits)
+    uncertain[shares.bits] = shares.deviations
+    return rmse_of_shares(workload, chances, uncertain)
+
+
+def interactions_of(workload: Workload, shares: Float64) -> Float64:
+    """Return each answer's expected difference from that of independent columns: ``(m,)``.
+
+    A standard deviation (`dualquery.estimates.guessed`); 0 where no record is satisfied.
+    """
+    bits, negated, possible = literals_of(workload)
+    return np.where(possible, departures(chances_of_literals(bits, negated, shares)), 0.0)

@@ -10,7 +10,7 @@ import pytest
 from dualquery.data.domain import Domain
 from dualquery.mechanisms.adaptive import mixture_kernels as kernels
 from dualquery.mechanisms.adaptive.expansion import Expansion, literals_of
-from dualquery.mechanisms.adaptive.mixture import Fitting, MixtureFit
+from dualquery.mechanisms.adaptive.mixture import MixtureFit
 from dualquery.mechanisms.adaptive.product_terms import ProductTerms
 from dualquery.queries.generate.random import random_conjunctions
 
@@ -62,7 +62,7 @@ def test_a_step_is_adams_with_the_slope_by_the_parameters(literals: bool) -> Non
     work = random_conjunctions(MIXED, 60, 3, seed=1)
     bits, negated, _ = literals_of(work)
     products = ProductTerms(MIXED, bits, negated, literals)
-    fit = MixtureFit(products, np.zeros(60), np.ones(60), Fitting(WIDTH, 1, 0.0))
+    fit = MixtureFit(products, np.zeros(60), np.ones(60), WIDTH, 1, 0.0)
     columns = fit._columns
     assert columns.binary.tolist() == [True, True, True, False, True, False]
     generator = np.random.default_rng(2)
@@ -113,13 +113,13 @@ def test_threads_do_not_change_a_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     features = Expansion.of(random_conjunctions(MIXED, 100, 3, seed=3)).features
     targets = np.random.default_rng(1).uniform(-0.5, 0.5, len(features))
     products = ProductTerms.of_features(features)
-    fit = MixtureFit(products, targets, np.full(len(targets), 0.01), Fitting(8, 40, 0.01))
+    fit = MixtureFit(products, targets, np.full(len(targets), 0.01), 8, 40, 0.01)
     first, second = (fit.run(np.random.default_rng(2), threads) for threads in (1, 3))
     np.testing.assert_array_equal(first.values, second.values)
     assert first.values.shape == (11, 8)
     # Slabs are a matter of speed only: rounding apart, one makes the same steps.
     monkeypatch.setattr("dualquery.mechanisms.adaptive.mixture._SLAB", 8)
-    whole = replace(fit, fitting=Fitting(8, 5, 0.01)).run(np.random.default_rng(2), 1)
+    whole = replace(fit, steps=5).run(np.random.default_rng(2), 1)
     monkeypatch.setattr("dualquery.mechanisms.adaptive.mixture._SLAB", 3)
-    cut = replace(fit, fitting=Fitting(8, 5, 0.01)).run(np.random.default_rng(2), 1)
+    cut = replace(fit, steps=5).run(np.random.default_rng(2), 1)
     np.testing.assert_allclose(whole.values, cut.values, atol=1e-3)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 
 import numpy as np
 import pytest
 
 from dualquery.data.domain import Domain
+from dualquery.mechanisms.dualquery import parameters
 from dualquery.mechanisms.dualquery.game import DualQuery
 from dualquery.mechanisms.dualquery.parameters import (
     FEWEST_ROUNDS,
@@ -101,12 +103,32 @@ def test_alpha_beyond_the_budget_is_told() -> None:
         chosen(alpha=0.1)
 
 
+def test_nothing_here_can_see_data() -> None:
+    """The functions take options, public facts and the budget; `Task` has no field for rows.
+
+    What it keeps, it was asked to keep by those who see no more than the task.
+    """
+    for name, function in inspect.getmembers(parameters, inspect.isfunction):
+        if function.__module__ == parameters.__name__:
+            assert {*inspect.signature(function).parameters} <= {
+                "options", "task", "budget", "alpha", "beta", "n", "rounds", "samples", "eta",
+                "reason", "schedule", "who", "weights", "mean",
+            }, name  # fmt: skip
+    facts = {"queries", "n", "copies", "rules", "frequent"}
+    assert {*Task.__dataclass_fields__} == facts | {"_known"}
+
+
 @pytest.mark.parametrize("n", [2, 50, 10**4, 10**7])
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 20.0])
 def test_the_policy_copes_with_all_sizes(n, epsilon) -> None:
     found = choose_parameters(DualQuery(), task(n=n), Budget(epsilon, min(1e-5, 1 / n**2), "zcdp"))
     assert FEWEST_ROUNDS <= found.schedule.rounds <= MOST_ROUNDS
     assert found.schedule.samples >= 1
+
+
+def test_more_budget_means_more_draws() -> None:
+    small, large = (chosen(Budget(e, 1e-6, "zcdp"), n=30_000).schedule for e in (0.3, 3.0))
+    assert small.rounds * small.samples < large.rounds * large.samples
 
 
 def test_a_tiny_step_is_bounded_in_rounds() -> None:

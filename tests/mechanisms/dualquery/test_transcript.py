@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import tracemalloc
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import approx_fprime
 
@@ -139,6 +140,10 @@ def test_shares_are_likelier_than_equal_ones_and_close_to_the_best(seed) -> None
     assert reached >= equal + 0.8 * max(best - equal, 0.0)
 
 
+def test_left_out_records_get_no_share() -> None:
+    assert likelihood_shares(game(), first=3).shape == (5,)
+
+
 def wide_game(step: float, rounds: int = 12, queries: int = 1500, draws: int = 60) -> Transcript:
     """Play random records of 40 bits; draws follow the private weights of random answers."""
     rng = np.random.default_rng(3)
@@ -227,6 +232,43 @@ def test_kernels_against_their_definitions(queries) -> None:
         answers = mixture._answers(truths, shares, queries, threads)
         assert answers == pytest.approx(shares @ holds)
         assert mixture._sums(truths, values, threads) == pytest.approx(holds @ values)
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    queries=st.integers(1, 600),
+    rounds=st.integers(2, 20),
+    step=st.floats(1e-3, 2.0),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_moments_against_their_definition(queries, rounds, step, seed) -> None:
+    rng = np.random.default_rng(seed)
+    holds = rng.integers(0, 2, (rounds, queries), np.uint8)
+    drawn = [rng.integers(0, queries, rng.integers(1, 5)) for _ in range(rounds - 1)]
+    transcript = SimpleNamespace(
+        truths=np.packbits(holds, axis=1),
+        samples=[Sample(each, np.ones(len(each), np.int8)) for each in drawn],
+        step=step,
+        queries=range(queries),
+    )
+    answers = rng.random(queries)
+    found = moments(transcript, answers)  # type: ignore[arg-type]
+    expected, information = np.zeros(queries), np.zeros(queries)
+    hits = np.zeros(queries)
+    for steps, (truth, draws) in enumerate(zip(holds, drawn, strict=False), 1):
+        hits += truth
+        weight = np.exp(step * (steps * answers - hits))
+        share = len(draws) / (weight + 1 / weight).sum()
+        expected += share * step * steps * (weight - 1 / weight)
+        information += share * (step * steps) ** 2 * (weight + 1 / weight)
+    assert found[0] == pytest.approx(expected, rel=1e-8, abs=1e-8 * np.abs(expected).max())
+    assert found[1] == pytest.approx(information, rel=1e-8)
+
+
+def test_records_are_repeated_in_their_shares() -> None:
+    records = np.eye(3, dtype=np.uint8)
+    found = in_shares(records, np.array([0.51, 0.34, 0.15]))
+    assert found.sum(axis=0).tolist() == [61, 41, 18]
 
 
 @given(
