@@ -23,6 +23,7 @@ from mwem import (
     rounded_table,
     sampled_table,
 )
+from mwem.measures import mean_squared_error
 from tests.cases import domain_of, records_of
 
 DOMAIN = domain_of(1, 1, 3, 1, 1)
@@ -253,3 +254,7 @@ def test_tables_and_histograms_both_ways() -> None:
         rounded_table(np.ones(3), DOMAIN, 5)
     with pytest.raises(BadInputError, match="not all of them 0"):
         rounded_table(np.zeros((2, 2, 3, 2, 2)), DOMAIN, 5)
+
+
+def test_the_mean_squared_error_is_the_mean_of_squares() -> None:
+    assert mean_squared_error(np.array([0.0, 0.5]), np.array([0.5, 0.5])) == pytest.approx(0.125)

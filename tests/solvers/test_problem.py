@@ -154,3 +154,9 @@ def test_constraint_tolerates_rounding() -> None:
     tenths = LinearConstraint(np.arange(3), np.array([0.1, 0.2, 0.3]), 0.6, 0.6)
     assert tenths.holds(np.ones(3, np.uint8))
     assert not tenths.holds(np.array([0, 1, 1], np.uint8))
+
+
+@pytest.mark.parametrize(("upper", "holds"), [(2.0, True), (1.0, False)])
+def test_a_constraint_holds_up_to_its_bound_and_not_one_beyond(upper, holds) -> None:
+    constraint = LinearConstraint(np.arange(3, dtype=np.int32), np.ones(3), upper=upper)
+    assert constraint.holds(np.array([1, 1, 0], np.uint8)) is holds
