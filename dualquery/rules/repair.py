@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -119,15 +121,20 @@ def _become_nearest(
     legal, axes, columns = some_legal(rules), rules.axes, range(values.shape[1])
     class_of = np.split(axes.class_of, axes.starts[1:-1])
     shares = [np.bincount(values[:, c], minlength=len(class_of[c])) + 0.5 for c in columns]
-    moves = [_nearest_values(class_of[c], int(rules.buckets[rules.columns[c]])) for c in columns]
+
+    @cache
+    def move(column: int, value: int, chosen: int) -> tuple[float, int]:
+        buckets = int(rules.buckets[rules.columns[column]])
+        return _nearest_value(class_of[column], buckets, value, chosen)
+
     patterns, pattern = np.unique(values[broken], axis=0, return_inverse=True)
     for number, start in enumerate(patterns):
         options = nearest_classes(rules, axes.class_of[axes.starts[:-1] + start], legal)
-        distances = sum(moves[c][0][start[c], options[:, c]] for c in columns)
-        ways = np.stack([moves[c][1][start[c], options[:, c]] for c in columns], axis=1)
+        moves = [[*map(move, columns, start.tolist(), option)] for option in options.tolist()]
+        distances, ways = np.array(moves).transpose(2, 0, 1)
+        far = distances.sum(axis=1)
         rows = broken[pattern.ravel() == number]
-        near = np.flatnonzero(distances <= np.min(distances) + 1e-9)
-        values[rows] = ways[generator.choice(near, len(rows))]
+        values[rows] = ways[generator.choice(np.flatnonzero(far <= far.min() + 1e-9), len(rows))]
     for column, classes, weights in zip(values.T, class_of, shares, strict=True):
         for which in np.unique(column[column < 0]).tolist():
             inside, rows = np.flatnonzero(classes == -1 - which), np.flatnonzero(column == which)
@@ -135,22 +142,17 @@ def _become_nearest(
             column[rows] = generator.choice(inside, len(rows), p=share)
 
 
-def _nearest_values(
-    class_of: NDArray[np.int32], buckets: int
-) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return each value's distance in [0, 1] to each class, and the nearest value there.
+def _nearest_value(
+    class_of: NDArray[np.int32], buckets: int, value: int, chosen: int
+) -> tuple[float, int]:
+    """Return the distance in [0, 1] of a value to the nearest one of a class, and that value.
 
     Where no order determines it, it is -1 - the class. The first ``buckets`` values have an order.
     """
-    classes, ordered = int(class_of.max()) + 1, np.arange(buckets)
-    distances = np.ones((len(class_of), classes))
-    nearest = np.tile(-1 - np.arange(classes), (len(class_of), 1))
-    for chosen in range(classes):
-        inside = np.flatnonzero(class_of[:buckets] == chosen)
-        if len(inside):
-            steps = np.abs(inside - ordered[:, None])
-            nearest[:buckets, chosen] = inside[steps.argmin(axis=1)]
-            distances[:buckets, chosen] = steps.min(axis=1) / max(buckets - 1, 1)
-    values = np.arange(len(class_of))
-    distances[values, class_of], nearest[values, class_of] = 0.0, values
-    return distances, nearest
+    if class_of[value] == chosen:
+        return 0.0, value
+    ordered = np.flatnonzero(class_of[:buckets] == chosen)
+    if value < buckets and len(ordered):
+        best = int(ordered[np.abs(ordered - value).argmin()])
+        return abs(best - value) / (buckets - 1), best
+    return 1.0, -1 - chosen

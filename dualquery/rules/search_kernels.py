@@ -95,28 +95,25 @@ def _lies_inside(boxes: Boxes, record: Array, box: int) -> bool:
     return True
 
 
-@kernel(int64(BOXES, int32[::1]))
-def _first_broken(boxes: Boxes, record: Array) -> int:
-    """Return a box that a record, int32 ``(c,)``, lies in; -1 for none."""
+@kernel(types.UniTuple(int64, 2)(BOXES, int32[::1], int64))
+def _broken(boxes: Boxes, record: Array, most: int) -> tuple[int, int]:
+    """Return the last box that a record lies in, or -1, and their number; stop at ``most``."""
+    found, count = -1, 0
     for place in range(len(record)):
         anchor = boxes.classes[place] + record[place]
         for at in range(boxes.anchored_at[anchor], boxes.anchored_at[anchor + 1]):
             if _lies_inside(boxes, record, boxes.anchored[at]):
-                return int(boxes.anchored[at])
-    return -1
+                found, count = int(boxes.anchored[at]), count + 1
+                if count == most:
+                    return found, count
+    return found, count
 
 
 @kernel(types.void(BOXES, int32[:, ::1], int32[::1], int32[::1]))
 def broken_boxes(boxes: Boxes, records: Array, found: Array, counts: Array) -> None:
     """Write the last box that each record lies in, or -1, and the number of such boxes."""
     for row in range(len(records)):
-        record, found[row], counts[row] = records[row], -1, 0
-        for place in range(len(record)):
-            anchor = boxes.classes[place] + record[place]
-            for at in range(boxes.anchored_at[anchor], boxes.anchored_at[anchor + 1]):
-                if _lies_inside(boxes, record, boxes.anchored[at]):
-                    found[row] = boxes.anchored[at]
-                    counts[row] += 1
+        found[row], counts[row] = _broken(boxes, records[row], len(boxes.entries))
 
 
 # The state of a search: how many records it found, how many more it may look at, whether more
@@ -140,7 +137,7 @@ def _search(
     state[_LEFT] -= 1
     if state[_LEFT] <= 0:
         return
-    box = _first_broken(boxes, record)
+    box, _ = _broken(boxes, record, 1)
     if box < 0:
         found[state[_FOUND]] = record
         state[_FOUND] += 1

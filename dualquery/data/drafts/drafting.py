@@ -420,17 +420,7 @@ def _frequent(counts: pl.DataFrame, shape: Shape) -> tuple[list[str], str, float
 def draft_table_schema(source: TableSource, columns: ColumnChoice | None = None) -> TableSchema:
     """Return the schema of `careful_draft`; a warning names the columns that are left out.
 
-    Parameters
-    ----------
-    source
-        The table.
-    columns
-        Which of its columns to take (see `select_columns`); None for all.
-
-    Raises
-    ------
-    BadInputError
-        As `careful_draft`.
+    Parameters and errors are those of `careful_draft`.
     """
     draft = careful_draft(source, columns)
     left_out = {each.name: each.remark for each in draft.columns if each.column is None}
