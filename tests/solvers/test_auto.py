@@ -94,18 +94,6 @@ def test_goes_on_until_the_limit_or_a_proof(monkeypatch: pytest.MonkeyPatch) -> 
     assert solution.objective == get_solver("cpsat").solve(instance, time_limit=60.0).objective
 
 
-def test_without_a_first_record_the_exact_backend_finds_one(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """It came back without one as soon as the repair and HiGHS had none."""
-    monkeypatch.setattr("solvers.kernel_solver.first_record", lambda *_: (None, 1))
-    monkeypatch.setattr("solvers.kernel_solver.feasible_record", lambda *_: None)
-    instance = partition(60, 8, 0)
-    solution = get_solver("auto").solve(instance)
-    assert solution.status is Status.OPTIMAL
-    assert solution.objective == get_solver("highs").solve(instance).objective
-
-
 def test_within_a_gap_nothing_is_called_proven() -> None:
     """CP-SAT calls OPTIMAL what is within the gap: 2 of 20 calls handed that on."""
     for seed in range(8):

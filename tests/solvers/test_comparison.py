@@ -8,14 +8,11 @@ import shlex
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from solvers import UnknownSolverError, get_solver
 from solvers.comparison import Measurement, NamedProblem, compare, runs, summarise
 from solvers.comparison.summary import primal_integral
-from solvers.registry import registered
-from tests.solvers.instances import problem, sampled_problem
+from tests.solvers.instances import sampled_problem
 
 
 def call(solver: str, instance: str, limit: float, **values: object) -> Measurement:
@@ -82,33 +79,6 @@ def test_a_solver_that_takes_its_process_down(
     assert found.status == status
 
 
-def test_registered_for_a_block() -> None:
-    inner = get_solver("local-search")
-    with registered("mine", lambda argument: inner):
-        assert get_solver("mine:anything").solve(problem(1, {(0,): 1.0})).objective == 1.0
-        with (
-            pytest.raises(UnknownSolverError, match="already"),
-            registered("mine", lambda _: inner),
-        ):
-            pass
-    with pytest.raises(UnknownSolverError, match="unknown solver 'mine'"):
-        get_solver("mine")
-    with pytest.raises(UnknownSolverError, match="already"), registered("scip", lambda _: inner):
-        pass
-
-
-def test_captured_rounds_are_those_of_the_game() -> None:
-    from dualquery.cli.commands.compare_solvers import released_with_problems
-
-    options = {"rounds": 5, "samples": 20, "eta": 0.1, "memory": 1}
-    asked = {"options": options, "queries": 100, "seed": 1, "epsilon": 5.0, "threads": 1}
-    _, captured = released_with_problems("adult", [2, 5, 9], **asked)
-    assert list(captured) == [2, 5]
-    _, again = released_with_problems("adult", [5], **asked)
-    np.testing.assert_array_equal(captured[5].terms, again[5].terms)
-    assert 0 < len(captured[5].terms) <= 20
-
-
 def test_the_primal_integral_is_the_mean_gap_over_the_limit() -> None:
     calls = [
         Measurement("a", "s", 5.0, "feasible", 50.0, incumbent_seconds=2.0),
@@ -119,16 +89,3 @@ def test_the_primal_integral_is_the_mean_gap_over_the_limit() -> None:
     assert primal_integral(calls, 100.0, 10.0) == pytest.approx((2 + 4 * 0.5) / 10)
     assert primal_integral([], 100.0, 10.0) == 1.0
     assert primal_integral(calls, 100.0, 4.0) == pytest.approx((2 + 2 * 0.5) / 4)
-
-
-@pytest.mark.parametrize("solved", [[], MEASURED[-2:-1]], ids=["nothing was run", "nothing solved"])
-def test_profiles_without_any_solution(tmp_path: Path, solved: list[Measurement]) -> None:
-    """Every line is there, at a share of 0; a share of no problems once divided by zero."""
-    figure = pytest.importorskip("matplotlib.figure")
-    from solvers.comparison.plots import performance_profile, write_plots
-
-    (axes,) = figure.Figure().subplots(1, 1, squeeze=False)[0]
-    performance_profile(axes, {each.solver: {} for each in solved} or {"none": {}}, "a title")
-    assert [line.get_ydata().tolist() for line in axes.lines] == [[0.0, 0.0]]
-    write_plots(tmp_path, solved)
-    assert {file.name for file in tmp_path.iterdir()} == {"profile.png"}

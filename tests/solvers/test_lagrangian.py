@@ -12,8 +12,6 @@ from solvers import BestResponse, compact
 from solvers.lagrangian import LagrangianDual
 from solvers.local_search import greedy_record
 from tests.solvers.instances import (
-    groups_of,
-    problem,
     random_problem,
     random_record,
     relaxed_optimum,
@@ -55,16 +53,3 @@ def test_reaches_the_bound_of_the_linear_program(column: int | None) -> None:
     dual = LagrangianDual(kernel, greedy_record(kernel))
     dual.descend(4000, -np.inf)
     assert dual.bound == pytest.approx(relaxed_optimum(kernel), rel=2e-4)
-
-
-def test_rounding() -> None:
-    instance = problem(5, {(0, 3): 5.0, (1, 4): 1.0, (2, ~3): 1.0}, groups_of([0, 1, 2]))
-    dual = LagrangianDual(instance, np.array([0, 1, 0, 0, 1], np.uint8))
-    assert dual.rounded().tolist() == [0, 1, 0, 0, 1]
-    assert dual.rounded(np.random.default_rng(0)).tolist() == [0, 1, 0, 0, 1]
-    dual.descend(100, -np.inf)
-    assert dual.rounded().tolist()[:4] == [1, 0, 0, 1]
-    drawn = LagrangianDual(instance, np.zeros(5, np.uint8))
-    drawn.descend(3, -np.inf)
-    rng = np.random.default_rng(1)
-    assert all(instance.legal(drawn.rounded(rng)) for _ in range(50))

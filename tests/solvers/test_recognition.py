@@ -62,14 +62,6 @@ HARD = None
         ([(HARD, [-3, 1, 2]), (HARD, [-3, -2, 1]), (5, [-3]), (2, [1])], 3, 0, 2),
         # Every literal together implies it, and it is unwanted: a relaxed soft clause.
         ([(HARD, [3, -1, -2]), (5, [-3]), (2, [1]), (2, [2])], 2, 0, 0),
-        # The same with the negation.
-        ([(HARD, [-3, -1, -2]), (5, [3]), (2, [1]), (2, [2])], 2, 0, 0),
-        # Both ways: whatever its weight, and in a soft clause.
-        (
-            [(HARD, [-3, 1]), (HARD, [-3, 2]), (HARD, [3, -1, -2]), (4, [-3, 4]), (1, [3]),
-             (3, [1]), (2, [2])],
-            3, 0, 0,
-        ),
         # A disjunction, both ways.
         ([(HARD, [3, -1]), (HARD, [3, -2]), (HARD, [-3, 1, 2]), (4, [-3]), (3, [1])], 2, 0, 0),
         # Nested: 4 is 1 and 3, and 3 is 1 and 2.

@@ -155,13 +155,9 @@ def test_linear_constraints_lock_attributes(monkeypatch: pytest.MonkeyPatch) -> 
     assert reduce(open_side).solved
 
 
-@pytest.mark.parametrize(
-    ("attributes", "draws", "column"),
-    [(17_770, 4_500, None), (512_000, 70_000, None), (512_000, 70_000, 8)],
-)
-def test_samples_over_many_attributes_are_solved(
-    attributes: int, draws: int, column: int | None
-) -> None:
+@pytest.mark.parametrize("column", [None, 8])
+def test_samples_over_many_attributes_are_solved(column: int | None) -> None:
+    attributes, draws = 128_000, 17_500
     rng = np.random.default_rng(0)
     terms = rng.integers(0, 2 * attributes, (draws, 3)).astype(np.int32)
     groups = Groups.none()

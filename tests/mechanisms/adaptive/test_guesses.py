@@ -98,7 +98,7 @@ def test_shares_and_covariances_are_those_of_the_features(monkeypatch) -> None: 
 
 def test_intervals_hold_as_often_as_they_say() -> None:
     """With noise drawn many times; no query is far off, and they are shorter than without."""
-    draws, table, generator = 400, records(), np.random.default_rng(5)
+    draws, table, generator = 150, records(), np.random.default_rng(5)
     for work in workloads()[:2]:
         found = measured(work)
         means, deviations = true_means(found, table), found.scales * 0.02

@@ -266,7 +266,7 @@ def test_intervals_cover_through_the_choice(signed: bool, monkeypatch) -> None:
     records = (generator.random((2_000, 12)) < np.linspace(0.0, 0.5, 12)).astype(np.uint8)
     records[:, 11] |= records[:, 10]
     work = random_conjunctions(Domain.binary(12), 150 if signed else 60, 2, signed=signed)
-    covered, runs = np.zeros(len(work)), 100
+    covered, runs = np.zeros(len(work)), 60
     for seed in range(runs):
         outcome, truth = released(records, work, 0.5, Staged(records=1), seed)
         assert outcome.intervals is not None

@@ -5,16 +5,14 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
 from dualquery.data.domain import Domain
-from dualquery.mechanisms.baselines.independent import one_way, to_distributions
+from dualquery.mechanisms.baselines.independent import to_distributions
 from dualquery.mechanisms.baselines.product import (
     product_answers,
-    uniform_probabilities,
 )
 from dualquery.models.mixture import ProductMixture
 from dualquery.queries.conjunctions import Workload
@@ -81,25 +79,6 @@ def test_answers_are_the_sums_over_all_records(case) -> None:
     assert answers.max() <= 1
 
 
-@given(cases())
-def test_uniform_probabilities_make_every_record_equally_likely(case) -> None:
-    domain = case[0].domain
-    records = every_record(domain)
-    probabilities = uniform_probabilities(domain)
-    for record in records[:20]:
-        assert chance(domain, probabilities, record) == pytest.approx(1 / len(records))
-
-
-@given(cases(), st.integers(0, 2**32 - 1))
-def test_drawn_records_are_legal_and_possible(case, seed) -> None:
-    workload, probabilities = case
-    records = ProductMixture.single(workload.domain, probabilities).sample(
-        5, np.random.default_rng(seed)
-    )
-    assert legal(workload.domain, records)
-    assert all(chance(workload.domain, probabilities, record) > 0 for record in records)
-
-
 def test_drawn_records_follow_the_distribution() -> None:
     """Chi-square over all 12 records at a fixed seed; false alarm 1e-4."""
     domain = Domain(np.array([0, 1, 4, 6]))
@@ -148,8 +127,3 @@ def test_projection_is_the_nearest_point(case, seed) -> None:
     other = to_distributions(domain, np.random.default_rng(seed).normal(size=domain.bits))
     # The angle to any other distribution is obtuse: the mark of a Euclidean projection.
     assert np.dot(noisy - found, other - found) <= 1e-9
-
-
-def test_one_way_asks_for_every_bit() -> None:
-    domain = Domain(np.array([0, 1, 4]))
-    assert one_way(domain).literals.tolist() == [[0], [2], [4], [6]]

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import replace
-from importlib.metadata import EntryPoint, EntryPoints
 
 import numpy as np
 import pytest
 
 from dualquery.mechanisms.dualquery.best_response import groups_of
 from dualquery.mechanisms.dualquery.game import DualQuery
-from dualquery.mechanisms.dualquery.responses import legal_response, solver_totals
+from dualquery.mechanisms.dualquery.responses import legal_response
 from dualquery.mechanisms.protocol import Budget, Session, Task
 from dualquery.privacy.events import GameSchedule
 from dualquery.queries.conjunctions import Workload
@@ -21,8 +19,9 @@ from dualquery.releases.make.making import run
 from dualquery.room.curator import Curator
 from dualquery.room.randomness import SeededRandomness
 from dualquery.runtime.errors import BadInputError
-from solvers import BestResponse, Capability, Ending, KernelSolver, SearchResult, Solution, Status
+from solvers import BestResponse, Status
 from solvers import get_solver as find_solver
+from tests.solvers.faulty import Faulty
 from tests.tables import SCHEMA, dataset, legal, people, random_records, task
 
 BUDGET = Budget(epsilon=1.0, delta=1e-6, accountant="zcdp")
@@ -44,10 +43,10 @@ def errors(epsilon: float, seed: int, rows: int = 2000, **options) -> np.ndarray
 
 
 def test_error_falls_with_epsilon() -> None:
-    """Means over three fixed seeds; the gaps are several times their spread."""
-    worst = [np.mean([errors(e, seed).max() for seed in range(3)]) for e in (0.02, 0.3, 10.0)]
-    assert worst[0] > 1.3 * worst[1] > 1.3**2 * worst[2]
-    assert worst[2] < 0.12
+    """Means over two fixed seeds; the gap is several times their spread."""
+    few, many = (np.mean([errors(e, seed, 600).max() for seed in range(2)]) for e in (0.05, 5.0))
+    assert few > 1.5 * many
+    assert many < 0.15
 
 
 def test_it_learns_what_independent_columns_cannot() -> None:
@@ -172,89 +171,20 @@ def test_trace_describes_the_sampled_problem() -> None:
     assert outcome.solver["seconds"] == pytest.approx(sum(x["seconds"] for x in outcome.trace))
 
 
-def test_totals_of_no_rounds() -> None:
-    assert solver_totals([]) == {"rounds": {}, "seconds": 0, "slowest_seconds": 0.0}
-
-
 # --- solvers that misbehave -----------------------------------------------------------------------
 
 
-class _Backend(KernelSolver):
-    """A third party's back-end on the package's own base class."""
-
-    name = "theirs"
-    capabilities = frozenset({Capability.GROUPS})
-    module = "numpy"
-    distribution = "numpy"
-
-    def __init__(self, argument: str = "") -> None:
-        self.argument = argument
-
-
-class Garbage(_Backend):
-    def search(self, kernel, budget, start) -> SearchResult:
-        return SearchResult(Ending.PROVEN, np.full(kernel.attributes, 7, np.uint8), bound=-1e9)
-
-
-class Silent(_Backend):
-    def search(self, kernel, budget, start) -> SearchResult:
-        return SearchResult(Ending.FAILED)
-
-
-class Slow(_Backend):
-    def search(self, kernel, budget, start) -> SearchResult:
-        time.sleep(min(budget.remaining(), 0.02))
-        return SearchResult(Ending.STOPPED)
-
-
-class Rogue:
-    """Not on the base class: nothing checks what it returns but the game itself."""
-
-    name = "rogue"
-    capabilities = frozenset()
-
-    def __init__(self, argument: str = "") -> None:
-        pass
-
-    def solve(self, problem, **_) -> Solution:
-        return Solution(
-            record=np.ones(problem.attributes, np.uint8),  # breaks every one-hot group
-            objective=1e9,
-            bound=0.0,
-            status=Status.OPTIMAL,
-            incumbent_seconds=0.0,
-            seconds=0.0,
-            solver=self.name,
-        )
-
-
-@pytest.fixture
-def third_parties(monkeypatch: pytest.MonkeyPatch) -> None:
-    here = "tests.mechanisms.dualquery.test_dualquery"
-    points = EntryPoints(
-        EntryPoint(name, f"{here}:{name.capitalize()}", "dualquery.solvers")
-        for name in ("garbage", "silent", "slow", "rogue")
-    )
+@pytest.mark.parametrize("fault", ["infeasible", "none"])
+def test_a_solver_that_returns_nonsense_is_survived(fault, monkeypatch) -> None:
     monkeypatch.setattr(
-        "solvers.registry.metadata.entry_points", lambda **which: points.select(**which)
+        "solvers.registry.metadata.entry_points", lambda **which: Faulty.points.select(**which)
     )
-
-
-@pytest.mark.parametrize("solver", ["garbage", "silent", "slow", "rogue"])
-def test_a_solver_that_returns_nonsense_is_survived(third_parties, solver) -> None:
     work = task(queries=30)
-    mechanism = DualQuery(rounds=4, samples=4, solver=f"{solver}:argument", solver_timeout=0.02)
+    mechanism = DualQuery(rounds=3, samples=4, solver=f"faulty:{fault}", solver_timeout=0.02)
     outcome = run(loaded(), work, mechanism, mechanism.plan(work, BUDGET), 0, 1)
     assert legal(SCHEMA.domain, outcome.records)
     assert {line["status"] for line in outcome.trace} == {"fallback"}
     assert all(math.isfinite(line["objective"]) for line in outcome.trace)
-
-
-def test_time_is_up_before_it_began() -> None:
-    work = task()
-    mechanism = DualQuery(rounds=3, samples=5, solver="highs", solver_timeout=1e-9)
-    outcome = run(loaded(), work, mechanism, mechanism.plan(work, BUDGET), 0, 1)
-    assert legal(SCHEMA.domain, outcome.records)
 
 
 def test_a_wrong_shape_is_replaced_and_a_legal_record_kept() -> None:

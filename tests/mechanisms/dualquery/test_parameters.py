@@ -145,7 +145,7 @@ def test_a_workload_of_one_query_is_a_workload(queries) -> None:
 
 def test_effort_divides_the_step_and_multiplies_the_work() -> None:
     work = Task(random_conjunctions(Domain.binary(40), 5_000, 3), 20_000)
-    budget = Budget(1.0, 1e-6)
+    budget = Budget(1.0, 1e-6, "zcdp")
     found = {
         effort: choose_parameters(DualQuery(effort=effort), work, budget)
         for effort in (0.25, 1.0, 4.0)
@@ -155,7 +155,6 @@ def test_effort_divides_the_step_and_multiplies_the_work() -> None:
         game = found[effort].schedule
         return game.samples * (game.rounds - 1) * found[effort].remembered_rounds
 
-    assert found[1.0] == choose_parameters(DualQuery(), work, budget)
     assert 0.15 < looked_at(0.25) / looked_at(1.0) < 0.4
     assert 2.5 < looked_at(4.0) / looked_at(1.0) < 6
     # All of them spend the budget, and none more.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import get_args
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -72,14 +71,6 @@ def test_coins_and_choices_are_fair() -> None:
     assert np.abs(shares[[1, 3, 4]] - 1 / 3).max() < 4.5 * np.sqrt(2 / 9 / draws)
 
 
-@given(situations())
-def test_a_group_of_mentioned_values_still_gets_one(situation) -> None:
-    domain, _, seed = situation
-    everything = np.ones(domain.bits, bool)
-    record = fill_unmentioned(domain, everything, "zeros", np.random.default_rng(seed))
-    assert legal(domain, record[None, :])
-
-
 @given(situations(), st.sampled_from(FREE_POLICIES))
 def test_only_free_bits_are_set_by_the_policy(situation, policy) -> None:
     """What a query mentions is the solver's: the objective is the same under every policy."""
@@ -95,11 +86,3 @@ def test_only_free_bits_are_set_by_the_policy(situation, policy) -> None:
     plain = get_solver("local-search").solve(problem, time_limit=5)
     assert legal(domain, found.record[None, :])
     assert found.objective == plain.objective
-
-
-@pytest.mark.parametrize("policy", FREE_POLICIES)
-def test_a_wide_domain_of_binary_columns_has_no_groups(policy) -> None:
-    domain = Domain.binary(5_000)
-    record = fill_unmentioned(domain, np.zeros(5_000, bool), policy, np.random.default_rng(0))
-    assert record.shape == (5_000,)
-    assert record.any() == (policy == "coins")
