@@ -46,30 +46,18 @@ def refuse(data: object, message: str, schema: Schema | None = None, **options: 
     ("content", "message"),
     [
         (b"", "t.csv: the file is empty"),
-        (b"age,sex,flag", "t.csv: no rows, so there is nothing to release"),
         (b"age,sex,flag\n", "t.csv: no rows, so there is nothing to release"),
-        (b"\n30,Male,1\n", "t.csv: the first line is empty; a header is expected"),
         (b'"age,sex,flag\n' + b"30,Male,1\n" * 30, "quotation mark in the header not closed?"),
-        (b"age,sex,flag\n30," + b"M" * 99 + b",1\n", f"'{'M' * 40}...' is not in the schema"),
         (b"age,sex,flag\n30,Male,1\n60,Female\n", "row 2 has 2 values, but 3 columns are expected"),
-        (b"age,sex,flag\n3,Male,1,4\n", "row 1 has 4 values, but 3 columns are expected"),
         (b'age,sex,flag\n1,Male,1\n"2,Male,1\n', "is a quotation mark in it, or just above it,"),
-        (b"age,sex,flag\n3,5,Male,1\n", "(a separator within a value needs quotes)"),
-        (b"People 2024,,\nage,sex,flag\n30,Male,1\n", "column 1 (counted from 0) has no name"),
         (b'age,sex,flag\n"3,5",Male,1\n', "'3,5' is not a whole number; if commas stand before"),
         (b"age,sex,flag\n30,M\xe4le,1\n", "t.csv: not UTF-8 text at line 2, byte 5"),
         (GOOD.encode("utf-16-le"), "t.csv: a NUL byte, so this is not UTF-8 text"),
-        (b"age,sex,age\n1,Male,1\n", "t.csv: two columns are named 'age'; rename one"),
         (b",age,sex,flag\n0,30,Male,1\n", "t.csv: column 0 (counted from 0) has no name"),
         (b"age,sx,flag\n1,Male,1\n", "there is no column 'sex', which the schema 'people'"),
         (b"age,sex,flag\n30,Male,1\n130,Male,1\n", "t.csv: row 2, column 'age': '130' is outside"),
         (b"age,sex,flag\n30,Mail,1\n", "t.csv: row 1, column 'sex': 'Mail' is not in the schema"),
-        (b"age,sex,flag\n30, Male,1\n", "column 'sex': ' Male' is not in the schema"),
-        (b"age,sex,flag\n3x,Male,1\n", "column 'age': '3x' is not a whole number; correct it, or"),
         (b"age,sex,flag\n,Male,1\n", "row 1, column 'age': the value is missing ('')"),
-        (b"age,sex,flag\n3,Male,\n", "declare the column as categorical with missing set to"),
-        (b"age,sex,flag\n3,Male,yes\n", "column 'flag': 'yes' is not in the schema"),
-        (gzip.compress(b"", mtime=0), "t.csv: the gzip file holds nothing"),
         (gzip.compress(GOOD.encode() * 9, mtime=0)[:-9], "t.csv: the gzip file ends in the middle"),
     ],
 )
@@ -101,7 +89,6 @@ def test_the_first_bad_row_is_named_also_after_incomplete_ones() -> None:
         (b"", "the file is empty"),
         (b"\n\n", "no row has any item; declare them with --columns"),
         (b"1 2\n3 x\n", "line 2: 'x' found where only whole numbers from 0 up"),
-        (b"1\n1 12345678901234567890\n", "line 2: a number of 20 digits; at most 18 are possible"),
     ],
 )
 def test_a_bad_fimi_file_is_explained(content: bytes, message: str, tmp_path: Path) -> None:
@@ -132,9 +119,7 @@ def test_a_cell_of_an_item_column_that_is_no_bit_is_explained() -> None:
         (b"", "the file is empty"),
         (b"\n\n", "the file has no rows"),
         (b"0 1 1\n0 2 1\n", "line 2: '2' found where only 0 and 1"),
-        (b"0 1 1\n0 10\n", "line 2: '0' found where only 0 and 1"),
         (b"0 1 1\n\n0 1\n", "line 3: 3 values expected as in the first row, found 2 with 0 commas"),
-        (b"0,1,1\n0,,1\n", "line 2: 3 values expected as in the first row, found 2 with 2 commas"),
     ],
 )
 def test_a_bad_matrix_file_is_explained(content: bytes, message: str, tmp_path: Path) -> None:
@@ -155,10 +140,7 @@ def test_lines_are_counted_over_blocks(tmp_path: Path) -> None:
     [
         (b"", "the file is empty"),
         (b"0101\n", "line 1: expected bits as 0s and 1s, a tab, and a whole count"),
-        (b"0101\t3\n011\t2\n", "line 2: expected 4 bits as 0s and 1s, a tab, and a whole count"),
-        (b"0101\t3\n0111\t\n", "line 2: expected 4 bits"),
         (b"0101\t3\n0111\t2.5\n", "line 2: expected 4 bits"),
-        (b"0101\t3\n0111\t-2\n", "line 2: expected 4 bits"),
         (b"0101\t0\n", "no rows, so there is nothing to release"),
     ],
 )
@@ -201,7 +183,6 @@ def test_a_bad_parquet_file_is_explained(tmp_path: Path) -> None:
         (np.array([[0.0, np.nan]]), "array: row 1, column 1: nan found where only 0 and 1"),
         (np.array([[0, 1], [2, 0]]), "array: row 2, column 0: 2 found where only 0 and 1"),
         (np.zeros((0, 3)), "array: no rows, so there is nothing to release"),
-        (scipy.sparse.csr_array([[0, -1]]), "sparse matrix: row 1, column 1: -1 found"),
         ([[0, 1]], "data of type list cannot be read: a path, a NumPy or SciPy matrix"),
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), "table: two columns are named 'a'"),
         (pd.DataFrame({"a": [1, "x"]}), "table: column 'a' mixes values of several types"),
@@ -210,7 +191,6 @@ def test_a_bad_parquet_file_is_explained(tmp_path: Path) -> None:
             "table: column 'a' mixes dates, times or time zones, and the first of them would tell",
         ),
         (pl.DataFrame({"a": [[1]], "b": [[1]]}), "table: no column can be kept"),
-        (pl.DataFrame({"a": []}), "table: no rows"),
     ],
     ids=lambda value: type(value).__name__ if not isinstance(value, str) else "",
 )
@@ -237,10 +217,8 @@ def test_nan_is_a_missing_value() -> None:
     ("text", "message"),
     [
         ("nowhere.csv", "nowhere.csv: there is no such file; the built-in data sets are adult"),
-        ("csv:", "csv:: a path is expected after the colon"),
         ("adlut", "adlut: there is no such file; did you mean 'adult'?"),
         ("foo:bar", "foo:bar: there is no such file, and 'foo' is no format; it must be one of"),
-        ("cvs:t.csv", "and 'cvs' is no format; did you mean 'csv'?"),
         (".", ".: a folder, not a file"),
     ],
 )
@@ -251,7 +229,6 @@ def test_a_source_that_is_not_there_is_explained(text: str, message: str) -> Non
 def test_a_format_that_cannot_be_told_is_explained(tmp_path: Path) -> None:
     (tmp_path / "t.txt").write_text(GOOD)
     refuse(str(tmp_path / "t.txt"), "the format cannot be told from the name; write FORMAT:")
-    refuse(str(tmp_path / "t.txt"), "text with a header is csv, rows of item ids are fimi")
 
 
 def test_a_schema_of_the_wrong_kind_is_explained() -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import threading
-import time
 import weakref
 from contextlib import suppress
 from pathlib import Path
@@ -16,23 +13,6 @@ from dualquery.data.readers.formats import parse_source
 from dualquery.runtime.errors import BadInputError
 
 _ROW = "1,2\n"
-
-
-def test_a_reader_waits_for_a_thread_that_holds_its_file() -> None:
-    held = [csv._Checked(io.BytesIO(b""), "t")]
-    known, told = weakref.ref(held[0]), threading.Event()
-
-    def let_go() -> None:
-        told.wait()
-        time.sleep(0.05)
-        held.clear()
-
-    thread = threading.Thread(target=let_go)
-    thread.start()
-    told.set()
-    csv._wait_until_gone(known)
-    assert known() is None
-    thread.join()
 
 
 @pytest.mark.parametrize(

@@ -99,11 +99,6 @@ def test_spaces_around_cells_are_left_out_if_it_is_said(tmp_path: Path) -> None:
     assert read(path)["job"].to_list() == [" ?"]
 
 
-def test_tabs_have_an_ending_of_their_own(tmp_path: Path) -> None:
-    (tmp_path / "t.tsv").write_text("a,x\tb\n1\t2\n")
-    assert read(tmp_path / "t.tsv").rows() == [("1", "2")]
-
-
 @given(st.floats(-1e9, 1e9).map(lambda value: round(value, 3)), st.booleans())
 def test_decimal_commas_become_points(value: float, grouped: bool) -> None:
     plain = f"{value:,.3f}" if grouped else f"{value:.3f}"
@@ -117,8 +112,6 @@ def test_decimal_commas_become_points(value: float, grouped: bool) -> None:
     ("text", "message"),
     [
         ("delimiter", "'delimiter' is not understood; write delimiter=;"),
-        ("delimiter=;,delimiter=;", "'delimiter=;' is not understood"),
-        ("delimiter=ab", "delimiter is 'ab'; one sign is expected"),
         ("encoding=klingon", "there is no encoding 'klingon'"),
         ("encoding=base64", "is no encoding of text"),
         ("decimal=;", "decimal is ';'; it must be . or ,"),
@@ -176,13 +169,6 @@ def test_duckdb_queries_are_tables(tmp_path: Path) -> None:
             read(text)
 
 
-def test_without_duckdb_the_extra_is_named(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "duckdb", None)
-    (tmp_path / "d.db").touch()
-    with pytest.raises(BadInputError, match=r"pip install 'dualquery\[duckdb\]'"):
-        read(f"duckdb:{tmp_path / 'd.db'}?select 1")
-
-
 def test_workbooks_are_read(tmp_path: Path) -> None:
     pytest.importorskip("fastexcel")
     pytest.importorskip("xlsxwriter")
@@ -205,15 +191,6 @@ def workbook(path: Path, **sheets: list[list[object]]) -> Path:
     return path
 
 
-def test_the_sheets_of_a_workbook_that_are_not_read_are_named(tmp_path: Path, caplog) -> None:
-    pytest.importorskip("fastexcel")
-    rows: list[list[object]] = [["a", "b", None], [1, None, None], [None, None, None], [2, "x", ""]]
-    path = workbook(tmp_path / "t.xlsx", Data=rows, Legend=[["a"]])
-    assert read(path).rows() == [("1", None), ("2", "x")]
-    assert "its first sheet, 'Data', is read; xlsx:FILE?SHEET" in caplog.text
-    assert caplog.text.rstrip().endswith("reads another: 'Legend'")
-
-
 def test_a_sheet_of_a_workbook_is_chosen(tmp_path: Path, caplog) -> None:
     pytest.importorskip("fastexcel")
     rows: list[list[object]] = [["a"], [1], [2]]
@@ -232,39 +209,10 @@ def test_a_sheet_of_a_workbook_is_chosen(tmp_path: Path, caplog) -> None:
             read(text)
 
 
-def test_a_mark_in_the_name_of_a_workbook_is_of_the_name(tmp_path: Path) -> None:
-    pytest.importorskip("fastexcel")
-    odd = tmp_path / "is this it?.xlsx"
-    workbook(tmp_path / "t.xlsx", Data=[["a"], [1]]).rename(odd)
-    assert read(odd).rows() == read(f"xlsx:{odd}").rows() == read(f"xlsx:{odd}?Data").rows()
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "advised"),
-    [
-        ("t.csv", "1,0,1\n0,0,1\n", True),
-        ("t.tsv", "1\t1\n0\t0\n", True),
-        ("t.csv", "1;0;1\n0;0;1\n", False),
-    ],
-)
-def test_matrix_is_advised_where_it_reads_the_file(
-    name: str, content: str, advised: bool, tmp_path: Path
-) -> None:
-    (tmp_path / name).write_text(content)
-    message = (
-        "so it is no header; .* matrix:PATH" if advised else "two columns are named '.'; rename"
-    )
-    with pytest.raises(BadInputError, match=message):
-        read(tmp_path / name)
-    if advised:
-        assert load(f"matrix:{tmp_path / name}").n == 2
-
-
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
         ([], "its first sheet, 'Data', is empty"),
-        ([["a", None], [1, 2]], "has no name in the header"),
         ([["a", None, "c"], [1, 2, 3]], "column 1 .* has no name in the header"),
         ([["a", "a"], [1, 2]], "two columns are named 'a'"),
     ],

@@ -151,17 +151,9 @@ class TestPartitions:
             [[0, 1, 1], [0, 0, 0], [1, 0, 0], [0, 1, 1], [0, 0, 0], [0, 1, 0]],
         )
 
-    @pytest.mark.parametrize(
-        "other",
-        [
-            table(5).drop("age"),
-            table(5).cast({"age": pl.String}),
-            table(5).with_columns(new=1),
-        ],
-    )
-    def test_other_columns_are_refused(self, other: pl.DataFrame, tmp_path: Path) -> None:
+    def test_other_columns_are_refused(self, tmp_path: Path) -> None:
         table(5).write_parquet(tmp_path / "a.parquet")
-        other.write_parquet(tmp_path / "b.parquet")
+        table(5).cast({"age": pl.String}).write_parquet(tmp_path / "b.parquet")
         with pytest.raises(BadInputError, match=r"b\.parquet: .* the same columns"):
             parse_source(str(tmp_path))
 

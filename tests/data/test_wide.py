@@ -175,21 +175,6 @@ def test_wide_tables_of_every_form_are_the_same_records(share, tmp_path) -> None
         assert sum(block.nbytes for block in data.records.stream()) == records.nbytes
 
 
-def test_one_odd_cell_of_a_wide_table_is_named(tmp_path) -> None:
-    names = [f"c{place}" for place in range(700)]
-    bits = np.zeros((3000, 700), np.uint8)
-    schema = TableSchema(tuple(map(Binary, names)), declared=True)
-    for cell in (2, 1 << 7):
-        bits[1700, 311] = cell
-        frame = pl.DataFrame(bits, schema=names)
-        frame.write_csv(tmp_path / "t.csv")
-        for form in (frame, tmp_path / "t.csv"):
-            with pytest.raises(
-                BadInputError, match=r"row 1701, column 'c311': .*is not in the schema"
-            ):
-                load(form, schema)
-
-
 @pytest.mark.parametrize("library", ["polars", "pandas"])
 def test_truth_values_are_0_and_1(library) -> None:
     """A bit that nobody described further takes the truth values of any library."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 
 import numpy as np
@@ -56,15 +55,6 @@ def test_stated_means_are_those_of_what_is_drawn(within, integer: bool) -> None:
         found = draw(column, bucket).mean()
         # The mean of whole numbers by a log-uniform rule is stated to half a number or so.
         assert found == pytest.approx(column.means[bucket], rel=0.002, abs=0.1 if integer else 0)
-
-
-@pytest.mark.parametrize("within", ["uniform", "log-uniform"])
-def test_stated_means_are_those_of_numbers_of_so_many_decimals(within: str) -> None:
-    column = Numeric("x", (1.0, 1.5, 1.6, 3.0), within=within, decimals=1)
-    for bucket in range(3):
-        found = draw(column, bucket).mean()
-        assert found == pytest.approx(column.means[bucket], abs=0.004)
-    assert column.means[1] == 1.5
 
 
 def test_a_bucket_of_one_huge_number_draws_it() -> None:
@@ -150,8 +140,6 @@ def test_zero_has_no_sign(edges: tuple[float, ...]) -> None:
     ("more", "message"),
     [
         ({"decimals": 0}, "decimals is 0; it is 1 to 6, and integer says that there are none"),
-        ({"decimals": "2"}, "decimals is '2'; it is 1 to 6"),
-        ({"decimals": 1, "integer": True}, "decimals is 1, but integer says that there are none"),
         ({"decimals": 1, "edges": [0, 0.11, 0.19, 1]}, "starts at 0.11 holds no such number"),
         ({"decimals": 6, "edges": [0, 1, 1e10]}, "more than numbers as large as these hold"),
     ],
@@ -204,14 +192,6 @@ def test_codes_that_are_whole_numbers_come_back_as_such() -> None:
     np.testing.assert_array_equal(load(decoded, schema).records.dense_rows(0, 100), records)
 
 
-def test_a_schema_with_rules_comes_back_from_json() -> None:
-
-    schema = TableSchema((INCOME,), declared=True)
-    again = schema_from_dict(json.loads(json.dumps(schema.to_dict())))
-    assert again == schema
-    assert hash(again) == hash(schema)
-
-
 @pytest.mark.parametrize(
     ("within", "message"),
     [
@@ -219,9 +199,6 @@ def test_a_schema_with_rules_comes_back_from_json() -> None:
         (["uniform"], "within has 1 rules for 2 buckets; .* a rule for each of the 2 buckets"),
         ("log-uniform", "log-uniform is for buckets above 0"),
         (["uniform", 5.5], "5.5 is no whole number in the bucket"),
-        (["uniform", []], "the list of values is empty"),
-        (["uniform", "seldom"], "'seldom' is none of uniform, sloped, log-uniform"),
-        (["uniform", float("nan")], "nan is no whole number"),
     ],
 )
 def test_rules_that_cannot_be_are_refused(within, message) -> None:
