@@ -59,18 +59,13 @@ def test_the_contracts_hold(copy: Path) -> None:
     assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.parametrize("name", BREACHES)
-def test_a_broken_contract_fails(name: str, copy: Path) -> None:
-    module, imported = BREACHES[name]
-    file = copy / module
-    text = file.read_text(encoding="utf-8")
-    try:
-        file.write_text(f"{text}\nimport {imported}\n", encoding="utf-8")
-        done = lint_imports(copy)
-    finally:
-        file.write_text(text, encoding="utf-8")
+def test_broken_contracts_fail(copy: Path) -> None:
+    for module, imported in BREACHES.values():
+        with (copy / module).open("a", encoding="utf-8") as file:
+            file.write(f"\nimport {imported}\n")
+    done = lint_imports(copy)
     assert done.returncode == 1
-    assert f"{name} BROKEN" in done.stdout
+    assert [name for name in BREACHES if f"{name} BROKEN" not in done.stdout] == []
 
 
 def test_ci_checks_the_contracts() -> None:

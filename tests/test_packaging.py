@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import importlib
-import os
 import re
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
@@ -27,6 +24,8 @@ def test_every_package_is_listed() -> None:
         for file in (ROOT / name).rglob("__init__.py")
     }
     assert set(PROJECT["tool"]["setuptools"]["packages"]) == found
+    # An editable installation writes a path, which folders of caches left behind do not shadow.
+    assert PROJECT["tool"]["setuptools"]["package-dir"] == {"": "."}
 
 
 def test_every_folder_with_code_is_a_package() -> None:
@@ -48,31 +47,6 @@ def test_every_data_file_is_listed() -> None:
         for file in (ROOT / name).rglob("*"):
             if file.is_file() and file.suffix in shipped and "__pycache__" not in file.parts:
                 assert file in listed, file
-
-
-def test_leftovers_of_an_older_installation_do_not_shadow_an_editable_one(tmp_path: Path) -> None:
-    """Folders without code, as caches of kernels left them: only a path finds the packages behind.
-
-    An editable installation writes a path, not a finder, because `package-dir` is one folder.
-    """
-    assert PROJECT["tool"]["setuptools"]["package-dir"] == {"": "."}
-    installed = tmp_path / "site-packages"
-    for name in ("dualquery", "dualquery/runtime", "solvers"):
-        (installed / name / "__pycache__").mkdir(parents=True)
-        (installed / name / "__pycache__" / "kernel.py311.nbi").write_text("left behind")
-    (installed / "__editable__.dualquery.pth").write_text(f"{ROOT}\n")
-    code = (  # where this package is installed already is left out
-        "import os, site, sys;"
-        "sys.path[:] = [path for path in sys.path if not os.path.isdir(path + '/solvers')];"
-        f"site.addsitedir({str(installed)!r});"
-        "import dualquery.runtime.escaping, solvers; print(solvers.__file__)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=tmp_path, capture_output=True, text=True, check=False,
-        env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
-    )  # fmt: skip
-    assert done.stdout.strip() == str(ROOT / "solvers" / "__init__.py"), done.stderr
 
 
 def test_the_version_is_stated_once_for_users_and_once_for_installers() -> None:

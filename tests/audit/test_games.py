@@ -12,7 +12,7 @@ import pytest
 from dualquery.audit import suite
 from dualquery.audit.findings import Finding
 from dualquery.audit.games import Game, audit_game
-from dualquery.audit.guides import EveryPath, RandomPath, TooManyPaths
+from dualquery.audit.guides import EveryPath
 from dualquery.audit.patching import replaced
 from dualquery.audit.suite import FULL
 from dualquery.audit.tables import UNITS, name_of
@@ -134,14 +134,6 @@ def test_every_path_has_its_chance_and_all_chances_add_up() -> None:
     np.testing.assert_allclose(np.exp(logs).sum(axis=0), 1.0, rtol=1e-12)
 
 
-def test_guides() -> None:
-    with pytest.raises(TooManyPaths, match="noisy numbers at once"):
-        EveryPath(most=50).noise(3)
-    with pytest.raises(TooManyPaths):
-        EveryPath(most=3).choose(4)
-    assert RandomPath(1).choose(9, draws=4) == tuple(sorted(RandomPath(1).choose(9, draws=4)))
-
-
 @pytest.mark.parametrize("relation", UNITS, ids=name_of)
 @pytest.mark.parametrize(
     ("name", "options", "delta"),
@@ -164,32 +156,6 @@ def test_queries_that_a_mechanism_does_not_answer_are_no_violation(name) -> None
     """They are refused before anything is planned, as in a release."""
     with pytest.raises(BadInputError, match="answers conjunctions, not Parities"):
         _ = game(name, {}, queries=Parities(2, 2)).plan
-
-
-@pytest.mark.parametrize("name", ["mwem", "dualquery", "smalldb", "laplace"])
-def test_the_paths_that_differ_in_the_last_draw_are_known_from_one(name) -> None:
-    """What is computed of them is what playing each of them shows."""
-    options = {"mwem": {"iterations": 1, "records": 2}, "smalldb": {"size": 2}}.get(name, {})
-    if name == "dualquery":
-        options = {"rounds": 2, "samples": 2}
-    queries = BINARY if name != "laplace" else Workload(np.array([[0]], np.int32), Domain.binary(1))
-    played, one, other = game(name, options, queries=queries), EveryPath(500), EveryPath(500)
-    each, known = [], []
-    more = True
-    while more:
-        each.append(played.play(one).log_chances())
-        more = one.next_path()
-    more = True
-    plays = 0
-    while more:
-        rooms = played.play(other)
-        plays += 1
-        if other.at_first:
-            known += rooms.log_chances_of(other.outcomes())
-        more = other.next_path(known=True)
-    assert one.paths == other.paths == len(each) == len(known)
-    assert 2 * plays <= len(each)
-    np.testing.assert_allclose(known, each, atol=1e-12)
 
 
 @pytest.mark.parametrize("relation", [*RELATIONS, *UNITS], ids=name_of)

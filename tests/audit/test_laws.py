@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 
 import numpy as np
@@ -58,28 +57,9 @@ def test_laplace_losses_are_those_of_all_its_values(moves, scale) -> None:
         assert loss.delta(epsilon) <= truth + 1e-12
 
 
-def test_repeated_draws_are_those_of_all_their_outcomes() -> None:
-    one, other = np.log([0.5, 0.3, 0.2]), np.log([0.4, 0.4, 0.2])
-    loss = choice_loss(one, other).times(3)
-    for epsilon in EPSILONS:
-        truth = sum(
-            max(0.0, math.exp(one[list(k)].sum()) - math.exp(epsilon + other[list(k)].sum()))
-            for k in itertools.product(range(3), repeat=3)
-        )
-        assert loss.delta(epsilon) == pytest.approx(truth, abs=1e-6)
-
-
 def test_an_outcome_that_one_table_cannot_give_has_an_infinite_loss() -> None:
     loss = choice_loss(np.log([0.9, 0.1]), np.array([0.0, -np.inf]))
     assert loss.delta(50.0) == pytest.approx(0.1)
-
-
-@pytest.mark.parametrize("scale", [0.6, 2.3])
-def test_the_chances_of_an_integer_and_its_ends_add_up_to_one(scale) -> None:
-    law = Noise(np.array([2.0]), np.array([scale]), integers=True)
-    for low, high in ((-1, 4), (2, 3), (3, 7), (-4, 1)):
-        shown = [(low, -1), *((value, 0) for value in range(low + 1, high)), (high, 1)]
-        assert sum(math.exp(law.log_chance(each)) for each in shown) == pytest.approx(1, abs=1e-12)
 
 
 def test_a_scale_that_depends_on_the_table_is_seen() -> None:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import multiprocessing
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from dualquery.budgets.account import new_token
 from dualquery.budgets.budget_file import BudgetFile
@@ -47,25 +44,6 @@ def test_a_budget_is_spent_and_then_refused(make: Make) -> None:
     account = file.read()
     assert len(account.releases) == len(account.entries) == 10
     assert account.spent == (1.0, 1e-6)
-
-
-@settings(max_examples=4, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(st.tuples(st.floats(0, 0.05), st.floats(0, 1), st.floats(0, 1e-6)), max_size=4))
-def test_random_charges_never_exceed(make: Make, asked) -> None:
-    for composition in ("sum", "zcdp", "either"):
-        file = make(f"{math.floor(1e9 * math.fsum(map(sum, asked)))}-{composition}.sqlite",
-                    composition=composition)  # fmt: skip
-        paid = []
-        for parts in asked:
-            cost = Cost(*parts)
-            with contextlib.suppress(BadInputError):
-                charged(file, cost)
-                paid.append(cost)
-        account = file.read()
-        assert account.costs == paid
-        assert account.terms.filter.allows(paid)
-        assert account.spent <= (1.0, 1e-6) or account.spent[0] <= 1.0
-        file.path.unlink()
 
 
 def test_a_release_is_charged_in_two_steps_and_not_twice(make: Make) -> None:

@@ -8,7 +8,6 @@ import stat
 import sys
 from contextlib import closing
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -16,7 +15,7 @@ from dualquery.budgets.budget_file import BudgetFile
 from dualquery.budgets.seen import Seen
 from dualquery.releases.make.payment import is_new, mark_of
 from dualquery.runtime.errors import BadInputError
-from dualquery.runtime.files import state_folder, try_lock
+from dualquery.runtime.files import state_folder
 from tests.budgets.conftest import Make
 from tests.budgets.test_charges import charged
 
@@ -160,35 +159,13 @@ def test_marks_are_keyed_and_only_compared_under_one_key(
 # --- where the state is ---------------------------------------------------------------------------
 
 
-def test_locks_of_windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A byte of the file is locked without waiting; a lock of another process is no fault."""
-    monkeypatch.setattr(sys, "platform", "win32")
-    asked: list[tuple[int, int]] = []
-    held = False
-
-    def locking(descriptor: int, mode: int, size: int) -> None:
-        asked.append((mode, size))
-        if held:
-            raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setitem(sys.modules, "msvcrt", SimpleNamespace(LK_NBLCK=2, locking=locking))
-    with (tmp_path / "lock").open("wb") as file:
-        assert try_lock(file)
-        held = True
-        assert not try_lock(file)
-    assert asked == [(2, 1), (2, 1)]
-
-
 @pytest.mark.parametrize(
     ("platform", "variables", "expected"),
     [
         ("linux", {"XDG_STATE_HOME": "/s"}, "/s/dualquery"),
-        ("darwin", {"XDG_STATE_HOME": "/s"}, "/s/dualquery"),
         ("linux", {"XDG_STATE_HOME": "relative"}, "HOME/.local/state/dualquery"),
-        ("linux", {"LOCALAPPDATA": "/l"}, "HOME/.local/state/dualquery"),
         ("darwin", {}, "HOME/Library/Application Support/dualquery"),
         ("win32", {"LOCALAPPDATA": "/l"}, "/l/dualquery"),
-        ("win32", {}, "HOME/AppData/Local/dualquery"),
     ],
 )
 def test_the_state_folder(monkeypatch, tmp_path: Path, platform, variables, expected) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,9 +11,10 @@ from typing import Any
 
 import pytest
 
+import dualquery as package
 from dualquery.cli import terminal
 from dualquery.cli.main import main
-from tests.tables import write_people
+from tests.tables import SCHEMA, people, write_people
 
 
 @dataclass(frozen=True)
@@ -79,10 +81,17 @@ def small(files: tuple[Path, Path]) -> list[str]:
     ]  # fmt: skip
 
 
+@pytest.fixture(scope="session")
+def a_release(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    options = {"rounds": 6, "samples": 5}
+    made = package.release(people(), schema=SCHEMA, queries=30, way=2, options=options, seed=1)
+    return made.save(tmp_path_factory.mktemp("release") / "out")
+
+
 @pytest.fixture
-def released(dualquery, small, tmp_path) -> Path:
-    assert dualquery(*small, "--out", tmp_path / "out", "--seed", "1").code == 0
-    return tmp_path / "out"
+def released(a_release: Path, tmp_path: Path) -> Path:
+    """A folder of a seeded game of six rounds."""
+    return shutil.copytree(a_release, tmp_path / "out")
 
 
 def names(folder: Path) -> set[str]:

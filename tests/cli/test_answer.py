@@ -157,7 +157,7 @@ def test_a_release_answers_the_questions_of_its_own_list(dualquery, files, here)
     assert all(each["low"] < each["answer"] < each["high"] for each in answers)
 
 
-@pytest.mark.parametrize("query", ["colour=red", "age=", "flag &", "mean(sex)", "(" * 5000, ""])
+@pytest.mark.parametrize("query", ["colour=red", "(" * 5000, ""])
 def test_answer_bad_queries(dualquery, released, query) -> None:
     done = dualquery("answer", released, query)
     assert done.code == 2

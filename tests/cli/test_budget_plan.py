@@ -45,13 +45,7 @@ def test_budget_solves_for_the_third(dualquery, missing) -> None:
         (["-n", "100", "--epsilon", "1", "--queries", "9"], "give --schema"),
         ([*BUDGET[1:], "--eta", "1", "--epsilon", "1"], "found an --epsilon and 3"),
         ([*BUDGET[1:], "--eta", "-1"], "step is -1"),
-        (
-            ["-n", "1", "--rounds", "3", "--samples", "3", "--eta", "1"],
-            "1 record; a private release needs",
-        ),
-        ([*BUDGET[1:], "--epsilon", "0"], "--epsilon is 0"),
         (["--rounds", "3"], "Missing option"),
-        (["-n", str(10**13), *BUDGET[3:], "--eta", "1"], "at most 1,000,000,000,000"),
     ],
 )
 def test_budget_bad_input(dualquery, options, message) -> None:
@@ -74,7 +68,7 @@ def test_budget_shows_the_error_to_expect(dualquery) -> None:
     assert "give --epsilon" in refused.err
 
 
-@pytest.mark.parametrize("given", [{}, {"rounds": 60}, {"samples": 9}, {"eta": 0.2}])
+@pytest.mark.parametrize("given", [{}, {"samples": 9}])
 def test_budget_leaves_to_the_policy_what_a_release_would(dualquery, given) -> None:
     spent = ["--epsilon", "1", "--schema", "adult", "--queries", "500"]
     own = [text for name, value in given.items() for text in (f"--{name}", str(value))]

@@ -24,7 +24,7 @@ def test_files(dualquery: Run, here: Path) -> None:
     command = shlex.join([sys.executable, str(SCRIPT), "crash"])
     done = dualquery(
         "compare-solvers", "p0.lp", "p1.lp", "--solvers", "scip,local-search", "--solvers",
-        f"maxsat:{command}", "--solver-timeout", 2, "--out", "out", "--json",
+        f"maxsat:{command}", "--solver-timeout", 0.5, "--out", "out", "--json",
     )  # fmt: skip
     assert done.code == 0, done.err
     content = done.json
@@ -39,7 +39,7 @@ def test_files(dualquery: Run, here: Path) -> None:
     rows = pyarrow.parquet.read_table("out/measurements.parquet").to_pylist()
     assert rows == content["measurements"]
     limits = [row["limit"] for row in rows if row["solver"] == "local-search"]
-    assert limits == [2 / 64, 2 / 16, 2 / 4, 2.0] * 2
+    assert limits == [0.5 / 64, 0.5 / 16, 0.5 / 4, 0.5] * 2
     stored = json.loads(Path("out/comparison.json").read_text())
     assert stored["summary"] == content["summary"]
     assert read_instance("out/problems/p0-lp.lp").problem.attributes == 14
@@ -48,8 +48,8 @@ def test_files(dualquery: Run, here: Path) -> None:
 def test_a_table(dualquery: Run, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     done = dualquery(
         "compare-solvers", "adult", "--schema", "adult-paper", "--queries", 300, "-o",
-        "samples=30", "--at", "2,4", "--solvers", "local-search,highs", "--solver-timeout", 1,
-        "--out", "out",
+        "samples=30", "-o", "rounds=5", "--at", "2,4", "--solvers", "local-search,highs",
+        "--solver-timeout", 0.2, "--out", "out",
     )  # fmt: skip
     assert done.code == 0, done.err
     assert "local-search" in done.out
@@ -67,7 +67,8 @@ def compare_flags(dualquery: Run, here: Path, *more: object) -> Run:
     (here / "s.json").write_text(json.dumps({"declared": True, "columns": columns}))
     return dualquery(
         "compare-solvers", "t.csv", "--schema", "s.json", "--queries", 50, "-o", "samples=20",
-        "--at", "2,3", "--solvers", "local-search", "--solver-timeout", 0.1, "--out", "out", *more,
+        "-o", "rounds=4", "--at", "2,3", "--solvers", "local-search", "--solver-timeout", 0.1,
+        "--out", "out", *more,
     )  # fmt: skip
 
 
@@ -94,7 +95,8 @@ def test_units_and_weights_are_those_of_the_run(dualquery: Run, here: Path) -> N
     )
     table.write_csv(here / "homes.csv")
     base = ["compare-solvers", "homes.csv", "--schema", "s.json", "--queries", 50, "--at", 2]
-    base += ["-o", "samples=20", "--solvers", "local-search", "--solver-timeout", 0.1]
+    base += ["-o", "samples=20", "-o", "rounds=3"]
+    base += ["--solvers", "local-search", "--solver-timeout", 0.1]
     units = dualquery(*base, "--unit", "home", "--max-rows-per-unit", 2, "--out", "units")
     assert units.code == 0, units.err
     stored = json.loads((here / "units/privacy.json").read_text())
@@ -120,16 +122,6 @@ def test_a_seed_marks_every_file_of_a_private_table(dualquery: Run, here: Path) 
     assert json.loads((here / "out/privacy.json").read_text())["private"] is False
 
 
-def test_a_seed_on_public_data_marks_nothing(dualquery: Run, here: Path) -> None:
-    done = dualquery(
-        "compare-solvers", "biased:300,6,1", "--queries", 40, "-o", "samples=20", "--at", 2,
-        "--solvers", "local-search", "--solver-timeout", 0.1, "--out", "out", "--seed", 0,
-    )  # fmt: skip
-    assert done.code == 0, done.err
-    assert Path("out/problems/round-2.lp").is_file()
-    assert json.loads(Path("out/privacy.json").read_text())["public_table"] is True
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -137,12 +129,9 @@ def test_a_seed_on_public_data_marks_nothing(dualquery: Run, here: Path) -> None
         (["--solvers", ","], "names no solver"),
         (["--solver-timeout", "0"], "--solver-timeout is 0.0"),
         (["--at", "1,5"], "give rounds from 2 on"),
-        (["--at", "five"], "give rounds from 2 on"),
         (["p.lp", "adult"], "'adult' is no file of a problem"),
-        (["missing.lp"], "missing.lp cannot be read"),
         (["--out", "taken"], "--out taken: File exists; give a new folder"),
         (["-o", "solver=scip"], "always uses local-search"),
-        (["-o", "nonsense=1"], "has no option 'nonsense'"),
     ],
 )
 def test_bad_input(dualquery: Run, here: Path, arguments: list[str], message: str) -> None:
@@ -165,8 +154,8 @@ def test_problems_keep_names_of_their_own(dualquery: Run, here: Path) -> None:
         else:
             Path(name).write_text(f"{weight} 1 0\n")
     done = dualquery(
-        "compare-solvers", *texts, "--solvers", "local-search", "--solver-timeout", 1, "--out",
-        "out", "--json",
+        "compare-solvers", *texts, "--solvers", "local-search", "--solver-timeout", 0.1,
+        "--out", "out", "--json",
     )  # fmt: skip
     assert done.code == 0, done.err
     assert [line["name"] for line in done.json["instances"]] == [

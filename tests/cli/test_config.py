@@ -68,14 +68,11 @@ def test_the_command_line_wins_over_the_config(dualquery, small, tmp_path) -> No
     ("text", "message"),
     [
         ("epsilon = ", "not valid TOML"),
-        ("colour = 1", "unknown option 'colour'"),
         ("epsilom = 1", "unknown option 'epsilom'; did you mean 'epsilon'?"),
         ("queries = 5\nmarginals = 2", "--marginals and --queries"),
-        ("epsilon = 'much'", "'--epsilon'"),
         ("epsilon = 'much'", "found 'much' in --config"),
         ("epsilon = [1, 2]", "one value is expected"),
         ("rounds = 2.5", "found '2.5' in --config"),
-        ("epsilon = -1", "--epsilon is -1"),
     ],
 )
 def test_bad_config_is_bad_input(dualquery, small, tmp_path, here, text, message) -> None:

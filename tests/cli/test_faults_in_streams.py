@@ -31,23 +31,13 @@ def write_parquet(folder: Path) -> Path:
     return path
 
 
-def corrupt(path: Path) -> None:
+def corrupt_parquet(folder: Path) -> str:
+    path = write_parquet(folder)
     content = bytearray(path.read_bytes())
     middle = len(content) // 2
     content[middle : middle + 64] = bytes(64)
     path.write_bytes(content)
-
-
-def corrupt_parquet(folder: Path) -> str:
-    corrupt(path := write_parquet(folder))
     return str(path)
-
-
-def corrupt_partition(folder: Path) -> str:
-    for number in range(3):
-        write_parquet(folder).rename(folder / f"{number}.parquet")
-    corrupt(folder / "2.parquet")
-    return str(folder)
 
 
 def value_beyond_the_schema(folder: Path) -> str:
@@ -58,7 +48,6 @@ def value_beyond_the_schema(folder: Path) -> str:
 
 CASES: dict[str, tuple[Callable[[Path], str], str]] = {
     "corrupt parquet": (corrupt_parquet, "t.parquet: "),
-    "corrupt partition": (corrupt_partition, "2.parquet: "),
     "value beyond the schema": (value_beyond_the_schema, f"row {ROWS + 1}, column 'd'"),
 }
 

@@ -12,38 +12,8 @@ import pytest
 import dualquery
 from dualquery.cli.main import main
 from dualquery.room.ledger import Ledger
-from dualquery.runtime import progress
 from dualquery.runtime.errors import BadInputError
-from dualquery.runtime.progress import Lines
 from tests.tables import SCHEMA, people, reseal, write_people
-
-
-def test_a_log_hears_how_far_a_long_phase_is(monkeypatch, capsys) -> None:
-    now = [0.0]
-    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
-    lines = Lines()
-    lines.phase("running matrix")
-    for done in range(1, 400):
-        now[0] += 1.0
-        lines.step(done, 400)
-    told = capsys.readouterr().err.splitlines()
-    assert told[:3] == [
-        "running matrix",
-        "running matrix: 3 of 400, about 7 min left of these",
-        "running matrix: 63 of 400, about 6 min left of these",
-    ]
-    assert len(told) == 1 + 7
-    for total in (5, 9, 9):  # three counts, each with an estimate of its own
-        for done in range(total):
-            now[0] += 60.0
-            lines.step(done, total)
-        said = capsys.readouterr().err.splitlines()
-        assert said[0] == f"running matrix: 1 of {total}, about {total - 1} min left of these"
-    lines.phase("sampling the records")
-    for done in range(1, 12):
-        now[0] += 1.0
-        lines.step(done, 12)
-    assert capsys.readouterr().err == "sampling the records\n"  # over before one reads more
 
 
 @pytest.mark.parametrize("quiet", [False, True])

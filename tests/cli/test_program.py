@@ -55,13 +55,10 @@ def test_the_help_of_every_command_has_an_example(dualquery, words) -> None:
         (["relaese"], "No such command 'relaese'"),
         (["release", "--colour"], "No such option: --colour"),
         (["release", "--epsilon", "much"], "--epsilon"),
-        (["release", "--rounds", "2.5"], "--rounds"),
         (["release", "--threads", "0"], "--threads"),
-        (["release", "--threads", "-1"], "--threads"),
         (["release", "a", "b"], "unexpected extra argument"),
         (["evaluate", "x"], "Missing argument"),
         (["evaluate", "x", "adult", "--threads", "0"], "--threads"),
-        (["answer"], "Missing argument"),
     ],
 )
 def test_wrong_usage_is_exit_code_2(dualquery, here, arguments, message) -> None:
@@ -148,18 +145,19 @@ def greet(name: str) -> None:
 HEAVY = ["numba", "polars", "scipy", "ortools", "pyscipopt", "pyarrow", "opendp", "dp_accounting"]
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["release", "--help"], ["--version"]])
-def test_help_imports_nothing_heavy(arguments) -> None:
+def test_help_and_bad_options_import_nothing_heavy() -> None:
+    asked = [[*words] for words in (("--version",), ("--help",), ("release", "--help"))]
+    asked += [["release", "adult", *words] for words in (("--delta", "2"), ("-o", "free"))]
     script = (
         "import sys\n"
         "from dualquery.cli.main import main\n"
-        f"code = main({arguments})\n"
-        f"print('HEAVY', [name for name in {HEAVY} if name in sys.modules], code)\n"
+        f"codes = [main(words) for words in {asked}]\n"
+        f"print('HEAVY', [name for name in {HEAVY} if name in sys.modules], codes)\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    assert done.stdout.splitlines()[-1] == "HEAVY [] 0"
+    assert done.stdout.splitlines()[-1] == "HEAVY [] [0, 0, 0, 2, 2]"
 
 
 def test_as_a_process(files, tmp_path) -> None:
@@ -173,17 +171,10 @@ def test_as_a_process(files, tmp_path) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["release"] == "mine"
-    again = subprocess.run(
-        [*command, "release", *options, "--out", "mine"],
-        cwd=tmp_path, env=environment, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert again.returncode == 2
-    assert again.stderr.splitlines()[-1].startswith("error: mine exists already")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
-@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
-def test_a_real_ctrl_c_ends_cleanly(files, tmp_path, name) -> None:
+def test_a_real_signal_ends_cleanly(files, tmp_path) -> None:
     folder = tmp_path / "work"
     folder.mkdir()
     process = subprocess.Popen(
@@ -202,7 +193,7 @@ def test_a_real_ctrl_c_ends_cleanly(files, tmp_path, name) -> None:
     journal = folder / "mine.unfinished" / "journal"
     while b'{"end"' not in journal.read_bytes() and process.poll() is None:
         time.sleep(0.05)
-    process.send_signal(getattr(signal, name))
+    process.send_signal(signal.SIGTERM)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
     assert out == ""

@@ -68,21 +68,6 @@ def test_names_that_look_like_markup_are_printed_as_they_are(dualquery, tmp_path
     assert "[/red]" in done.out
 
 
-def test_the_panel_is_short_and_nothing_is_said_twice(dualquery, here) -> None:
-    base = ["release", "--queries", "20", "--rounds", "4", "--samples", "3"]
-    done = dualquery(*base, "--out", "short")
-    words = " ".join(done.out.replace("│", " ").split())
-    assert words.count("left out by a public filter") == 1
-    assert "Optimal adaptive composition" not in words
-    assert "answers are multiples of 1/" in words
-    done = dualquery(*base, "--out", "long", "-v")
-    words = " ".join(done.out.replace("│", " ").split())
-    assert words.count("left out by a public filter") == 1
-    assert "Optimal adaptive composition" in words
-    stored = json.loads((here / "short" / "release.json").read_text())
-    assert any("composition" in text for text in stored["privacy"]["assumptions"])
-
-
 def test_a_release_that_is_not_private_says_so_even_quietly(dualquery, small, here) -> None:
     done = dualquery(*small, "--seed", "1", "--out", "seeded", "-q")
     assert "not private" in done.err
@@ -90,16 +75,3 @@ def test_a_release_that_is_not_private_says_so_even_quietly(dualquery, small, he
     assert "the release is NOT private; baselines at epsilon" in " ".join(shown.out.split())
     assert dualquery("evaluate", "seeded", small[1], "--json").json["private"] is False
     assert dualquery(*small, "--out", "unseeded", "-q").err == ""
-
-
-def test_a_table_in_another_dialect_is_released(dualquery, files, here) -> None:
-    table, schema = files
-    odd = table.with_name("odd.csv")
-    odd.write_text(table.read_text().replace(",", "|"), encoding="utf-16")
-    done = dualquery(
-        *("release", odd, "--csv", "delimiter=bar,encoding=utf-16", "--schema", schema),
-        *("--queries", "10", "--way", "2", "--mechanism", "gaussian", "--out", "mine"),
-    )
-    assert done.code == 0
-    done = dualquery("evaluate", "mine", odd, "--csv", "encoding=utf-16", "--json")
-    assert done.json["rows"] > 0

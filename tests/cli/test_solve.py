@@ -12,8 +12,6 @@ from tests.cli.conftest import Run
 from tests.solvers.faulty import Faulty
 from tests.solvers.instances import groups_of, problem, row
 
-SCRIPT = Path(__file__).parents[1] / "solvers" / "wcnf_solver.py"
-
 
 @pytest.fixture
 def instance(here: Path) -> Path:
@@ -30,8 +28,7 @@ def instance(here: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("solver", ["auto", "local-search", "cpsat", "scip", "highs", "exhaustive"])
-@pytest.mark.parametrize("reduce", [True, False])
+@pytest.mark.parametrize(("solver", "reduce"), [("auto", True), ("local-search", False)])
 def test_json(dualquery: Run, instance: Path, solver: str, reduce: bool) -> None:
     flags = [] if reduce else ["--no-reduce"]
     done = dualquery("solve", instance, "--solver", solver, "--solver-timeout", 5, "--json", *flags)
@@ -51,31 +48,12 @@ def test_minimisation_is_reported_in_the_files_own_sense(dualquery: Run, here: P
     assert dict(zip(found["variables"], found["record"], strict=True)) == {"a": 0, "b": 1}
 
 
-@pytest.mark.parametrize("suffixes", [("mps", "lp"), ("lp.gz", "mps")])
-def test_convert_round_trip(
-    dualquery: Run, here: Path, instance: Path, suffixes: tuple[str, ...]
-) -> None:
-    last = instance
-    for suffix in suffixes:
-        target = here / f"next.{suffix}"
-        assert dualquery("convert", last, target).code == 0
-        last = target
-    before, after = read_instance(instance).problem, read_instance(last).problem
-    for number in range(16):
-        record = np.array([number >> bit & 1 for bit in range(4)], np.uint8)
-        assert before.feasible(record) == after.feasible(record)
-        assert before.value(record) == pytest.approx(after.value(record))
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["missing.lp"], "missing.lp cannot be read: No such file"),
         (["bad.lp"], "bad.lp, line 3: expected sign ('+' or '-')"),
-        (["p.txt"], "expected .wcnf, .lp, .mps"),
         (["p.lp", "--solver", "nonesuch"], "unknown solver 'nonesuch'"),
-        (["p.lp", "--solver", "maxsat:nonesuch"], "there is no command 'nonesuch'"),
-        (["p.lp", "--solver", "maxsat"], "maxsat needs a command"),
         (["p.lp", "--solver-timeout", "0"], "time limit"),
         (["no.lp", "--format", "maxsat"], "no.lp has no clauses; give a .wcnf file"),
         (["p.lp", "--format", "maxsat", "--json"], "room for one of them"),
@@ -91,17 +69,6 @@ def test_bad_input(
     assert done.last.startswith("error: ")
     assert message in done.last
     assert "Traceback" not in done.err
-
-
-def test_infeasible_is_an_answer(dualquery: Run, here: Path) -> None:
-    (here / "no.lp").write_text("max\n x\nst\n x >= 1\n x <= 0\nbin\n x\nend\n")
-    done = dualquery("solve", "no.lp", "--json")
-    assert done.code == 0
-    assert (done.json["status"], done.json["objective"], done.json["record"]) == (
-        "infeasible", None, None
-    )  # fmt: skip
-    assert "constraint" in done.json["message"]
-    assert "infeasible" in dualquery("solve", "no.lp").out
 
 
 def test_what_was_found_is_told(dualquery: Run, here: Path) -> None:
@@ -144,6 +111,8 @@ def test_our_own_files_have_values_for_every_variable(
     assert len(values) == len(read.variables) > 4
     cost = read.cost(np.array([*values], np.uint8))
     assert f"o {cost}" in done.out.splitlines()
+    assert dualquery("convert", instance, here / "p.mps.gz").code == 0
+    assert dualquery("solve", here / "p.mps.gz", "--json").json["objective"] == 3.5
 
 
 def test_convert_says_where_and_overwrites_nothing(dualquery: Run, here: Path) -> None:
@@ -165,11 +134,6 @@ def test_solvers_json_is_a_list(dualquery) -> None:
     assert found["scip"]["installed"]
     assert "exact" in found["scip"]["capabilities"]
     assert "local-search" in dualquery("solvers").out
-
-
-def test_solvers_tells_which_need_a_command(dualquery) -> None:
-    (line,) = [x for x in dualquery("solvers").out.splitlines() if "maxsat " in x]
-    assert "with a command" in line
 
 
 @pytest.mark.parametrize(

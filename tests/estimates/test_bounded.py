@@ -30,22 +30,6 @@ def test_they_cover_every_number_of_the_range(level: float, length: float) -> No
             assert high.max() <= width
 
 
-def test_they_are_those_of_the_definition() -> None:
-    """Accepted for a number: the estimates of largest likelihood ratio, by sorting them."""
-    estimates = np.linspace(-8, 12, 20_001)
-    for number in (0.05, 0.5, 1.2, 1.9, 2.5):
-        logs = ((estimates - np.maximum(estimates, 0)) ** 2 - (estimates - number) ** 2) / 2
-        order = np.argsort(-logs)
-        chances = norm.pdf(estimates[order] - number) * (estimates[1] - estimates[0])
-        accepted = order[: np.searchsorted(chances.cumsum(), 0.95)]
-        low, high = bounded_interval(
-            estimates, np.ones_like(estimates), float(norm.ppf(0.975)), 0.0, 1e6
-        )
-        found = np.flatnonzero((low <= number) & (number <= high))
-        assert abs(found.min() - accepted.min()) <= 5
-        assert abs(found.max() - accepted.max()) <= 5
-
-
 def test_they_are_equal_at_both_ends_and_in_any_unit() -> None:
     estimates = np.linspace(-0.5, 1.5, 201)
     low, high = bounded_interval(estimates, np.full(201, 0.05), 1.96, 0.0, 1.0)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from dualquery.estimates.bounded import bounded_interval
-from dualquery.estimates.guessed import UNTOLD, Guesses, guessed_interval
+from dualquery.estimates.guessed import Guesses, guessed_interval
 
 STEPS = np.linspace(-8, 8, 2_001)
 CHANCES = norm.pdf(STEPS) / norm.pdf(STEPS).sum()
@@ -39,26 +39,6 @@ def test_they_cover_every_share_whatever_the_guess(level: float, noise: float) -
                     assert np.all(low < high)
                     assert low.min() >= 0
                     assert high.max() <= 1
-
-
-@pytest.mark.parametrize(("guess", "spread"), [(0.0, 0.3), (1.5, 0.5), (20.0, 2.0)])
-def test_they_are_those_of_the_definition(guess: float, spread: float) -> None:
-    """Accepted for a share: the estimates of largest ratio of densities, by sorting them."""
-    length = 40.0
-    estimates = np.linspace(-8, length + 8, 28_001)
-    within = np.linspace(0.0, length, 8_001)
-    prior = norm.pdf(within, guess, spread)
-    prior = (1 - UNTOLD) * prior / np.trapezoid(prior, within) + UNTOLD / length
-    log_f = np.log([np.trapezoid(prior * norm.pdf(x, within), within) for x in estimates[::70]])
-    log_f = np.interp(estimates, estimates[::70], log_f)
-    low, high = _ends(estimates / length, 1 / length, guess / length, spread / length)
-    for share in (0.05, 1.0, 2.5, guess + 3.0, 39.0):
-        order = np.argsort(log_f + (estimates - share) ** 2 / 2)
-        chances = norm.pdf(estimates[order] - share) * (estimates[1] - estimates[0])
-        accepted = order[: np.searchsorted(chances.cumsum(), 0.95)]
-        found = np.flatnonzero((low * length <= share) & (share <= high * length))
-        assert abs(found.min() - accepted.min()) <= 40 or share < 0.1  # shares near 0: no lower end
-        assert abs(found.max() - accepted.max()) <= 40
 
 
 def test_near_a_guess_they_are_shorter_and_far_from_it_as_long() -> None:

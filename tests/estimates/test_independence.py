@@ -2,23 +2,9 @@
 
 from __future__ import annotations
 
-from itertools import combinations
-
 import numpy as np
 
-from dualquery.estimates.guessed import CORRELATION, departures, guesses_of
-
-
-def test_departures_are_the_sum_over_all_sets_of_literals() -> None:
-    chances = np.random.default_rng(0).random((50, 4))
-    chances[:9, 3] = 1.0
-    spread, squared = np.sqrt(chances * (1 - chances)), np.zeros(50)
-    for size in (2, 3, 4):
-        for tied in combinations(range(4), size):
-            others = np.delete(chances, tied, axis=1).prod(axis=1)
-            part = CORRELATION * 0.5 ** (size - 2) * spread[:, tied].prod(axis=1) * others
-            squared += part**2
-    np.testing.assert_allclose(departures(chances), np.sqrt(squared), atol=1e-12)
+from dualquery.estimates.guessed import guesses_of
 
 
 def test_guesses_do_not_depend_on_the_estimates_noise() -> None:

@@ -22,7 +22,7 @@ from tests.tables import SCHEMA, people
 AR = Neighbours.ADD_REMOVE
 
 
-@pytest.mark.parametrize("scale", [0.05, 0.3, 0.5, 0.51, 0.7, 1.0, 1.02, 1.53, 4.0, 77.7])
+@pytest.mark.parametrize("scale", [0.05, 0.5, 0.51, 1.02, 77.7])
 def test_half_widths_cover_the_noise(scale: float) -> None:
     inside = 1 - 2 * norm.sf(gaussian_half_width(scale) / scale)
     assert LEVEL <= inside < LEVEL + 1e-6
@@ -131,10 +131,8 @@ def test_intervals_say_that_a_stated_number_of_rows_is_one() -> None:
     ("mechanism", "options", "asked"),
     [
         ("gaussian", {}, {"queries": 20, "way": 2}),
-        ("laplace", {}, {"queries": 20, "way": 2}),
         ("mwem", {"iterations": 1, "cuboids": True}, {"marginals": 1, "way": 2}),
         ("mwem-sampled", {"rounds": 4, "population": 500}, {"queries": 20, "way": 2}),
-        ("matrix", {"components": 0}, {"queries": 20, "way": 2}),
         ("matrix", {"components": 0}, {"marginals": 2, "way": 2}),
     ],
 )

@@ -12,7 +12,6 @@ from dualquery.data.cells import axis_sizes, column_values
 from dualquery.data.domain import Domain
 from dualquery.mechanisms.adaptive.labels import with_labels
 from dualquery.models.labelled import LabelledMixture, cells_of_pairs
-from dualquery.models.labelled_kernels import round_targets
 from dualquery.models.mixture import ProductMixture
 from dualquery.models.stored import read_model, write_model
 from dualquery.queries.generate.marginals import target_marginals
@@ -77,40 +76,6 @@ def test_targets_are_rounded_in_every_cell_of_every_pair() -> None:
             assert np.abs(np.bincount(cells, owed[:, value])).max() < 2
     again = column_values(model.sample(0, np.random.default_rng(4)), DOMAIN)
     assert again.shape == (0, DOMAIN.columns)
-
-
-def test_targets_are_rounded_among_records_of_like_chances() -> None:
-    """In any range of chances off by 42 at most; taken in any order they would be off by 430."""
-    generator = np.random.default_rng(6)
-    domain = Domain(np.array([0, 10, 20, 30, 40, 50, 52]))  # most records have a row of their own
-    pairs = np.array([[first, second] for second in range(1, 5) for first in range(second)])
-    coefficients = generator.normal(0, 0.3, (1_000, 2)).astype(np.float32)
-    chances = np.repeat([0.1, 0.5], [50, 2])[:, None].astype(np.float32)
-    model = LabelledMixture(domain, np.ones(1), chances, np.array(5), pairs, coefficients)
-    values = column_values(model.sample(20_000, generator), domain)
-    chance = model.chances_of_target(values)[:, 1]
-    owed = np.cumsum((chance - values[:, 5])[np.argsort(chance, kind="stable")])
-    assert np.abs(owed).max() < 100
-
-
-def test_a_target_goes_where_it_leaves_least_owed() -> None:
-    """Against the definition: the value after which the squares add up to least."""
-    generator = np.random.default_rng(5)
-    cells = np.ascontiguousarray(generator.integers(0, 4, (200, 3)) + 4 * np.arange(3))
-    chances = generator.dirichlet(np.ones(3), 200)
-    owed, targets = np.zeros((12, 3)), np.empty(200, np.int64)
-    expected = np.zeros((12, 3))
-    round_targets(cells, chances, owed, targets)
-    for record, target in enumerate(targets):
-        expected[cells[record]] += chances[record]
-        squares = [
-            ((expected[cells[record]] - np.eye(3)[value]) ** 2).sum() / 3
-            + ((chances[record] - np.eye(3)[value]) ** 2).sum()
-            for value in range(3)
-        ]
-        assert squares[target] <= min(squares) + 1e-9
-        expected[cells[record], target] -= 1.0
-    np.testing.assert_allclose(owed, expected, atol=1e-9)
 
 
 def test_a_file_gives_the_model_back_and_a_wrong_one_is_refused(tmp_path) -> None:

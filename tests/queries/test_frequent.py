@@ -23,9 +23,7 @@ def test_rules_are_read_and_written(text: str, rule: Frequent) -> None:
     assert Frequent.parse(str(rule)) == rule
 
 
-@pytest.mark.parametrize(
-    "text", ["", "top:", "top:0", "top:-1", "share>=0", "share>=2", "share>0.1", "share>=x", "5"]
-)
+@pytest.mark.parametrize("text", ["", "top:0", "share>=2", "share>=x", "5"])
 def test_what_is_no_rule_is_refused_by_its_text(text: str) -> None:
     with pytest.raises(BadInputError, match="--query-items is '"):
         Frequent.parse(text)

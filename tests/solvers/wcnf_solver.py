@@ -79,15 +79,6 @@ def main(mode, path):
     if mode == "crash":
         print("c about to fail", flush=True)
         sys.exit("segments are at fault")
-    if mode == "garbage":
-        say("v one two three", "o much", "s", "v", "\x00\xff", "v " + "9" * 100_000)
-        sys.exit(0)
-    if mode == "unsatisfiable":
-        say("s UNSATISFIABLE")
-        sys.exit(20)
-    if mode == "silent":
-        say("s OPTIMUM FOUND")
-        sys.exit(30)
     cost, bits = solve(*problem)
     if mode == "literals":
         say("c some remark", f"o {cost}", "s OPTIMUM FOUND", literals(bits))
@@ -97,15 +88,6 @@ def main(mode, path):
     if mode == "lines":  # an assignment over several lines
         words = literals(bits).split()[1:]
         say(f"o {cost}", "s OPTIMUM FOUND", *(f"v {word}" for word in words))
-    if mode == "infeasible":
-        say(f"o {cost}", "s OPTIMUM FOUND", string([True] * len(bits)))
-    if mode == "overstated":
-        say("o 0", "s OPTIMUM FOUND", string(bits))
-    if mode == "understated":
-        say(f"o {cost + 7}", "s OPTIMUM FOUND", string(bits))
-    if mode == "bad-exit":
-        say(f"o {cost}", "s OPTIMUM FOUND", string(bits))
-        sys.exit(3)
     if mode == "hang-with-incumbent":
         say(f"o {cost}", string(bits))
         time.sleep(600)

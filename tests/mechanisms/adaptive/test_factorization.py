@@ -49,14 +49,6 @@ def test_queries_are_the_sums_of_their_features(domain: Domain, way: int, blocks
     np.testing.assert_allclose(found, truth, atol=1e-12)
 
 
-def test_features_hold_the_products_of_their_factors() -> None:
-    work = random_conjunctions(WIDE, 20, 3, signed=False)
-    features = Expansion.of(work).features
-    rows = {tuple(row[row >= 0]) for row in features.bits}
-    for row in list(rows):
-        assert {row[:i] + row[i + 1 :] for i in range(len(row)) if len(row) > 1} <= rows
-
-
 def test_a_long_query_is_refused() -> None:
     work = Workload(np.arange(0, 18, 2, dtype=np.int32)[None], Domain.binary(9))
     with pytest.raises(BadInputError, match="9 literals"):
@@ -150,25 +142,6 @@ def test_mixture_recovers_what_it_is_fitted_to(domain: Domain) -> None:
     assert np.abs(values_on(features, sample).mean(axis=0) - truth).max() < 0.02 + 0.04
 
 
-@pytest.mark.parametrize(("noise", "taken"), [(0.05, 80), (0.0005, 160)])
-def test_a_fit_ends_where_noise_explains_what_is_left(
-    noise: float, taken: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Numbers that no mixture has take all steps, unless their noise is large."""
-    monkeypatch.setattr("dualquery.mechanisms.adaptive.mixture._LEG", 40)
-    monkeypatch.setattr("dualquery.mechanisms.adaptive.mixture._FEWEST", 80)
-    features = Expansion.of(random_conjunctions(Domain.binary(16), 1_000, 3)).features
-    products = ProductTerms.of_features(features)
-    targets = 0.03 * np.random.default_rng(1).standard_normal(len(features))
-    fit = MixtureFit(products, targets, np.full(len(targets), noise), 16, 160, 0.01)
-    told: list[tuple[int, int]] = []
-    mixture = fit.run(np.random.default_rng(2), 1, lambda *step: told.append(step))
-    distance = np.mean(((mixture.means(products) - targets) / noise) ** 2)
-    assert (distance < 1.0) == (taken == 80)
-    ends = [] if taken == 160 else [(160, 160)]
-    assert told == [(step, 160) for step in range(1, taken + 1)] + ends
-
-
 def test_whole_marginals_are_measured_by_contrasts() -> None:
     """They have less noise than the cells themselves have, and no limit."""
     work = all_marginals(WIDE, 2)
@@ -218,47 +191,12 @@ def test_a_trial_says_how_far_to_trust_the_fit(tied: bool) -> None:
     assert np.abs(outcome.answers - truth).mean() < 0.002
 
 
-@pytest.mark.parametrize("pull", [None, 0.25])
-def test_a_given_pull_takes_no_trial(pull: float | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    fitted: list[tuple[float, int]] = []
-    run = MixtureFit.run
-
-    def noted(fit: MixtureFit, *rest: object) -> object:
-        fitted.append((fit.pull, fit.steps))
-        return run(fit, *rest)
-
-    monkeypatch.setattr(MixtureFit, "run", noted)
-    mechanism = Matrix(pull=pull, steps=700, components=4)
-    work = random_conjunctions(Domain.binary(8), 100, 3)
-    asked = Task(work, 3_000)
-    plan = mechanism.plan(asked, Budget(1.0, 1e-6))
-    records = np.random.default_rng(1).random((3_000, 8)) < np.linspace(0.1, 0.9, 8)
-    curator = Curator(packed(records.astype(np.uint8)), work, plan.schedule, SeededRandomness(2))
-    outcome = mechanism.run(asked, plan, curator, Session(public_seed=1))
-    if pull is not None:
-        assert fitted == [(pull, 700)]
-        assert outcome.trace == ()
-    else:
-        # To all, to the half that is shown, and, if not trusted, for the records.
-        again = outcome.trace[0]["trust"] < 0.5
-        assert fitted == (2 + again) * [(plan.parameters["pull"], 700)]
-
-
 def test_queries_are_not_counted_where_features_are_measured() -> None:
     for fitted, components in ((True, None), (False, 0)):
         mechanism = Matrix(components=components)
         work = random_conjunctions(Domain.binary(60), 1_000, 3)
         plan = mechanism.plan(Task(work, 100), Budget(1.0, 1e-6))
         assert plan.needs_answers is not fitted
-
-
-def test_the_pull_falls_with_the_signal() -> None:
-    work = random_conjunctions(MIXED, 50, 3)
-    pulls = [
-        Matrix().plan(Task(work, n), Budget(1.0, 1e-6)).parameters["pull"]
-        for n in (2, 1_000, 1_000_000)
-    ]
-    assert pulls[0] == 1.0 > pulls[1] > pulls[2] > 0.0
 
 
 @pytest.mark.parametrize(

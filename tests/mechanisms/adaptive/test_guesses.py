@@ -6,11 +6,9 @@ import numpy as np
 from scipy.stats import binom
 
 from dualquery.data.domain import Domain
-from dualquery.estimates.guessed import Guesses, guesses_of
-from dualquery.mechanisms.adaptive import measurement as module
 from dualquery.mechanisms.adaptive.evidence import Evidence
 from dualquery.mechanisms.adaptive.expansion import Expansion
-from dualquery.mechanisms.adaptive.measurement import FeatureMeasurement, guesses_from
+from dualquery.mechanisms.adaptive.measurement import FeatureMeasurement
 from dualquery.mechanisms.adaptive.scales import ANSWERS, plan_strategy
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import Workload
@@ -60,40 +58,6 @@ def true_means(found: FeatureMeasurement, table: np.ndarray) -> np.ndarray:
             held = table[:, bit].astype(float)
             means[:, place] *= 1 - size * held if features.contrasts[place, slot] else held
     return means.mean(axis=0)
-
-
-def test_shares_and_covariances_are_those_of_the_features(monkeypatch) -> None:  # type: ignore[no-untyped-def]
-    """By the change of answers and shares where one measured number changes."""
-    seen = []
-
-    def kept(*numbers: np.ndarray) -> Guesses:
-        seen.append(numbers)
-        return guesses_of(*numbers)
-
-    monkeypatch.setattr(module, "guesses_of", kept)
-    table = records()
-    for work in workloads():
-        found = measured(work)
-        means = true_means(found, table)
-        deviations = found.scales * 0.01
-        guesses_from(found.expansion, work, means, deviations)
-        answers, variances, shares, _ = seen[-1]
-        codes = np.maximum(work.literals, 0)
-        literals = table.mean(axis=0)[codes >> 1]
-        literals = np.where(codes & 1, 1 - literals, literals)
-        present = ~np.isnan(shares)
-        assert present.any()
-        np.testing.assert_allclose(shares[present], literals[present], atol=1e-12)
-        total = np.zeros((2, *shares.shape))
-        for place, deviation in enumerate(deviations):
-            moved = means.copy()
-            moved[place] += deviation
-            guesses_from(found.expansion, work, moved, deviations)
-            by_answer = seen[-1][0] - answers
-            total[0] += by_answer[:, None] * np.nan_to_num(seen[-1][2] - shares)
-            total[1] += by_answer[:, None] ** 2
-        np.testing.assert_allclose(total[0][present], seen[0 - 1][3][present], atol=1e-12)
-        np.testing.assert_allclose(total[1][:, 0], variances, atol=1e-12)
 
 
 def test_intervals_hold_as_often_as_they_say() -> None:

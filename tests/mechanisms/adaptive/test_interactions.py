@@ -63,25 +63,6 @@ def test_independent_columns_keep_hardly_any_noise(domain: Domain) -> None:
     assert np.sqrt(np.mean((found - exact)[alone] ** 2)) < 0.6 * 0.05
 
 
-def test_few_tied_pairs_exceed_their_noise() -> None:
-    """Three pairs of thirty columns: each departs by ten deviations, all others by none."""
-    records = independent(Domain.binary(30), 100_000, 3)
-    ties = ((0, 7), (3, 9), (11, 20))
-    for first, second in ties:
-        records[:, second] = records[:, first]
-    work = all_marginals(Domain.binary(30), 2)
-    products, exact, noisy, deviations = measured(work, records, 0.05, 4)
-    found = Interactions.from_products(products, noisy, deviations)
-    tied = [(products.bits == pair).all(axis=1) for pair in ties]
-    which = np.any(tied, axis=0)
-    assert which.sum() == 3
-    pairs = (products.bits >= 0).sum(axis=1) == 2
-    off = found.fitted - exact
-    assert np.abs(off[which]).max() < 4 * 0.05
-    assert np.sqrt(np.mean(off[pairs & ~which] ** 2)) < 0.4 * 0.05
-    assert found.unknown < found.whole
-
-
 def test_columns_tied_to_something_hidden_keep_their_shares() -> None:
     """All products depart to one side; believed as independent ones, they move the shares along."""
     generator = np.random.default_rng(5)
@@ -157,28 +138,6 @@ def test_shares_are_found_where_only_products_were_measured() -> None:
     assert np.sqrt(np.mean((found - truth) ** 2)) < 0.35 * 0.02
 
 
-def test_the_places_of_factors_do_not_matter() -> None:
-    """Literals that repeat others leave padding between the rest; bits come in any order."""
-    domain = Domain.binary(5)
-    tidy = np.array(
-        [[0, 3, -1], [3, 4, -1], [1, 2, -1], [0, 1, 3], [1, 3, 4], [0, 2, 4], [2, 3, 4]], np.int32
-    )
-    moved = np.array(
-        [[3, -1, 0], [-1, 4, 3], [1, -1, 2], [3, 0, 1], [4, 3, 1], [0, 4, 2], [4, 2, 3]], np.int32
-    )
-    noisy, deviations = np.random.default_rng(11).uniform(0.05, 0.4, len(tidy)), np.full(7, 0.02)
-    found = [
-        Interactions.from_products(
-            ProductTerms(domain, bits, np.zeros(bits.shape, np.bool_), literals=True),
-            noisy,
-            deviations,
-        ).fitted
-        for bits in (tidy, moved)
-    ]
-    assert np.isfinite(found[0]).all()
-    np.testing.assert_allclose(found[0], found[1], atol=1e-9)
-
-
 def test_the_strength_of_interactions_is_found_in_noise() -> None:
     """Pairs of which each is below its noise determine their mean square together."""
     generator = np.random.default_rng(0)
@@ -206,19 +165,6 @@ def test_shares_are_shrunk_where_noise_hides_them_and_believed_where_it_does_not
     np.testing.assert_allclose(shares[-2:], noisy[-2:], atol=0.004)
     np.testing.assert_allclose(uncertain[-2:], 0.01, rtol=0.25)
     assert np.median(uncertain[:4_000]) < 0.002
-
-
-@pytest.mark.parametrize(("apart", "most"), [(0.0, 0.1), (0.2, 0.8)])
-def test_shares_that_only_noise_sets_apart_become_equal(apart: float, most: float) -> None:
-    domain, generator = Domain.binary(200), np.random.default_rng(0)
-    bits, truth = np.arange(200, dtype=np.int32), 0.4 + apart * (2 * generator.random(200) - 1)
-    generator = np.random.default_rng(1)
-    noisy = truth + 0.1 * generator.standard_normal(200)
-    found = Shares(bits, noisy, np.full(200, 0.1)).shrunk(domain)
-    errors = [np.mean((values - truth) ** 2) for values in (found.values, noisy)]
-    assert errors[0] < most * errors[1]
-    known = Shares(bits, truth, np.full(200, 1e-6)).shrunk(domain)
-    np.testing.assert_allclose(known.values, truth, atol=3e-6)
 
 
 def test_a_share_measured_twice_is_believed_as_both_stages_together_say() -> None:

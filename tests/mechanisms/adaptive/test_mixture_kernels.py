@@ -9,7 +9,7 @@ import pytest
 
 from dualquery.data.domain import Domain
 from dualquery.mechanisms.adaptive import mixture_kernels as kernels
-from dualquery.mechanisms.adaptive.expansion import Expansion, literals_of
+from dualquery.mechanisms.adaptive.expansion import Expansion
 from dualquery.mechanisms.adaptive.mixture import MixtureFit
 from dualquery.mechanisms.adaptive.product_terms import ProductTerms
 from dualquery.queries.generate.random import random_conjunctions
@@ -45,65 +45,6 @@ def test_slopes_are_those_of_the_squared_error(way: int) -> None:
             moved[term, k] -= 2 * step
             found = (above - loss(rows, moved, targets)) / (2 * step)
             assert slopes[term, k] - 1.0 == pytest.approx(found, abs=1e-4)
-
-
-def values_of(odds: np.ndarray) -> np.ndarray:
-    """Return the values of parameters of MIXED: signs' means, and a column's shares."""
-    values = -np.tanh(odds / 2)
-    for first, last in ((3, 6), (7, 11)):
-        chances = np.exp(odds[first:last])
-        values[first:last] = chances / chances.sum(axis=0)
-    return values
-
-
-@pytest.mark.parametrize("literals", [False, True])
-def test_a_step_is_adams_with_the_slope_by_the_parameters(literals: bool) -> None:
-    """Of a linear function of the terms, by differences; columns that are not touched stay."""
-    work = random_conjunctions(MIXED, 60, 3, seed=1)
-    bits, negated, _ = literals_of(work)
-    products = ProductTerms(MIXED, bits, negated, literals)
-    fit = MixtureFit(products, np.zeros(60), np.ones(60), WIDTH, 1, 0.0)
-    columns = fit._columns
-    assert columns.binary.tolist() == [True, True, True, False, True, False]
-    generator = np.random.default_rng(2)
-    odds = generator.normal(size=(11, WIDTH)).astype(np.float32)
-    start = odds.astype(np.float64)
-    terms = len(columns.factors)
-    weights = generator.normal(size=(terms, WIDTH)).astype(np.float32)
-
-    def value(moved: np.ndarray) -> float:
-        own = np.repeat(values_of(moved), terms // 11, axis=0)
-        return float(
-            (weights * (columns.intercepts[:, None] + columns.factors[:, None] * own)).sum()
-        )
-
-    slope = np.zeros_like(start)
-    for place in np.ndindex(*start.shape):
-        moved = start.copy()
-        moved[place] += 1e-6
-        above = value(moved)
-        moved[place] -= 2e-6
-        slope[place] = (above - value(moved)) / 2e-6
-
-    values, table = np.zeros_like(odds), np.zeros((terms, WIDTH), np.float32)
-    kernels.set_terms(columns, np.arange(6), odds, values, table)
-    np.testing.assert_allclose(values, values_of(start), atol=1e-6)
-    parameters = kernels.Parameters(odds, np.zeros_like(odds), np.zeros_like(odds), values)
-    centres = generator.normal(size=11).astype(np.float32)
-    rates = kernels.Rates(*map(np.float32, (0.3, 0.1, 0.9, 0.99)))
-    touched, slopes = np.array([0, 3, 5]), weights.copy()
-    kernels.update(columns, touched, parameters, slopes, centres, rates, table)
-
-    changed = np.r_[0, 3:6, 7:11]
-    stepped = start - 0.3 * (0.1 * slope) / np.sqrt(0.01 * slope**2)
-    expected = start.copy()
-    expected[changed] = (stepped - 0.1 * (stepped - centres[:, None]))[changed]
-    np.testing.assert_allclose(odds, expected, atol=1e-4)
-    assert (slopes.reshape(11, -1)[changed] == 0).all()
-    np.testing.assert_allclose(values[changed], values_of(expected)[changed], atol=1e-4)
-    own = np.repeat(values, terms // 11, axis=0)
-    expected_terms = columns.intercepts[:, None] + columns.factors[:, None] * own
-    np.testing.assert_allclose(table, expected_terms, atol=1e-6)
 
 
 def test_threads_do_not_change_a_fit(monkeypatch: pytest.MonkeyPatch) -> None:

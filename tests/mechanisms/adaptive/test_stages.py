@@ -11,7 +11,6 @@ from scipy.stats import binom
 from dualquery.data.domain import Domain
 from dualquery.mechanisms.adaptive.ensemble import Fitting
 from dualquery.mechanisms.adaptive.evidence import (
-    Evidence,
     Shares,
     of_order,
     scale_for,
@@ -23,11 +22,7 @@ from dualquery.mechanisms.adaptive.mechanism import COLUMNS_ALONE, Matrix, Probe
 from dualquery.mechanisms.adaptive.planner import (
     ColumnEvidence,
     PairEvidence,
-    columns_may_do,
-    everything,
-    predict,
 )
-from dualquery.mechanisms.adaptive.predictions import interactions_of, rmse_of_interactions
 from dualquery.mechanisms.adaptive.scales import plan_columns
 from dualquery.mechanisms.baselines.independent import Independent
 from dualquery.mechanisms.protocol import Budget, Mechanism, Outcome, Session, Task
@@ -297,53 +292,6 @@ def test_noisy_numbers_of_rows_leave_two_wide_columns_no_lower_end() -> None:
     }
     np.testing.assert_array_equal(ends[Neighbours.REPLACE_ONE], [True, True, True, True])
     np.testing.assert_array_equal(ends[Neighbours.ADD_REMOVE], [True, False, False, True])
-
-
-def test_what_both_stages_say_of_a_share_is_weighed_by_their_noise() -> None:
-    work = random_conjunctions(Domain.binary(4), 6, 2, signed=False)
-    full = everything(work, Expansion.of(work), Neighbours.REPLACE_ONE)
-    assert full is not None
-    number = len(full.scales)
-    first = Shares(np.arange(4, dtype=np.int32), np.full(4, 0.25), np.full(4, 0.05))
-    known = Evidence(full, np.zeros(number), np.full(number, 0.2)).with_shares(first)
-    alone = of_order(full.strategy.features, 1)
-    # Signs of 0.5 with noise 0.1, and of 0 with noise 0.2.
-    np.testing.assert_allclose(known.means[alone], 0.4)
-    np.testing.assert_allclose(known.deviations[alone], 0.2 / 5**0.5)
-    np.testing.assert_allclose(np.delete(known.means, alone), 0.0)
-
-
-def test_expected_interactions_of_answers_are_those_of_pairs_where_the_others_hold() -> None:
-    work = Workload(np.array([[0, 2, 5], [0, 2, -1], [1, 3, -1]], np.int32), Domain.binary(3))
-    found = interactions_of(work, np.array([0.2, 0.5, 0.1]))
-    a, b, c = (0.2 * 0.8) ** 0.5, 0.5, (0.1 * 0.9) ** 0.5
-    pairs = (a * b * 0.9) ** 2 + (a * c * 0.5) ** 2 + (b * c * 0.2) ** 2
-    assert found[0] == pytest.approx(0.1 * (pairs + (0.5 * a * b * c) ** 2) ** 0.5)
-    np.testing.assert_allclose(found[1:], 0.1 * a * b)
-
-
-def test_what_the_draw_of_rows_makes_of_triples() -> None:
-    """Of independent columns a triple departs from what shares and pairs say by chance alone."""
-    n, chances = 50, np.array([0.3, 0.5, 0.6])
-    work = Workload(np.array([[0, 2, 4]], np.int32), Domain.binary(3))
-    generator = np.random.default_rng(0)
-    rows = (generator.random((20_000, n, 3)) < chances).astype(float) - chances
-    spread = np.sqrt(np.mean(rows.prod(axis=2).mean(axis=1) ** 2))
-    assert rmse_of_interactions(work, chances, n, 0.0, 0.0) == pytest.approx(spread, rel=0.05)
-
-
-def test_columns_alone_may_do_where_few_rows_or_little_budget_say_nothing_of_products() -> None:
-    """Noise falls with rows times epsilon, chance with the root of rows."""
-    work = random_conjunctions(Domain.binary(20), 500, 3)
-    few, many = (predict(Task(work, n), Budget(1.0, 1e-6)) for n in (1_000, 4_000))
-    assert many.columns == pytest.approx(few.columns / 4)
-    assert many.product == pytest.approx(few.product / 4)
-    assert many.chance == pytest.approx(few.chance / 2)
-    assert columns_may_do(Task(work, 100), Budget(0.1, 1e-6))
-    assert not columns_may_do(Task(work, 1_000_000), Budget(5.0, 1e-6))
-    # Nor where no query is about two columns.
-    alone = Workload(np.array([[13, 15], [2, -1]], np.int32), MIXED, {"kind": "two"})
-    assert not columns_may_do(Task(alone, 5), Budget(0.01, 1e-6))
 
 
 @pytest.mark.parametrize("mechanism", [Probed(records=3), Matrix(records=3)])
