@@ -90,8 +90,8 @@ def test_compare_solvers_charges_a_file(dualquery: Run, files, here: Path) -> No
     seeded = dualquery(*asked, "--seed", 3, "--out", "more")
     assert seeded.code == 2
     assert "not private (it has a seed)" in seeded.last
-    assert dualquery("convert", "out/problems/round-2.lp", "p.lp").code == 0
-    on_files = dualquery("compare-solvers", "p.lp", "--budget", "b.budget", "--out", "more")
+    (here / "p.wcnf").write_text("1 1 0\n")
+    on_files = dualquery("compare-solvers", "p.wcnf", "--budget", "b.budget", "--out", "more")
     assert on_files.code == 2
     assert "--budget is about a run on a table" in on_files.last
     assert dualquery("budget", "show", "b.budget", "--json").json["spent"]["epsilon"] == 0.6

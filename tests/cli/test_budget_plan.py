@@ -4,12 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from dualquery.data.schema.files import load_schema
-from dualquery.mechanisms.dualquery.options import GameOptions
-from dualquery.mechanisms.dualquery.parameters import choose_parameters
-from dualquery.mechanisms.protocol import Budget, Task
-from dualquery.requests import WorkloadRequest
-
 BUDGET = ["budget", "-n", "30162", "--rounds", "40", "--samples", "100"]
 
 
@@ -66,25 +60,6 @@ def test_budget_shows_the_error_to_expect(dualquery) -> None:
     refused = dualquery(*base, "--eta", "0.5", *more)
     assert refused.code == 2
     assert "give --epsilon" in refused.err
-
-
-@pytest.mark.parametrize("given", [{}, {"samples": 9}])
-def test_budget_leaves_to_the_policy_what_a_release_would(dualquery, given) -> None:
-    spent = ["--epsilon", "1", "--schema", "adult", "--queries", "500"]
-    own = [text for name, value in given.items() for text in (f"--{name}", str(value))]
-    done = dualquery("budget", "-n", "3000", *spent, *own, "--json")
-    assert done.code == 0, done.err
-    options = GameOptions(**given)
-    workload = WorkloadRequest(queries=500).build(load_schema("adult"), 3000)
-    plan = choose_parameters(options, Task(workload, 3000), Budget(1.0, 1 / 3000**2)).schedule
-    shown = {name: done.json[name] for name in ("rounds", "samples", "eta")}
-    sought = done.json["solved_for"]
-    assert shown.pop(sought) is None
-    effective = plan.parameters()
-    assert shown == {name: effective[name] for name in shown}
-    best = max(line[sought] for line in done.json["accountants"] if line[sought] is not None)
-    assert best == effective[sought]
-    assert "chosen by DualQuery's policy" in dualquery("budget", "-n", "3000", *spent, *own).out
 
 
 def test_plan_has_its_old_spelling(dualquery) -> None:

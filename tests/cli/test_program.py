@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import signal
@@ -158,19 +157,6 @@ def test_help_and_bad_options_import_nothing_heavy() -> None:
         [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert done.stdout.splitlines()[-1] == "HEAVY [] [0, 0, 0, 2, 2]"
-
-
-def test_as_a_process(files, tmp_path) -> None:
-    """stdout is one JSON object, stderr is the rest, and the exit code is the process's."""
-    command = [sys.executable, "-m", "dualquery"]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    options = [files[0], "--schema", files[1], "--queries", "20", "--rounds", "4", "--samples", "3"]
-    done = subprocess.run(
-        [*command, "release", *options, "--out", "mine", "--json"],
-        cwd=tmp_path, env=environment, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["release"] == "mine"
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")

@@ -132,7 +132,6 @@ def test_intervals_say_that_a_stated_number_of_rows_is_one() -> None:
     [
         ("gaussian", {}, {"queries": 20, "way": 2}),
         ("mwem", {"iterations": 1, "cuboids": True}, {"marginals": 1, "way": 2}),
-        ("mwem-sampled", {"rounds": 4, "population": 500}, {"queries": 20, "way": 2}),
         ("matrix", {"components": 0}, {"marginals": 2, "way": 2}),
     ],
 )

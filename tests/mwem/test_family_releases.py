@@ -53,7 +53,7 @@ def test_a_release_answers_and_comes_back(tmp_path, name: str, mechanism: str) -
         with pytest.raises(BadInputError, match="use the mechanism mwem"):
             release(queries, mechanism)
         return
-    options = {"rounds": 200} if mechanism == "dualquery" else {}
+    options = {"rounds": 80, "samples": 200} if mechanism == "dualquery" else {}
     made = release(queries, mechanism, epsilon=8.0, options=options)
     truth = queries.answers_on(ROWS)
     assert np.abs(made.answers - truth).max() < 0.2 * (queries.high - queries.low)
@@ -79,11 +79,6 @@ def test_queries_as_text() -> None:
     boxes = RangeQueries(DOMAIN, [{2: (1, 3), 0: (0, 0)}, {2: (0, 1)}])
     made = release(boxes, "mwem", options={"iterations": 1})
     assert made.answer_table["query"].to_list() == ["a in 0..0 & grade in 1..3", "grade in 0..1"]
-
-
-def test_queries_over_another_domain() -> None:
-    with pytest.raises(BadInputError, match="make it for the schema's own domain"):
-        release(Parities(5, 2), "mwem")
 
 
 def test_a_parity_and_its_value_on_columns() -> None:

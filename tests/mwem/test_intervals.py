@@ -13,7 +13,7 @@ from mwem.intervals import measured, table_intervals
 from mwem.spending import Spending
 from tests.mwem.test_family_releases import ROWS, SCHEMA, TABLE
 
-N, SCALE, DRAWS = 1_000, 20.0, 5_000
+N, SCALE, DRAWS = 1_000, 20.0, 1_500
 WORKLOAD: Workload = all_marginals(Domain.binary(3), 1)
 
 

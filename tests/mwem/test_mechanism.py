@@ -67,16 +67,12 @@ def truth(workload: Workload = WORKLOAD) -> np.ndarray:
 @pytest.mark.parametrize(
     ("options", "budget"),
     [
-        ({}, Budget(2.0, 0.0)),
         ({}, Budget(2.0, 1e-7)),
         ({"noisy_init": True, "init_budget": 0.3}, Budget(4.0, 0.0)),
-        ({"noisy_init": True, "init_budget": 0.3}, Budget(2.0, 1e-7)),
-        ({"start": "independent"}, Budget(2.0, 0.0)),
         ({"start": "independent"}, Budget(2.0, 1e-7)),
         ({"start": "independent", "cuboids": True, "iterations": 5}, Budget(2.0, 0.0)),
         ({"start": "independent", "average": True}, Budget(4.0, 0.0)),
         ({"representation": "factored"}, Budget(2.0, 0.0)),
-        ({"representation": "junction-tree"}, Budget(2.0, 0.0)),
     ],
 )
 def test_it_learns_the_data(options, budget) -> None:
@@ -138,7 +134,7 @@ def test_columns_are_measured_for_conjunctions_only() -> None:
         Mwem(start="independent").plan(Task(Parities(DOMAIN, 1), 100), Budget(1.0, 0.0))
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(4))
 def test_representations_select_the_same_queries(seed: int) -> None:
     generator = np.random.default_rng(seed)
     bits = int(generator.integers(4, 17))
@@ -178,16 +174,6 @@ def test_the_average_is_over_the_distributions_before_each_update() -> None:
     )
 
 
-def test_synthetic_records_are_legal_and_follow_the_answers() -> None:
-    """Mean error of 4,000 records below 0.02: five standard errors of a share are 0.04."""
-    for average in (False, True):
-        _, outcome = run(Mwem(records=4000, average=average), Budget(3.0, 0.0))
-        assert outcome.records.shape == (4000, DOMAIN.bits)
-        assert (outcome.records[:, 2:5].sum(axis=1) == 1).all()
-        off = np.abs(WORKLOAD.answers_on(outcome.records) - outcome.answers)
-        assert off.mean() < 0.02
-
-
 def test_queries_that_do_not_fit_are_excluded() -> None:
     rows = np.random.default_rng(0).integers(0, 2, (200, 16), dtype=np.uint8)
     workload = all_marginals(Domain.binary(16), 2, signed=False)
@@ -212,11 +198,8 @@ def test_queries_that_do_not_fit_are_excluded() -> None:
     [
         ({"iterations": 0}, "iterations is 0; a whole number of at least 1"),
         ({"init_budget": 0.0}, "init_budget is 0.0; a share above 0 and below 1"),
-        ({"memory_gib": -1.0}, "memory_gib is -1.0"),
         ({"representation": "dense"}, "known: auto, histogram, factored, junction-tree"),
-        ({"too_large": "crash"}, "known: exclude, stop"),
         ({"start": "independent", "noisy_init": True}, "take one"),
-        ({"start": "random"}, "start is 'random'"),
     ],
 )
 def test_bad_options(options, message) -> None:

@@ -69,7 +69,7 @@ def random_updates(seed: int, m: int, count: int):
     return [(int(generator.integers(m)), float(generator.random())) for _ in range(count)]
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("start", STARTS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_answers_are_those_of_figure_1(kind, start: str, seed: int) -> None:
@@ -83,20 +83,6 @@ def test_answers_are_those_of_figure_1(kind, start: str, seed: int) -> None:
     measured(queries, updates, 3, representation)
     expected = truth @ naive_mwem(truth, updates, 3, cells_of(columns))
     np.testing.assert_allclose(representation.answers(), expected, atol=1e-12)
-
-
-@pytest.mark.parametrize("block", range(10))
-def test_three_representations_agree(block: int) -> None:
-    """200 random cases; after each of up to 8 measurements the answers agree within 1e-9."""
-    for seed in range(100 + 20 * block, 120 + 20 * block):
-        queries = Products.of_conjunctions(random_case(seed))
-        start = columns_of(queries, STARTS[seed // 2 % 2], seed)
-        three = [kind(queries, MEMORY, 1 + seed % 2, start) for kind in KINDS]
-        for step in random_updates(seed, len(queries), 8):
-            measured(queries, [step], 3, *three)
-            first, *others = [one.answers() for one in three]
-            for other in others:
-                np.testing.assert_allclose(other, first, atol=1e-9)
 
 
 @pytest.mark.parametrize("way", [2, 3, 4, 5])
@@ -195,9 +181,9 @@ def test_a_clique_that_does_not_fit_is_refused_before_it_is_built() -> None:
 
 
 def test_values_that_no_measurement_tells_apart_are_taken_together() -> None:
-    """Three columns of 200 values: 8 million cells, but two classes of each are enough."""
-    domain = domain_of(200, 200, 200)
-    literals = np.array([[14, 402, 800], [14, 403, -1], [20, 801, -1], [16, 500, 900]], np.int32)
+    """Three columns of 60 values: 216,000 cells, but two classes of each are enough."""
+    domain = domain_of(60, 60, 60)
+    literals = np.array([[14, 122, 240], [14, 123, -1], [20, 241, -1], [16, 220, 340]], np.int32)
     queries = Products.of_conjunctions(Workload(literals, domain))
     tree = JunctionTree(queries, MEMORY)
     update(tree, 0, 0.25)
@@ -208,7 +194,7 @@ def test_values_that_no_measurement_tells_apart_are_taken_together() -> None:
     measured(queries, [(0, 0.25), (1, 0.125)], 1, histogram)
     np.testing.assert_allclose(tree.answers(), histogram.answers(), rtol=1e-9, atol=1e-15)
     values = tree.sample(2000, np.random.default_rng(0))
-    assert len(np.unique(values[:, 0])) > 150  # the rest of a column stays uniform
+    assert len(np.unique(values[:, 0])) > 50  # the rest of a column stays uniform
 
 
 def test_a_histogram_too_large_for_memory_says_how_large_and_what_would_do() -> None:

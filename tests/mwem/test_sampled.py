@@ -25,9 +25,6 @@ from dualquery.room.statistics import SomeQueries
 from dualquery.runtime.errors import BadInputError
 from mwem.layout import Layout, WithSingleBits
 from mwem.sampled.family import FLOOR, SampledFamily, target_shares
-from mwem.sampled.fitting import fit
-from mwem.sampled.measured_tables import possible_cells
-from mwem.sampled.measurements import Measurements
 from mwem.sampled.mechanism import MwemSampled
 from mwem.spending import Shares, split_rho
 from tests.cases import all_records, domain_of, random_case, records_of
@@ -80,20 +77,6 @@ def test_population_answers_and_cells_are_those_of_its_rows(seed) -> None:
     tally = np.stack([np.bincount(column, minlength=1 << workload.way) for column in cells.T])
     np.testing.assert_array_equal(family.count(), tally)
     np.testing.assert_array_equal(family.sweep(), family.count())
-
-
-@given(st.integers(0, 10**6))
-@settings(max_examples=40, deadline=None)
-def test_possible_cells_are_those_of_some_legal_record(seed) -> None:
-    generator = np.random.default_rng(seed)
-    domain = domain_of(*generator.choice([1, 2, 3], 3).tolist())
-    layout = Layout.of(Workload((2 * np.arange(domain.bits))[:, None], domain))
-    size = int(generator.integers(1, domain.bits + 1))
-    bits = np.sort(generator.choice(domain.bits, size, replace=False)).astype(np.int32)
-    padded = np.append(bits, np.int32(-1))
-    found = np.zeros(1 << len(padded), bool)
-    found[cells_by_hand(all_records(domain), padded[None])] = True
-    np.testing.assert_array_equal(possible_cells(layout, padded), found)
 
 
 def test_columns_of_too_many_values_are_refused() -> None:
@@ -163,64 +146,6 @@ def correlated(rows: int = 20_000) -> np.ndarray:
     return data
 
 
-def fitted_family(workload: Workload, data: np.ndarray, records: int) -> SampledFamily:
-    """Return a family of independent columns, aimed at the exact tables of the queries' bits."""
-    layout = Layout.of(workload)
-    family = SampledFamily.independent(
-        layout, layout.base(data.mean(axis=0), 1e-8), 3, records, np.random.default_rng(0), 2
-    )
-    measurements = Measurements(len(data), 3)
-    for bits in bits_of(workload):
-        counts = np.bincount(cells_by_hand(data, bits[None])[:, 0], minlength=8)
-        measurements.add_table(bits, counts, 1.0)
-        family.add(bits)
-    family.aim(*measurements.tables(), len(data))
-    return family
-
-
-CHAIN = Workload(np.array([[0, 2, 4], [4, 6, 8], [6, 8, 10]], np.int32), Domain.binary(6))
-
-
-def test_fit_meets_the_measurements_and_sweeps_keep_to_them() -> None:
-    """Largest of 24 shares of 20,000 draws: 0.02 is more than five standard deviations."""
-    family = fitted_family(CHAIN, correlated(), 20_000)
-    assert np.abs(family.count() / 20_000 - family.targets).max() > 0.1
-    residual, _ = fit(family, steps=12, tolerance=0.0)
-    assert residual <= 0.02
-    for _ in range(5):
-        tally = family.sweep()
-    assert np.abs(tally / 20_000 - family.targets).max() <= 0.02
-
-
-def test_pooled_tables_are_the_weighted_least_squares_estimate() -> None:
-    """Against the normal equations over all cells of three bits, with the sum n as a constraint."""
-    generator = np.random.default_rng(3)
-    n = 500
-    cells = np.arange(8)
-    joint = np.stack([cells & 1, cells >> 1 & 1, cells >> 2], axis=1)
-    measurements = Measurements(n, 3)
-    rows, right = [], []
-    for bits, scale in (([0, 1, 2], 5.0), ([2, 1, -1], 2.0), ([1, 0, -1], 3.0)):
-        table = np.array(bits, np.int32)
-        cell_of = cells_by_hand(joint, table[None])[:, 0]
-        width = 1 << np.count_nonzero(table >= 0)
-        counts = generator.integers(0, 200, width)
-        measurements.add_table(table, counts, scale)
-        rows.append((cell_of == np.arange(width)[:, None]) / scale)
-        right.append(counts / scale)
-    singles = generator.integers(0, 400, 3)
-    measurements.add_bits(np.arange(3, dtype=np.int32), singles, 4.0)
-    rows.append(joint.T / 4.0)
-    right.append(singles / 4.0)
-    design, observed = np.vstack(rows), np.concatenate(right)
-    system = np.block([[design.T @ design, np.ones((8, 1))], [np.ones((1, 8)), np.zeros((1, 1))]])
-    solution = np.linalg.solve(system, np.append(design.T @ observed, n))
-    counts, scales = measurements.tables()
-    np.testing.assert_allclose(counts[0], solution[:8])
-    covariance = np.linalg.inv(system)[:8, :8]
-    np.testing.assert_allclose(scales[0] ** 2, np.diag(covariance))
-
-
 def test_a_part_is_measured_at_its_own_sensitivity_and_charged_before_the_draw() -> None:
     workload = random_conjunctions(domain_of(1, 3, 1, 4, 1), 40, 2, True, 0)
     statistics = MwemSampled().statistics(workload)
@@ -253,25 +178,6 @@ def test_spending_adds_up_to_the_budget() -> None:
     assert rho_of(draws) == pytest.approx(0.05 * 0.93 * 0.4)
     first, last = rho_of(schedule[1:3]), rho_of(schedule[-2:])
     assert last / first == pytest.approx(33**0.5)
-
-
-def test_no_more_rounds_than_tables() -> None:
-    workload = Workload(np.array([[0, 2], [1, 2], [0, 3], [0, 4]], np.int32), Domain.binary(3))
-    plan = MwemSampled(rounds=50).plan(Task(workload, 100), Budget(1.0, 1e-3))
-    assert plan.parameters["spending"]["iterations"] == 2
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"rounds": 0}, "rounds is 0"),
-        ({"start_budget": 0.0}, "start_budget is 0.0"),
-        ({"growth": -0.5}, "growth is -0.5"),
-    ],
-)
-def test_bad_options_are_refused(options, message) -> None:
-    with pytest.raises(BadInputError, match=message):
-        MwemSampled(**options)
 
 
 def test_queries_of_too_many_literals_are_refused() -> None:

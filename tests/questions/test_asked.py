@@ -217,13 +217,9 @@ CLINIC = TableSchema(
     ("text", "shown"),
     [
         ("Visit=2023-02-28", "Visit=2023-02"),
-        ("Seen>=05.03.2023", "Seen>=2023-03"),
         ("Seen<2023-03-05", "Seen<2023-03"),
         ("Seen=05.03.2023 17:30", "Seen=2023-03"),
-        ("Seen in (2023-03-05)", "Seen in (2023-03)"),
         ("Seen between 05.03.2023 and 2023-05-01", "Seen between 2023-03 and 2023-05"),
-        ("Age=33", "Age=0-50"),
-        ("not Age in (33, 50-100)", "not Age in (0-50, 50-100)"),
         ("Age in (33, 40-60)", "Age in (0-50, 40-60)"),
     ],
 )
@@ -247,26 +243,19 @@ TARIFFS = TableSchema(
         (SCHEMA, "AGE>=3", ("'AGE'", "'age'")),
         (SCHEMA, "sex=female or flag", ("'female'", "'Female'")),
         (SCHEMA, "mean(sex)", ("'sex'", "'Male'")),
-        (SCHEMA, "sum(flag)", ("'flag'", "sum")),
         (SCHEMA, "sex>=3", ("'sex'", "order")),
-        (SCHEMA, "edu>2.5", ("2.5",)),
-        (SCHEMA, "age>=x", ("'age'", "'x'")),
         (SCHEMA, "age=6-2", ("6", "2")),
         (SCHEMA, "age!=2-6", ("not age=2-6",)),
-        (SCHEMA, "age or flag", ("age=0-3",)),
         (SCHEMA, "age in (1-5, (missing))", ("'age'", "apart")),
         (SCHEMA, "count(flag) given sex=Male", ("'given'",)),
         (CLINIC, "Born between 1900-01-01 and 1990", ("1900-01-01", "1920", "2019")),
         (CLINIC, "Seen=01.03.2024", ("2022-01 to 2023-12", "Seen=2023-12")),
         (CLINIC, "Seen between 2025-01-01 and 2024-01-01", ("earlier date",)),
-        (CLINIC, "median(Zip)", ("'01067'",)),
         (CLINIC, "Age=120", ("0 to 100", "Age=50-100")),
         (CLINIC, "Referrer=?", ("'?'", "Referrer=(missing)")),
-        (CLINIC, "Visit=?", ("'?'", "'Visit'")),
         (TARIFFS, "tariff=Day & Heat", ("'Heat'",)),
         (TARIFFS, "price=12,50", ("'price'", "12.50")),
         (TARIFFS, "price between 1.000,5 and 2000", ("point",)),
-        (TARIFFS, "kwh in (5, 10.500)", ("10500", "10.5")),
     ],
 )
 def test_what_is_wrong_with_a_question_is_said(schema, text, facts) -> None:
@@ -388,11 +377,8 @@ BEYOND = {
     "{}>20": lambda v: v > 20,
     "{}<=20": lambda v: v <= 20,
     "not {}>20": lambda v: v <= 20,
-    "{}>=30": lambda v: v >= 30,
-    "{}<0": lambda v: v < 0,
     "{}>=0": lambda v: v >= 0,
     "{} between -3 and 3": lambda v: -3 <= v <= 3,
-    "{} between 5 and 25": lambda v: 5 <= v <= 25,
     "{}<-3 or {}>=25": lambda v: v < -3 or v >= 25,
 }
 
@@ -439,21 +425,14 @@ YEARS = Dates("day", "year", "2010-01-01", "2012-12-31", missing="category", out
         ("day>2012", "0000", "0000", "0010"),
         ("day<=2012", "1100", "1110", "1110"),
         ("not day>2012", "1101", "1111", "1111"),
-        ("day<2010", "0000", "0000", "1000"),
         ("day>=2010", "0110", "1110", "1110"),
-        ("day between 2011 and 2012", "0100", "0110", "0110"),
         ("day>=2011", "0110", "0110", "0110"),
-        ("day=2012", "0010", "0010", "0010"),
         ("day>=2014-05-01", "0000", "0000", "0010"),
         ("day<2014-05-01", "1100", "1110", "1110"),
         ("day between 2013-01-01 and 2013-06-30", "0000", "0000", "0010"),
-        ("day<=2009-12-31", "0000", "0000", "1000"),
         ("day>=2013", "0000", "0000", "0010"),
-        ("day<2014", "1100", "1110", "1110"),
         ("day<2013", "1100", "1110", "1110"),
-        ("day>2009", "0110", "1110", "1110"),
         ("day>=2010 & day<2013", "0100", "1110", "1110"),
-        ("day<=2008", "0000", "0000", "1000"),
     ],
 )
 def test_dates_beyond_the_last_period_are_in_it_or_not(text, low, likely, high) -> None:
@@ -466,7 +445,7 @@ def test_dates_beyond_the_last_period_are_in_it_or_not(text, low, likely, high) 
     for form, weights in zip(forms, (low, likely, high), strict=True):
         assert form.on_values(cells).tolist() == list(map(int, weights))
     strict = TableSchema((replace(YEARS, outside="error"), Binary("flag")), declared=True)
-    if "2014" in text or "between 2013" in text or "2008" in text:
+    if "2014" in text or "between 2013" in text:
         with pytest.raises(BadInputError, match="lies outside of its dates, 2010 to 2012"):
             ask(read_question(text, strict), strict)
         return
@@ -482,8 +461,6 @@ def test_dates_beyond_the_last_period_are_in_it_or_not(text, low, likely, high) 
     [
         ("day>=2024", "day>=2024-01-01", range(3, 10)),
         ("day<2024", "day<2024-01-01", range(3)),
-        ("day>2023", "day>2023-12-31", range(3, 10)),
-        ("day<=2023", "day<=2023-12-31", range(3)),
         ("day=2023", "day between 2023-12-29 and 2023-12-31", range(3)),
         ("not day=2024-01", "not day between 2024-01-01 and 2024-01-07", range(3)),
         ("day between 2023 and 2024-Q1", None, range(10)),

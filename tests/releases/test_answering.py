@@ -121,25 +121,25 @@ LOOSE = {
 
 
 def test_intervals_hold_as_often_as_they_say() -> None:
-    """200 draws of the noise. A question is rejected with chance 0.001 over all of them."""
+    """60 draws of the noise. A question is rejected with chance 0.001 over all of them."""
     asked = list(QUESTIONS | LOOSE)
     truth = np.array(list((QUESTIONS | LOOSE).values()))
-    held = np.zeros((200, len(asked)), bool)
-    for draw in range(200):
+    held = np.zeros((60, len(asked)), bool)
+    for draw in range(60):
         found = answer_queries(noisy(draw), asked)
         low, high = (np.array([line[end] for line in found]) for end in ("low", "high"))
         answers = np.array([line["answer"] for line in found])
         assert ((low <= answers) & (answers <= high))[: len(QUESTIONS)].all()
         held[draw] = (low <= truth + 1e-9) & (truth - 1e-9 <= high)
-    assert held.sum(axis=0).min() >= binom.ppf(0.001 / len(asked), 200, 0.95)
-    assert 0.94 <= held[:, : len(QUESTIONS)].mean() <= 0.965
+    assert held.sum(axis=0).min() >= binom.ppf(0.001 / len(asked), 60, 0.95)
+    assert 0.92 <= held[:, : len(QUESTIONS)].mean() <= 0.98
     assert held[:, len(QUESTIONS) :].mean() >= 0.95
 
 
 def test_intervals_of_a_whole_table_hold_at_once() -> None:
-    """60 draws: all 16 cells in at least 95%, rejected with chance 0.001; each by itself less."""
+    """30 draws: all 16 cells in at least 95%, rejected with chance 0.001; each by itself less."""
     once, each = 0, 0
-    for draw in range(60):
+    for draw in range(30):
         for simultaneous in (True, False):
             made = cross_table(noisy(draw), "age", "edu", value="count", simultaneous=simultaneous)
             all_in = all(
@@ -148,7 +148,7 @@ def test_intervals_of_a_whole_table_hold_at_once() -> None:
                 for place, cell in enumerate(made.cells)
             )  # fmt: skip
             once, each = once + (all_in and simultaneous), each + (all_in and not simultaneous)
-    assert once >= binom.ppf(0.001, 60, 0.95)
+    assert once >= binom.ppf(0.001, 30, 0.95)
     assert each < once
 
 
@@ -339,17 +339,6 @@ def interval(numerator: float, denominator: float) -> tuple[float, float]:
     assert limits.low is not None
     assert limits.high is not None
     return limits.low, limits.high
-
-
-def test_an_estimate_beyond_the_range_leaves_an_interval_of_some_width() -> None:
-    """Three deviations below 0, or above all given rows: the truth need not be the end itself."""
-    low, high = interval(-3.0 * DEVIATION, 0.2)
-    assert low == 0.0
-    # The ratios up to which noise is hardly further off than from 0.
-    assert high == pytest.approx((CRITICAL**2 + 9.0) ** 0.5 * 0.05 - 0.15, rel=0.05)
-    low, high = interval(0.2 + 3.0 * 2**0.5 * DEVIATION, 0.2)
-    assert high == 1.0
-    assert 0.8 < low < 0.99
 
 
 def test_intervals_of_ratios_near_an_end_hold_as_often_as_they_say() -> None:

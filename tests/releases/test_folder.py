@@ -17,9 +17,7 @@ import pytest
 
 import dualquery
 from dualquery.data.schema.columns import Binary, Categorical
-from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.table import TableSchema
-from dualquery.queries.generate.random import random_conjunctions
 from dualquery.releases.keep.folder import FORMAT_VERSION, Release, load_release
 from dualquery.releases.keep.reservation import reserve
 from dualquery.releases.keep.stored import canonical
@@ -79,7 +77,7 @@ def test_a_release_without_records_or_rounds_comes_back(answers_only, tmp_path) 
     assert trace.height == 0
 
 
-@pytest.mark.parametrize("bits", [300, pytest.param(10_000, marks=pytest.mark.slow), 10_001])
+@pytest.mark.parametrize("bits", [300, 10_001])
 def test_many_items_come_back_in_short_and_long_form(bits, tmp_path) -> None:
     """Above 10,000 bits a record is one list of its items, and nobody who loads it can tell."""
     rng = np.random.default_rng(0)
@@ -150,19 +148,9 @@ SUMMARY = {
 }  # fmt: skip
 """Every key of release.json. Each is public; add one here only if it is, too."""
 OPTIONS = {
-    "csv",
-    "epsilon",
-    "delta",
-    "accountant",
-    "neighbours",
-    "rows",
-    "seed",
-    "records",
-    "budget_file",
-    "mechanism",
-    "unit",
-    "weight",
-}
+    "csv", "epsilon", "delta", "accountant", "neighbours", "rows", "seed", "records", "budget_file",
+    "mechanism", "unit", "weight",
+}  # fmt: skip
 SOLVER = {"rounds", "seconds", "slowest_seconds"}
 PRIVACY = {
     "private", "epsilon", "delta", "neighbours", "accountant", "assumptions",
@@ -290,18 +278,12 @@ STEPS = [*sorted(FILES), "fsync", "rename", "mkdir"]
     ("error", "said"),
     [
         (OSError(errno.ENOSPC, "No space left on device"), "the disk is full"),
-        (
-            pl.exceptions.ComputeError("parquet: underlying IO error (os error 28)"),
-            "the disk is full",
-        ),
         (PermissionError(errno.EACCES, "Permission denied"), "Permission denied"),
     ],
 )
 def test_a_full_disk_at_any_step_leaves_nothing(
     made, tmp_path, monkeypatch, step, error, said
 ) -> None:
-    if step == "mkdir" and not isinstance(error, OSError):
-        pytest.skip("Polars has no part in it")
     _break(monkeypatch, step, error)
     with pytest.raises(BadInputError) as raised:
         made.save(tmp_path / "new" / "deep" / "out")
@@ -340,11 +322,10 @@ def test_a_target_that_appears_meanwhile_is_left_alone(made, tmp_path) -> None:
     assert names(tmp_path / "out") == set()
 
 
-@pytest.mark.parametrize("inside", ["file/out", "file/deep/out"])
-def test_a_file_in_the_way_is_bad_input(made, tmp_path, inside) -> None:
+def test_a_file_in_the_way_is_bad_input(made, tmp_path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(BadInputError, match="cannot write the release to"):
-        made.save(tmp_path / inside)
+        made.save(tmp_path / "file/deep/out")
     assert names(tmp_path) == {"file"}
 
 
@@ -408,28 +389,6 @@ def test_every_missing_key_is_a_damaged_release(saved, key) -> None:
 
 
 # --- parts ----------------------------------------------------------------------------------------
-
-
-def test_answers_are_written_and_read_without_python_lists(tmp_path) -> None:
-    """Python objects for each query would take gigabytes at two million queries."""
-    import tracemalloc
-
-    from dualquery.data.domain import Domain
-
-    workload = random_conjunctions(Domain.binary(60), 50_000, 3)
-    schema = ItemSchema.numbered(60, "wide")
-    made = dualquery.release(
-        np.zeros((5, 60), np.uint8), schema=schema, queries=workload, mechanism="zero"
-    )
-    tracemalloc.start()
-    try:
-        made.save(tmp_path / "out")
-        load_release(tmp_path / "out")
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    # NumPy's arrays are traced too: a few of 8 bytes a query and literal, and no more than that.
-    assert peak < 150 * len(workload)
 
 
 def test_notebooks_show_a_release_and_its_guarantee_and_escape_names() -> None:

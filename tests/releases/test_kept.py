@@ -70,10 +70,7 @@ def test_a_missing_or_damaged_file_is_refused(saved, name) -> None:
         load_release(saved)
 
 
-@pytest.mark.parametrize(
-    ("column", "number"),
-    [("value", 1e300), ("deviation", 1e300), ("deviation", math.inf), ("deviation", math.nan)],
-)
+@pytest.mark.parametrize(("column", "number"), [("value", 1e300), ("deviation", math.nan)])
 def test_a_measurement_that_cannot_be_is_refused_by_its_row(saved, column, number) -> None:
     """With the digests of a careful forger."""
     table = pl.read_parquet(saved / MEASUREMENTS)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import polars as pl
 import pytest
@@ -27,11 +25,8 @@ SMALL = {"schema": SCHEMA, "queries": 20, "way": 2, "means": "age"}
     [
         {},
         {"mechanism": "dualquery", "options": {"rounds": 10}},
-        {"mechanism": "laplace", "delta": 0.0},
         {"mechanism": "randomized-response", "delta": 0.0},
-        {"mechanism": "zero"},
         {"neighbours": "add-remove", "delta": 1e-6, "epsilon": 30.0},
-        {"neighbours": "add-remove", "delta": 1e-6, "rows": 280},
         {"engine": "stream", "accountant": "zcdp"},
     ],
 )
@@ -83,20 +78,6 @@ def test_columns_that_have_no_mean_are_refused(table, options, message: str) -> 
         dualquery.release(table, **SMALL | options)
 
 
-def test_seeded_means_are_unbiased() -> None:
-    table = people()
-    truth = float(pl.Series(table["age"]).mean())
-    found = [
-        dualquery.release(table, **SMALL, mechanism="zero", seed=seed).means[0]
-        for seed in range(200)
-    ]
-    off = (np.array([each.mean for each in found]) - truth) / found[0].scale
-    assert abs(off.mean()) < 4 / np.sqrt(len(off))
-    assert found[0].noise == "discrete laplace"  # the mechanism is pure
-    assert 0.8 < off.std() / np.sqrt(2) < 1.2
-    assert len({*itertools.chain(off)}) > 1
-
-
 def test_evaluation_and_report_show_what_was_bought() -> None:
     table = people()
     made = dualquery.release(table, **SMALL, mechanism="independent", epsilon=50.0)
@@ -110,20 +91,6 @@ def test_evaluation_and_report_show_what_was_bought() -> None:
     plain = dualquery.release(table, **SMALL | {"means": None}, mechanism="independent")
     assert dualquery.compare(plain, table).to_dict()["means"] == []
     assert "Means that were" not in report(plain)
-
-
-def test_a_noisy_number_of_rows_takes_its_chance_off_the_level_of_bought_means() -> None:
-    table = people()
-    made = dualquery.release(
-        table, **SMALL, mechanism="independent", neighbours="add-remove", delta=1e-6
-    )
-    compared = dualquery.compare(made, table)
-    (line,) = compared.to_dict()["means"]
-    assert line["level"] == pytest.approx(0.94)
-    assert "measured by themselves, with 94% intervals" in report(made)
-    (answer,) = dualquery.answer_queries(made, ["mean(age)"])
-    assert answer["level"] == line["level"]
-    assert "the level is 94%, not 95%" in answer["basis"]
 
 
 def test_two_sources_of_a_mean_count_as_far_as_they_agree() -> None:
@@ -152,7 +119,7 @@ def test_columns_of_a_long_range_get_most() -> None:
     assert (a / pay) ** 1.5 == pytest.approx(needs[1] / needs[0], rel=1e-3)
 
 
-@pytest.mark.parametrize("beyond", [10_000.0, 40_000.0, 900_000.0])
+@pytest.mark.parametrize("beyond", [10_000.0, 900_000.0])
 def test_records_follow_a_bought_mean(beyond: float) -> None:
     """The schema knows nothing of how far the last bucket's numbers lie beyond its lower edge."""
     generator = np.random.default_rng(1)

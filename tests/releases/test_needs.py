@@ -39,19 +39,3 @@ def test_rows_of_many_items_may_be_full_and_those_of_a_table_cannot() -> None:
     cut = needed(task_of(Domain(np.arange(8_001), max_ones=20), 500_000), "independent", records=1)
     assert cut.most < items.usual
     assert cut.most == cut.usual
-
-
-def test_records_rows_and_the_mechanism_are_counted() -> None:
-    domain = Domain(np.arange(0, 900, 30))
-    task = task_of(domain, 100_000)
-    few, many = (needed(task, "independent", records=r).usual for r in (10, 100_010))
-    assert many - few == 100_000 * domain.bits
-    by_way = [needed(task_of(domain, 1_000, 40_000, way), "matrix").usual for way in (1, 4)]
-    # Terms: 2 to the number of literals, each with its literals, owner and coefficient.
-    more = by_way[1] - by_way[0]
-    assert 40_000 * (2**4 * 80 - 2 * 56) <= more <= 40_000 * 4 * 2**4 * 80
-    task = task_of(Domain(np.arange(0, 18, 3)), 1_000)
-    plain, cells = (
-        needed(task, "mwem", representation=how).usual for how in ("factored", "histogram")
-    )
-    assert cells > plain

@@ -22,14 +22,6 @@ def test_runs_hold_every_entry_in_its_order(entries) -> None:
     assert expanded(runs(entries)) == entries
 
 
-def test_repeated_rounds_are_written_once() -> None:
-    assert runs(["start", *["select", "measure"] * 500]) == [
-        {"times": 1, "events": ["start"]},
-        {"times": 500, "events": ["select", "measure"]},
-    ]
-    assert runs(["a"] * 4) == [{"times": 4, "events": ["a"]}]
-
-
 def test_the_proof_of_a_long_game_is_small() -> None:
     made = dualquery.release(
         people(), schema=SCHEMA, queries=20, way=2, options={"rounds": 200, "samples": 1}

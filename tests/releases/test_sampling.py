@@ -95,9 +95,6 @@ def released(**options) -> Release:
     ("mechanism", "options"),
     [
         ("auto", {}),
-        ("matrix", {"components": 16, "steps": 20}),
-        ("independent", {}),
-        ("uniform", {}),
         ("mwem", {"iterations": 2}),
         ("smalldb", {"size": 1}),
         ("dualquery", {"rounds": 6, "samples": 5}),
@@ -123,7 +120,6 @@ def test_wide_records_are_fewer_and_the_release_says_so(monkeypatch) -> None:
     [
         ("gaussian", 5, {}, "'gaussian' makes no synthetic records"),
         ("zero", 5, {}, "'zero' makes no synthetic records"),
-        ("matrix", 5, {"components": 0}, "'matrix' makes no synthetic records"),
         ("uniform", 0, {}, "--records is 0"),
         ("uniform", 5, {"records": 6}, "give one of them"),
         ("uniform", 10**15, {}, "1,000,000,000,000,000 records of 12 bits"),
@@ -137,7 +133,7 @@ def test_numbers_that_cannot_be_are_refused(mechanism, records, options, message
 NOTE = "No query asks about 'job', 'flag', 'constant': what the records have there is made up."
 
 
-@pytest.mark.parametrize("mechanism", ["matrix", "dualquery", "uniform"])
+@pytest.mark.parametrize("mechanism", ["matrix", "uniform"])
 def test_columns_that_no_query_asks_about_are_named(tmp_path, mechanism) -> None:
     made = dualquery.release(
         people(), schema=SCHEMA, queries=["age>=50 & sex=Male"], mechanism=mechanism

@@ -9,14 +9,10 @@ import polars as pl
 import pytest
 
 import dualquery
-from dualquery import Unit, Weight
+from dualquery import Unit
 from dualquery.data.schema.columns import Binary, Categorical, Numeric
 from dualquery.data.schema.table import TableSchema
 from dualquery.releases.answer.answering import answer_queries
-from dualquery.releases.answer.cross_tables import cross_table
-from dualquery.report import report
-from dualquery.rules.reading import rules_of
-from dualquery.verification import verify
 
 ROWS = 6000
 SCHEMA = TableSchema(
@@ -90,88 +86,6 @@ def inside(lines: list[dict[str, Any]], true: dict[str, float], times: float) ->
         apart = abs(true[line["query"]] - (line["high"] + line["low"]) / 2)
         found.append(apart <= times * half + 1e-6 * abs(true[line["query"]]))
     return found
-
-
-@pytest.mark.parametrize("factor", [0.5, 2.0])
-@pytest.mark.parametrize("name", ["matrix", "probed", "gaussian", "laplace", "auto"])
-def test_counts_do_not_rest_on_the_stated_rows(name, factor, tmp_path) -> None:
-    """Before, a binary column's count moved halfway to the stated number."""
-    asked = {"marginals": "all"} if name in ("gaussian", "laplace") else {"queries": 2000}
-    options = {"delta": 0.0} if name == "laplace" else {}
-    made = dualquery.release(
-        survey(), mechanism=name, epsilon=50.0, rows=round(factor * ROWS), seed=1, way=3,
-        **LINKED | options | asked,
-    )  # fmt: skip
-    true = truths(survey())
-    assert all(inside(answer_queries(made, list(true)), true, 4.0))
-    assert made.base.known == "measured"
-    assert made.base.amount == pytest.approx(ROWS, abs=10)
-    assert verify(made.save(tmp_path / "made")).damaged == ()
-
-
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [
-        ("dualquery", {"rounds": 60, "samples": 300}),
-        ("mwem", {"iterations": 5}),
-        ("mwem-sampled", {"rounds": 12, "population": 3000}),
-        ("independent", {}),
-        ("barak", {"fit": "none"}),
-        ("staged", {}),
-    ],
-)
-@pytest.mark.parametrize("factor", [0.5, 2.0])
-def test_shares_do_not_rest_on_the_stated_rows(name, options, factor) -> None:
-    """Mechanisms that go by the number of rows get the one that is measured first."""
-    columns = ("smoker", "a", "b", "c", "d")
-    made = dualquery.release(
-        survey().select(columns), mechanism=name, options=options, epsilon=50.0, queries="all",
-        way=1, signed=False, rows=round(factor * ROWS), seed=1,
-        **LINKED | {"schema": TableSchema(SCHEMA.columns[:5], name="five", declared=True)},
-    )  # fmt: skip
-    for column in columns:
-        true = survey()[column].sum()
-        assert made.answer(f"count({column})") == pytest.approx(true, abs=0.04 * ROWS)
-
-
-def test_households_count_persons_as_the_page_says() -> None:
-    """The recipe of `dualquery/data/README.md`: K times the number of units is stated."""
-    table = survey()
-    true = truths(kept(table))
-    made = dualquery.release(
-        table, mechanism="matrix", epsilon=50.0, unit=HOMES, queries=2000, seed=1,
-        rows=3 * table["home"].n_unique(), **LINKED | {"neighbours": "replace-one"},
-    )  # fmt: skip
-    assert all(inside(answer_queries(made, list(true)), true, 4.0))
-
-
-def test_weighted_sums_and_forced_counts_are_of_weight() -> None:
-    """Before, both were multiplied by copies: a hundred times too much."""
-    table = survey()
-    ruled = dualquery.data.schema_from_dict(
-        {**SCHEMA.to_dict(), "rules": ["d=1 & c=1 => a=1"]} | {"declared": True}
-    )
-    table = table.filter(~((pl.col("d") == 1) & (pl.col("c") == 1) & (pl.col("a") == 0)))
-    made = dualquery.release(
-        table, mechanism="matrix", epsilon=50.0, weight=Weight("w", 7.0), queries=2000, seed=1,
-        means="age", rows=6000, **LINKED | {"schema": ruled},
-    )  # fmt: skip
-    assert rules_of(made.schema).boxes
-    true = truths(table, "w")
-    weights = table["w"].to_numpy()
-    true["sum(age)"] = float(weights @ table["age"].to_numpy())
-    true["mean(age)"] = true["sum(age)"] / weights.sum()
-    true["count(d=1 & c=1 & a=0)"] = 0.0
-    true["count(not (d=1 & c=1 & a=0))"] = float(weights.sum())
-    lines = answer_queries(made, list(true))
-    assert all(inside(lines, true, 4.0))
-    for line in lines:
-        assert line["low"] <= line["answer"] <= line["high"] or line["source"] == "released"
-    cells = cross_table(made, "sex", "smoker", value="count")
-    for cell in cells.cells:
-        assert cell["answer"] < weights.sum()
-    assert f"{made.base.text}" in report(made)
-    assert "total weight" in report(made)
 
 
 def test_one_question_without_an_answer_keeps_the_others_from_none() -> None:

@@ -7,8 +7,7 @@ import polars as pl
 import pytest
 
 import dualquery
-from dualquery import Unit, Weight
-from dualquery.releases.compare.evaluation import compare
+from dualquery import Weight
 from dualquery.verification import verify
 from tests.tables import SCHEMA, people
 from tests.verification.test_verify import edit
@@ -33,10 +32,12 @@ def truth() -> np.ndarray:
 
 
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
-@pytest.mark.parametrize("mechanism", ["matrix", "dualquery", "mwem"])
+@pytest.mark.parametrize("mechanism", ["dualquery", "mwem"])
 def test_answers_are_shares_of_the_total_weight(mechanism, neighbours, tmp_path) -> None:
     delta = None if neighbours == "replace-one" else 1e-7
-    options = {"mwem": {"iterations": 3}, "dualquery": {"rounds": 20}}.get(mechanism, {})
+    options = {"mwem": {"iterations": 3}, "dualquery": {"rounds": 20, "samples": 99}}.get(
+        mechanism, {}
+    )
     made = dualquery.release(
         weighted(), mechanism=mechanism, options=options, epsilon=50.0, delta=delta,
         neighbours=neighbours, weight=TEN, **ASKED,
@@ -56,30 +57,6 @@ def test_answers_are_shares_of_the_total_weight(mechanism, neighbours, tmp_path)
     assert found["rows"] == pytest.approx(total, rel=0.01)
     if made.records is not None and mechanism != "dualquery":
         assert len(made.records) < 2000
-
-
-def test_counts_are_sums_of_weights_and_a_total_may_be_stated(tmp_path) -> None:
-    made = dualquery.release(
-        weighted(), mechanism="gaussian", epsilon=50.0, weight=TEN, rows=9000, **ASKED
-    )
-    assert made.proof["rows"]["bought"] is None
-    assert "the total weight released with noise" in made.privacy.neighbours
-    weight = weighted()["w"].clip(upper_bound=10).sum()
-    assert made.base.amount == pytest.approx(weight, rel=1e-2)
-    folder = made.save(tmp_path / "made")
-    assert verify(folder).faults == ()
-    compared = compare(made, weighted())
-    assert compared.size == f"a total weight of {compared.rows:,.10g}"
-    count = dualquery.load_release(folder).answer("count(sex=Male)")
-    men = weighted().filter(sex="Male")["w"].clip(upper_bound=10).sum()
-    assert count == pytest.approx(men, rel=0.05)
-
-
-def test_units_and_weights_together(tmp_path) -> None:
-    both = {"unit": Unit("home", 3), "weight": TEN}
-    made = dualquery.release(weighted(), mechanism="laplace", epsilon=9.0, **both, **ASKED)
-    assert made.proof["rows"]["bought"]["sensitivity"] == 3 * TEN.copies
-    assert verify(made.save(tmp_path / "made")).faults == ()
 
 
 @pytest.mark.parametrize(

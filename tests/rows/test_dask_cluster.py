@@ -135,22 +135,3 @@ def test_dask_needs_partitions() -> None:
         Engine(name="dask", scheduler="tcp://127.0.0.1:9").open("adult"),
     ):
         pass
-
-
-@pytest.mark.slow
-def test_a_lost_scheduler_is_one_clear_error(folder: Path, tmp_path: Path) -> None:
-    source = parse_source(str(folder))
-    assert isinstance(source, PartitionedSource)
-    literals = np.array([[0]], np.int32)
-    with (
-        distributed.LocalCluster(
-            n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None
-        ) as lost,
-        connect(lost.scheduler_address) as client,
-    ):
-        rows = cluster_rows(client, source.parts, SCHEMA)
-        closing = threading.Timer(1.0, lost.close)
-        closing.start()
-        with pytest.raises(BadInputError, match="connection to the Dask scheduler was lost"):
-            rows.total(SlowCounts(literals, tmp_path), 1)
-        closing.join()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -151,20 +150,6 @@ def test_columns_blocks_and_neighbouring_rows_are_independent() -> None:
     assert abs(np.sqrt(2 * (scores**2).sum()) - np.sqrt(2 * len(scores))) < norm.isf(1e-6)
 
 
-def test_triples_of_columns_are_independent() -> None:
-    """Products of three centred bits of 56 triples: union bound at level 1e-6."""
-    generator = Biased(16 * BLOCK_ROWS, 400, 6)
-    kept = np.flatnonzero(np.abs(biases(generator) - 0.5) < 0.3)[:8]
-    rows = bits(generator)[:, kept].astype(np.float64)
-    p = biases(generator)[kept]
-    centred = (rows - p) / np.sqrt(p * (1 - p))
-    scores = [
-        (centred[:, a] * centred[:, b] * centred[:, c]).sum() / np.sqrt(len(rows))
-        for a, b, c in itertools.combinations(range(8), 3)
-    ]
-    assert 2 * len(scores) * norm.sf(np.abs(scores).max()) > 1e-6
-
-
 @pytest.mark.parametrize("curve", [POPULARITY, ACTIVITY], ids=["popularity", "activity"])
 def test_curves_have_the_quartiles_and_the_mean_they_were_fitted_to(curve: Curve) -> None:
     shares = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
@@ -190,10 +175,7 @@ def test_movies_have_their_expected_numbers_of_ratings() -> None:
     ("source", "message"),
     [
         ("biased:5", "biased:5: '5' found where N,D[,SEED] is expected, whole numbers"),
-        ("biased", "biased: '' found where N,D[,SEED] is expected"),
         ("biased:5,x", "'5,x' found where N,D[,SEED] is expected"),
-        ("biased:5,6,7,8", "'5,6,7,8' found where"),
-        ("biased:5,-6", "'5,-6' found where"),
         ("biased:0,6", "n and d must be at least 1, found n = 0 and d = 6"),
         ("biased:5,2000000000", "2,000,000,000 items; at most 16,777,216 are possible"),
         ("netflix-like:,", "',' found where N,D,SEED is expected"),

@@ -122,15 +122,6 @@ def test_repeated_and_unsorted_ones_count_once() -> None:
     np.testing.assert_array_equal(records.ones(), [0, 1, 0, 1, 1])
 
 
-def test_repeated_ones_do_not_hide_that_listing_is_smaller() -> None:
-    builder = RecordsBuilder(2)
-    repeats = 5000
-    builder.append_ones(np.array([0, repeats]), np.zeros(repeats, np.int32))
-    records = builder.build()
-    assert isinstance(records.stored[0], ListedBlock)
-    np.testing.assert_array_equal(records.dense_rows(0, 1), [[1, 0]])
-
-
 def test_a_reader_may_reuse_its_buffers() -> None:
     builder = RecordsBuilder(3)
     indices = np.array([2], np.int32)

@@ -13,9 +13,7 @@ import pytest
 
 import dualquery
 from dualquery.cli.main import DONE, main
-from dualquery.data.schema.columns import Numeric
 from dualquery.data.schema.files import write_schema
-from dualquery.data.schema.table import TableSchema
 from dualquery.mechanisms.registry import BUILT_IN
 from dualquery.releases.answer.answering import answer_queries
 from dualquery.releases.answer.cross_tables import cross_table
@@ -155,26 +153,3 @@ def test_a_release_says_nothing_of_broken_rows(tmp_path, capsys, caplog) -> None
     shown = capsys.readouterr()
     assert "rule 3: job=smith => age>=50" in shown.out
     assert "break" not in shown.out + shown.err + caplog.text
-
-
-def test_rules_that_contradict_are_refused_before_anything_is_drawn() -> None:
-    with pytest.raises(dualquery.BadInputError, match="no record keeps all of these rules"):
-        released(
-            "gaussian", schema=replace(SCHEMA, rules=("flag", "not flag or sex=Male", "sex=Female"))
-        )
-
-
-def test_a_chain_of_orders_holds_where_a_release_tells_how_numbers_lie() -> None:
-    numbers = np.sort(np.random.default_rng(0).beta(1.2, 3.0, (3000, 3)) * 9.0, axis=1)
-    edges = (0, 2, 4, 6, 9)
-    schema = TableSchema(
-        tuple(Numeric(name, edges) for name in "abc"),
-        declared=True,
-        rules=("a <= b", "b <= c"),
-    )
-    release = dualquery.release(
-        pl.DataFrame(numbers, schema=list("abc")), schema=schema, marginals="all", way=1,
-        mechanism="matrix", means=["b"], records=500,
-    )  # fmt: skip
-    rows = release.synthetic
-    assert ((rows["a"] <= rows["b"]) & (rows["b"] <= rows["c"])).all()

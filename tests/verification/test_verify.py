@@ -98,7 +98,6 @@ def test_a_release_of_every_mechanism_is_confirmed(case: Case, tmp_path) -> None
 @pytest.mark.parametrize(
     "asked",
     [
-        {"accountant": "paper", "options": {"samples": 3, "rounds": 6}},
         {"accountant": "advanced", "options": {"samples": 3, "rounds": 6}},
         {"accountant": "zcdp", "options": {"samples": 3, "rounds": 6}},
         {"accountant": "exact", "options": {"samples": 3, "rounds": 6}},
@@ -108,7 +107,6 @@ def test_a_release_of_every_mechanism_is_confirmed(case: Case, tmp_path) -> None
         {"neighbours": "add-remove", "rows": 310, "options": {"samples": 3}},
         {"epsilon": 0.001, "mechanism": "gaussian"},
         {"epsilon": 100.0, "mechanism": "gaussian"},
-        {"epsilon": 1.0, "delta": 1e-12, "mechanism": "gaussian"},
     ],
     ids=str,
 )
@@ -169,9 +167,6 @@ def game_of(rounds: int, samples: int, rho: float) -> tuple[GameSchedule, list[S
         (300, 1, 20.0, 1e-6),
         (300, 1, 1e-4, 1e-12),
         (100, 40, 0.01, 1e-9),
-        pytest.param(1_000, 1, 1.0, 1e-9, marks=pytest.mark.slow),
-        pytest.param(1_000, 10, 0.01, 1e-9, marks=pytest.mark.slow),
-        pytest.param(4_999, 1, 0.01, 1e-9, marks=pytest.mark.slow),
         pytest.param(4_999, 10, 1.0, 1e-5, marks=pytest.mark.slow),
     ],
 )
@@ -245,10 +240,6 @@ def edit(folder: Path, change: Callable[[Stored], object], *, seal: bool = False
     path.write_text(json.dumps(stored))
 
 
-def only_event(stored: Stored) -> Stored:
-    return stored["proof"]["schedule"][0]["events"][0]
-
-
 def less(number: Any) -> Any:
     return number * 0.9
 
@@ -262,7 +253,7 @@ KEYS = [
 
 
 @pytest.mark.parametrize("key", KEYS)
-@pytest.mark.parametrize("how", ["dropped", "emptied", "added to"])
+@pytest.mark.parametrize("how", ["dropped", "added to"])
 def test_a_release_json_with_any_part_changed_is_refused(key, how, released, tmp_path) -> None:
     folder = shutil.copytree(released["gaussian"], tmp_path / "out")
     assert json.loads((folder / "release.json").read_text()).keys() == {*KEYS}
@@ -270,8 +261,6 @@ def test_a_release_json_with_any_part_changed_is_refused(key, how, released, tmp
     def change(stored: Stored) -> None:
         if how == "dropped":
             del stored[key]
-        elif how == "emptied":
-            stored[key] = "nothing"
         else:
             stored[key] = [stored[key], "more"]
 
@@ -281,23 +270,17 @@ def test_a_release_json_with_any_part_changed_is_refused(key, how, released, tmp
 
 FILES: dict[str, Callable[[Path], object]] = {
     "an extra file": lambda f: (f / "more.txt").write_text("more"),
-    "an extra folder": lambda f: (f / "more").mkdir(),
-    "a hidden file": lambda f: (f / ".more").write_text(""),
     "no answers": lambda f: (f / "answers.parquet").unlink(),
-    "no trace": lambda f: (f / "trace.parquet").unlink(),
     "no records": lambda f: (f / "synthetic.parquet").unlink(),
     "no release.json": lambda f: (f / "release.json").unlink(),
     "other answers": lambda f: answers(f, pl.col("answer") * 0.5),
-    "other intervals": lambda f: answers(f, pl.lit(0.1).alias("interval_low")),
     "an answer less": lambda f: answers(f, pl.all(), 29),
     "swapped files": lambda f: swap(f / "answers.parquet", f / "trace.parquet"),
     "truncated answers": lambda f: cut(f / "answers.parquet"),
     "truncated records": lambda f: cut(f / "synthetic.parquet"),
     "truncated release.json": lambda f: cut(f / "release.json"),
-    "an empty release.json": lambda f: (f / "release.json").write_text(""),
     "a list": lambda f: (f / "release.json").write_text("[]"),
     "deep JSON": lambda f: (f / "release.json").write_text("[" * 100_000),
-    "no UTF-8": lambda f: (f / "release.json").write_bytes(b"\xff\xfe"),
     "a key twice": lambda f: twice(f / "release.json"),
     "a byte more": lambda f: (f / "trace.parquet").open("ab").write(b" "),
 }
@@ -354,52 +337,36 @@ FORGED: list[tuple[str, str, Callable[[Stored], object]]] = [
     ("epsilon smaller", "gaussian", put("privacy", "epsilon", 0.5)),
     ("epsilon just smaller", "gaussian", put("privacy", "epsilon", lambda e: e * (1 - 1e-6))),
     ("epsilon larger", "gaussian", put("privacy", "epsilon", 2.0)),
-    ("epsilon asked smaller", "gaussian", put("options", "epsilon", 0.5)),
     ("epsilon a text", "gaussian", put("privacy", "epsilon", "1.0")),
-    ("epsilon huge", "gaussian", put("privacy", "epsilon", 1e300)),
     ("delta smaller", "gaussian", put("privacy", "delta", less)),
     ("delta zero", "gaussian", put("privacy", "delta", 0.0)),
-    ("delta of the accountant", "gaussian", put("proof", "accountant", "delta", less)),
     ("delta asked", "gaussian", put("options", "delta", less)),
     ("result smaller", "gaussian", put("proof", "accountant", "epsilon", less)),
     ("accountant renamed", "gaussian", put("privacy", "accountant", "zcdp")),
     ("accountant renamed in the proof", "gaussian", put("proof", "accountant", "name", "zcdp")),
-    ("accountant unknown", "gaussian", put("proof", "accountant", "name", "mine")),
     ("relation", "gaussian", put("proof", "neighbours", "add-remove")),
-    ("relation unknown", "gaussian", put("proof", "neighbours", "none")),
     ("relation in words", "gaussian", put("privacy", "neighbours", "add or remove one record")),
-    ("relation asked", "gaussian", put("options", "neighbours", "add-remove")),
-    ("scale larger", "gaussian", put(*EVENT, "scale", lambda s: 1.2 * s)),
     ("scale smaller", "gaussian", put(*EVENT, "scale", less)),
     ("sensitivity smaller", "gaussian", put(*EVENT, "sensitivity", less)),
-    ("sensitivity zero", "gaussian", put(*EVENT, "sensitivity", 0.0)),
     ("less noise than charged", "gaussian", put(*EVENT, "ground", "scale", less)),
     ("more moved than charged", "gaussian", put(*EVENT, "ground", "sensitivity", lambda s: 2 * s)),
     ("another lemma", "gaussian", put(*EVENT, "ground", "lemma", "dualquery.room.weights")),
     ("another kind", "gaussian", put(*EVENT, "kind", "pure")),
-    ("an unknown kind", "gaussian", put(*EVENT, "kind", "free")),
     ("no events", "gaussian", put("proof", "schedule", [])),
     ("an event twice", "gaussian", put("proof", "schedule", 0, "times", 2)),
-    ("an event never", "gaussian", put("proof", "schedule", 0, "times", 0)),
     ("an event without end", "gaussian", put("proof", "schedule", 0, "times", 10**18)),
     ("a seed", "gaussian", put("options", "seed", 7)),
     ("schema not declared", "gaussian", put("schema", "declared", False)),
     ("no limit on rows", "gaussian", put("proof", "limits", "max_ones_per_row", 3)),
     ("number of queries", "gaussian", put("queries", 29)),
     ("number of rows", "gaussian", put("rows", 301)),
-    ("number of rows proven", "gaussian", put("proof", "rows", "number", 301)),
     ("number of intervals", "gaussian", put("intervals", "answers", 29)),
-    ("no intervals", "gaussian", put("intervals", None)),
     ("level of intervals", "gaussian", put("intervals", "level", 0.99)),
     ("a condition more", "gaussian", put("privacy", "condition", "good weather")),
     ("condition dropped", "family", lambda s: s["privacy"].pop("condition")),
-    ("condition dropped in the proof", "family", put("proof", "condition", None)),
     ("rounds fewer", "game", put(*EVENT, "rounds", 10)),
-    ("rounds told fewer", "game", put("parameters", "rounds", 10)),
     ("samples fewer", "game", put(*EVENT, "samples", 10)),
-    ("samples told fewer", "game", put("parameters", "samples", 10)),
     ("step smaller", "game", put(*EVENT, "step", less)),
-    ("step told smaller", "game", put("parameters", "eta", less)),
     ("rows of the game", "game", put(*EVENT, "rows", 3000)),
     ("neighbours of the game", "game", put(*EVENT, "neighbours", "add-remove")),
     ("more draws than rounds", "game", put(*EVENT, "drawn", 12)),
@@ -413,19 +380,15 @@ FORGED: list[tuple[str, str, Callable[[Stored], object]]] = [
     ("a selection for less", "mwem", put(*EVENT, "range", less)),
     ("rounds dropped", "mwem", put("proof", "schedule", 0, "times", 2)),
     ("a round of another kind", "mwem", put(*EVENT, "kind", "report")),
-    ("rows below 1", "mwem", put("proof", "rows", "number", -5)),
     ("a mean with less noise", "means", put("means", 0, "scale", less)),
     ("a mean with other noise", "means", put("means", 0, "noise", "discrete laplace")),
-    ("a mean with Gaussian noise", "pure means", put("means", 0, "noise", "gaussian")),
     ("a mean of another range", "means", put("means", 0, "high", lambda high: 2 * high)),
     ("no means", "means", put("means", [])),
     ("a mean that was not bought", "gaussian", put("means", [{"column": "age"}])),
     ("sums with less noise", "means", put(*EVENT, "ground", "scale", less)),
     ("sums that move less", "means", put(*EVENT, "sensitivity", less)),
     ("a unit of fewer rows", "units", put("proof", "unit", "max_rows", 1)),
-    ("a unit of fewer rows asked", "units", put("options", "unit", "max_rows", 1)),
     ("a row in the place of a unit", "units", put("proof", "unit", None)),
-    ("rows a text", "mwem", put("proof", "rows", "number", "many")),
 ]
 
 

@@ -11,7 +11,7 @@ import pytest
 from dualquery.mechanisms.dualquery.best_response import groups_of
 from dualquery.mechanisms.dualquery.game import DualQuery
 from dualquery.mechanisms.dualquery.responses import legal_response
-from dualquery.mechanisms.protocol import Budget, Session, Task
+from dualquery.mechanisms.protocol import Budget, Task
 from dualquery.privacy.events import GameSchedule
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.generate.marginals import all_marginals
@@ -113,11 +113,11 @@ def test_burn_in_leaves_out_the_first_rounds(share, kept) -> None:
     np.testing.assert_array_equal(outcome.records, whole.records[20 - kept :])
 
 
-@pytest.mark.parametrize("policy", ["zeros", "coins", "hint"])
-@pytest.mark.parametrize("solver", ["auto", "highs", "scip:aggregated", "cpsat", "exhaustive"])
-def test_every_solver_and_policy_gives_legal_records(solver, policy) -> None:
-    if policy != "zeros" and solver not in ("auto", "highs"):
-        pytest.skip("one policy is enough here")
+@pytest.mark.parametrize(
+    ("solver", "policy"),
+    [("auto", "zeros"), ("auto", "coins"), ("auto", "hint"), ("scip:aggregated", "zeros")],
+)
+def test_every_policy_gives_legal_records(solver, policy) -> None:
     work = task(queries=30)
     mechanism = DualQuery(rounds=4, samples=4, solver=solver, free=policy)
     outcome = run(loaded(), work, mechanism, mechanism.plan(work, BUDGET), 0, 1)
@@ -138,22 +138,6 @@ def test_memory_and_fitted_shares_are_worth_their_while() -> None:
     plain = [errors(0.5, seed, remembered_rounds=1, mixture="equal").mean() for seed in range(3)]
     ours = [errors(0.5, seed).mean() for seed in range(3)]
     assert np.mean(ours) < 0.8 * np.mean(plain)
-
-
-@pytest.mark.parametrize(
-    ("mixture", "expected"),
-    [("equal", [(done, 10) for done in range(2, 11)]),
-     ("fitted", [(done, 12) for done in (*range(2, 11), 10, 11, 12)])],
-)  # fmt: skip
-def test_progress_counts_rounds_and_the_fit(mixture: str, expected: list[tuple[int, int]]) -> None:
-    work = task()
-    mechanism = DualQuery(rounds=10, samples=5, mixture=mixture)
-    plan = mechanism.plan(work, BUDGET)
-    seen: list[tuple[int, int]] = []
-    room = Curator(loaded().records, work.workload, plan.schedule, SeededRandomness(0))
-    session = Session(public_seed=0, progress=lambda done, total: seen.append((done, total)))
-    mechanism.run(work, plan, room, session)
-    assert seen == expected
 
 
 def test_trace_describes_the_sampled_problem() -> None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import tracemalloc
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dualquery.data.domain import Domain
@@ -99,11 +98,6 @@ def log_likelihood(transcript: Transcript, answers: np.ndarray) -> float:
     return total
 
 
-def moments(transcript: Transcript, answers: np.ndarray):
-    likelihood = mixture._Likelihood(transcript, first=0, threads=1)
-    return likelihood._moments(answers, likelihood._totals(answers))
-
-
 def objective(transcript: Transcript, shares: np.ndarray) -> float:
     truths = np.stack([QUERIES.on_record(record) for record in transcript.records])
     draws = sum(len(each.queries) for each in transcript.samples)
@@ -123,10 +117,6 @@ def test_shares_are_likelier_than_equal_ones_and_close_to_the_best(seed) -> None
     rng = np.random.default_rng(seed)
     best = max(objective(transcript, rng.dirichlet(np.ones(rounds))) for _ in range(3000))
     assert reached >= equal + 0.8 * max(best - equal, 0.0)
-
-
-def test_left_out_records_get_no_share() -> None:
-    assert likelihood_shares(game(), first=3).shape == (5,)
 
 
 def wide_game(step: float, rounds: int = 12, queries: int = 1500, draws: int = 60) -> Transcript:
@@ -168,19 +158,6 @@ def test_shares_are_never_less_likely_than_equal_ones(step, first) -> None:
         assert likelihood.at(shares).value > equal.value
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-def test_the_curvature_is_that_of_the_sketched_queries(threads) -> None:
-    rng = np.random.default_rng(0)
-    records, queries = 150, 300  # three tiles, the last one not full
-    holds = rng.integers(0, 2, (records, queries), np.uint8)
-    # Information in whole parts of the sketch: then all of it is seen.
-    copies = np.full(queries, mixture.SKETCH // queries)
-    copies[: mixture.SKETCH % queries] += 1
-    found = mixture._curvature(np.packbits(holds, axis=1), copies.astype(float), threads)
-    expected = (holds * copies.astype(float)) @ holds.T
-    assert found == pytest.approx(expected, rel=1e-12)
-
-
 @pytest.mark.parametrize("queries", [1, 8, 509, 1100])
 def test_kernels_against_their_definitions(queries) -> None:
     rng = np.random.default_rng(queries)
@@ -191,37 +168,6 @@ def test_kernels_against_their_definitions(queries) -> None:
         answers = mixture._answers(truths, shares, queries, threads)
         assert answers == pytest.approx(shares @ holds)
         assert mixture._sums(truths, values, threads) == pytest.approx(holds @ values)
-
-
-@settings(max_examples=50, deadline=None)
-@given(
-    queries=st.integers(1, 600),
-    rounds=st.integers(2, 20),
-    step=st.floats(1e-3, 2.0),
-    seed=st.integers(0, 2**32 - 1),
-)
-def test_moments_against_their_definition(queries, rounds, step, seed) -> None:
-    rng = np.random.default_rng(seed)
-    holds = rng.integers(0, 2, (rounds, queries), np.uint8)
-    drawn = [rng.integers(0, queries, rng.integers(1, 5)) for _ in range(rounds - 1)]
-    transcript = SimpleNamespace(
-        truths=np.packbits(holds, axis=1),
-        samples=[Sample(each, np.ones(len(each), np.int8)) for each in drawn],
-        step=step,
-        queries=range(queries),
-    )
-    answers = rng.random(queries)
-    found = moments(transcript, answers)  # type: ignore[arg-type]
-    expected, information = np.zeros(queries), np.zeros(queries)
-    hits = np.zeros(queries)
-    for steps, (truth, draws) in enumerate(zip(holds, drawn, strict=False), 1):
-        hits += truth
-        weight = np.exp(step * (steps * answers - hits))
-        share = len(draws) / (weight + 1 / weight).sum()
-        expected += share * step * steps * (weight - 1 / weight)
-        information += share * (step * steps) ** 2 * (weight + 1 / weight)
-    assert found[0] == pytest.approx(expected, rel=1e-8, abs=1e-8 * np.abs(expected).max())
-    assert found[1] == pytest.approx(information, rel=1e-8)
 
 
 def test_records_are_repeated_in_their_shares() -> None:
