@@ -41,18 +41,6 @@ PAPER_KDD99 = [
     *((10, 5), (1, 2), (1, 2), (1, 2), (600, 10), (600, 10), *[(1, 10)] * 7, (255, 10), (255, 10)),
     *[(1, 10)] * 8,
 ]
-PAPER_KDD99_OCCURRING = {
-    "duration": 16,
-    "src_bytes": 2,
-    "dst_bytes": 12,
-    "wrong_fragment": 3,
-    "num_compromised": 6,
-    "num_root": 3,
-    "num_outbound_cmds": 1,
-    "is_host_login": 1,
-    "count": 9,
-    "srv_count": 9,
-}
 
 
 def table_schema(name: str) -> TableSchema:
@@ -145,17 +133,3 @@ def test_adult_is_what_the_uci_file_gives_when_incomplete_rows_are_left_out() ->
     theirs = load(SHARED / "mwem/adult_train.csv.gz", "adult").records
     assert theirs.n == ours.n
     np.testing.assert_array_equal(theirs.ones(), ours.ones())
-
-
-@needs_shared
-@pytest.mark.slow
-def test_kdd99_has_the_bits_of_the_papers() -> None:
-    data = load(f"kdd99:{SHARED / 'dualquery/kdd99.clean.gz'}")
-    assert (data.n, data.schema.declared) == (494_021, True)
-    ones = data.records.ones()
-    assert np.count_nonzero(ones) == 355
-    offsets = data.schema.domain.offsets
-    for number, name in enumerate(data.schema.column_names):
-        column = ones[offsets[number] : offsets[number + 1]]
-        assert column.sum() == data.n
-        assert np.count_nonzero(column) == PAPER_KDD99_OCCURRING.get(name, len(column))

@@ -98,18 +98,6 @@ def test_records_are_written_as_the_table_is_and_read_again(form: str) -> None:
     np.testing.assert_array_equal(again.dense_rows(0, len(records)), records)
 
 
-def test_the_last_date_there_is_can_be_in_a_bucket() -> None:
-    last = Dates("until", "decade", "1999-05-01", "9999-12-31").with_whole_periods()
-    assert (last.first, last.last) == ("1990-01-01", "9999-12-31")
-    drawn = last.draw(np.full(50, last.buckets - 1), np.random.default_rng(0))
-    assert str(drawn.min()) >= "9990-01-01"
-
-
-def test_a_format_that_does_not_tell_the_date_leaves_dates_as_they_are() -> None:
-    early = Dates("seen", "decade", "1930-01-01", "2019-12-31", format="%d.%m.%y")
-    assert early.written(early.draw(np.arange(9), np.random.default_rng(0))).dtype == pl.Date
-
-
 def test_what_lies_beyond_and_what_is_no_date() -> None:
     values = pl.Series(["2019-10-31", "2022-02-28", "2022-03-01", "soon", "2022-02-30", None])
     assert column("month").bits_of(values).tolist() == [
@@ -129,14 +117,6 @@ def test_other_ways_of_writing_and_other_types() -> None:
     late = pl.Series([datetime.datetime(2020, 1, 1, 4, 30)]).dt.replace_time_zone("UTC")
     moved = late.dt.convert_time_zone("America/New_York")
     assert hours.bits_of(moved).tolist() == [23]
-
-
-@pytest.mark.parametrize("by", PERIODS)
-def test_labels_of_buckets_that_a_column_lacks_lie_beyond_its_own(by: str) -> None:
-    own, more = column(by), column(by, first="2018-06-05", last="2024-08-09")
-    before = more.labels.index(own.labels[0])
-    found = [own.places_of_text(label) for label in more.labels]
-    assert found == [(place, place) for place in range(-before, more.buckets - before)]
 
 
 @pytest.mark.parametrize("by", PERIODS)
@@ -200,20 +180,6 @@ def test_bad_descriptions_are_refused(fields: dict[str, object], message: str) -
     described = {"columns": [{"name": "seen", "kind": "date", **fields}]}
     with pytest.raises(BadInputError, match=message):
         schema_from_dict(described)
-
-
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [
-        ("17 May", "'17 May' is not a date written as ISO 8601, such as 2014-01-31; correct it"),
-        ("2031-01-01", "'2031-01-01' is outside the schema's range, 2019-11-17 to 2022-02-03"),
-        ("", "the value is missing"),
-    ],
-)
-def test_bad_cells_are_named(value: str, message: str) -> None:
-    schema = TableSchema((column("month"),), declared=True)
-    with pytest.raises(BadInputError, match=message):
-        load(pl.DataFrame({"seen": ["2020-01-01", value]}), schema)
 
 
 def test_numbers_are_dates_whatever_the_type_of_the_column() -> None:

@@ -20,7 +20,6 @@ from dualquery.data.schema.table import TableSchema
 from dualquery.questions.asked import ask
 from dualquery.questions.plain import read_question
 from dualquery.rows.dataset import load
-from dualquery.rules.reading import rules_of
 from dualquery.runtime.errors import BadInputError
 from tests.tables import random_records
 
@@ -289,26 +288,6 @@ def test_records_in_an_order_avoid_what_is_missing() -> None:
     records = np.tile(np.array([[1, 0] * 2 + [1, 0] * 4, [0, 1] * 6], np.uint8), (2000, 1))
     again = load(schema.decode(records), schema).records
     np.testing.assert_array_equal(again.dense_rows(0, len(records)), records)
-
-
-def test_a_whole_number_beside_what_is_missing_keeps_the_order() -> None:
-    columns = (
-        Numeric("a", (0, 96, 97), within=("uniform", 96.5)),
-        Numeric("b", (0, 100, 109), integer=True, missing_values=("98",)),
-    )
-    schema = TableSchema(columns, declared=True, rules=("a <= b",))
-    rows = schema.decode(np.tile(np.array([0, 1, 1, 0], np.uint8), (20_000, 1)))
-    assert set(rows["b"]) == {97, 99}
-
-
-def test_an_order_that_only_a_missing_value_keeps_is_forbidden() -> None:
-    columns = (
-        Numeric("a", (0, 1.5, 5)),
-        Numeric("b", (0, 3, 5), integer=True, missing_values=("2",)),
-    )
-    schema = TableSchema(columns, declared=True, rules=("a <= b",))
-    records = np.array([[1, 0, 1, 0], [0, 1, 1, 0], [0, 1, 0, 1]], np.uint8)
-    assert (rules_of(schema).broken(records) < 0).tolist() == [True, False, True]
 
 
 def test_a_gap_in_a_chain_of_orders_is_refused() -> None:

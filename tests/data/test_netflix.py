@@ -73,12 +73,6 @@ def test_the_movies_of_the_prize_are_declared(tmp_path: Path) -> None:
     assert data.schema.bit_labels()[[0, -1]].to_list() == ["1", "17770"]
 
 
-def test_selected_movies(tmp_path: Path) -> None:
-    combined(tmp_path)
-    found = rows_of(f"netflix:{tmp_path}", columns="1-5")
-    assert found == {row: movies & {1, 5} for row, movies in EXPECTED.items()}
-
-
 @settings(max_examples=60, deadline=None)
 @given(
     rated=st.dictionaries(
@@ -125,14 +119,6 @@ def test_faults_name_the_file_and_the_line(tmp_path: Path, content: str, message
         with pytest.raises(BadInputError, match=r"mv_0000008\.txt") as error:
             load(f"netflix:{tmp_path}")
         assert message in str(error.value)
-
-
-def test_a_truncated_gzip_file_is_explained(tmp_path: Path) -> None:
-    content = "8:\n" + "".join(f"{user},3,2005-09-06\n" for user in range(5_000))
-    whole = gzip.compress(content.encode())
-    (tmp_path / "mv_0000008.txt.gz").write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(BadInputError, match=r"mv_0000008.txt.gz: the gzip file ends in the middle"):
-        load(f"netflix:{tmp_path}")
 
 
 def test_folders_that_hold_no_ratings_or_both_forms_are_explained(tmp_path: Path) -> None:

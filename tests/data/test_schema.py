@@ -213,26 +213,10 @@ def test_a_selection_may_leave_out() -> None:
         ItemSchema.numbered(9, "x").restrict("!3")
 
 
-def test_selected_items_leave_the_others_out() -> None:
-    schema = ItemSchema(np.array([3, 7, 8], np.int64), declared=True).restrict("8,3")
-    assert (schema.items.tolist(), schema.outside) == ([3, 8], "drop")
-    with pytest.raises(BadInputError, match="there is no item 4"):
-        schema.restrict("3-4")
-
-
 @given(st.sets(st.integers(0, 400), min_size=1))
 def test_item_lists_survive_their_ranges(items: set[int]) -> None:
     array = np.array(sorted(items), np.int64)
     np.testing.assert_array_equal(select_items(format_items(array)), array)
-
-
-def test_half_a_million_items_are_cheap() -> None:
-    schema = ItemSchema.numbered(512_000, "wide")
-    fields = schema.to_dict()
-    assert fields["items"] == "0-511999"
-    assert schema_from_dict(fields) == schema
-    assert schema.literal("511999", "0") == 2 * 511_999 + 1
-    assert len(schema.bit_labels()) == 512_000
 
 
 def test_names_of_any_letters_survive_json() -> None:

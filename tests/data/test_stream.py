@@ -5,27 +5,22 @@ from __future__ import annotations
 import gzip
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from dualquery.data import schema_from_dict
-from dualquery.data.encoding.blocks import in_order
 from dualquery.data.readers.formats import parse_source
 from dualquery.data.readers.parts import ParquetTable, PartitionedItems
 from dualquery.data.schema.items import ItemSchema
 from dualquery.rows.dataset import load
 from dualquery.rows.engines import Engine
-from dualquery.rows.packed import RecordsBuilder
 from dualquery.rows.protocol import BLOCK_ROWS
 from dualquery.rows.streamed import StreamedRows, count_rows, stream_rows
 from dualquery.runtime.errors import BadInputError
-from experiments.harness.processes import measure
 
 ROWS = 3 * BLOCK_ROWS + 17
 
@@ -167,23 +162,6 @@ class TestPartitions:
             load(str(tmp_path), SCHEMA)
 
 
-def test_full_blocks_pass_through_the_builder() -> None:
-    rng = np.random.default_rng(1)
-    rows = rng.integers(0, 2, (2 * BLOCK_ROWS + 5, 9)).astype(np.uint8)
-    whole, piecewise = RecordsBuilder(9), RecordsBuilder(9)
-    whole.append_dense(rows)
-    blocks = []
-    for piece in np.array_split(rows, 7):
-        piecewise.append_dense(piece)
-        blocks += piecewise.take_full()
-    assert piecewise.rows == len(rows)
-    rest = piecewise.build()
-    assert rest.n == 5
-    bits = np.arange(9, dtype=np.int32)
-    for expected, found in zip(whole.build().stored, [*blocks, *rest.stored], strict=True):
-        np.testing.assert_array_equal(expected.pack(bits), found.pack(bits))
-
-
 def test_rows_that_do_not_fit_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write_csv(tmp_path)
     monkeypatch.setattr("dualquery.rows.dataset.available_memory", lambda: 100)
@@ -203,48 +181,3 @@ def test_encoding_by_several_threads_keeps_the_order(
     rows = replace(stream_rows(parse_source(path), SCHEMA), threads=threads)
     for number, block in enumerate(rows.stream()):
         np.testing.assert_array_equal(block.pack(bits), kept.block(number, bits))
-
-
-@pytest.mark.parametrize("threads", [1, 3])
-def test_few_blocks_are_encoded_ahead(threads: int) -> None:
-    """And the first fault in the order of the rows is the one that is told."""
-    made = []
-
-    def encodings():
-        for number in range(50):
-            made.append(number)
-            yield partial(encode, number)
-
-    def encode(number: int) -> int:
-        if number >= 20:
-            raise BadInputError(f"block {number} is damaged")
-        return number
-
-    encoded = in_order(encodings(), threads)  # type: ignore[arg-type]
-    for number in range(20):
-        assert next(encoded) == number
-        assert len(made) <= number + 1 + threads
-    with pytest.raises(BadInputError, match="block 20 is damaged"):
-        next(encoded)
-
-
-def _read_to_the_end(path: str) -> int:
-    return sum(frame.height for frame in parse_source(path).frames(["number"]))  # type: ignore[union-attr]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("group", [1 << 18, 1 << 23])
-def test_memory_does_not_grow_with_the_file(tmp_path: Path, group: int) -> None:
-    """64 MiB that cannot be compressed, in 32 row groups or one: PyArrow may keep either."""
-    numbers = np.random.default_rng(0).integers(0, 2**62, 1 << 23)
-    peaks = []
-    for rows in (1 << 16, 1 << 23):
-        path = tmp_path / f"{rows}.parquet"
-        pq.write_table(
-            pa.table({"number": numbers[:rows]}), path, row_group_size=group, use_dictionary=False
-        )
-        read = measure(_read_to_the_end, str(path))
-        assert read.value == rows
-        peaks.append(read.peak_mib)
-    if peaks[0] is not None and peaks[1] is not None:
-        assert peaks[1] - peaks[0] < 32

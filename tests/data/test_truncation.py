@@ -107,17 +107,6 @@ def test_the_release_says_so_and_has_less_noise(baskets: Path, tmp_path: Path) -
     assert loaded.schema.domain.max_ones == 4
 
 
-def test_an_evaluation_is_about_the_rows_as_they_were(baskets: Path) -> None:
-    """The zero record errs by the largest true answer, which the cut would make smaller."""
-    made = dualquery.release(
-        f"fimi:{baskets}", columns="0-39", queries=40, way=1, signed=False, max_ones_per_row=2,
-        mechanism="zero",
-    )  # fmt: skip
-    truth = load(f"fimi:{baskets}", columns="0-39").records.ones() / 9000
-    found = dualquery.evaluate(made, f"fimi:{baskets}")
-    assert found["max_error"] == pytest.approx(truth.max())
-
-
 def test_a_bound_for_few_ones_is_not_taken_for_rows_that_are_not_cut() -> None:
     schema = ItemSchema.numbered(6, "six")
     cut = random_conjunctions(schema.with_max_ones(2).domain, 10, 2, False, 0, None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tracemalloc
 from decimal import Decimal, localcontext
 
 import mpmath
@@ -12,9 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from dualquery.data.domain import Domain
 from dualquery.privacy.events import WEIGHT_ERROR
-from dualquery.queries.generate.random import random_conjunctions
 from dualquery.room.draws import weighted_kernels as kernels
 from dualquery.room.draws.exp_kernels import exponential
 from dualquery.room.draws.weighted import uniform_below
@@ -174,24 +171,6 @@ def test_uniform_integers_reject_what_is_not_below_the_bound() -> None:
     ]
     high, low = uniform_below(2, 5, 2, Words(pairs))  # below 2 * 2^42 + 5
     assert list(zip(high.tolist(), low.tolist(), strict=True)) == [(1, 9), (2, 4)]
-
-
-def test_a_round_takes_at_most_16_bytes_a_query() -> None:
-    """Counts, hits, the truth on the record and all that sampling makes, the literals aside."""
-    m, n = 1 << 19, 1000
-    workload = random_conjunctions(Domain.binary(500), m, seed=1)
-    record = np.zeros(500, np.uint8)
-    tracemalloc.start()
-    try:
-        counts = np.full(m, 7, np.int64)
-        weights = QueryWeights(counts, n, 0.1)
-        for round_number in range(3):
-            weights.update(workload.on_record(record))
-            weights.sample(100, SeededRandomness(round_number))
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert counts.nbytes < peak <= 16 * m
 
 
 def test_too_many_queries_are_refused() -> None:

@@ -2,21 +2,9 @@
 
 from __future__ import annotations
 
-import threading
-
 import pytest
 
 from dualquery.runtime.workers import workers
-
-
-def _name(_: int) -> str:
-    return threading.current_thread().name
-
-
-@pytest.mark.parametrize(("threads", "parts"), [(1, None), (1, 5), (4, 1), (4, 0)])
-def test_a_single_worker_is_the_caller(threads, parts) -> None:
-    with workers(threads, parts) as pool:
-        assert {*pool.map(_name, range(5))} == {threading.current_thread().name}
 
 
 @pytest.mark.parametrize("threads", [1, 2])

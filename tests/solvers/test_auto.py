@@ -15,8 +15,7 @@ from solvers import (
     get_solver,
 )
 from solvers.backends.cpsat import CpSat
-from solvers.relaxation import attainable, next_value
-from tests.solvers.instances import from_sample, problem, sampled_problem, weighted_maxsat
+from tests.solvers.instances import from_sample, sampled_problem, weighted_maxsat
 
 
 def ungrouped(seed: int) -> BestResponse:
@@ -106,31 +105,10 @@ def test_within_a_gap_nothing_is_called_proven() -> None:
             assert within.objective == pytest.approx(optimum)
 
 
-def test_answers_follow_from_problems_and_seeds() -> None:
-    for instance in (grouped(0), weighted_maxsat(1), grouped(1)):
-        one, other = (get_solver("auto").solve(instance, seed=7) for _ in range(2))
-        np.testing.assert_array_equal(one.record, other.record)
-        assert one.steps == other.steps
-        assert one.bound == other.bound
-
-
 @pytest.mark.parametrize("argument", ["slow", "1.5", "-0.1", "nan"])
 def test_unknown_argument(argument: str) -> None:
     with pytest.raises(UnknownSolverError, match="known: auto, auto:brief, auto:fast, auto:prove"):
         get_solver(f"auto:{argument}")
-
-
-def test_attainable_values() -> None:
-    instance = problem(2, {(0,): 3.0, (0, 1): 6.0}, constant=0.5)
-    assert attainable(instance, 9.4) == 6.5
-    assert attainable(instance, 9.5 - 1e-7) == 9.5
-    assert attainable(instance, np.inf) == np.inf
-    assert next_value(instance, 6.5) == 9.5
-    assert next_value(instance, 6.4) == 6.5
-    real = problem(2, {(0,): 0.3, (0, 1): 0.6})
-    assert next_value(real, 0.7) == 0.7
-    assert attainable(real, 0.7) == pytest.approx(0.7, abs=1e-5)
-    assert attainable(real, 0.7) >= 0.7
 
 
 def partition(columns: int, rows: int, seed: int) -> BestResponse:

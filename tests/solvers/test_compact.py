@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
-from dataclasses import replace
-
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from solvers import BestResponse, compact, get_solver
+from solvers import BestResponse, compact
 from tests.solvers.instances import groups_of, random_problem, random_record
 
 
@@ -57,22 +54,3 @@ def test_every_record_of_the_kernel_expands_to_its_value(seed: int) -> None:
         assert np.isclose(kernel.value(restricted), instance.value(default))
         # A record is its own best default.
         np.testing.assert_array_equal(compacted.expand(restricted, default), default)
-
-
-def test_optimum_is_that_of_all_full_records() -> None:
-    solver = get_solver("exhaustive")
-    left_out = 0
-    for seed in range(300):
-        full = random_problem(seed)
-        if full.attributes > 8:
-            continue
-        # With few terms, many attributes and group members are mentioned nowhere.
-        instance = replace(full, terms=full.terms[:4], weights=full.weights[:4])
-        records = (
-            np.array(bits, np.uint8)
-            for bits in itertools.product((0, 1), repeat=instance.attributes)
-        )
-        best = max(instance.value(record) for record in records if instance.feasible(record))
-        assert np.isclose(solver.solve(instance).objective, best)
-        left_out += instance.attributes - compact(instance).problem.attributes
-    assert left_out > 100
