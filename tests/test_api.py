@@ -215,24 +215,6 @@ def test_a_table_of_two_columns_is_asked_2_way_queries_by_default() -> None:
         dualquery.release(people(), **small, way=4)
 
 
-def test_what_is_known_before_costs_nothing(tmp_path) -> None:
-    """No epsilon is spent on the number of rows of a release that is refused for public reasons."""
-    file = dualquery.BudgetFile.create(
-        tmp_path / "b", epsilon=60.0, delta=1e-3, neighbours="add-remove"
-    )
-    private = {"schema": SCHEMA, "neighbours": "add-remove", "delta": 1e-6, "budget": file}
-    for refused in (
-        {"queries": 30, "way": 2, "mechanism": "mwem", "options": {"iterations": 999}},
-        {"queries": 10**6, "way": 2},
-        {"marginals": 99_999, "way": 2},
-        {"queries": 9, "way": 2, "records": 10**12, "mechanism": "independent"},
-    ):
-        with pytest.raises(BadInputError) as told:
-            dualquery.release(people(5000), **private, **refused)
-        assert "has been drawn" not in str(told.value)
-        assert file.read().spent[0] == 0
-
-
 @pytest.mark.parametrize("what", ["unit", "weight"])
 def test_a_unit_or_weight_is_no_column_name(what) -> None:
     with pytest.raises(

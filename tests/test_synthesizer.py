@@ -28,15 +28,6 @@ def test_fit_sample_has_as_many_rows_as_the_table() -> None:
     assert rows.schema["age"].is_integer()
 
 
-def test_every_record_is_drawn_equally_often(fitted) -> None:
-    records = len(fitted.release.records)
-    # Ages are drawn anew within their buckets of 25 years, the last of which has 100, too.
-    bucket = pl.col("age").clip(0, 99) // 25
-    rows = fitted.sample(5 * records).with_columns(bucket)
-    expected = Counter(fitted.release.synthetic.with_columns(bucket).rows())
-    assert Counter(rows.rows()) == Counter({row: 5 * k for row, k in expected.items()})
-
-
 def test_sampling_costs_nothing_and_a_seed_repeats_it(fitted) -> None:
     before = fitted.release
     one, other = (fitted.sample(50, seed=3) for _ in range(2))

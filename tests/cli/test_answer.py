@@ -109,24 +109,6 @@ def test_missing_values_are_written_as_the_table_has_them(dualquery, here) -> No
         assert dualquery("evaluate", folder, out, "--json").code == 0
 
 
-def test_a_mark_ties_each_answer_to_what_is_said_of_its_interval(dualquery, files, here) -> None:
-    """Some remarks differ: each answer has the number of its own."""
-    made = ("--mechanism", "independent", "--out", "own", "--quiet")
-    assert dualquery("release", files[0], "--schema", files[1], *made).code == 0
-    asked = ("flag", "flag & sex=Male", "age>=30", "sex=Male")
-    done = dualquery("answer", "own", *asked)
-    known = dualquery("answer", "own", *asked, "--json").json["answers"]
-    marks = [line.split("\t")[-1] for line in done.out.splitlines()]
-    notes = dict(line.split(" ", 1) for line in done.err.splitlines() if line[:1] == "[")
-    assert len(notes) == len({each["basis"] for each in known}) > 1
-    for mark, line in zip(marks, known, strict=True):
-        lead = "no interval" if line["low"] is None else "interval"
-        assert notes[mark] == f"{lead}: {line['basis']}"
-    alone = dualquery("answer", "own", "age>=30")
-    assert "\t[1]" not in alone.out
-    assert f"interval: {known[2]['basis']}" in alone.err.splitlines()
-
-
 def test_answer_reads_a_file_and_writes_one(dualquery, released, here) -> None:
     (here / "asked.txt").write_text("# shares\nage>=25\n\nmean(age) given sex=Male\n")
     done = dualquery("answer", released, "--file", "asked.txt", "--out", "told.csv", "--json")

@@ -44,12 +44,3 @@ def test_auto_is_the_default_and_says_what_it_chose_and_why(dualquery, here) -> 
     assert stored["parameters"]["reason"]
     assert stored["synthetic_records"] > 0
     assert dualquery("evaluate", "a", "adult", "--json").json["mechanism"] == "adaptive"
-
-
-@pytest.mark.parametrize("option", [["--iterations", "6"], ["-o", "burn_in=0.5"]])
-def test_options_of_a_game_imply_it(dualquery, files, option) -> None:
-    base = ["release", files[0], "--schema", files[1], "--queries", "20", "--way", "2"]
-    done = dualquery(*base, "--epsilon", "3", *option, "--json")
-    assert done.code == 0, done.err
-    assert done.json["mechanism"] == "dualquery"
-    assert "mechanism dualquery, because it has the options that were given" in done.err

@@ -38,16 +38,6 @@ def test_a_table_goes_to_the_terminal_and_to_json(dualquery, released) -> None:
     assert cell["answer"] == one["answers"][0]["answer"]
 
 
-@pytest.mark.parametrize("value", ["count", "quantile(age, 0.9)"])
-def test_values_of_cells(dualquery, released, value) -> None:
-    found = dualquery("table", released, "--rows", "sex", "--value", value, "--json").json
-    assert found["columns"] is None
-    text = "count(sex=Male)" if value == "count" else f"{value} given sex=Male"
-    one = dualquery("answer", released, text, "--json").json["answers"][0]
-    (cell,) = (each for each in found["cells"] if each["sex"] == "Male")
-    assert cell["answer"] == one["answer"]
-
-
 def test_tables_in_files_have_no_formulas(dualquery, made, here) -> None:
     arguments = ("table", made, "--rows", ODD, "--columns", "age", "--out")
     assert dualquery(*arguments, "t.csv").code == 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import math
 
 import numpy as np
@@ -14,7 +13,6 @@ from dualquery.data.schema.columns import Categorical, Numeric
 from dualquery.data.schema.files import format_schema, load_schema
 from dualquery.data.schema.table import TableSchema
 from dualquery.rows.dataset import load
-from tests.data.shared import SHARED, needs_shared
 
 # (largest value, bins, bins that occur) of each column, as the authors' adult.ml has them.
 PAPER_ADULT = {
@@ -110,26 +108,3 @@ def test_kdd99_buckets_follow_the_authors_rule() -> None:
         one = schema.restrict(column.name)
         for value in values:
             assert one.literal(column.name, f"{value:g}") == 2 * authors_bin(value, largest, bins)
-
-
-@needs_shared
-def test_adult_is_the_authors_file_with_names_for_codes() -> None:
-    words = {}
-    for line in (SHARED / "dualquery/adult.schema.txt").read_text().splitlines():
-        name, _, values = line.strip().rstrip(".").partition(": ")
-        words[name] = None if values == "continuous" else values.split(", ")
-    rebuilt = [",".join(words)]
-    with gzip.open(SHARED / "dualquery/adult.clean.gz", "rt") as lines:
-        for line in lines:
-            cells = zip(line.strip().split(","), words.values(), strict=True)
-            rebuilt.append(",".join(names[int(v)] if names else v for v, names in cells))
-    ours = pl.read_parquet(dataset_path("adult").read_bytes())
-    assert ours.write_csv() == "\n".join(rebuilt) + "\n"
-
-
-@needs_shared
-def test_adult_is_what_the_uci_file_gives_when_incomplete_rows_are_left_out() -> None:
-    ours = load("adult").records
-    theirs = load(SHARED / "mwem/adult_train.csv.gz", "adult").records
-    assert theirs.n == ours.n
-    np.testing.assert_array_equal(theirs.ones(), ours.ones())

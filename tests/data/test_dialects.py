@@ -209,20 +209,6 @@ def test_a_sheet_of_a_workbook_is_chosen(tmp_path: Path, caplog) -> None:
             read(text)
 
 
-@pytest.mark.parametrize(
-    ("rows", "message"),
-    [
-        ([], "its first sheet, 'Data', is empty"),
-        ([["a", None, "c"], [1, 2, 3]], "column 1 .* has no name in the header"),
-        ([["a", "a"], [1, 2]], "two columns are named 'a'"),
-    ],
-)
-def test_a_sheet_without_a_proper_header_is_refused(tmp_path: Path, rows, message) -> None:
-    pytest.importorskip("fastexcel")
-    with pytest.raises(BadInputError, match=message):
-        read(workbook(tmp_path / "t.xlsx", Data=rows))
-
-
 MORNING = datetime.datetime(2020, 1, 31, 5)
 CELLS = (1, 2.5, True, "x", "1.0", " n/a ", MORNING.date(), MORNING)
 

@@ -65,14 +65,6 @@ def test_many_movies_a_file(tmp_path: Path, ending: str) -> None:
     assert rows_of(f"netflix:{tmp_path}") == EXPECTED
 
 
-def test_the_movies_of_the_prize_are_declared(tmp_path: Path) -> None:
-    combined(tmp_path)
-    data = load(f"netflix:{tmp_path}")
-    assert data.schema.declared
-    assert data.schema.domain.bits == MOVIES
-    assert data.schema.bit_labels()[[0, -1]].to_list() == ["1", "17770"]
-
-
 @settings(max_examples=60, deadline=None)
 @given(
     rated=st.dictionaries(

@@ -354,10 +354,3 @@ def test_an_unreadable_schema_file_is_named(
         load_schema(tmp_path / name)
     assert str(error.value).startswith(f"{tmp_path / name}: ")
     assert message in str(error.value)
-
-
-def test_a_key_that_comes_twice_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "s.json"
-    path.write_text('{"declared": false, "declared": true, "columns": []}')
-    with pytest.raises(BadInputError, match="the key 'declared' comes twice in one object"):
-        load_schema(path)

@@ -101,15 +101,6 @@ def test_weights_that_cannot_be(column, largest, message) -> None:
         Weight(column, largest)
 
 
-def test_both_options_or_neither() -> None:
-    assert Weight.of_options(None, None) is None
-    assert Weight.of_options("w", 3) == Weight("w", 3.0)
-    with pytest.raises(BadInputError, match="--max-weight needs --weight"):
-        Weight.of_options(None, 3.0)
-    with pytest.raises(BadInputError, match="needs --max-weight: the largest weight"):
-        Weight.of_options("w", None)
-
-
 @pytest.mark.parametrize(
     ("values", "message"),
     [

@@ -65,18 +65,6 @@ def test_more_budget_or_rows_means_less_error(mechanism) -> None:
     assert about() > about(epsilon=1.0) > about(epsilon=1.0, n=100_000)
 
 
-def test_less_effort_means_more_error_and_more_promises_nothing() -> None:
-    def about(effort: float) -> float:
-        asked = {"mechanism": "dualquery", "options": {"effort": effort}, "accountant": "zcdp"}
-        found = expected_error(WORKLOAD, n=30_000, **asked)
-        assert found is not None
-        assert found.mean_error.low < found.mean_error.about < found.mean_error.high
-        return found.mean_error.about
-
-    assert about(0.1) > about(0.5) > about(1.0)
-    assert about(4.0) == pytest.approx(about(1.0), rel=0.02)
-
-
 def test_a_mechanism_without_a_model_says_nothing() -> None:
     for mechanism in (
         "independent", "uniform", "zero", "smalldb", "randomized-response", "mwem", "mwem-sampled",

@@ -212,13 +212,3 @@ def test_a_ratio_has_the_interval_of_fieller() -> None:
     assert abs(np.mean(held) - 0.95) < 4 * math.sqrt(0.05 * 0.95 / 4_000)
     assert fieller(0.1, 0.1, covariance, 1.96) is None
     assert fieller(1.0, 2.0, np.zeros((2, 2)), 1.96) == (0.5, 0.5)
-
-
-def test_a_number_that_is_measured_twice_counts_as_their_mean() -> None:
-    rows = np.array([[0, 20], [0, 20], [20, 0]], np.int32)
-    twice = Measurements.of_literals(rows, np.array([0.2, 0.4, 0.5]), [0.01, 0.02, 0.02])
-    evidence = Measured(twice, DOMAIN).about((0, 4))
-    assert evidence is not None
-    weight = np.array([4.0, 1.0, 1.0])
-    assert evidence.values.tolist() == pytest.approx([weight @ [0.2, 0.4, 0.5] / 6])
-    assert evidence.deviations.tolist() == pytest.approx([0.02 / math.sqrt(6)])

@@ -48,16 +48,6 @@ def test_codes_say_what_a_number_is_the_mean_of() -> None:
     np.testing.assert_array_equal(found, expected)
 
 
-def test_contrasts_add_up_to_nothing_over_a_column() -> None:
-    bits = np.array([[0, 1], [0, 2], [0, 3]], np.int32)
-    contrasts = Features(bits, DOMAIN, np.ones(3, np.bool_))
-    rows = all_records(DOMAIN)
-    found = functionals(Measurements.of_features(contrasts, np.zeros(3), 1.0), rows, DOMAIN)
-    expected = (1.0 - 2.0 * rows[:, :1]) * (1.0 - 3.0 * rows[:, 1:4])
-    np.testing.assert_array_equal(found, expected.T)
-    np.testing.assert_array_equal(found.sum(axis=0), 0)
-
-
 def test_they_come_back_from_their_table() -> None:
     kept = some()
     again = Measurements.from_table(kept.table(), kept.describe())

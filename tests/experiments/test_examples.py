@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import runpy
 from collections.abc import Callable
-from pathlib import Path
 
 import matplotlib as mpl
 import pytest
@@ -14,7 +12,6 @@ import pytest
 from tests.pages import ROOT
 
 EXAMPLES = ROOT / "experiments" / "examples"
-SCRIPTS = sorted(path for path in EXAMPLES.glob("*.py") if "# %%" in path.read_text("utf-8")[:5])
 
 
 @pytest.fixture
@@ -31,22 +28,6 @@ def run(monkeypatch, tmp_path, capsys) -> Callable[[str], str]:
         return str(capsys.readouterr().out)
 
     return run
-
-
-@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
-def test_an_example_is_a_notebook_of_prose_and_code(path: Path) -> None:
-    cells = re.split(r"^# %%", path.read_text("utf-8"), flags=re.MULTILINE)[1:]
-    prose = [cell for cell in cells if cell.startswith(" [markdown]")]
-    assert prose[0].splitlines()[1].startswith("# # ")
-    assert len(prose) >= 5
-    for cell in cells:
-        body = cell.split("\n", 1)[1]
-        if cell.startswith(" [markdown]"):
-            assert all(line.startswith("#") or not line for line in body.splitlines())
-        else:
-            ast.parse(body)
-    for page in ("README.md", "dualquery/README.md"):
-        assert f"experiments/examples/{path.name}" in (ROOT / page).read_text("utf-8"), page
 
 
 def test_the_survey_goes_from_the_raw_file_to_a_report(run, tmp_path) -> None:

@@ -5,14 +5,12 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 import pytest
 
 from experiments.harness.recipe import Choices
 from experiments.instances import family
-from experiments.instances.family import MANIFEST, export, generated, members, with_rules
-from solvers import get_solver
+from experiments.instances.family import MANIFEST, export, members
 from solvers.formats import read_instance, write_instance
 
 
@@ -58,21 +56,3 @@ def test_generated_problems_are_those_of_the_manifest(monkeypatch, tmp_path) -> 
         assert hashlib.sha256(path.read_bytes()).hexdigest() == line["sha256"], member.name
         assert len(member.problem.rows) == line["constraints"]
         assert member.origin == line["origin"]
-
-
-def test_rules_are_between_columns_and_can_be_kept() -> None:
-    for seed in range(5):
-        problem = generated(64 + 8 * seed, 100)
-        column = problem.groups.group_of(problem.attributes)
-        ruled = with_rules(problem)
-        assert len(ruled.rows) > 10
-        for rule in ruled.constraints:
-            assert len(np.unique(column[rule.attributes])) == len(rule.attributes)
-        assert ruled.feasible(get_solver("auto:fast").solve(ruled).record)
-
-
-@pytest.mark.slow
-def test_the_quick_form_is_the_one_in_the_manifest(tmp_path) -> None:
-    list(export(Choices(quick=True), tmp_path))
-    committed = Path(family.__file__).with_name("quick.csv")
-    assert (tmp_path / MANIFEST).read_bytes() == committed.read_bytes()

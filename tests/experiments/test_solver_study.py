@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import polars as pl
 import pytest
 
 from experiments import solver_findings, solver_problems, solver_study
 from experiments.contenders import Contender
-from experiments.harness.recipe import Choices
 from experiments.harness.runner import tidy_table
-from experiments.solver_findings import GAME, HINTED, PLAIN, STRENGTH
+from experiments.solver_findings import PLAIN, STRENGTH
 from solvers.formats import read_instance
-
-QUICK = Choices(quick=True)
 
 
 def game(**values):
@@ -54,43 +50,6 @@ def test_one_call_becomes_lines_that_can_be_summarised(tmp_path) -> None:
 
     with styled("solvers"):
         assert set(solver_findings.draw(table)) == {"profile", "primal-integral"}
-
-
-def line(solver, objective, seconds, status="optimal", **values):
-    return {
-        "data": "t", "round": 2, "form": "", "solver": solver, "setting": PLAIN, "limit": 10.0,
-        "call_limit": 10.0, "call_status": status, "call_objective": objective,
-        "call_bound": objective, "call_incumbent_seconds": seconds, "call_seconds": seconds,
-        "call_memory_mib": None, "call_message": "", "max_error": None,
-    } | values  # fmt: skip
-
-
-@pytest.mark.parametrize("stops", [0.25, 0.0])
-def test_findings_compare_formulations_hints_and_limits(stops) -> None:
-    games = [
-        line("cpsat", None, None, setting=GAME, limit=limit, max_error=error, stopped=stopped)
-        for limit, error, stopped in ((0.1, 0.125, stops), (20.0, 0.1, 0.0))
-    ]
-    table = pl.DataFrame(
-        [
-            line("auto", 10.0, 1.0),
-            line("cpsat", 10.0, 2.0),
-            line("cpsat:aggregated", 9.0, 3.0, "feasible"),
-            line("cpsat", 10.0, 5.0, setting=HINTED),
-            *games,
-        ],
-        infer_schema_length=None,
-    )
-    soon, *proofs, formulation, hint, stopping = solver_findings.expect(table)
-    assert soon.holds
-    assert [(each.found, each.holds) for each in proofs] == [("1 of 1", True), ("0 of 1", False)]
-    assert formulation.holds
-    assert "1 proofs, mean 2 s; cpsat:aggregated: " in formulation.found
-    assert not hint.holds
-    assert "primal integral 0.2, " in hint.found
-    assert "primal integral 0.5, " in hint.found
-    assert stopping.holds is (False if stops else None)
-    assert f"0.1250 at 0.1 s, which stopped {stops:.0%} of the rounds" in stopping.found
 
 
 def test_weak_and_strong_solvers_play_at_equal_privacy(monkeypatch) -> None:

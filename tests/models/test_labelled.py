@@ -53,19 +53,6 @@ def test_chances_are_those_of_the_definition() -> None:
         np.testing.assert_allclose(found[row], expected / expected.sum(), rtol=1e-5)
 
 
-def test_records_have_targets_as_often_as_the_chances_say() -> None:
-    model = labelled()
-    values = column_values(model.sample(60_000, np.random.default_rng(2)), DOMAIN)
-    chances = model.chances_of_target(values)[:, 1]
-    drawn = values[:, 2] == 1
-    for low, high in ((0.0, 0.3), (0.3, 0.7), (0.7, 1.0)):
-        inside = (chances >= low) & (chances < high)
-        # Within a cell, values go to the records that are likeliest to have them.
-        assert abs(drawn[inside].mean() - chances[inside].mean()) < 0.05
-    others = column_values(mixture().sample(60_000, np.random.default_rng(2)), DOMAIN)
-    np.testing.assert_array_equal(np.delete(values, 2, 1), np.delete(others, 2, 1))
-
-
 def test_targets_are_rounded_in_every_cell_of_every_pair() -> None:
     """Off by less than 2; single draws of 70,000 records, two blocks, would be off by 40 or so."""
     model = labelled()

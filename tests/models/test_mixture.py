@@ -74,16 +74,6 @@ def test_records_are_legal_and_no_value_is_off_by_2(seed, components, count) -> 
     assert np.abs(records.sum(axis=0) - expected).max(initial=0.0) < 2.0
 
 
-def test_rounded_records_are_nearer_than_draws() -> None:
-    """Random draws miss the shares of single values by 1 / sqrt(n); rounding by less than 2 / n."""
-    model = mixture(DOMAIN, 8, 3)
-    single = LiteralRows(np.arange(DOMAIN.bits, dtype=np.int32)[:, None] * np.int32(2), DOMAIN)
-    records = model.sample(5000, np.random.default_rng(0))
-    error = np.abs(records.mean(axis=0) - model.answers(single)).max()
-    # The components' sizes are rounded too, each by less than 1.
-    assert error < (2 + 8) / 5000
-
-
 def test_a_seed_gives_the_same_records_in_an_order_that_tells_nothing() -> None:
     model = mixture(DOMAIN, 4, 5)
     one, other = (model.sample(400, np.random.default_rng(7)) for _ in range(2))
@@ -114,10 +104,4 @@ def test_a_model_comes_back_from_its_file(tmp_path) -> None:
 def test_a_file_that_is_no_model_is_refused(tmp_path, arrays, message) -> None:
     np.savez(tmp_path / "model.npz", **arrays)
     with pytest.raises(BadInputError, match=message):
-        read_model(tmp_path / "model.npz", DOMAIN)
-
-
-def test_a_file_that_is_no_archive_is_refused(tmp_path) -> None:
-    (tmp_path / "model.npz").write_bytes(b"nothing of the kind")
-    with pytest.raises(BadInputError, match="is damaged"):
         read_model(tmp_path / "model.npz", DOMAIN)

@@ -147,11 +147,3 @@ def test_auto_fits_where_it_can() -> None:
     for fit in ("weights", "program"):
         with pytest.raises(BadInputError, match=f"fit={fit} .*1.07374e\\+09 cells"):
             Barak(fit=fit).plan(large, budget)
-
-
-def test_bad_options_are_one_message() -> None:
-    with pytest.raises(BadInputError, match="fit is 'best'; known: auto, weights"):
-        Barak(fit="best")
-    for name in ("repetitions", "records"):
-        with pytest.raises(BadInputError, match=f"{name} is 0"):
-            Barak(**{name: 0})

@@ -187,17 +187,6 @@ def test_zcdp_gives_nothing_at_delta_0() -> None:
 # --- all closed forms -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("accountant", [ADVANCED, ZCDP])
-@settings(deadline=None)
-@given(width=st.floats(1e-4, 1.0), draws=st.integers(1, 50), delta=deltas)
-def test_draws_of_one_event_cost_what_single_draws_cost(
-    accountant, width: float, draws: int, delta: float
-) -> None:
-    together = accountant.epsilon((SampledQueries(width, draws),), delta)
-    apart = accountant.epsilon((SampledQueries(width, 1),) * draws, delta)
-    assert together == pytest.approx(apart, rel=1e-6, abs=1e-12)
-
-
 @pytest.mark.parametrize("accountant", [PAPER, ADVANCED, ZCDP])
 @settings(deadline=None)
 @given(schedule=schedules, delta=deltas)

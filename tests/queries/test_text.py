@@ -58,20 +58,6 @@ def test_a_query_is_read(text: str, codes: list[int]) -> None:
     assert literals.tolist() == [codes]
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("flga", "there is no column 'flga'; did you mean 'flag'"),
-        ("sex=Mole", "column 'sex' has no value 'Mole'; did you mean 'Male'"),
-        ("sex", "column 'sex' needs a value"),
-        ("mean(member)", "so it has no mean"),
-    ],
-)
-def test_what_is_wrong_with_a_query_is_said(text: str, message: str) -> None:
-    with pytest.raises(BadInputError, match=message):
-        parse_workload([text], SCHEMA)
-
-
 WITH_AGE = TableSchema(
     (*SCHEMA.columns, Numeric("age", (0.0, 10.0, 30.0, 35.0, 40.0, 90.0), integer=True)),
     declared=True,

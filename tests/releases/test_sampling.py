@@ -11,8 +11,7 @@ import pytest
 
 import dualquery
 from dualquery.data.schema.items import ItemSchema
-from dualquery.releases.answer import sampling
-from dualquery.releases.answer.sampling import resampled, sampled_blocks, source_of_records, unasked
+from dualquery.releases.answer.sampling import resampled, source_of_records, unasked
 from dualquery.releases.answer.table_files import write_frames
 from dualquery.releases.compare.evaluation import evaluate
 from dualquery.releases.keep.folder import Release
@@ -35,18 +34,6 @@ def test_records_come_from_the_model_and_are_as_many_as_asked_for(made) -> None:
         assert rows.schema == made.synthetic.schema
     assert made.sample(50, seed=1).equals(made.sample(50, seed=1))
     assert not made.sample(50, seed=1).equals(made.sample(50, seed=2))
-
-
-def test_records_agree_with_the_model_to_their_rounding(made) -> None:
-    records = np.concatenate([*sampled_blocks(made, 20_000, np.random.default_rng(0))])
-    shares = records.mean(axis=0)
-    assert np.abs(shares - made.model.chances[:, 0]).max() < 1.1 / 20_000
-
-
-def test_blocks_are_small_and_add_up(made, monkeypatch) -> None:
-    monkeypatch.setattr(sampling, "BLOCK_CELLS", 100 * SCHEMA.domain.bits)
-    blocks = [*sampled_blocks(made, 250, np.random.default_rng(0))]
-    assert [len(block) for block in blocks] == [100, 100, 50]
 
 
 def test_without_a_model_records_repeat_equally_often(made) -> None:

@@ -292,19 +292,3 @@ def test_what_is_proven_is_true(queries: Disjunctions) -> None:
 )
 def test_built_in_families_are_proven(queries: Disjunctions) -> None:
     require_exclusive(queries)
-
-
-def test_any_of_eight_flags_as_single_literals_is_refused() -> None:
-    """Its value may be 8: the game would charge an eighth of the truth."""
-    flags = np.arange(0, 16, 2, dtype=np.int32)[:, None]
-    queries = Disjunctions.of_terms(flags, np.zeros(8, np.int64), Domain.binary(8))
-    assert largest_value(queries) == 8
-    with pytest.raises(BadInputError, match="query 0 is a sum of conjunctions of which two may"):
-        require_exclusive(queries)
-
-
-def test_a_conjunction_that_comes_twice_is_refused() -> None:
-    terms = np.array([[0, 2], [0, 2]], np.int32)
-    queries = Disjunctions.of_terms(terms, np.zeros(2, np.int64), Domain.binary(2))
-    with pytest.raises(BadInputError, match="may hold on one record"):
-        require_exclusive(queries)

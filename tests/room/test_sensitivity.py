@@ -235,16 +235,6 @@ def test_queries_on_binary_columns_are_bounded_apart_from_the_rest() -> None:
     assert bound.count == differing_queries(first).count + differing_queries(second).count
 
 
-def test_wide_domains_are_bounded_without_dense_tables() -> None:
-    domain = domain_of(*(20,) * 5_000)
-    rng = np.random.default_rng(4)
-    values = rng.integers(0, 20, (100_000, 3)) + 20 * np.array([0, 1, 2])
-    workload = Workload((2 * np.unique(values, axis=0)).astype(np.int32), domain)
-    assert differing_queries(workload).count == 2
-    signed = random_workload(domain, 50_000, seed=6)
-    assert differing_queries(signed).count <= 50_000
-
-
 def test_the_spectral_bound_counts_sets_of_four_literals() -> None:
     # The cells of even parity: all coefficients of one to three columns cancel.
     rows = [[2 * i + s for i, s in enumerate(signs)] for signs in product((0, 1), repeat=4)

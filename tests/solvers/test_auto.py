@@ -8,7 +8,6 @@ import pytest
 from solvers import (
     BestResponse,
     Ending,
-    LinearConstraint,
     SearchResult,
     Status,
     UnknownSolverError,
@@ -109,26 +108,3 @@ def test_within_a_gap_nothing_is_called_proven() -> None:
 def test_unknown_argument(argument: str) -> None:
     with pytest.raises(UnknownSolverError, match="known: auto, auto:brief, auto:fast, auto:prove"):
         get_solver(f"auto:{argument}")
-
-
-def partition(columns: int, rows: int, seed: int) -> BestResponse:
-    """Return a set partitioning problem: its greedy records, and moves from them, are bad."""
-    rng = np.random.default_rng(seed)
-    cover = rng.random((rows, columns)) < 0.15
-    cover[:, :rows] = np.eye(rows, dtype=np.bool_)
-    cost = np.rint(rng.integers(50, 100, columns) * cover.sum(axis=0) ** 0.7)
-    cost[:rows] = 1000.0
-    constraints = tuple(
-        LinearConstraint(np.flatnonzero(row).astype(np.int32), np.ones(int(row.sum())), 1.0, 1.0)
-        for row in cover
-    )
-    terms = (2 * np.arange(columns, dtype=np.int32))[:, None]
-    return BestResponse(columns, terms, -cost, constraints=constraints)
-
-
-def test_a_wide_gap_under_linear_constraints_is_searched() -> None:
-    instance = partition(400, 16, 0)
-    assert get_solver("auto:fast").solve(instance).objective < -593.0
-    solution = get_solver("auto").solve(instance)
-    assert solution.status is Status.OPTIMAL
-    assert solution.objective == -593.0

@@ -19,7 +19,6 @@ from solvers import (
 )
 from tests.solvers.instances import (
     from_sample,
-    groups_of,
     problem,
     random_problem,
     random_record,
@@ -79,43 +78,6 @@ def test_fixpoint(monkeypatch: pytest.MonkeyPatch) -> None:
         assert len(twice.problem.terms) == len(once.terms)
         left += once.attributes
     assert left > 200
-
-
-@pytest.mark.parametrize(
-    ("instance", "left"),
-    [
-        (problem(2, {(0, 1): 1.0, (0, ~1): 2.0, (~1,): 3.0}), 0),
-        (
-            # Neither literal is dominated, but the conjunction outweighs what opposes it.
-            problem(
-                4, {(0, 1): 3.0, (~0, 2): 1.5, (~1, 3): 1.5, (~2, 1): 1.0, (~3, 0): 1.0}
-            ),
-            0,
-        ),
-        (
-            # What is left of each group is one choice of two.
-            problem(
-                4,
-                {(0, 2): 2.0, (1, 3): 2.0, (0, 3): 1.0, (1, 2): 1.0},
-                groups_of([0, 1], [2, 3]),
-            ),
-            2,
-        ),
-        (
-            problem(
-                3,
-                {(0, 1): 1.0, (~0, ~1): 1.0, (0, ~1): -1.0},
-                constraints=(row([0, 2], [2.0, 1.0], 2.0, 3.0),),
-            ),
-            0,
-        ),
-    ],
-)  # fmt: skip
-def test_each_rule(instance: BestResponse, left: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reduction, "_ENUMERATION_WORK", 0)
-    reduced = reduce(instance)
-    assert reduced.problem.attributes == left
-    check(instance, 0)
 
 
 def test_separate_parts_with_linear_constraints_are_enumerated() -> None:

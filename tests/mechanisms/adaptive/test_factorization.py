@@ -102,22 +102,6 @@ def test_answers_are_off_by_the_error_of_the_public_number_of_rows_at_most(
     assert off.max() <= abs(public - 100) / public + 1e-12
 
 
-@pytest.mark.parametrize("relation", [REPLACED, ADDED])
-def test_a_list_of_pairs_alone_needs_no_single_column_and_measures_it_a_little(
-    relation: Neighbours,
-) -> None:
-    pairs = Workload(np.array([[0, 6], [0, 8], [2, 12]], np.int32), WIDE)
-    expansion = Expansion.of(pairs)
-    singles = (expansion.features.bits >= 0).sum(axis=1) == 1
-    assert singles.any()
-    assert not np.isin(np.flatnonzero(singles), expansion.feature).any()
-    scales = plan_strategy(expansion, relation, FIT).scales
-    assert np.isfinite(scales).all()
-    assert scales[singles].min() > scales[~singles].max()
-    plan = Matrix().plan(Task(pairs, 1_000), Budget(1.0, 1e-6, neighbours=relation))
-    assert plan.details.deviation > 0
-
-
 @pytest.mark.parametrize("domain", [MIXED, WIDE, BINARY])
 def test_mixture_recovers_what_it_is_fitted_to(domain: Domain) -> None:
     """Means of one product distribution are met to a hundredth; samples are legal and agree."""
@@ -213,18 +197,3 @@ def test_queries_are_not_counted_where_features_are_measured() -> None:
 def test_faulty_options_are_refused(options) -> None:
     with pytest.raises(BadInputError, match=next(iter(options))):
         Matrix(**options)
-
-
-def test_beats_independent_noise_on_a_workload_of_many_queries() -> None:
-    """Thirty thousand queries about ten columns: the answers get less than half the noise."""
-    from dualquery.mechanisms.baselines.noisy_answers import Gaussian
-
-    domain = Domain(np.arange(0, 61, 6))
-    work = random_conjunctions(domain, 30_000, 3)
-    budget = Budget(1.0, 1e-6)
-    matrix = Matrix().plan(Task(work, 10_000), budget)
-    gaussian = Gaussian().plan(Task(work, 10_000), budget)
-    expansion = Expansion.of(work)
-    strategy = plan_strategy(expansion, REPLACED, FIT)
-    variances = expansion.variances((strategy.scales * matrix.parameters["scale"]) ** 2)
-    assert np.sqrt(variances.mean()) < 0.4 * gaussian.parameters["scale"]

@@ -10,15 +10,14 @@ from numpy.typing import NDArray
 
 from dualquery.data.domain import Domain
 from dualquery.mechanisms.adaptive.evidence import Shares, split
-from dualquery.mechanisms.adaptive.expansion import Expansion, literals_of
+from dualquery.mechanisms.adaptive.expansion import Expansion
 from dualquery.mechanisms.adaptive.interactions import Interactions
 from dualquery.mechanisms.adaptive.prior import posterior_interactions, posterior_shares
 from dualquery.mechanisms.adaptive.product_terms import ProductTerms
 from dualquery.queries.conjunctions import Workload
-from dualquery.queries.generate.marginals import all_marginals
 from dualquery.queries.generate.random import random_conjunctions
 from dualquery.room.features import Features
-from tests.features import legal_records, packed, values_on
+from tests.features import legal_records, values_on
 
 Float64 = NDArray[np.float64]
 
@@ -61,18 +60,6 @@ def test_independent_columns_keep_hardly_any_noise(domain: Domain) -> None:
     # Products determine the shares, too: with singles alone these would have all of their noise.
     alone = (products.bits >= 0).sum(axis=1) == 1
     assert np.sqrt(np.mean((found - exact)[alone] ** 2)) < 0.6 * 0.05
-
-
-def test_columns_tied_to_something_hidden_keep_their_shares() -> None:
-    """All products depart to one side; believed as independent ones, they move the shares along."""
-    generator = np.random.default_rng(5)
-    chances = np.where(generator.random(20_000) < 0.3, 0.6, 0.05)[:, None]
-    records = (generator.random((20_000, 40)) < chances).astype(np.uint8)
-    work = random_conjunctions(Domain.binary(40), 3_000, 3)
-    products, exact, noisy, deviations = measured(work, records, 0.01, 6)
-    alone = (products.bits >= 0).sum(axis=1) == 1
-    found = Interactions.from_products(products, noisy, deviations)
-    assert np.sqrt(np.mean((found.fitted - exact)[alone] ** 2)) < 0.8 * 0.01
 
 
 def test_what_pairs_have_in_common_is_found_and_used_for_others() -> None:
@@ -125,19 +112,6 @@ def test_exact_pairs_give_triples_up_to_their_own_interaction() -> None:
     assert found[rows.index((0, 1, 2))] == pytest.approx(expected, abs=1e-6)
 
 
-def test_shares_are_found_where_only_products_were_measured() -> None:
-    """Queries measured themselves: no single column among them."""
-    domain = Domain.binary(12)
-    records = independent(domain, 100_000, 9)
-    work = all_marginals(domain, 2)
-    bits, negated, _ = literals_of(work)
-    products = ProductTerms(domain, bits, negated, literals=True)
-    truth = work.counts(packed(records), threads=1) / len(records)
-    noisy = truth + 0.02 * np.random.default_rng(10).standard_normal(len(truth))
-    found = Interactions.from_products(products, noisy, np.full(len(truth), 0.02)).fitted
-    assert np.sqrt(np.mean((found - truth) ** 2)) < 0.35 * 0.02
-
-
 def test_the_strength_of_interactions_is_found_in_noise() -> None:
     """Pairs of which each is below its noise determine their mean square together."""
     generator = np.random.default_rng(0)
@@ -165,22 +139,6 @@ def test_shares_are_shrunk_where_noise_hides_them_and_believed_where_it_does_not
     np.testing.assert_allclose(shares[-2:], noisy[-2:], atol=0.004)
     np.testing.assert_allclose(uncertain[-2:], 0.01, rtol=0.25)
     assert np.median(uncertain[:4_000]) < 0.002
-
-
-def test_a_share_measured_twice_is_believed_as_both_stages_together_say() -> None:
-    """A first stage that says nothing does not shrink what the second found towards the others."""
-    generator = np.random.default_rng(1)
-    truth = np.append(np.full(190, 0.01), np.full(10, 0.25))
-    noise = generator.standard_normal((2, 200))
-    first = Shares(np.arange(200, dtype=np.int32), truth + 0.3 * noise[0], np.full(200, 0.3))
-    again = np.arange(100, 200, dtype=np.int32)
-    later = Shares(again, (truth + 0.03 * noise[1])[again], np.full(100, 0.03))
-    both = first.combined(later)
-    shares, uncertain = posterior_shares(both.values, both.deviations)
-    off = np.abs(shares - truth)[again]
-    assert off[-10:].mean() < 0.03
-    assert off[:-10].mean() < 0.01
-    assert (uncertain[-10:] < 0.03).all()
 
 
 def test_values_that_nobody_asks_about_share_the_rest_of_their_column() -> None:

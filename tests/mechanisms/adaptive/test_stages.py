@@ -12,7 +12,6 @@ from dualquery.data.domain import Domain
 from dualquery.mechanisms.adaptive.ensemble import Fitting
 from dualquery.mechanisms.adaptive.evidence import (
     Shares,
-    of_order,
     scale_for,
     uniform_strategy,
 )
@@ -191,13 +190,12 @@ def test_the_rows_decide() -> None:
     assert np.count_nonzero(products[1]) == 4
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 1.0])
-def test_errors_are_hardly_above_those_of_independent_columns(epsilon: float) -> None:
-    """On columns that are independent; means of three runs each."""
+def test_errors_are_hardly_above_those_of_independent_columns() -> None:
+    """On columns that are independent; means of three runs each, at epsilon 0.1."""
     records, work = table(1_500, 0.0), random_conjunctions(MIXED, 400, 3)
     means = []
     for mechanism in (Probed(records=3), Independent(records=3)):
-        runs = [released(records, work, epsilon, mechanism, seed) for seed in range(3)]
+        runs = [released(records, work, 0.1, mechanism, seed) for seed in range(3)]
         means.append(np.mean([np.abs(outcome.answers - truth) for outcome, truth in runs]))
     assert means[0] <= 1.1 * means[1]
 
@@ -217,23 +215,6 @@ def test_products_of_full_columns_are_measured_where_noise_is_small(
     assert np.abs(outcome.answers - truth).mean() < 0.02 / min(epsilon, 1.0)
     assert outcome.records is not None
     assert outcome.records.shape == (20, 30)
-
-
-def test_a_thousand_full_columns_are_told_from_empty_ones_by_a_first_look() -> None:
-    """Of full ones everything is measured, of empty ones what exceeds its noise."""
-    generator = np.random.default_rng(5)
-    work = random_conjunctions(Domain.binary(1_100), 1_500, 3)
-    hidden = generator.normal(size=(4_000, 4)) @ generator.normal(size=(4, 1_100))
-    found = {}
-    for kind, centre in (("full", 0.0), ("empty", 7.0)):
-        records = hidden + generator.normal(size=(4_000, 1_100)) > centre
-        outcome, truth = released(records, work, 20.0, Staged(records=20))
-        found[kind] = outcome.trace[1]["products"] + outcome.trace[-1].get("products", 0)
-        assert np.abs(outcome.answers - truth).mean() < 0.01
-    assert found["full"] == len(of_order(Expansion.of(work).features, 2)) + len(
-        of_order(Expansion.of(work).features, 3)
-    )
-    assert found["empty"] < 100
 
 
 def test_nearly_empty_columns_are_answered_better_than_by_zero() -> None:

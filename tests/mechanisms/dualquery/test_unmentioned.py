@@ -9,10 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dualquery.data.domain import Domain
-from dualquery.mechanisms.dualquery.best_response import groups_of
 from dualquery.mechanisms.dualquery.options import FreePolicy
 from dualquery.mechanisms.dualquery.record_player import fill_unmentioned
-from solvers import BestResponse, get_solver
 from tests.tables import legal, random_records
 
 FREE_POLICIES = get_args(FreePolicy)
@@ -69,20 +67,3 @@ def test_coins_and_choices_are_fair() -> None:
     assert abs(shares[0] - 1 / 2) < 4.5 * np.sqrt(0.25 / draws)
     assert shares[2] == 0
     assert np.abs(shares[[1, 3, 4]] - 1 / 3).max() < 4.5 * np.sqrt(2 / 9 / draws)
-
-
-@given(situations(), st.sampled_from(FREE_POLICIES))
-def test_only_free_bits_are_set_by_the_policy(situation, policy) -> None:
-    """What a query mentions is the solver's: the objective is the same under every policy."""
-    domain, _, seed = situation
-    rng = np.random.default_rng(seed)
-    bits = rng.choice(domain.bits, min(2, domain.bits), replace=False)
-    terms = np.array([[2 * bit + rng.integers(2)] for bit in bits], np.int32)
-    problem = BestResponse(domain.bits, terms, np.ones(len(terms)), groups_of(domain))
-    mentioned = np.zeros(domain.bits, bool)
-    mentioned[bits] = True
-    default = fill_unmentioned(domain, mentioned, policy, rng, random_records(domain, 1, rng)[0])
-    found = get_solver("local-search").solve(problem, time_limit=5, default=default)
-    plain = get_solver("local-search").solve(problem, time_limit=5)
-    assert legal(domain, found.record[None, :])
-    assert found.objective == plain.objective
