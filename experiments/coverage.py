@@ -16,8 +16,9 @@ import dualquery
 from dualquery.data.cells import axis_sizes, column_values
 from dualquery.data.domain import Domain
 from dualquery.data.schema.files import schema_from_dict
+from dualquery.estimates.bounded import bounded_interval
 from dualquery.estimates.evidence import Evidence, Measured
-from dualquery.estimates.guessed import guessed_interval, guesses_of
+from dualquery.estimates.guessed import guesses_of
 from dualquery.estimates.least_squares import LeastSquares
 from dualquery.mechanisms.protocol import Task
 from dualquery.mechanisms.registry import configure
@@ -181,7 +182,8 @@ class Redrawn:
             known = evidence[columns].values @ combinations if len(combinations) else 0.0
             found[number, : len(rest)] = rest + known
         guesses = guesses_of(found[:, 0], self.variances, found[:, 1:], self.covariances)
-        ends = guessed_interval(found[:, 0], np.sqrt(self.variances), self.critical, guesses)
+        deviations = np.sqrt(self.variances)
+        ends = bounded_interval(found[:, 0], deviations, 0.0, 1.0, self.critical, guesses)
         return np.stack(ends, axis=1)
 
 

@@ -137,11 +137,9 @@ class Barak(Mechanism[BarakDetails]):
         """Measure the coefficients, fit a table, and answer from its coefficients."""
         chosen, sets = plan.details, plan.details.sets
         noisy = noisy_coefficients(task.n, chosen.noise, curator)
-        kept = Measurements.of_signs(
-            _bits_of(sets.workload),
-            noisy,
-            chosen.deviation / task.n,
-            chosen.noise.kind,
+        bits, kind = _bits_of(sets.workload), chosen.noise.kind
+        kept = Measurements.of_codes(
+            -bits - 1, noisy, chosen.deviation / task.n, kind, present=bits >= 0
         )
         measured = np.clip(noisy, -1.0, 1.0)
         if chosen.fit == "none":

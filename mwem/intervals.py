@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dualquery.estimates.bounded import bounded_interval
 from dualquery.estimates.intervals import Intervals
 from dualquery.estimates.measurements import CHOSEN, Measurements
 from dualquery.queries.conjunctions import Workload, table_cells
@@ -79,12 +80,12 @@ def kept_tables(
     """
     assert spending.start_scale is not None
     start = spending.start_scale / n
-    tables = [Measurements.of_literals(2 * bits[:, None], counts / n, start)]
+    tables = [Measurements.of_codes(2 * bits[:, None], counts / n, start)]
     for line in trace:
         _, scale = spending.of_round(line["round"])
         cells = table_cells(workload, line["query"])
         shares = np.asarray(line["measured"]) / n
-        tables.append(Measurements.of_literals(cells, shares, scale / n, note=CHOSEN))
+        tables.append(Measurements.of_codes(cells, shares, scale / n, note=CHOSEN))
     return Measurements.joined(tables)
 
 
@@ -108,6 +109,5 @@ def table_intervals(
         measured[same] = np.asarray(line["measured"])[cell[same]] / n
         _, scale = spending.of_round(line["round"])
         deviations[same] = scale / n
-    return Intervals.of_gaussian(
-        measured, deviations, 0.0, 1.0, _TABLE_BASIS, absent_row_answer=0.0
-    )
+    ends = bounded_interval(measured, deviations, 0.0, 1.0)
+    return Intervals(*ends, _TABLE_BASIS, absent_row_answer=0.0)

@@ -28,12 +28,8 @@ class Start:
     """A_0: all cells alike (Figure 1), a noisy count of every cell (section 2.3.2), or columns.
 
     Columns are independent then, with noisy shares of those that the queries mention. ``held`` is
-    what the room counts: the workload's queries first, then those of the start.
-
-    Raises
-    ------
-    BadInputError
-        If columns are to be measured and the queries are no conjunctions.
+    what the room counts: the workload's queries first, then those of the start. `BadInputError` if
+    columns are to be measured and the queries are no conjunctions.
     """
 
     def __init__(self, queries: Queries, options: MwemOptions) -> None:
@@ -77,5 +73,5 @@ class Start:
         for place, column in enumerate(layout.columns.tolist()):
             columns.of(column)[:] = base[layout.values_of(place)]
         literals = 2 * layout.bits[:, None]
-        kept = Measurements.of_literals(literals, counts / n, noise.deviation / n, noise.kind)
+        kept = Measurements.of_codes(literals, counts / n, noise.deviation / n, noise.kind)
         return columns, (kept,)

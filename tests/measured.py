@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dualquery.data.domain import Domain
+from dualquery.estimates.evidence import Evidence
 from dualquery.estimates.measurements import Measurements
 
 
@@ -24,3 +25,11 @@ def functionals(measurements: Measurements, rows: np.ndarray, domain: Domain) ->
                 bit = -(2**30) - code
                 values[number] *= 1.0 - sizes[domain.column_of_bit[bit]] * rows[:, bit]
     return values
+
+
+def on_cells(evidence: Evidence) -> np.ndarray:
+    """Return each number's value on every cell of its columns, in C order: ``(m, cells)``."""
+    lines = np.ones((len(evidence.values), 1))
+    for factors, chosen in zip(evidence.factors, evidence.chosen, strict=True):
+        lines = (lines[:, :, None] * factors[chosen][:, None, :]).reshape(len(lines), -1)
+    return lines - evidence.less[:, None]

@@ -1,9 +1,4 @@
-"""What error to expect of a mechanism, before any budget is spent. Public facts only.
-
-An estimate says what it rests on. The error of noise on every answer follows a formula; that of a
-game or a fit is a scale with constants that were measured on other data. Other mechanisms have no
-estimate.
-"""
+"""The error to expect of a mechanism, from public facts, before any budget is spent."""
 
 from __future__ import annotations
 
@@ -28,19 +23,16 @@ class Estimate:
 
 @dataclass(frozen=True)
 class ExpectedError:
-    """What to expect of the released answers, over the queries of the workload."""
+    """The errors to expect of the released answers, over the workload; what this rests on."""
 
     max_error: Estimate
     mean_error: Estimate
     basis: str
-    """What the estimates rest on, in one sentence."""
 
     def text(self) -> str:
         """Return one line for a person."""
-        return (
-            f"expected max error {self.max_error.text()}, mean {self.mean_error.text()}; "
-            f"{self.basis}"
-        )
+        largest, mean = self.max_error.text(), self.mean_error.text()
+        return f"expected max error {largest}, mean {mean}; {self.basis}"
 
 
 def noise_error(noise: str, scale: float, queries: int, spread: float) -> ExpectedError:
@@ -56,8 +48,7 @@ def noise_error(noise: str, scale: float, queries: int, spread: float) -> Expect
         mean = math.sqrt(2.0 / math.pi)
     else:
         largest, mean = math.log(queries) + _EULER, 1.0
-    most = min(scale * largest, spread)
-    average = min(scale * mean, spread)
+    most, average = min(scale * largest, spread), min(scale * mean, spread)
     # Clipping halves the error of answers at the end of their range, and never adds any.
     return ExpectedError(
         Estimate(0.6 * most, most, min(1.3 * most, spread)),

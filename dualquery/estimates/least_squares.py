@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import NormalDist
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,45 +22,28 @@ from dualquery.estimates.evidence import Evidence
 
 Float64: TypeAlias = NDArray[np.float64]
 
-_RANK = 1e-11
-"""Relative size of a block's weight that is taken for 0: variances differ by far less."""
+_RANK, _MISFIT = 1e-11, 1e-7
+"""Relative weight of a product that is taken for 0; relative distance from the span likewise."""
 
-_MISFIT = 1e-7
-"""Relative distance from the span below which a function is in it."""
-
-_STEPS, _SMALL = 3_000, 1e-11
-"""Of the iterative solver, and the relative size of a residual at which it ends."""
+_STEPS, _SMALL = 3_000, 1e-11  # of the iterative solver; the relative residual at which it ends
 
 
 @dataclass(frozen=True, eq=False)
 class Estimates:
-    """Estimates of ``q`` linear functions.
+    """Estimates of ``q`` linear functions from ``m`` numbers."""
 
-    Parameters
-    ----------
-    values
-        float64, shape ``(q,)``.
-    loadings
-        float64, shape ``(m, q)``: combinations of the numbers, each times its deviation.
-    spanned
-        bool, shape ``(q,)``: whether the function is in the span. The others' entries mean nothing.
-    absent
-        float64, shape ``(q,)``: what a row that is not there contributes; NaN where unknown.
-    kurtosis
-        float64, shape ``(m,)``: excess kurtosis of the numbers' noise.
-    """
-
-    values: Float64
-    loadings: Float64
-    spanned: NDArray[np.bool_]
-    absent: Float64
-    kurtosis: Float64
+    values: Float64  # shape ``(q,)``
+    loadings: Float64  # combinations of the numbers, each times its deviation: shape ``(m, q)``
+    spanned: NDArray[np.bool_]  # in the span, ``(q,)``; the others' entries mean nothing
+    absent: Float64  # what a row that is not there contributes, ``(q,)``; NaN where unknown
+    kurtosis: Float64  # excess kurtosis of the numbers' noise, ``(m,)``
 
     def take(self, places: Sequence[int]) -> Estimates:
         """Return the estimates at some places, repeats allowed."""
         at = list(places)
-        parts = self.values[at], self.loadings[:, at], self.spanned[at], self.absent[at]
-        return Estimates(*parts, self.kurtosis)
+        return Estimates(
+            self.values[at], self.loadings[:, at], self.spanned[at], self.absent[at], self.kurtosis
+        )
 
     def over(self, whole: int) -> Estimates:
         """Return the estimates as parts of one of them, to first order in its noise."""
@@ -80,8 +63,8 @@ class Estimates:
     def critical(self, level: float, combination: Float64 | None = None) -> float:
         """Return the two-sided quantile of a combination's noise, in standard deviations.
 
-        For noise other than Gaussian it is corrected by the kurtosis (Cornish and Fisher 1938).
-        ``combination`` is float64, shape ``(q,)``; None for the first estimate.
+        Corrected by the noise's kurtosis (Cornish and Fisher 1938). ``combination`` is float64,
+        shape ``(q,)``; None for the first estimate.
         """
         z = NormalDist().inv_cdf((1.0 + level) / 2.0)
         mixed = self.loadings[:, 0] if combination is None else self.loadings @ combination
@@ -91,102 +74,67 @@ class Estimates:
 
 
 class LeastSquares:
-    """Estimates from the evidence about the cells of some columns.
-
-    Parameters
-    ----------
-    evidence
-        The numbers.
-    total_known
-        Whether the shares of the cells are known to add up to 1.
-    """
+    """Estimates from evidence; ``total_known``: the shares of the cells add up to 1."""
 
     def __init__(self, evidence: Evidence, total_known: bool) -> None:
-        self._evidence = evidence
-        self._total_known = total_known
-        self._cells = math.prod(factors.shape[1] for factors in evidence.factors)
-        # With a known total, a number less its mean over the cells says as much.
-        products = [
-            factors.mean(axis=1)[chosen]
-            for factors, chosen in zip(evidence.factors, evidence.chosen, strict=True)
-        ]
-        self._levels: Float64 = math.prod(products) - evidence.less
-        self._means = self._levels if total_known else np.zeros_like(self._levels)
+        self._evidence, self._total_known = evidence, total_known
+        pairs = [*zip(evidence.factors, evidence.chosen, strict=True)]
+        means: Float64 = math.prod(factors.mean(axis=1)[chosen] for factors, chosen in pairs)
+        self._levels = means - evidence.less
+        # For each column an orthonormal basis, the first of which is constant, and factors in it.
+        self._bases = [helmert(each.shape[1], full=True).T for each in evidence.factors]
+        self._factors = [each @ basis for (each, _), basis in zip(pairs, self._bases, strict=True)]
+        squares = np.zeros(tuple(len(each) for each in self._factors))
+        self._places = np.ravel_multi_index(tuple(evidence.chosen), squares.shape)
+        squares.flat[self._places] = precisions = evidence.deviations**-2.0
+        # Jacobi's preconditioner: with it a whole marginal needs one step.
+        weights: Float64 = _along(squares[None], [(each**2).T for each in self._factors])[0]
+        weights.flat[0] = 0.0 if total_known else weights.size * precisions @ self._levels**2
+        weights[weights <= _RANK * weights.max(initial=0.0)] = np.inf
+        self._scales = weights**-0.5
 
     def estimate(self, functions: Float64) -> Estimates:
         """Estimate functions of the cells: float64, shape ``(q, cells)``."""
-        evidence = self._evidence
-        means = functions.mean(axis=1) if self._total_known else np.zeros(len(functions))
-        centred = functions - means[:, None]
-        loadings, misfit = self._solve(centred)
+        # With a known total, a function or a number less its mean over the cells says as much.
+        evidence, known = self._evidence, float(self._total_known)
+        means = known * functions.mean(axis=1)
+        loadings, misfit = self._solve(functions - means[:, None])
         length = np.linalg.norm(functions, axis=1)
         combinations = loadings / evidence.deviations[:, None]
         absent = np.where(combinations != 0, combinations * evidence.absent[:, None], 0.0)
         return Estimates(
-            values=means + combinations.T @ (evidence.values - self._means),
+            values=means + combinations.T @ (evidence.values - known * self._levels),
             loadings=loadings,
             spanned=misfit <= _MISFIT * np.maximum(length, 1e-300),
             absent=absent.sum(axis=0),
             kurtosis=evidence.kurtosis,
         )
 
-    @cached_property
-    def _bases(self) -> tuple[list[Float64], list[Float64], Float64]:
-        """For each column an orthonormal basis, and factors in it; the scales of their products.
-
-        The first of a basis is constant, so products fall into blocks, one a set of columns. Scales
-        make the mean square of the numbers on a block 1: a whole marginal then needs one step.
-        """
-        evidence, count = self._evidence, len(self._evidence.factors)
-        bases = [helmert(each.shape[1], full=True).T for each in evidence.factors]
-        factors = [each @ basis for each, basis in zip(evidence.factors, bases, strict=True)]
-        squares = evidence.deviations**-2.0
-        parts = [
-            np.stack((each[:, 0] ** 2, (each[:, 1:] ** 2).sum(axis=1)))[:, chosen]
-            for each, chosen in zip(factors, evidence.chosen, strict=True)
-        ]
-        weights = np.zeros((2,) * count)
-        for block in np.ndindex(*weights.shape):
-            free = math.prod(
-                each.shape[1] - 1 for each, in_it in zip(bases, block, strict=True) if in_it
-            )
-            product = math.prod(part[in_it] for part, in_it in zip(parts, block, strict=True))
-            weights[block] = squares @ product / max(free, 1)
-        constant = 0.0 if self._total_known else self._cells * squares @ self._levels**2
-        weights[(0,) * count] = constant
-        for axis, basis in enumerate(bases):
-            weights = np.repeat(weights, (1, len(basis) - 1), axis=axis)
-        weights[weights <= _RANK * weights.max(initial=0.0)] = np.inf
-        return bases, factors, weights**-0.5
-
     def _solve(self, functions: Float64) -> tuple[Float64, Float64]:
-        """Return the shortest loadings whose sums are the functions, and how far these are off.
+        """Return the shortest loadings whose sums are the functions, and the lengths of misfits.
 
         By conjugate gradients (Hestenes and Stiefel 1952), for all functions at once.
         """
-        evidence, (bases, factors, scales) = self._evidence, self._bases
+        less, deviations = self._evidence.less, self._evidence.deviations
+        factors, scales, places = self._factors, self._scales, self._places
+        turned, cells = [each.T for each in factors], tuple(range(1, 1 + len(factors)))
         shape = tuple(len(each) for each in factors)
-        cells = tuple(range(1, 1 + len(shape)))
-        constant: tuple[Any, ...] = (slice(None), *(0,) * len(shape))
-        less = math.sqrt(self._cells) * evidence.less
 
         def to_cells(loadings: Float64) -> Float64:
-            combinations = loadings / evidence.deviations
+            combinations = loadings / deviations
             found = np.zeros((len(loadings), math.prod(shape)))
-            found[:, evidence.places] = combinations
-            found = _along(found.reshape(-1, *shape), [each.T for each in factors])
-            found[constant] -= combinations @ less
-            return found * scales
+            found[:, places] = combinations
+            found[:, 0] -= combinations @ less
+            return _along(found.reshape(-1, *shape), turned) * scales
 
         def to_numbers(some: Float64) -> Float64:
-            scaled = some * scales
-            found = _along(scaled, factors).reshape(len(some), -1)[:, evidence.places]
-            numbers: Float64 = (found - scaled[constant][:, None] * less) / evidence.deviations
+            found = _along(some * scales, factors).reshape(len(some), -1)
+            numbers: Float64 = (found[:, places] - found[:, :1] * less) / deviations
             return numbers
 
-        wanted = _along(functions.reshape(-1, *scales.shape), [each.T for each in bases])
+        wanted = _along(functions.reshape(-1, *scales.shape), [each.T for each in self._bases])
         rest = wanted * scales
-        loadings = np.zeros((len(functions), len(evidence.places)))
+        loadings = np.zeros((len(functions), len(places)))
         gradient = to_numbers(rest)
         direction, square = gradient, (gradient**2).sum(axis=1)
         enough = _SMALL**2 * square
@@ -222,15 +170,7 @@ def fieller(
 
     The ratios r for which ``numerator - r denominator`` is at most ``critical`` of its standard
     deviations from 0 (Fieller 1954). None where these are no interval: the denominator may be 0.
-
-    Parameters
-    ----------
-    numerator, denominator
-        The estimates.
-    covariance
-        float64, shape ``(2, 2)``, of the two.
-    critical
-        In standard deviations.
+    ``covariance`` is float64 ``(2, 2)``, of the two estimates.
     """
     square = critical**2
     a = denominator**2 - square * covariance[1, 1]

@@ -4,73 +4,44 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dualquery.data.schema.grids import Grid
-from dualquery.estimates.bounded import LEVEL, gaussian_half_width
+from dualquery.estimates.bounded import LEVEL, clipped_interval, gaussian_half_width
 from dualquery.estimates.intervals import Intervals
+from dualquery.estimates.measurements import NoiseKind
 
 if TYPE_CHECKING:
     from dualquery.estimates.total import Total
 
-Noise = Literal["gaussian", "discrete laplace"]
-
-_BASIS = "from the noise of the column's own sum, which was bought"
-
-_SURELY = 1e-6
-"""A chance that is neglected."""
+_SURELY = 1e-6  # a chance that is neglected
 
 
 @dataclass(frozen=True)
 class BoughtMean:
-    """A mean with noise: public.
-
-    Parameters
-    ----------
-    column
-        Name of the column.
-    mean
-        The noisy mean, unbiased but for rounding; it may lie outside the range.
-    scale
-        Of the noise, in the column's unit: the deviation if Gaussian.
-    noise
-        Its kind.
-    low, high
-        The column's declared range, to which its numbers were clipped.
-    rounding
-        How far a number may be from what was summed, at most.
-    """
+    """A mean with noise: public."""
 
     column: str
-    mean: float
-    scale: float
-    noise: Noise
+    mean: float  # unbiased but for rounding; it may lie outside the range
+    scale: float  # of the noise, in the column's unit: the deviation if Gaussian
+    noise: NoiseKind
     low: float
-    high: float
-    rounding: float
+    high: float  # the column's declared range, to which its numbers were clipped
+    rounding: float  # the largest distance of a number from what was summed
 
     @staticmethod
-    def of(grid: Grid, centred: float, scale: float, noise: Noise, rows: int) -> BoughtMean:
-        """Return the mean that a noisy centred sum over ``rows`` rows gives.
-
-        ``scale`` is that of the sum's noise over the grid's steps.
-        """
-        return BoughtMean(
-            column=grid.column,
-            mean=grid.mean(centred, rows),
-            scale=scale * (grid.high - grid.low) / (2.0 * rows),
-            noise=noise,
-            low=grid.low,
-            high=grid.high,
-            rounding=grid.rounding,
-        )
+    def of(grid: Grid, centred: float, scale: float, noise: NoiseKind, rows: int) -> BoughtMean:
+        """Return the mean of a centred sum over rows, with noise of a scale in the grid's steps."""
+        scale = scale * (grid.high - grid.low) / (2.0 * rows)
+        mean = grid.mean(centred, rows)
+        return BoughtMean(grid.column, mean, scale, noise, grid.low, grid.high, grid.rounding)
 
     @staticmethod
     def from_dict(stored: Mapping[str, Any]) -> BoughtMean:
-        """Return what `to_dict` gave; `ValueError` or `TypeError` if it is something else."""
+        """Return the mean with these fields; `ValueError` or `TypeError` of others."""
         found = BoughtMean(**stored)
         numbers = (found.mean, found.scale, found.low, found.high, found.rounding)
         if (
@@ -82,37 +53,27 @@ class BoughtMean:
             raise ValueError("a bought mean is not as a release writes it")
         return found
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields, JSON-able."""
-        return asdict(self)
-
-    @property
-    def variance(self) -> float:
-        """Of the noise."""
-        return self.scale**2 * (1.0 if self.noise == "gaussian" else 2.0)
-
     def interval(self, total: Total, level: float = LEVEL) -> Intervals:
         """Return an interval of the true mean; an absent row counts as the range's middle."""
-        half = self._off(level) + self.rounding
-        mean = np.array([self.mean])
-        around = Intervals.around(mean, half, self.low, self.high, _BASIS, self._middle)
-        return replace(around, level=level).for_total(total, self.low, self.high)
+        half, mean = self._off(level) + self.rounding, np.array([self.mean])
+        basis = "from the noise of the column's own sum, which was bought"
+        ends = clipped_interval(mean, half, self.low, self.high)
+        around = Intervals(*ends, basis, level, self._middle)
+        return around.for_total(total, self.low, self.high)
 
     def sum_limits(self, total: Total, level: float = LEVEL) -> tuple[float, float]:
         """Return limits of the column's sum over all rows, or by weight.
 
         Distances from the middle of the range were summed, so the total multiplies the middle only.
         """
-        apart, half = self.mean - self._middle, self._off(level) + self.rounding
-        middle, noise = self._middle * total.estimate, abs(self._middle) * total.off(1.0 - level)
+        found = self._middle * total.estimate + (self.mean - self._middle) * total.copies
+        half = (self._off(level) + self.rounding) * total.copies
+        noise = abs(self._middle) * total.off(1.0 - level)
         gaussian = self.noise == total.noise == "gaussian"
-        off = math.hypot(half * total.copies, noise) if gaussian else half * total.copies + noise
-        found = middle + apart * total.copies
-        fewest, most = total.limits(_SURELY)
-        ends = [bound * rows for bound in (self.low, self.high) for rows in (fewest, most)]
-        least, largest = min(ends), max(ends)
+        off = math.hypot(half, noise) if gaussian else half + noise
+        ends = [end * rows for end in (self.low, self.high) for rows in total.limits(_SURELY)]
         low, high = (found - off) * total.of_copy, (found + off) * total.of_copy
-        return max(low, least), min(high, largest)
+        return max(low, min(ends)), min(high, max(ends))
 
     @property
     def _middle(self) -> float:
@@ -129,17 +90,11 @@ class BoughtMean:
 def combined(bought: BoughtMean, by_buckets: float, deviation: float) -> float:
     """Return the mean that a bought one and one from buckets give together.
 
-    The second one rests on how numbers lie in the buckets: the part of the squared distance of the
-    two that noise does not explain is added to its variance (DerSimonian and Laird 1986).
-
-    Parameters
-    ----------
-    by_buckets
-        Shares of buckets times the means that the schema states for them.
-    deviation
-        Standard deviation of its noise, at least 0.
+    The second one, with a deviation of at least 0, rests on the schema's means of the buckets: the
+    part of the squared distance of the two that noise does not explain is added to its variance
+    (DerSimonian and Laird 1986).
     """
     distance = by_buckets - bought.mean
-    own, other = bought.variance, deviation**2
-    other += max(distance**2 - own - other, 0.0)
+    own = bought.scale**2 * (1.0 if bought.noise == "gaussian" else 2.0)
+    other = max(distance**2 - own, deviation**2)
     return bought.mean + distance * own / (own + other)

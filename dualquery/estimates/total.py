@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from dualquery.estimates.bounded import gaussian_half_width, laplace_half_width
@@ -28,34 +28,17 @@ def tidy(number: float) -> int | float:
 
 @dataclass(frozen=True)
 class Total:
-    """A number of rows, or a total weight.
-
-    Parameters
-    ----------
-    what
-        Of what it is: ``rows``, or their ``weight``.
-    known
-        ``exact``; ``measured``, with noise; or ``stated``, and never compared with the rows.
-    copies
-        The whole number of copies that measured numbers were divided by; public.
-    estimate
-        The likely number of copies: with its noise if it was measured, else ``copies``.
-    scale, noise
-        Of the noise, in copies: the scale, and its kind. 0 where there is none.
-    of_copy
-        The weight of a copy; 1 for rows.
-    copies_of_row
-        Copies of a row of the largest weight.
-    """
+    """A number of rows, or a total weight."""
 
     what: Literal["rows", "weight"]
-    known: Known
-    copies: int
+    known: Known  # ``stated``: never compared with the rows. ``measured``: with noise.
+    copies: int  # the whole number of copies that measured numbers were divided by; public
     estimate: float
-    scale: float = 0.0
+    """The likely number of copies: with its noise if it was measured, else ``copies``."""
+    scale: float = 0.0  # of the noise, in copies; 0 where there is none
     noise: NoiseKind = "gaussian"
-    of_copy: float = 1.0
-    copies_of_row: int = 1
+    of_copy: float = 1.0  # the weight of a copy; 1 for rows
+    copies_of_row: int = 1  # of a row of the largest weight
 
     @staticmethod
     def of(
@@ -72,13 +55,13 @@ class Total:
                 scale, noise = count.noise_scale, "discrete laplace"
             else:
                 known = "exact" if count.is_exact else "stated"
-        what: Literal["rows", "weight"] = "rows" if count.neighbours.weight is None else "weight"
         each = count.neighbours
+        what: Literal["rows", "weight"] = "rows" if each.weight is None else "weight"
         return Total(what, known, count.n, estimate, scale, noise, each.of_copy, each.copies)
 
     @staticmethod
     def from_dict(stored: Mapping[str, Any]) -> Total:
-        """Return what `to_dict` gave; `ValueError` or `TypeError` if it is something else."""
+        """Return the total with these fields; `ValueError` or `TypeError` of others."""
         found = Total(**stored)
         if (
             found.what not in ("rows", "weight")
@@ -91,10 +74,6 @@ class Total:
         ):
             raise ValueError("the total is not as a release writes it")
         return found
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields, JSON-able."""
-        return asdict(self)
 
     @property
     def amount(self) -> float:
@@ -131,7 +110,7 @@ class Total:
 
     @property
     def rows_at_least(self) -> int:
-        """As many rows of the largest weight: there are no fewer, but for noise."""
+        """A number of rows of the largest weight: there are no fewer, but for noise."""
         return max(1, self.copies // self.copies_of_row)
 
     @property

@@ -1,46 +1,90 @@
-"""Intervals near the ends of a range cover as often as they say, by integrals over the noise."""
+"""Intervals within a range cover as often as they say, whatever the guess, by integrals."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy.stats import norm
 
 from dualquery.estimates.bounded import bounded_interval
+from dualquery.estimates.guessed import Guesses
 
-STEPS = np.linspace(-8, 8, 160_001)
+STEPS = np.linspace(-8, 8, 2_001)
 CHANCES = norm.pdf(STEPS) / norm.pdf(STEPS).sum()
+Z = float(norm.ppf(0.975))
+
+
+def ends(
+    estimates: NDArray[np.float64], noise: float, guess: float, spread: float, z: float = Z
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    same = np.ones_like(estimates)
+    guesses = None if np.isnan(guess) else Guesses(guess * same, spread * same)
+    return bounded_interval(estimates, noise * same, 0.0, 1.0, z, guesses)
 
 
 @pytest.mark.parametrize("level", [0.8, 0.95, 0.9999])
-@pytest.mark.parametrize("length", [1.0, 2.01, 2.5, 7.0, 1e6])
+@pytest.mark.parametrize("length", [0.1, 1.0, 2.5, 7.0, 1e6])
 def test_they_cover_every_number_of_the_range(level: float, length: float) -> None:
-    """Exactly, but where the range is short beside the noise, which covers more often."""
     z = float(norm.ppf((1 + level) / 2))
-    width = length * z
+    width, steps = length * z, np.linspace(-8, 8, 40_001)
+    chances = norm.pdf(steps) / norm.pdf(steps).sum()
     for part in (0.0, 1e-3, 0.1, 0.3, 0.5, 0.9, 0.999, 1.0):
         for number in {part * width, min(3 * z * part, width)}:
-            low, high = bounded_interval(number + STEPS, np.ones_like(STEPS), z, 0.0, width)
-            held = CHANCES[(low <= number) & (number <= high)].sum()
-            assert held >= level - 2e-4
-            if length > 2:
-                assert held <= level + 2e-4
+            low, high = bounded_interval(number + steps, np.ones_like(steps), 0.0, width, z)
+            held = chances[(low <= number) & (number <= high)].sum()
+            assert held == pytest.approx(level, abs=5e-4)
             assert np.all(low < high)
             assert low.min() >= 0
             assert high.max() <= width
 
 
-def test_they_are_equal_at_both_ends_and_in_any_unit() -> None:
-    estimates = np.linspace(-0.5, 1.5, 201)
-    low, high = bounded_interval(estimates, np.full(201, 0.05), 1.96, 0.0, 1.0)
-    again = bounded_interval(1.0 - estimates, np.full(201, 0.05), 1.96, 0.0, 1.0)
-    np.testing.assert_allclose(low, 1.0 - again[1], atol=1e-12)
-    np.testing.assert_allclose(high, 1.0 - again[0], atol=1e-12)
-    moved = bounded_interval(30 * estimates - 7, np.full(201, 1.5), 1.96, -7.0, 23.0)
-    np.testing.assert_allclose(30 * low - 7, moved[0], atol=1e-9)
-    np.testing.assert_allclose(30 * high - 7, moved[1], atol=1e-9)
-    inner = (estimates > 0.2) & (estimates < 0.8)
-    np.testing.assert_allclose(low[inner], estimates[inner] - 0.098, atol=1e-12)
-    np.testing.assert_allclose(high[inner], estimates[inner] + 0.098, atol=1e-12)
-    exact = bounded_interval(np.array([0.0, 0.4, np.nan]), np.zeros(3), 1.96, 0.0, 1.0)
-    np.testing.assert_array_equal(exact, [[0.0, 0.4, np.nan]] * 2)
+@pytest.mark.parametrize("level", [0.8, 0.95])
+@pytest.mark.parametrize("noise", [1e-6, 0.004, 1.5])
+def test_they_cover_every_share_whatever_the_guess(level: float, noise: float) -> None:
+    z = float(norm.ppf((1 + level) / 2))
+    for guess in (0.0, 2 * noise, 0.3):
+        for spread in (0.0, 2 * noise):
+            for apart in (0.0, 0.3, 2.0, 4.0, 7.0):
+                for share in (guess - apart * noise, guess + apart * noise):
+                    share, middle = np.clip((share, guess), 0.0, 1.0)
+                    low, high = ends(share + noise * STEPS, noise, middle, spread, z)
+                    held = CHANCES[(low <= share) & (share <= high)].sum()
+                    miss = 1 - level
+                    # More often where accepted shares have a gap: a little, far from the guess.
+                    assert level - min(2e-3, miss / 10) <= held <= level + miss / 4
+                    assert np.all(low < high)
+                    assert low.min() >= 0
+                    assert high.max() <= 1
+
+
+def test_near_a_guess_they_are_shorter_and_far_from_it_as_long() -> None:
+    """The best that there can be is 2 * 1.645 of 2 * 1.96 standard deviations: Pratt (1961)."""
+    low, high = ends(0.5 + 0.01 * STEPS, 0.01, 0.5, 0.0)
+    assert 0.83 < ((high - low) @ CHANCES) / (2 * 0.01 * Z) < 0.88
+    low, high = ends(0.9 + 0.01 * STEPS, 0.01, 0.5, 0.0)
+    np.testing.assert_allclose((high - low) @ CHANCES, 2 * 0.01 * Z, rtol=1e-3)
+
+
+def test_they_are_mirrored_and_in_any_unit() -> None:
+    estimates = np.linspace(-0.2, 1.2, 141)
+    low, high = ends(estimates, 0.05, 0.1, 0.02)
+    again = ends(1 - estimates, 0.05, 0.9, 0.02)
+    np.testing.assert_allclose(low, 1 - again[1], atol=1e-9)
+    np.testing.assert_allclose(high, 1 - again[0], atol=1e-9)
+    low, high = ends(estimates, 0.05, np.nan, 0.0)
+    moved = bounded_interval(30 * estimates - 7, 1.5, -7.0, 23.0)
+    np.testing.assert_allclose(30 * np.stack((low, high)) - 7, moved, atol=1e-6)
+    inner = (estimates > 0.4) & (estimates < 0.6)
+    np.testing.assert_allclose(low[inner], estimates[inner] - 0.05 * Z, atol=1e-6)
+
+
+def test_noise_of_any_size_or_none() -> None:
+    estimates = np.array([0.0, 0.4, np.nan])
+    exact = bounded_interval(estimates, np.zeros(3), 0.0, 1.0)
+    np.testing.assert_array_equal(exact, [estimates] * 2)
+    np.testing.assert_array_equal(ends(estimates, 0.0, 0.3, 0.02), exact)
+    for noise in (1e-12, 1e5, 1e30, np.inf):
+        low, high = bounded_interval(estimates, noise, 0.0, 1.0)
+        assert np.all((low <= estimates) & (estimates <= high) | np.isnan(estimates))
+    assert np.isnan(ends(np.array([np.nan]), 0.05, 0.3, 0.02)).all()

@@ -10,7 +10,12 @@ import pytest
 from scipy.stats import norm
 
 import dualquery
-from dualquery.estimates.bounded import LEVEL, gaussian_half_width, laplace_half_width
+from dualquery.estimates.bounded import (
+    LEVEL,
+    clipped_interval,
+    gaussian_half_width,
+    laplace_half_width,
+)
 from dualquery.estimates.intervals import Intervals
 from dualquery.estimates.total import Total
 from dualquery.privacy.neighbours import Neighbours
@@ -108,19 +113,20 @@ def test_intervals_allow_for_a_noisy_number_of_rows(low: float, high: float) -> 
     mean = (true_rows * true + (900 - true_rows) * added) / 900
     mean += np.random.default_rng(0).choice([-0.01, 0.0, 0.01], mean.shape)
     for absent_row_answer in (None, added):
-        around = Intervals.around(mean, 0.01, low, high, "measured", absent_row_answer)
+        ends = clipped_interval(mean, 0.01, low, high)
+        around = Intervals(*ends, "measured", absent_row_answer=absent_row_answer)
         found = around.for_total(Total.of(count), low, high)
         assert np.all((found.lower <= true + 1e-12) & (true <= found.upper + 1e-12))
         assert found.level == pytest.approx(LEVEL - 0.01)
         assert np.all((found.lower >= low) & (found.upper <= high))
     # Few rows say next to nothing of shares, and the intervals know.
     few = RowCount(80, AR, 0.05)
-    lost = Intervals.around(np.array([0.5]), 0.01, 0.0, 1.0, "measured", 0.0)
+    lost = Intervals(np.array([0.49]), np.array([0.51]), "measured", absent_row_answer=0.0)
     assert lost.for_total(Total.of(few), 0.0, 1.0).of(0) == (0.0, 1.0)
 
 
 def test_intervals_say_that_a_stated_number_of_rows_is_one() -> None:
-    known = Intervals.around(np.array([0.5, np.nan]), 0.1, 0.0, 1.0, "measured")
+    known = Intervals(np.array([0.4, np.nan]), np.array([0.6, np.nan]), "measured")
     stated = known.for_total(Total.of(RowCount(8000, AR)), 0.0, 1.0)
     assert stated.basis == "measured; if the number of rows is 8,000, as was stated"
     assert (stated.of(0), stated.of(1), stated.level) == (known.of(0), None, LEVEL)

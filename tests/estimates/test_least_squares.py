@@ -15,7 +15,7 @@ from dualquery.estimates.evidence import Measured
 from dualquery.estimates.least_squares import LeastSquares, fieller
 from dualquery.estimates.measurements import Measurements
 from dualquery.estimates.total import Total
-from tests.measured import functionals
+from tests.measured import functionals, on_cells
 
 DOMAIN = Domain(np.array([0, 3, 4, 6, 10, 11]))
 """Columns of 3, 2 (binary), 2, 4 and 2 (binary) values."""
@@ -99,7 +99,7 @@ def noisy(plain: Measurements, generator: np.random.Generator) -> Measurements:
 
 def marginals(noise="gaussian") -> Measurements:
     rows = padded(marginal(0, 1, 3), marginal(0, 2), marginal(3, 4), marginal(3, 2, 1))
-    return Measurements.of_literals(rows, np.zeros(len(rows)), 0.02, noise)
+    return Measurements.of_codes(rows, np.zeros(len(rows)), 0.02, noise)
 
 
 def solver(plain: Measurements, columns, *, known: bool = True, seed: int = 0) -> LeastSquares:
@@ -125,7 +125,7 @@ def test_evidence_is_of_the_cells(plain: Measurements, columns) -> None:
     )  # fmt: skip
     evidence = Measured(exact, DOMAIN).about(columns)
     assert evidence is not None
-    np.testing.assert_allclose(evidence.functionals @ true_cells(columns), evidence.values)
+    np.testing.assert_allclose(on_cells(evidence) @ true_cells(columns), evidence.values)
     assert len(evidence.values) >= sum(SIZES[c] - 1 for c in columns)
 
 
@@ -134,9 +134,9 @@ def test_sums_over_other_columns_are_used_once() -> None:
     assert evidence is not None
     # The means of those from {0, 1, 3}, 8 cells each, and from {0, 2}, 2 cells each.
     np.testing.assert_allclose(evidence.deviations, 0.02 / math.sqrt(1 / 8 + 1 / 2))
-    assert sorted(evidence.functionals.tolist()) == [[0, 0, 1], [0, 1, 0], [1, 0, 0]]
+    assert sorted(on_cells(evidence).tolist()) == [[0, 0, 1], [0, 1, 0], [1, 0, 0]]
     missing = marginals()
-    most = Measurements.of_literals(
+    most = Measurements.of_codes(
         missing.factors[:27].reshape(-1, 3)[:-1], np.zeros(8), 0.02
     )  # one cell of {0, 1, 3} too few for its last value of column 0
     part = Measured(most, DOMAIN).about((0,))
@@ -154,7 +154,7 @@ def test_no_unbiased_combination_has_less_variance(columns, total: str) -> None:
         assert evidence is not None
         if total == "measured":
             evidence = evidence.with_total(Total("rows", "measured", 1000, 900.0, 30.0))
-        lines, known = evidence.functionals, total == "known"
+        lines, known = on_cells(evidence), total == "known"
         count, cells = lines.shape
         if known:  # the total as one more number, without noise
             lines = np.vstack((lines, np.ones(cells)))
@@ -188,7 +188,7 @@ def test_intervals_cover_as_often_as_they_say(noise) -> None:
     truth = true_cells(columns)
     generator = np.random.default_rng(11)
     plain = marginals(noise) if noise != "gaussian" else features()
-    trial = solver(plain, columns)._evidence.functionals
+    trial = on_cells(solver(plain, columns)._evidence)
     functions = generator.choice([0.0, 0.0, 1.0, -1.0], (30, trial.shape[0])) @ trial
     covered, critical = np.zeros((100, 30), bool), 0.0
     for draw in range(100):

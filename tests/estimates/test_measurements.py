@@ -21,7 +21,7 @@ def features() -> Features:
 
 
 def some() -> Measurements:
-    literals = Measurements.of_literals(
+    literals = Measurements.of_codes(
         np.array([[0, 3], [5, -1]], np.int32),
         np.array([0.25, 1.5]),
         np.array([0.1, 0.2]),
@@ -71,13 +71,13 @@ def test_queries_without_literals_are_named_by_their_place() -> None:
 def test_measurements_that_cannot_be_are_refused() -> None:
     literals, nothing = np.array([[0]], np.int32), np.array([[-1]], np.int32)
     with pytest.raises(ValueError, match="value is nan"):
-        Measurements.of_literals(literals, np.array([np.nan]), 1.0)
+        Measurements.of_codes(literals, np.array([np.nan]), 1.0)
     with pytest.raises(ValueError, match="deviation is -1"):
-        Measurements.of_literals(literals, np.zeros(1), -1.0)
+        Measurements.of_codes(literals, np.zeros(1), -1.0)
     with pytest.raises(ValueError, match="has factors"):
-        Measurements.of_literals(nothing, np.zeros(1), 1.0)
+        Measurements.of_codes(nothing, np.zeros(1), 1.0)
     with pytest.raises(ValueError, match="do not fit"):
-        Measurements.of_literals(literals, np.zeros(2), 1.0)
+        Measurements.of_codes(literals, np.zeros(2), 1.0)
 
 
 @pytest.mark.parametrize("scale", [1e-5, 0.3, 1.0, 40.0])

@@ -86,11 +86,11 @@ class Made:
 
 def noisy(seed: int, deviation: float = 0.01, literals=None) -> Made:
     literals = pairs() if literals is None else literals
-    plain = Measurements.of_literals(literals, np.zeros(len(literals)), deviation)
+    plain = Measurements.of_codes(literals, np.zeros(len(literals)), deviation)
     true = functionals(plain, ROWS, DOMAIN).mean(axis=1)
     noise = np.random.default_rng(seed).normal(scale=deviation, size=len(literals))
     model = ProductMixture.single(DOMAIN, ROWS.mean(axis=0))
-    return Made(Measurements.of_literals(literals, true + noise, deviation), model)
+    return Made(Measurements.of_codes(literals, true + noise, deviation), model)
 
 
 QUESTIONS = {
@@ -157,7 +157,7 @@ def test_where_the_number_of_rows_is_private_intervals_allow_for_it() -> None:
     plain = noisy(3, 1e-6)
     assert plain.measurements is not None
     values = plain.measurements.values * 3_000 / 3_050
-    measured = Measurements.of_literals(pairs(), values, 1e-6)
+    measured = Measurements.of_codes(pairs(), values, 1e-6)
     bought = Made(measured, plain.model, n=3_050,
                   options={"neighbours": "add-remove", "rows": None, "epsilon": 1.0})  # fmt: skip
     exact = ("smoker given sex=Female", "mean(edu) given sex=Female")

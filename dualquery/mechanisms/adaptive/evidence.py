@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from dualquery.data.cells import axis_sizes
 from dualquery.data.domain import Domain
+from dualquery.estimates.bounded import bounded_interval
 from dualquery.estimates.intervals import Intervals
 from dualquery.mechanisms.adaptive.measurement import FeatureMeasurement, QueryMeasurement
 from dualquery.mechanisms.adaptive.prior import posterior_shares
@@ -190,15 +191,9 @@ class Evidence:
     def intervals(self, workload: Workload) -> Intervals:
         """Return intervals of the true answers, which stand on these means alone."""
         source = self.source
-        return Intervals.of_gaussian(
-            self.unbiased,
-            self.spread,
-            0.0,
-            1.0,
-            source.basis,
-            source.absent_row_answer,
-            source.guesses(workload, self.means, self.deviations),
-        )
+        guesses = source.guesses(workload, self.means, self.deviations)
+        ends = bounded_interval(self.unbiased, self.spread, 0.0, 1.0, guesses=guesses)
+        return Intervals(*ends, source.basis, absent_row_answer=source.absent_row_answer)
 
     def split(self, generator: np.random.Generator) -> tuple[Evidence, Evidence]:
         """Return two with independent noise: one to show, and one with more noise to hold back."""

@@ -52,7 +52,7 @@ def share_intervals(
     low, high = np.zeros(domain.bits), np.ones(domain.bits)
     for measured in looks:
         at = measured.bits
-        shares = np.clip(measured.values, 0.0, 1.0)  # never a single point: see `Intervals.around`
+        shares = np.clip(measured.values, 0.0, 1.0)  # no interval is a single point
         if measured is not chosen_by:
             low[at] = np.maximum(low[at], shares - half * measured.deviations)
         high[at] = np.minimum(high[at], shares + half * measured.deviations)

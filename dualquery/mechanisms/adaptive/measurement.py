@@ -188,7 +188,7 @@ class QueryMeasurement:
 
     def kept(self, noisy: Float64, deviations: Float64) -> Measurements:
         """Return the queries' noisy answers."""
-        return Measurements.of_literals(
+        return Measurements.of_codes(
             self.workload.literals, noisy, deviations, absent=self.absent_row_answer
         )
 

@@ -13,17 +13,8 @@ from numpy.typing import NDArray
 from dualquery.data.domain import Domain
 from dualquery.estimates.measurements import Measurements
 from dualquery.mechanisms.baselines.noise import NoisyCounts, plan_noisy_counts
-from dualquery.mechanisms.baselines.product import product_answers
 from dualquery.mechanisms.options import check_whole
-from dualquery.mechanisms.protocol import (
-    Budget,
-    Details,
-    Mechanism,
-    Outcome,
-    Plan,
-    Session,
-    Task,
-)
+from dualquery.mechanisms.protocol import Budget, Details, Mechanism, Outcome, Plan, Session, Task
 from dualquery.models.mixture import ProductMixture
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.family import Queries
@@ -69,17 +60,15 @@ class Independent(Mechanism[NoisyColumns]):
         self, task: Task, plan: Plan[NoisyColumns], curator: Curator, session: Session
     ) -> Outcome:
         """Measure, make every column a distribution, and multiply."""
-        domain = task.workload.domain
-        noise, bits = plan.details.bits.noise, one_way(domain)
+        domain, noise = task.workload.domain, plan.details.bits.noise
         shares = noise.measure(curator) / task.n
-        probabilities = to_distributions(domain, shares)
-        model = ProductMixture.single(domain, probabilities)
-        generator = np.random.default_rng(session.public_seed)
+        model = ProductMixture.single(domain, to_distributions(domain, shares))
+        deviation = noise.deviation / task.n
         return Outcome(
-            answers=product_answers(task.workload, probabilities),
-            records=model.sample(plan.details.records, generator),
-            measurements=Measurements.of_literals(
-                bits.literals, shares, noise.deviation / task.n, noise.kind
+            model.answers(task.workload),
+            model.sample(plan.details.records, np.random.default_rng(session.public_seed)),
+            measurements=Measurements.of_codes(
+                one_way(domain).literals, shares, deviation, noise.kind
             ),
             model=model,
         )
@@ -92,10 +81,9 @@ def one_way(domain: Domain) -> Workload:
 
 
 def to_distributions(domain: Domain, shares: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Project noisy shares onto what columns can be: [0, 1], or a distribution if one-hot.
+    """Return the nearest point, column by column, in [0, 1] or among one-hot distributions.
 
-    The projection is the nearest point in Euclidean distance (Duchi et al. 2008, simplex), column
-    by column.
+    In Euclidean distance (Duchi et al. 2008, simplex).
     """
     result = np.clip(shares, 0.0, 1.0)
     for column in np.flatnonzero(domain.sizes > 1):

@@ -1,4 +1,4 @@
-"""One noisy measurement of a whole workload: the plan and the draw that several baselines share."""
+"""One noisy measurement of a whole workload: the plan and the draw."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.estimates.bounded import laplace_half_width
+from dualquery.estimates.bounded import bounded_interval, clipped_interval, laplace_half_width
 from dualquery.estimates.intervals import Intervals
 from dualquery.estimates.measurements import NoiseKind
 from dualquery.mechanisms.protocol import Budget, Details, Plan
@@ -50,14 +50,12 @@ class Noise:
         basis: str,
         absent: Float64 | float | None,
     ) -> Intervals:
-        """Return intervals around measured answers; ``unit`` is what a step is of them.
-
-        The rest as of `Intervals.around`.
-        """
+        """Return intervals of answers, float64 ``(m,)``; ``unit`` is what a step is of them."""
         if self.kind == "gaussian":
-            return Intervals.of_gaussian(measured, self.scale * unit, low, high, basis, absent)
-        half_width = laplace_half_width(self.scale) * unit
-        return Intervals.around(measured, half_width, low, high, basis, absent)
+            ends = bounded_interval(measured, self.scale * unit, low, high)
+        else:
+            ends = clipped_interval(measured, laplace_half_width(self.scale) * unit, low, high)
+        return Intervals(*ends, basis, absent_row_answer=absent)
 
     @property
     def deviation(self) -> float:
@@ -99,11 +97,7 @@ class NoisyCounts(Details):
 
 
 def plan_noisy_counts(statistics: Statistic, budget: Budget) -> Plan[NoisyCounts]:
-    """Spend a budget on one measurement of the queries' counts.
-
-    The sensitivity is the proven bound on the number of queries on which two records can differ, or
-    to which one can contribute.
-    """
+    """Spend a budget on one measurement of the queries' counts, at the proven sensitivity."""
     moves = _COUNTS.moves(statistics, budget.neighbours)
     priced = price_noise(moves, budget)
     details = NoisyCounts(priced.noise, budget.neighbours, moves)
@@ -112,13 +106,12 @@ def plan_noisy_counts(statistics: Statistic, budget: Budget) -> Plan[NoisyCounts
 
 def price_noise(moves: Moves, budget: Budget) -> PricedNoise:
     """Return the least noise that fits: Gaussian noise when delta > 0, else Laplace."""
-    if budget.delta > 0:
+    kind: NoiseKind = "gaussian" if budget.delta > 0 else "discrete laplace"
+    if kind == "gaussian":
         scale = calibrate_gaussian_scale(budget.epsilon, budget.delta, moves.l2, budget.accountant)
-        noise = Noise("gaussian", scale)
         schedule: Schedule = (GaussianNoise(moves.l2, scale),)
     else:
         scale = laplace_scale(budget.epsilon, moves.l1) * _HEADROOM
-        noise = Noise("discrete laplace", scale)
         schedule = (LaplaceNoise(moves.l1 / scale),)
     accountant, _ = best(schedule, budget.delta, budget.accountant)
-    return PricedNoise(noise, schedule, accountant.name)
+    return PricedNoise(Noise(kind, scale), schedule, accountant.name)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.estimates.bounded import LEVEL, bounded_interval
-from dualquery.estimates.guessed import Guesses, guessed_interval, guesses_of
+from dualquery.estimates.guessed import Guesses, guesses_of
 from dualquery.estimates.least_squares import Estimates, LeastSquares, fieller
 from dualquery.estimates.total import Total
 from dualquery.queries.literals import LiteralRows
@@ -178,11 +178,9 @@ class Knowledge:
         # Both ends by the larger deviation: by its own each, one near an end of the range and one
         # far from it might miss more often together.
         spread = np.full(2, np.sqrt(np.diag(found.covariance)[:2]).max())
-        if literals and not found.kurtosis.any():
-            guesses = _guesses(found, factors, len(literals))
-            lower, upper = guessed_interval(found.values[:2], spread, critical, guesses)
-        else:
-            lower, upper = bounded_interval(found.values[:2], spread, critical, *range)
+        gaussian = literals and not found.kurtosis.any()
+        guesses = _guesses(found, factors, len(literals)) if gaussian else None
+        lower, upper = bounded_interval(found.values[:2], spread, *range, critical, guesses)
         low, high = np.clip((lower[0], upper[1]), *range)
         limits = Limits(self.basis, float(low), float(high), level)
         return limits.times(whole * self.base.unit) if summed else limits

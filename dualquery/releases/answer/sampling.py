@@ -148,7 +148,7 @@ def unasked(schema: Schema, asked: Queries, known: Outcome | Release) -> list[st
     literals = conjunctions.literals
     found[domain.column_of_bit[literals[literals >= 0] >> 1]] = True
     if known.measurements is not None:
-        found[domain.column_of_bit[factors_of(known.measurements.factors, domain).bits]] = True
+        found[domain.column_of_bit[factors_of(known.measurements.factors, domain)[0]]] = True
     bought = {each.column for each in known.means}
     names = schema.column_names
     return [names[place] for place in np.flatnonzero(~found).tolist() if names[place] not in bought]

@@ -15,7 +15,7 @@ import logging
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -256,7 +256,7 @@ class Release:
             "options": dict(self.options),
             "privacy": self.privacy.to_dict(),
             "rows": self.base.copies,
-            "total": self.base.to_dict(),
+            "total": asdict(self.base),
             "bits": self.schema.domain.bits,
             "queries": len(self.workload),
             "way": self.workload.way,
@@ -265,7 +265,7 @@ class Release:
             "solver": dict(self.solver),
             "intervals": None if self.intervals is None else self.intervals.describe(),
             **describe_kept(self.measurements, self.model),
-            "means": [each.to_dict() for each in self.means],
+            "means": [asdict(each) for each in self.means],
             "notes": list(self.notes),
             "versions": dict(self.versions),
             "created": self.created,

@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.schema.grids import Grid
-from dualquery.estimates.means import BoughtMean, Noise
+from dualquery.estimates.means import BoughtMean
+from dualquery.estimates.measurements import NoiseKind
 from dualquery.estimates.total import Total
 from dualquery.mechanisms.protocol import Budget, Plan
 from dualquery.privacy.accountants.choice import best
@@ -68,7 +69,7 @@ class Beside:
     count_scale: float | None
     grids: tuple[Grid, ...]
     scales: tuple[float, ...]
-    noise: Noise
+    noise: NoiseKind
 
     def buy(self, curator: Curator, count: RowCount) -> tuple[Total, tuple[BoughtMean, ...]]:
         """Measure; ``count`` is the public number of rows so far."""
@@ -125,7 +126,7 @@ def with_beside(
     moves += [ColumnSums((grid,)).moves(queries, budget.neighbours) for grid in grids]
     if not moves:
         return plan, Beside(None, (), (), "gaussian")
-    noise: Noise = "gaussian"
+    noise: NoiseKind = "gaussian"
     # Beside events that cost their sum, Gaussian noise may cost more than there is.
     if budget.delta == 0 or plan.accountant in _PURE_ACCOUNTANTS:
         noise = "discrete laplace"

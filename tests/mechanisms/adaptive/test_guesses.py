@@ -6,6 +6,7 @@ import numpy as np
 from scipy.stats import binom
 
 from dualquery.data.domain import Domain
+from dualquery.estimates.bounded import bounded_interval
 from dualquery.mechanisms.adaptive.evidence import Evidence
 from dualquery.mechanisms.adaptive.expansion import Expansion
 from dualquery.mechanisms.adaptive.measurement import FeatureMeasurement
@@ -71,9 +72,10 @@ def test_intervals_hold_as_often_as_they_say() -> None:
         for _ in range(draws):
             drawn = Evidence(found, generator.normal(means, deviations), deviations)
             with_guess = drawn.intervals(work)
-            usual = with_guess.of_gaussian(drawn.unbiased, drawn.spread, 0.0, 1.0, "")
+            usual = bounded_interval(drawn.unbiased, drawn.spread, 0.0, 1.0)
             held += (with_guess.lower <= truth + 1e-12) & (truth <= with_guess.upper + 1e-12)
-            widths += [(each.upper - each.lower).mean() for each in (with_guess, usual)]
+            both = (with_guess.lower, with_guess.upper), usual
+            widths += [(upper - lower).mean() for lower, upper in both]
         noisy = found.deviations(deviations) > 0
         few, many = binom.cdf(held, draws, 0.95), binom.sf(held - 1, draws, 0.95)
         assert (2 * np.minimum(few, many)[noisy] > 0.01 / noisy.sum()).all()
