@@ -1,15 +1,10 @@
-"""`auto`: one mechanism chosen from public facts only, and why.
-
-Conjunctions are answered by `adaptive` wherever Gaussian noise is possible. DualQuery serves pure
-budgets and accountants without Gaussian noise; MWEM serves other families of queries. All make
-records.
-"""
+"""`auto`: one mechanism chosen from public facts only, and why."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dualquery.mechanisms.protocol import Budget, Details, Mechanism, Outcome, Plan, Session, Task
@@ -53,8 +48,7 @@ class Auto(Mechanism[Choice]):
 
     def plan(self, task: Task, budget: Budget) -> Plan[Choice]:
         """Plan with the first mechanism that suits the task; say which, and why."""
-        refused: list[str] = []
-        told: list[str] = []
+        refused: dict[str, str] = {}
         for name, reason in _suitable(task, budget):
             try:
                 mechanism = configure(name, self.options)
@@ -63,22 +57,15 @@ class Auto(Mechanism[Choice]):
                 # The free memory depends on the private rows, so it must not decide.
                 raise
             except BadInputError as error:
-                refused.append(f"{name}: {error}")
-                told.append(f"{name} refuses the task")
-                _log.info("auto: %s", refused[-1])
+                refused[name] = f"{name}: {error}"
+                _log.info("auto: %s", refused[name])
                 continue
-            why = "; ".join((reason, *told))
-            return Plan(
-                plan.schedule,
-                plan.accountant,
-                Choice(mechanism, why, plan),
-                remark="; ".join(filter(None, (f"auto chose {name}: {why}", plan.remark))),
-                needs_answers=plan.needs_answers,
-                mechanism=name,
-            )
-        raise BadInputError(
-            f"no mechanism suits the task ({'; '.join(refused)}); name one with --mechanism"
-        )
+            why = "; ".join((reason, *(f"{each} refuses the task" for each in refused)))
+            remark = "; ".join(filter(None, (f"auto chose {name}: {why}", plan.remark)))
+            chosen = Choice(mechanism, why, plan)
+            return replace(plan, details=chosen, remark=remark, mechanism=name)
+        reasons = "; ".join(refused.values())
+        raise BadInputError(f"no mechanism suits the task ({reasons}); name one with --mechanism")
 
     def expected_error(self, task: Task, plan: Plan[Choice]) -> ExpectedError | None:
         """Return the error that the chosen mechanism expects."""

@@ -26,10 +26,10 @@ class Forecast:
 def forecast(
     task: Task, budget: Budget, known: Forecast, progress: Progress = NO_PROGRESS
 ) -> Forecast:
-    """Return the errors to expect at a budget. Looks at no data and spends nothing.
+    """Return the errors to expect at a budget; looks at no data and spends nothing.
 
-    Every built-in mechanism is planned with its defaults, if it has a model of its error and is
-    not ``known`` already. The whole budget is for it; pure ones leave delta unspent.
+    Every built-in mechanism that has a model of its error, and is not ``known``, is planned with
+    its defaults and the whole budget; pure ones leave delta unspent.
     """
     found = Forecast({**known.errors}, {**known.reasons})
     for name in BUILT_IN:

@@ -21,12 +21,8 @@ def read_options(
 ) -> dict[str, Any]:
     """Return values for the fields of a mechanism's configuration, given by names or aliases.
 
-    A text is read as the type of its field. ``remedy`` ends the message on an unknown option.
-
-    Raises
-    ------
-    BadInputError
-        If an option is unknown, given twice, or a text that its field cannot hold.
+    A text is read as the type of its field. `BadInputError`, which ends with ``remedy``, if an
+    option is unknown; also if it is given twice, or a text that its field cannot hold.
     """
     hints = typing.get_type_hints(cls)
     known = [field.name for field in fields(cls)]

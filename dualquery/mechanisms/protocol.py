@@ -1,8 +1,7 @@
 """What a mechanism is: a frozen configuration that plans on public facts, then runs on a curator.
 
-All mechanisms share this protocol, third parties' too. ``plan`` sees public facts only and fixes
-the schedule of private events; an accountant prices the schedule; ``run`` gets a curator that
-refuses everything beyond it. Third parties add a mechanism through the entry-point group
+``plan`` fixes the schedule of private events, an accountant prices it, and ``run`` gets a curator
+that refuses everything beyond it. Third parties add a mechanism through the entry-point group
 ``dualquery.mechanisms``.
 """
 
@@ -43,25 +42,21 @@ Found = TypeVar("Found")
 class Task:
     """The public facts: the queries, and the number of rows (or a public number in its place).
 
-    ``rules`` are those of the schema: a mechanism may use them. Whether it does or not, a release's
-    records keep them, and so do its answers (`dualquery.releases.answer.ruled`). None for none.
+    A mechanism may use the schema's ``rules``; a release's records and answers keep them anyway.
     """
 
     queries: Queries
     n: int
-    copies: int = 1
-    """Copies that a row of the largest weight counts as; ``n`` is a number of these."""
+    copies: int = 1  # copies that a row of the largest weight counts as; ``n`` is a number of these
     rules: Forbidden | None = None
     frequent: FrequentItems | None = None
-    """Makes the queries in the middle of a run; ``queries`` stand in for them in plans. Only for a
-    mechanism that `finds_frequent`."""
+    """Makes the queries in a run that `finds_frequent`; ``queries`` stand in for them in plans."""
     _known: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False)
 
     def once(self, what: Hashable, find: Callable[[], Found]) -> Found:
-        """Return what follows from these facts, and keep it as long as they are kept.
+        """Return what follows from these facts, and keep it: a choice and a plan ask for the same.
 
-        A choice of a mechanism and its plan ask for the same. ``what`` names it, with all that it
-        depends on beside the task.
+        ``what`` names it, with all that it depends on beside the task.
         """
         if what not in self._known:
             self._known[what] = find()
@@ -70,7 +65,7 @@ class Task:
 
     @property
     def default_records(self) -> int:
-        """How many synthetic records a model gives when the user does not say."""
+        """The number of synthetic records of a model when the user does not say."""
         return default_records(self.rows, self.queries.domain)
 
     @property
@@ -92,10 +87,7 @@ MOST_CELLS = 250_000_000
 
 
 def default_records(n: int, domain: Domain) -> int:
-    """Return how many synthetic records a model gives when the user does not say.
-
-    One a private row (their number ``n`` is public), up to limits that look at public facts only.
-    """
+    """Return the default number of synthetic records: one a private row (n is public), limited."""
     return max(1, min(n, MOST_RECORDS, MOST_CELLS // domain.bits))
 
 
@@ -111,10 +103,7 @@ class Budget:
 
 @dataclass(frozen=True)
 class Details:
-    """What a mechanism decides besides its schedule. Each mechanism has a class of its own.
-
-    ``run`` reads the fields.
-    """
+    """What a mechanism decides besides its schedule, for its ``run``; each has its own class."""
 
     def parameters(self) -> Mapping[str, Any]:
         """Return what the release says about the decision, JSON-able: all fields by default.
@@ -132,18 +121,13 @@ DetailsT_co = TypeVar("DetailsT_co", bound=Details, covariant=True)
 class Plan(Generic[DetailsT_co]):
     """A mechanism's decision, made before any private value is read."""
 
-    schedule: Schedule
-    """The private events to come; the guarantee is computed for exactly these."""
-    accountant: str
-    """Name of the accountant that priced the schedule."""
-    details: DetailsT_co
-    """The mechanism's own part of the decision."""
-    remark: str = ""
-    """One line for the person who waits for the run, if the decision needs one."""
+    schedule: Schedule  # the private events to come; the guarantee is computed for exactly these
+    accountant: str  # name of the accountant that priced the schedule
+    details: DetailsT_co  # the mechanism's own part of the decision
+    remark: str = ""  # one line for the person who waits for the run, if the decision needs one
     needs_answers: bool = True
     """Whether the run draws on the queries' own exact answers; if not, they are not counted."""
-    mechanism: str = ""
-    """Name of the mechanism that runs, where it is not the one that was asked."""
+    mechanism: str = ""  # name of the mechanism that runs, where it is not the one that was asked
 
     @property
     def parameters(self) -> Mapping[str, Any]:
@@ -155,22 +139,17 @@ class Plan(Generic[DetailsT_co]):
 class Outcome:
     """What a mechanism gives back. All of it is differentially private or public."""
 
-    answers: NDArray[np.float64]
-    """An answer for every query, in the queries' range: shape ``(m,)``."""
+    answers: NDArray[np.float64]  # an answer for every query, in the queries' range: shape ``(m,)``
     records: NDArray[np.uint8] | None = None
     """Synthetic records, shape ``(r, d)``; None for a mechanism that makes none."""
     trace: tuple[Mapping[str, Any], ...] = ()
     """One JSON-able line for each round of a game, or trial of a fit."""
-    solver: Mapping[str, Any] = field(default_factory=dict)
-    """Totals over the rounds' best responses, if there were any."""
-    intervals: Intervals | None = None
-    """Where the true answers lie, as far as noise tells; None if no answer was measured."""
+    solver: Mapping[str, Any] = field(default_factory=dict)  # totals over the best responses
+    intervals: Intervals | None = None  # of the true answers; None if none was measured
     measurements: Measurements | None = None
     """The noisy numbers that all else was made of, if there are any."""
-    model: Model | None = None
-    """The distribution that records come from, if one was fitted."""
-    remarks: tuple[str, ...] = ()
-    """Sentences on what the run found, for the notes of the release."""
+    model: Model | None = None  # the distribution that records come from, if one was fitted
+    remarks: tuple[str, ...] = ()  # sentences on what the run found, for the notes of the release
     workload: Workload | None = None
     """The queries that are answered, if the run chose them (`Task.frequent`)."""
     grounds: tuple[Ground | None, ...] = ()
@@ -195,15 +174,12 @@ class Session:
     ) -> Public:
         """Return a public value that later draws depend on: see `Journal.recall`.
 
-        For what is expensive, or different each time, such as a search with a time limit. What
-        follows from draws and from `public_seed` alone need not be kept.
+        For what differs each time, such as a search with a time limit, or is expensive.
         """
         return self.journal.recall(name, compute, instead)
 
 
-BYTES_A_QUERY = 400
-"""What a run keeps of a query while it lasts, where a mechanism does not say: its exact answer, a
-noisy one, an interval."""
+BYTES_A_QUERY = 400  # of a run: its exact answer, a noisy one, an interval
 
 
 class Mechanism(Protocol[DetailsT]):
@@ -214,8 +190,7 @@ class Mechanism(Protocol[DetailsT]):
     """
 
     name: ClassVar[str]
-    pure: ClassVar[bool]
-    """Whether delta is 0 unless the user gives one."""
+    pure: ClassVar[bool]  # whether delta is 0 unless the user gives one
     aliases: ClassVar[Mapping[str, str]] = {}
     """Other names of options: the name that users may write, and the field's."""
     finds_frequent: ClassVar[bool] = False
@@ -231,13 +206,7 @@ class Mechanism(Protocol[DetailsT]):
         return queries
 
     def plan(self, task: Task, budget: Budget) -> Plan[DetailsT]:
-        """Fix parameters and schedule from public facts.
-
-        Raises
-        ------
-        BadInputError
-            If the options contradict each other or no parameters fit the budget.
-        """
+        """Fix parameters and schedule from public facts; `BadInputError` if none fit the budget."""
         ...
 
     def expected_error(self, task: Task, plan: Plan[DetailsT]) -> ExpectedError | None:  # noqa: ARG002

@@ -37,10 +37,7 @@ ENTRY_POINTS = "dualquery.mechanisms"
 
 def mechanism_names() -> list[str]:
     """Return the names of all mechanisms that can be used here."""
-    return [
-        *BUILT_IN,
-        *(e.name for e in entry_points(group=ENTRY_POINTS) if e.name not in BUILT_IN),
-    ]
+    return [*dict.fromkeys([*BUILT_IN, *(e.name for e in entry_points(group=ENTRY_POINTS))])]
 
 
 AUTOMATIC = ("adaptive", "dualquery", "mwem")
@@ -50,10 +47,7 @@ PRESETS = ("matrix", "staged", "probed")
 
 
 def implied_mechanism(options: Collection[str]) -> str:
-    """Return the mechanism to use where none is named: ``auto``, which passes options on.
-
-    Options that none of its usual choices has tell a game apart: then the first that has them.
-    """
+    """Return the mechanism to use where none is named: ``auto``, or a game that has the options."""
     if not options or has_options(AUTOMATIC[0], options):
         return "auto"
     games = AUTOMATIC[1:]
@@ -76,13 +70,7 @@ def check_mechanism(name: str) -> None:
 
 
 def mechanism_class(name: str) -> type[Any]:
-    """Return the configuration class of a mechanism.
-
-    Raises
-    ------
-    BadInputError
-        If there is none of that name, or a third party's cannot be imported.
-    """
+    """Return the configuration class of a mechanism; `BadInputError` if it cannot be imported."""
     check_mechanism(name)
     if name in BUILT_IN:
         module, _, attribute = BUILT_IN[name].partition(":")
@@ -102,13 +90,8 @@ def configure(name: str | None, options: Mapping[str, Any]) -> Mechanism[Any]:
     """Build a mechanism from the names (or aliases) and values of options; values may be text.
 
     A name of None stands for the mechanism that the options imply (see `implied_mechanism`). What
-    ``auto`` is given is for the mechanism that it will choose.
-
-    Raises
-    ------
-    BadInputError
-        If an option is unknown to the mechanism, of ``auto`` to all that it chooses among, or its
-        value does not fit.
+    ``auto`` is given is for the mechanism that it will choose. `BadInputError` if an option is
+    unknown to the mechanism, of ``auto`` to all that it chooses among, or its value does not fit.
     """
     implied = name is None
     name = implied_mechanism(options) if name is None else name
@@ -126,14 +109,10 @@ def configure(name: str | None, options: Mapping[str, Any]) -> Mechanism[Any]:
 
 
 def with_records(mechanism: Mechanism[Any], records: int | None) -> Mechanism[Any]:
-    """Return the mechanism that makes so many records, if it has an option for their number.
+    """Return the mechanism that makes this number of records, if it has an option for it.
 
-    None leaves it as it is.
-
-    Raises
-    ------
-    BadInputError
-        If it makes none, the number cannot be, or another one was given as its option.
+    None leaves it as it is. `BadInputError` if it makes none, the number cannot be, or another one
+    was given as its option.
     """
     if records is None:
         return mechanism

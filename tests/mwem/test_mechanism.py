@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from dualquery.data.domain import Domain
-from dualquery.mechanisms.baselines.product import product_answers
 from dualquery.mechanisms.protocol import Budget, Session, Task
+from dualquery.models.mixture import ProductMixture
 from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.events import GaussianNoise, LaplaceNoise, SampledQueries
 from dualquery.queries.conjunctions import Workload
@@ -118,7 +118,7 @@ def test_measured_columns_are_the_start_and_are_kept() -> None:
     mechanism = Mwem(iterations=1, start="independent", average=True)
     _, outcome = run(mechanism, Budget(1e6, 0.0))
     shares = table().mean(axis=0)
-    expected = product_answers(WORKLOAD, shares)
+    expected = ProductMixture.single(WORKLOAD.domain, shares).answers(WORKLOAD)
     measured = outcome.trace[0]["query"]
     expected[measured] = truth()[measured]
     np.testing.assert_allclose(outcome.answers, expected, atol=1e-3)

@@ -59,7 +59,6 @@ from dualquery.mechanisms.adaptive.planner import (
 from dualquery.mechanisms.adaptive.prior import posterior_shares
 from dualquery.mechanisms.adaptive.product_terms import ProductTerms
 from dualquery.mechanisms.adaptive.scales import plan_columns
-from dualquery.mechanisms.baselines.product import product_answers
 from dualquery.mechanisms.options import check_choice, check_number, check_whole
 from dualquery.mechanisms.protocol import Budget, Mechanism, Outcome, Plan, Session, Task
 from dualquery.models.labelled import LabelledMixture
@@ -258,7 +257,8 @@ class _Run:
         noisy = self._looked(columns, scale, CHOSEN)
         second = Shares.of(columns.features, noisy, columns.scales * scale / self.n)
         found = seen.model(seen.shares.combined(second))
-        answers = product_answers(workload, found.chances) + found.beyond_columns(workload)
+        alone = ProductMixture.single(workload.domain, found.chances)
+        answers = alone.answers(workload) + found.beyond_columns(workload)
         products = ProductTerms.of_features(seen.looked.features)
         fit = MixtureFit(products, found.fitted, seen.deviations)
         model = fit.run(self.generator, self.session.threads, self.session.progress).model()

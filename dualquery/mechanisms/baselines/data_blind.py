@@ -7,20 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from dualquery.mechanisms.baselines.product import (
-    product_answers,
-    uniform_probabilities,
-)
+from dualquery.mechanisms.baselines.product import uniform_probabilities
 from dualquery.mechanisms.options import check_whole
-from dualquery.mechanisms.protocol import (
-    Budget,
-    Details,
-    Mechanism,
-    Outcome,
-    Plan,
-    Session,
-    Task,
-)
+from dualquery.mechanisms.protocol import Budget, Details, Mechanism, Outcome, Plan, Session, Task
 from dualquery.models.mixture import ProductMixture
 from dualquery.queries.conjunctions import Workload, require_conjunctions
 from dualquery.queries.family import Queries
@@ -59,14 +48,9 @@ class Uniform(Mechanism[Records]):
     def run(self, task: Task, plan: Plan[Records], curator: Curator, session: Session) -> Outcome:  # noqa: ARG002
         """Evaluate the workload on the uniform distribution and draw records from it."""
         domain = task.workload.domain
-        probabilities = uniform_probabilities(domain)
-        model = ProductMixture.single(domain, probabilities)
-        generator = np.random.default_rng(session.public_seed)
-        return Outcome(
-            answers=product_answers(task.workload, probabilities),
-            records=model.sample(plan.details.records, generator),
-            model=model,
-        )
+        model = ProductMixture.single(domain, uniform_probabilities(domain))
+        records = model.sample(plan.details.records, np.random.default_rng(session.public_seed))
+        return Outcome(model.answers(task.workload), records, model=model)
 
 
 @dataclass(frozen=True, kw_only=True)

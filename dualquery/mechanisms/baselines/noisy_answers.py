@@ -38,7 +38,20 @@ class _NoisyAnswers(Mechanism[NoisyCounts]):
         session: Session,  # noqa: ARG002
     ) -> Outcome:
         """Measure and clip."""
-        return noisy_answers(task, plan, curator)
+        queries, noise = task.queries, plan.details.noise
+        unit, ends = queries.step / task.n, (queries.low, queries.high)
+        answers = np.asarray(noise.measure(curator) * unit, np.float64)
+        # Where a complement was counted, rows that are not there hold.
+        absent = complemented(queries).astype(float)
+        basis = "from the noise of each answer, each on its own"
+        places, deviation = np.arange(len(queries)), noise.deviation * unit
+        return Outcome(
+            np.clip(answers, *ends),
+            intervals=noise.intervals(answers, unit, *ends, basis, absent),
+            measurements=Measurements.of_queries(
+                queries, places, answers, deviation, noise.kind, absent=absent
+            ),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,31 +78,3 @@ class Laplace(_NoisyAnswers):
     def plan(self, task: Task, budget: Budget) -> Plan[NoisyCounts]:
         """Find the smallest noise at a proven sensitivity; delta is not needed."""
         return plan_noisy_counts(task.queries, replace(budget, delta=0.0))
-
-
-def noisy_answers(task: Task, plan: Plan[NoisyCounts], curator: Curator) -> Outcome:
-    """Turn one noisy measurement of the workload into answers."""
-    queries, noise = task.queries, plan.details.noise
-    unit = queries.step / task.n
-    answers = np.asarray(noise.measure(curator) * unit, np.float64)
-    # Where a complement was counted, rows that are not there hold.
-    absent = complemented(queries).astype(float)
-    return Outcome(
-        answers=np.clip(answers, queries.low, queries.high),
-        intervals=noise.intervals(
-            answers,
-            unit,
-            queries.low,
-            queries.high,
-            "from the noise of each answer, each on its own",
-            absent,
-        ),
-        measurements=Measurements.of_queries(
-            queries,
-            np.arange(len(queries)),
-            answers,
-            noise.deviation * unit,
-            noise.kind,
-            absent=absent,
-        ),
-    )

@@ -31,8 +31,7 @@ from dualquery.room.curator import Curator
 from dualquery.room.draws.randomized import WORDS, asked_columns, steps_of
 from dualquery.runtime.errors import BadInputError
 
-_LARGEST_EPSILON = 40.0
-"""Above this a report of 64 random bits is all but the truth."""
+_LARGEST_EPSILON = 40.0  # above this a report of 64 random bits is all but the truth
 
 
 @dataclass(frozen=True)
@@ -75,20 +74,16 @@ class RandomizedResponse(Mechanism[Reports]):
 
     def run(self, task: Task, plan: Plan[Reports], curator: Curator, session: Session) -> Outcome:  # noqa: ARG002
         """Let the records report, and correct."""
-        epsilon = plan.details.report_epsilon
-        subqueries = Subqueries.of(task.workload)
+        epsilon, workload = plan.details.report_epsilon, task.workload
         shares = curator.randomize(epsilon) / task.n
-        corrected = correct(task.workload, subqueries, shares, epsilon)
-        return Outcome(answers=np.clip(corrected, 0.0, 1.0))
+        corrected = correct(workload, Subqueries.of(workload), shares, epsilon)
+        return Outcome(np.clip(corrected, 0.0, 1.0))
 
 
 def largest_report_epsilon(columns: int, budget: Budget) -> float:
     """Return the largest epsilon of a report, to one part in 10^9, that fits the budget.
 
-    Raises
-    ------
-    BadInputError
-        If the accountant asked for does not support pure mechanisms at this delta, or nothing fits.
+    `BadInputError` if nothing fits, or the accountant does not support pure mechanisms.
     """
 
     def cost(epsilon: float) -> float:
@@ -120,10 +115,9 @@ def correct(
     present = literals >= 0
     column = np.where(present, domain.column_of_bit[literals >> 1], -1)
     values = axis_sizes(domain)[column]
-    different = {int(v): steps_of(epsilon, int(v)) / WORDS for v in np.unique(values[present])}
     other = np.zeros(literals.shape)
-    for size, chance in different.items():
-        other[values == size] = chance
+    for size in np.unique(values[present]).tolist():
+        other[values == size] = steps_of(epsilon, size) / WORDS
     gap = 1.0 - values * other
 
     # Literals on one column are one set of values; the first of them stands for the column.

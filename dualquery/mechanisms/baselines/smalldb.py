@@ -17,11 +17,8 @@ from dualquery.room.curator import Curator
 from dualquery.room.draws.databases import SmallDatabases, largest_size
 from dualquery.runtime.errors import BadInputError
 
-_MARGIN = 1e-9
-"""Relative part of the budget left for rounding."""
-
-_BETA = 0.05
-"""Chance of failure at which the default size is best by `error_bound`."""
+_MARGIN = 1e-9  # relative part of the budget left for rounding
+_BETA = 0.05  # chance of failure at which the default size is best by `error_bound`
 
 
 @dataclass(frozen=True)
@@ -73,60 +70,18 @@ class SmallDB(Mechanism[OneDraw]):
 
 def best_size(task: Task, epsilon: float) -> int:
     """Return the size with the smallest `error_bound` among those that can be enumerated."""
-    log_universe = math.log(cells_of(task.workload.domain))
-
-    def bound(size: int) -> float:
-        return error_bound(
-            n=task.n,
-            log_universe=log_universe,
-            queries=len(task.workload),
-            epsilon=epsilon,
-            size=size,
-            beta=_BETA,
-        )
-
-    return min(range(1, max(largest_size(task.workload), 1) + 1), key=bound)
+    most = max(largest_size(task.workload), 1)
+    return min(range(1, most + 1), key=lambda size: error_bound(task, epsilon, size, _BETA))
 
 
-def error_bound(
-    *, n: int, log_universe: float, queries: int, epsilon: float, size: int, beta: float
-) -> float:
+def error_bound(task: Task, epsilon: float, size: int, beta: float) -> float:
     """Return Proposition 4.4's bound on the largest error: it holds with chance ``1 - beta``.
 
     ``alpha + 2 (size ln |X| + ln(1 / beta)) / (epsilon n)`` with ``size = ln |Q| / alpha^2``
     (Ligett's lecture; Dwork and Roth 2014, section 4.1). The score moves by 1/n whether a record is
-    replaced or, as there, added or removed, so the constants are the same.
-
-    Parameters
-    ----------
-    n
-        Number of rows, >= 1.
-    log_universe
-        ln |X|, >= 0.
-    queries
-        |Q|, >= 1; fewer than 3 are counted as 3.
-    epsilon
-        Budget, > 0.
-    size
-        Records of the small database, >= 1.
-    beta
-        Chance that the bound fails, in (0, 1].
-
-    Returns
-    -------
-    float
-        A share of the rows; above 1 it says nothing.
-
-    Raises
-    ------
-    BadInputError
-        If an argument is out of its range.
+    replaced or, as there, added or removed, so the constants are the same. |X| is the number of
+    records that the schema allows; fewer than 3 queries count as 3. Above 1 it says nothing.
     """
-    if min(n, queries, size) < 1 or not (log_universe >= 0 and epsilon > 0 and 0 < beta <= 1):
-        raise BadInputError(
-            "the bound needs n, queries and size of at least 1, a logarithm of at least 0, epsilon "
-            f"above 0 and beta in (0, 1], not {n}, {queries}, {size}, {log_universe}, {epsilon}, "
-            f"{beta}"
-        )
-    alpha = math.sqrt(math.log(max(queries, 3)) / size)
-    return alpha + 2.0 * (size * log_universe + math.log(1.0 / beta)) / (epsilon * n)
+    alpha = math.sqrt(math.log(max(len(task.workload), 3)) / size)
+    log_universe = math.log(cells_of(task.workload.domain))
+    return alpha + 2.0 * (size * log_universe - math.log(beta)) / (epsilon * task.n)

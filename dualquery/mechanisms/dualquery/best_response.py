@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,10 +12,9 @@ from dualquery.queries.disjunctions import Disjunctions
 from dualquery.rows.repeats import side_by_side
 from dualquery.rules.constraints import constraints_of
 from dualquery.rules.forbidden import Forbidden
-from solvers import BestResponse, Groups, LinearConstraint, TermPool
+from solvers import BestResponse, Groups, TermPool
 
-_PRICE = 0.5
-"""Of a broken rule, in units of what a change of one attribute typically moves the objective by."""
+_PRICE = 0.5  # of a broken rule, in typical changes of the objective by one attribute
 
 
 def groups_of(domain: Domain) -> Groups:
@@ -27,19 +25,12 @@ def groups_of(domain: Domain) -> Groups:
     return Groups(indptr=indptr, members=members)
 
 
-def ruled(rules: Forbidden | None) -> Sequence[LinearConstraint]:
-    """Return the rules of a schema as linear constraints; None has none."""
-    return () if rules is None else constraints_of(rules)
-
-
 def softened(problem: BestResponse, penalties: NDArray[np.int32]) -> BestResponse:
     """Return a problem without its constraints, in which breaking a rule has a price.
 
-    What a change of one attribute moves the objective by is the mean absolute weight times the root
-    of an attribute's mean number of literals. A search by such changes passes through records that
-    break a rule, as long as the price is not far above that.
-
-    ``penalties`` are the conjunctions of `dualquery.rules.constraints.penalties_of`.
+    A change of one attribute typically moves the objective by the mean absolute weight times the
+    root of an attribute's mean number of literals. A search by such changes passes through records
+    that break a rule if the price is not far above that. ``penalties``: `penalties_of` the rules.
     """
     terms = side_by_side(problem.terms, penalties)
     crowding = np.count_nonzero(problem.terms >= 0) / max(problem.attributes, 1)
@@ -49,31 +40,18 @@ def softened(problem: BestResponse, penalties: NDArray[np.int32]) -> BestRespons
 
 
 class Problems:
-    """Poses the problems of samples of the same queries: which record satisfies most of one.
+    """Poses the problems of samples of the same queries: which record satisfies most of one."""
 
-    Parameters
-    ----------
-    queries
-        All queries of the game.
-    constraints
-        What the rules of the schema ask of a record (`ruled`).
-    """
-
-    def __init__(self, queries: Disjunctions, constraints: Sequence[LinearConstraint] = ()) -> None:
+    def __init__(self, queries: Disjunctions, rules: Forbidden | None = None) -> None:
         self._indptr = queries.indptr
         domain, literals = queries.domain, queries.conjunctions.literals
+        constraints = () if rules is None else constraints_of(rules)
         self._pool = TermPool(domain.bits, literals, groups_of(domain), constraints)
 
     def of(self, drawn: NDArray[np.int64], draws: NDArray[np.integer[Any]]) -> BestResponse:
-        """Return the problem of a sample.
+        """Return the problem of a sample: the drawn queries, int64 ``(s,)``, repeats allowed.
 
-        Parameters
-        ----------
-        drawn
-            int64, shape ``(s,)``: the drawn queries, with repetitions.
-        draws
-            Whole numbers, shape ``(s,)``: +w for w draws of the query, -w for w draws of its
-            complement ``1 - q``.
+        Whole ``draws``: +w for w draws of a query, -w for w of its complement ``1 - q``.
         """
         # A complement is 1 less all its conjunctions.
         complements = -int(draws[draws < 0].sum(dtype=np.int64))

@@ -2,13 +2,10 @@
 
 The query player runs multiplicative weights over the workload, closed under complement, inside the
 private room. Each round it shows a sample of queries, and the record player answers with the one
-record that satisfies most of them: a problem that needs no privacy. The records are the synthetic
-data.
-
-Two steps go beyond the paper, both post-processing of what is public: a best response looks at the
-draws of earlier rounds too (`dualquery.mechanisms.dualquery.transcript`), and the records' shares
-are fitted to all draws (`dualquery.mechanisms.dualquery.shares`). With ``remembered_rounds=1,
-mixture="equal"`` neither is taken.
+record that satisfies most of them. The records are the synthetic data. Two steps go beyond the
+paper, both post-processing of what is public: a best response looks at the draws of earlier rounds
+too (`transcript`), and the records' shares are fitted to all draws (`shares`). With
+``remembered_rounds=1, mixture="equal"`` neither is taken.
 
 Two notes on the paper's text. Algorithm 1 prints the update as ``exp(-eta A(q, x))`` with a payoff
 that the query player maximises; as in the authors' own code, the weight of a query must *rise* with
@@ -18,15 +15,13 @@ cancel for every record, and any public record is a best response in expectation
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dualquery.estimates.expected import ExpectedError
-from dualquery.mechanisms.dualquery.best_response import ruled
 from dualquery.mechanisms.dualquery.options import GameOptions
 from dualquery.mechanisms.dualquery.parameters import Chosen, choose_parameters
 from dualquery.mechanisms.dualquery.predictions import game_bytes, game_error
@@ -46,9 +41,7 @@ from solvers import guarded
 _POLICY = ("rounds", "samples", "eta", "alpha", "remembered_rounds", "mixture", "burn_in")
 """Options that must be left to the policy for the error to be predictable: see `predictions`."""
 
-TIME_OF_FIT = 0.2
-"""Time of the final fit, as a share of that of all rounds (0.1 to 0.35 where measured): for those
-who wait, and nothing else rests on it."""
+TIME_OF_FIT = 0.2  # of that of all rounds (measured: 0.1 to 0.35); only the progress rests on it
 
 
 @dataclass(frozen=True)
@@ -82,23 +75,14 @@ class DualQuery(GameOptions, Mechanism[GameDetails]):
     pure: ClassVar[bool] = False
 
     def statistics(self, queries: Queries) -> Disjunctions:
-        """Hold the queries' own answers, those of other families mapped to [0, 1].
-
-        Raises
-        ------
-        BadInputError
-            If no best response can be posed for the family.
-        """
+        """Hold the queries' answers, mapped to [0, 1]; refuse families without best responses."""
         return disjunctions_of(queries)
 
     def plan(self, task: Task, budget: Budget) -> Plan[GameDetails]:
         """Fix rounds, samples and step from public facts (see `parameters`).
 
-        Raises
-        ------
-        BadInputError
-            If no best response can be posed for the family, the parameters do not fit the budget,
-            or the game does not fit into memory.
+        `BadInputError` if no best response can be posed for the family, the parameters do not fit
+        the budget, or the game does not fit into memory.
         """
         # What cannot be posed, or whose sums may exceed 1, is refused before rows are read.
         require_exclusive(disjunctions_of(task.queries))
@@ -115,18 +99,14 @@ class DualQuery(GameOptions, Mechanism[GameDetails]):
         return plan
 
     def expected_error(self, task: Task, plan: Plan[GameDetails]) -> ExpectedError | None:
-        """Estimate the error from the plan (see `dualquery.mechanisms.dualquery.predictions`).
-
-        None for a game that was not measured: one whose parameters are not all the policy's.
-        """
+        """Estimate the error; None for a game whose parameters are not all the policy's."""
         usual = DualQuery()
         own = any(getattr(self, name) != getattr(usual, name) for name in _POLICY)
         return None if own else game_error(task, plan.schedule, self.effort)
 
     def bytes_needed(self, task: Task, plan: Plan[GameDetails]) -> int:
         """Return the bytes of the game (see `game_bytes`)."""
-        chosen = plan.details.chosen
-        fitted = self.mixture == "fitted"
+        chosen, fitted = plan.details.chosen, self.mixture == "fitted"
         return game_bytes(task.queries, chosen.schedule, chosen.remembered_rounds, fitted=fitted)
 
     def run(
@@ -136,18 +116,13 @@ class DualQuery(GameOptions, Mechanism[GameDetails]):
         chosen, game = plan.details.chosen, plan.details.chosen.schedule
         transcript = Transcript(
             disjunctions_of(task.queries), game.step, chosen.remembered_rounds, game.rounds,
-            ruled(task.rules),
-        )  # fmt: skip
-        solver = guarded(chosen.solver)
-        player = RecordPlayer(
-            task.queries.domain,
-            solver,
-            self.solver_timeout,
-            session.threads,
-            self.free,
-            np.random.default_rng(session.public_seed),
             task.rules,
-        )
+        )  # fmt: skip
+        solver, generator = guarded(chosen.solver), np.random.default_rng(session.public_seed)
+        player = RecordPlayer(
+            task.queries.domain, solver, self.solver_timeout, session.threads, self.free, generator,
+            task.rules,
+        )  # fmt: skip
         trace: list[dict[str, Any]] = []
         fit = 0 if self.mixture == "equal" else int(TIME_OF_FIT * game.rounds)
         steps = game.rounds + fit
@@ -176,20 +151,10 @@ class DualQuery(GameOptions, Mechanism[GameDetails]):
         def fitted(done: int, of: int) -> None:
             session.progress(game.rounds + fit * done // of, steps)
 
-        synthetic = self._synthetic(transcript, session.threads, fitted)
-        return Outcome(
-            answers=task.queries.answers_on(synthetic, threads=session.threads),
-            records=synthetic,
-            trace=tuple(trace),
-            solver=solver_totals(trace),
-        )
-
-    def _synthetic(
-        self, transcript: Transcript, threads: int, progress: Callable[[int, int], None]
-    ) -> NDArray[np.uint8]:
-        """Return the synthetic records: those played, in their shares."""
         first = int(self.burn_in * len(transcript.records))
-        records = transcript.records[first:]
-        if self.mixture == "equal":
-            return records
-        return in_shares(records, likelihood_shares(transcript, first, threads, progress))
+        synthetic = transcript.records[first:]
+        if self.mixture == "fitted":
+            shares = likelihood_shares(transcript, first, session.threads, fitted)
+            synthetic = in_shares(synthetic, shares)
+        answers = task.queries.answers_on(synthetic, threads=session.threads)
+        return Outcome(answers, synthetic, tuple(trace), solver_totals(trace))

@@ -15,12 +15,6 @@ chosen by the error of Adult, plants, groceries and mushroom at epsilon 1, betwe
 against that time; `experiments/parameters.py` measures how far from the best of a grid they are, on
 these and other data. ``effort`` divides the step and multiplies these bounds, so best responses
 look at as many times more draws, or fewer.
-
-**A prior.** Best responses could break ties by bought 1-way shares. With the *exact* shares, at no
-cost, ties broken by them (every bit weighted by its log-odds, all of them together by less than the
-least weight of a draw) made the max error larger in 4 of 4 runs on groceries and mushroom (by 7 to
-30 percent), and changed the mean one by -8 to +8 percent; so nothing is bought. This too was
-measured with an earlier policy.
 """
 
 from __future__ import annotations
@@ -37,24 +31,17 @@ from dualquery.privacy.calibrate import Calibration, calibrate_game
 from dualquery.privacy.events import GameSchedule
 from dualquery.runtime.errors import BadInputError
 
-DRAWS = 1.75
-"""N in units of ``sqrt(H) A / ln(2m)``."""
+DRAWS = 1.75  # N in units of ``sqrt(H) A / ln(2m)``
 STEP, LARGEST_STEP = 0.1, 0.5
 """The step that fixes the number of rounds, given eta T; and the largest that it may become."""
-REMEMBERED_STEPS = 16.0
-"""Remembered rounds times the step."""
+REMEMBERED_STEPS = 16.0  # remembered rounds times the step
 MOST_LOOKED_AT = 2e8
-"""Draws that all best responses of a game look at together, a minute's work. Of each draw that is
-paid for there are as many as rounds remember it, so that steps grow where draws are many, and where
-they cannot grow, fewer rounds are remembered."""
-LONE_DRAWS, LONE_STEP = 3.5, 0.65
-"""In the places of `DRAWS` and `STEP` where the user sets remembered_rounds to 1: best there."""
-FEWEST_ROUNDS = 8
-MOST_CHOSEN = 1_750
-"""Rounds beyond this are not chosen by the policy: each looks at all queries, and fitting the
-shares takes time that grows as their square."""
-MOST_ROUNDS = 5_000
-"""A tiny step given by the user would ask for more rounds than can be accounted or played."""
+"""Draws that all best responses of a game look at together, a minute's work: of each that is paid
+for as many as rounds remember it. Where draws are many, steps grow, or fewer rounds remember."""
+LONE_DRAWS, LONE_STEP = 3.5, 0.65  # `DRAWS` and `STEP` where the user sets remembered_rounds to 1
+FEWEST_ROUNDS, MOST_CHOSEN = 8, 1_750
+"""Of the policy: each round looks at all queries, and the fit's time grows as their square."""
+MOST_ROUNDS = 5_000  # a tiny step of the user's would ask for more than can be accounted or played
 
 
 @dataclass(frozen=True)
@@ -69,19 +56,12 @@ class Chosen:
 
 
 def choose_parameters(options: GameOptions, task: Task, budget: Budget) -> Chosen:
-    """Fix rounds, samples and step.
-
-    Raises
-    ------
-    BadInputError
-        If all three are given and cost more than the budget, or nothing fits it.
-    """
+    """Fix rounds, samples and step; `BadInputError` if nothing, or not what is given, fits."""
     schedule, accountant, reason = _schedule(options, task, budget)
     remembered = options.remembered_rounds
     if remembered is None:
-        draws = schedule.samples * (schedule.rounds - 1)
-        most = options.effort * MOST_LOOKED_AT
-        longest = min(REMEMBERED_STEPS / schedule.step, most / draws)
+        most = options.effort * MOST_LOOKED_AT / (schedule.samples * (schedule.rounds - 1))
+        longest = min(REMEMBERED_STEPS / schedule.step, most)
         remembered = min(max(round(longest), 1), schedule.rounds)
     # `auto` goes on until a proof or its limit. Rounds are worth more than proofs, above all where
     # weights of remembered draws are estimates.
@@ -162,10 +142,7 @@ def _clamped(rounds: float) -> int:
 
 
 def _strength(n: int, budget: Budget) -> float:
-    """Return ``A = eta T sqrt(s T)``, which the budget fixes whatever T and s are.
-
-    It only guides the policy, so the quick accountant stands in for the exact one.
-    """
+    """Return ``A = eta T sqrt(s T)``, which the budget fixes; by a quick accountant, as a guide."""
     quick = budget.accountant
     if quick in (AUTO, "exact"):
         quick = "zcdp" if budget.delta > 0 else "advanced"
@@ -179,15 +156,9 @@ def _calibrated(
 ) -> Calibration:
     """Find the one open parameter that spends the budget."""
     return calibrate_game(
-        budget.epsilon,
-        budget.delta,
-        n,
-        rounds=rounds,
-        samples=samples,
-        step=eta,
-        accountant=budget.accountant,
-        neighbours=budget.neighbours,
-    )
+        budget.epsilon, budget.delta, n, rounds=rounds, samples=samples, step=eta,
+        accountant=budget.accountant, neighbours=budget.neighbours,
+    )  # fmt: skip
 
 
 def _accountant_for(schedule: GameSchedule, budget: Budget, who: str) -> str:

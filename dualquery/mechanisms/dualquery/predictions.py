@@ -10,8 +10,7 @@ from dualquery.mechanisms.protocol import Task
 from dualquery.privacy.events import GameSchedule, Schedule, events_of, zcdp_rho
 from dualquery.queries.family import Queries
 
-MAX_ERROR = (0.22, 0.34, 0.6)
-MEAN_ERROR = (0.006, 0.02, 0.075)
+MAX_ERROR, MEAN_ERROR = (0.22, 0.34, 0.6), (0.006, 0.02, 0.075)
 """Measured errors in units of the scale: least, middle and largest of six data sets (Adult, plants,
 groceries, mushroom, msweb, KDD99), a run each, with 100,000 3-way conjunctions at epsilon 1,
 widened a little. Other queries, tables and budgets may lie outside."""
@@ -20,16 +19,11 @@ LESS_EFFORT = (-0.1, -0.2, -0.45)
 """Powers of an effort below 1 to which the least, middle and largest errors are proportional: of
 runs on mushroom, groceries, Adult and KDD99 with efforts of 0.1 to 2. Above 1 they hardly fell."""
 
-BYTES_A_QUERY = 100
-"""Of the query player, the transcript, and five numbers of the fit."""
-BYTES_A_DRAW = 9
-"""Its query and its sign."""
-BYTES_REMEMBERED = 100
-"""Of a draw that a best response looks at: its literals, weight, and place in the search."""
-MATRICES = 3
-"""Of rounds by rounds numbers, that the fit of the shares has at a time."""
-BYTES_SKETCHED = 5_000
-"""Of a record in the sketch of the fit's curvature."""
+BYTES_A_QUERY = 100  # of the query player, the transcript, and five numbers of the fit
+BYTES_A_DRAW = 9  # its query and its sign
+BYTES_REMEMBERED = 100  # of a draw that a best response looks at: its literals, weight, and place
+MATRICES = 3  # of rounds by rounds numbers, that the fit of the shares has at a time
+BYTES_SKETCHED = 5_000  # of a record in the sketch of the fit's curvature
 
 
 def game_error(task: Task, schedule: Schedule, effort: float) -> ExpectedError:
@@ -47,19 +41,14 @@ def game_error(task: Task, schedule: Schedule, effort: float) -> ExpectedError:
         Estimate(*(min(f * s, 1.0) for f, s in zip(factors, scales, strict=True)))
         for factors in (MAX_ERROR, MEAN_ERROR)
     )
-    return ExpectedError(
-        largest,
-        mean,
-        "from n, the budget, the schema and the number of queries, scaled by the errors of six "
-        "data sets at epsilon 1",
-    )
+    basis = "from n, the budget, the schema and the number of queries, scaled by the errors of six "
+    return ExpectedError(largest, mean, basis + "data sets at epsilon 1")
 
 
 def game_bytes(queries: Queries, game: GameSchedule, remembered: int, *, fitted: bool) -> int:
     """Return the bytes of RAM that a game takes besides the rows.
 
-    A best response looks at the draws of ``remembered`` rounds; ``fitted`` tells whether the
-    records' shares are fitted.
+    A best response looks at the draws of ``remembered`` rounds; shares may be ``fitted``.
     """
     bits, rounds = queries.domain.bits, game.rounds
     records = rounds * (len(queries) // 8 + 3 * bits)

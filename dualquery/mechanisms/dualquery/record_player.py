@@ -1,7 +1,4 @@
-"""The record player: answers each round with the record that satisfies most sampled queries.
-
-Everything here is public: the sample is, and so is the record.
-"""
+"""The record player: answers a public sample with the record that satisfies most of it."""
 
 from __future__ import annotations
 
@@ -13,12 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.domain import Domain
-from dualquery.mechanisms.dualquery.best_response import (
-    Problems,
-    groups_of,
-    ruled,
-    softened,
-)
+from dualquery.mechanisms.dualquery.best_response import Problems, groups_of, softened
 from dualquery.mechanisms.dualquery.options import FreePolicy
 from dualquery.mechanisms.dualquery.responses import fallback, legal_response, restored, stored
 from dualquery.mechanisms.protocol import Session, Task
@@ -43,14 +35,11 @@ class RecordPlayer:
 
     domain: Domain
     solver: Solver
-    time_limit: float
-    """Seconds a best response."""
+    time_limit: float  # seconds a best response
     threads: int
-    free: FreePolicy
-    """Values of attributes that no query of a problem mentions (see `fill_unmentioned`)."""
+    free: FreePolicy  # of attributes that no query of a problem mentions (see `fill_unmentioned`)
     generator: np.random.Generator
-    rules: Forbidden | None = None
-    """Of the schema: all records keep them. Most schemas have none."""
+    rules: Forbidden | None = None  # of the schema: all records keep them. Most schemas have none.
 
     def first_record(self) -> NDArray[np.uint8]:
         """Return a record for round 1, in which no query has been shown: uint8 ``(d,)``."""
@@ -62,7 +51,7 @@ class RecordPlayer:
     ) -> Solution:
         """Return a round's response: the one that the session kept, else a new one, kept.
 
-        A process that died of the same problem twice answers with the default record.
+        If the process died of the same problem twice, it is the default record.
         """
         kept = session.recall(
             f"response of round {number}",
@@ -72,36 +61,29 @@ class RecordPlayer:
         return legal_response(problem, restored(kept), previous)
 
     def respond(self, problem: BestResponse, previous: NDArray[np.uint8]) -> Solution:
-        """Return the solution of a round's problem, always a legal record: uint8 ``(d,)``.
-
-        It starts from the previous round's record, of the same shape.
-        """
+        """Return a legal solution of a round's problem, searched from the previous record."""
         default = self._default(problem, previous)
         seed = int(self.generator.integers(2**31))
+        hint = self._hint(problem, previous, seed) if self.rules else previous
         found = self.solver.solve(
-            problem,
-            time_limit=self.time_limit,
-            threads=self.threads,
-            seed=seed,
-            hint=self._hint(problem, previous, seed) if self.rules else previous,
+            problem, time_limit=self.time_limit, threads=self.threads, seed=seed, hint=hint,
             default=default,
-        )
+        )  # fmt: skip
         return legal_response(problem, found, default)
 
     def _default(self, problem: BestResponse, previous: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        filled = fill_unmentioned(
-            self.domain, problem.mentioned(), self.free, self.generator, previous
+        mentioned = problem.mentioned()
+        return self._kept(
+            fill_unmentioned(self.domain, mentioned, self.free, self.generator, previous)
         )
-        return self._kept(filled)
 
     def _hint(
         self, problem: BestResponse, previous: NDArray[np.uint8], seed: int
     ) -> NDArray[np.uint8]:
         """Return a legal record to start from, the previous one or a better one.
 
-        Rules may tie columns to each other so that no legal record differs from another in one of
-        them alone; a search by such moves would play the same values for ever. This one may break
-        rules, for a price, and what it finds is brought to the nearest legal record.
+        Rules may tie columns to each other: a search by moves in one column would play the same
+        values for ever. This one may break rules, for a price, and its record is repaired.
         """
         soft = softened(problem, self._penalties)
         seconds = min(self.time_limit, _HINT_SECONDS)
@@ -127,22 +109,17 @@ class RecordPlayer:
 
 
 def rehearse(solver: str, task: Task, samples: int, time_limit: float) -> None:
-    """Let a new solver of this package play a made-up round: one that refuses shall do so now.
+    """Let a built-in solver play a made-up round: one that refuses shall do so before any draw.
 
-    Later a draw is paid for. What else goes wrong is survived then. Others' solvers play no such
-    round: a third party's was loaded by now, and one of this process may count its calls.
-
-    Raises
-    ------
-    SolverError
-        As the solver raised it: the problem is too large for it, or its licence is missing.
+    `SolverError` if the problem is too large for it, or its licence is missing. Other faults are
+    survived later. A third party's solver was loaded by now, and may count its calls.
     """
     if not is_built_in(solver) or solver.partition(":")[0] == "auto":
         return  # auto refuses nothing
     generator = np.random.default_rng(0)
     drawn = np.unique(generator.integers(len(task.queries), size=samples))
     queries, once = disjunctions_of(task.queries), np.ones(len(drawn), np.int64)
-    problem = Problems(queries, ruled(task.rules)).of(drawn, once)
+    problem = Problems(queries, task.rules).of(drawn, once)
     try:
         get_solver(solver).solve(problem, time_limit=min(time_limit, _REHEARSAL_SECONDS))
     except SolverError:
@@ -161,17 +138,9 @@ def fill_unmentioned(
     """Return a legal record for attributes that no query mentions (Section 6, free attributes).
 
     A free binary attribute is 0 (``zeros``), a coin flip (``coins``) or what it was in the previous
-    record (``hint``). A one-hot column has no zero: under either of the first two it takes one
-    of its values that no query mentions, at random, or any value when all are mentioned.
-
-    Parameters
-    ----------
-    domain, mentioned
-        The columns, and the bits that a sampled query mentions: bool, shape ``(d,)``.
-    policy, generator
-        What free attributes are, by public randomness.
-    previous
-        uint8, shape ``(d,)``: the record of the round before, if any.
+    record (``hint``; uint8 ``(d,)``). A one-hot column has no zero: under either of the first two
+    it takes one of its values that no query mentions, at random, or any value when all are
+    ``mentioned``: bool ``(d,)``.
     """
     if policy == "hint" and previous is not None:
         return previous

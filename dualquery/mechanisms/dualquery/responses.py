@@ -36,43 +36,22 @@ def legal_response(
 def fallback(problem: BestResponse, record: NDArray[np.uint8], solver: str) -> Solution:
     """Return a response that no solver found: a legal record, with nothing proven about it."""
     return Solution(
-        record=record,
-        objective=problem.value(record),
-        bound=math.inf,
-        status=Status.FALLBACK,
-        incumbent_seconds=0.0,
-        seconds=0.0,
-        solver=solver,
+        record, problem.value(record), math.inf, Status.FALLBACK, 0.0, 0.0, solver=solver
     )
 
 
 def stored(response: Solution) -> Public:
     """Return a response as values that a journal keeps."""
-    return {
-        "record": response.record,
-        "objective": response.objective,
-        "bound": response.bound if math.isfinite(response.bound) else None,
-        "status": response.status.value,
-        "incumbent_seconds": response.incumbent_seconds,
-        "seconds": response.seconds,
-        "solver": response.solver,
-        "steps": list(response.steps),
-    }
+    bound = response.bound if math.isfinite(response.bound) else None
+    changed = {"bound": bound, "status": response.status.value, "steps": list(response.steps)}
+    return {**vars(response), **changed}
 
 
 def restored(kept: Public) -> Solution:
     """Return the response that `stored` was given."""
-    bound = kept["bound"]
-    return Solution(
-        record=kept["record"],
-        objective=kept["objective"],
-        bound=math.inf if bound is None else bound,
-        status=Status(kept["status"]),
-        incumbent_seconds=kept["incumbent_seconds"],
-        seconds=kept["seconds"],
-        solver=kept["solver"],
-        steps=tuple(kept["steps"]),
-    )
+    bound = math.inf if kept["bound"] is None else kept["bound"]
+    changed = {"bound": bound, "status": Status(kept["status"]), "steps": tuple(kept["steps"])}
+    return Solution(**{**kept, **changed})
 
 
 def trace_line(

@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,28 +33,18 @@ from dualquery.runtime.apportionment import apportion
 from dualquery.runtime.progress import NO_PROGRESS
 from dualquery.runtime.workers import workers
 
-EQUALITY = 0.05
-"""Weight of the divergence from equal shares, against the mean log-likelihood of a draw."""
-SCORING_STEPS = 3
-"""Quadratic models that are maximised one after the other, at most."""
-SKETCH = 1 << 15
-"""Queries that the curvature is estimated from, heavy ones more than once."""
-REPEATS = 40
-"""Records of the release for each record played: so finely shares are rounded."""
-MOST_CELLS = 1 << 27
-"""Bits of the release, a byte each: of wide records there are fewer, but never fewer than were
-played."""
-_PARTS = 8
-"""Number of partial sums over the queries, fixed so that results do not depend on threads."""
+EQUALITY = 0.05  # weight of the divergence from equal shares, against a draw's log-likelihood
+SCORING_STEPS = 3  # quadratic models that are maximised one after the other, at most
+SKETCH = 1 << 15  # queries that the curvature is estimated from, heavy ones more than once
+REPEATS = 40  # records of the release for each record played: so finely shares are rounded
+MOST_CELLS = 1 << 27  # bits of the release, unless those of the records played are more
+_PARTS = 8  # partial sums over the queries, fixed so that results do not depend on threads
 _LENGTHS = (1.0, 0.5, 0.25, 0.1, 0.03, 0.01)
 """Parts of a scoring step that are tried until one makes the draws likelier."""
 _NEWTON_STEPS = 60
-_LEAST_GAIN = 1e-4
-"""Of a step, as a share of what its slope promises."""
-_FURTHEST = 10.0
-"""A share changes by a factor of at most ``exp`` of this in a step."""
-_ACCURACY = 1e-9
-"""Gain of the next Newton step, in log-likelihood a draw, at which the maximum counts as found."""
+_LEAST_GAIN = 1e-4  # of a Newton step, as a share of what its slope promises
+_FURTHEST = 10.0  # a share changes by a factor of at most ``exp`` of this in a step
+_ACCURACY = 1e-9  # gain of a Newton step, in log-likelihood a draw, that is too small to go on
 
 Float64 = NDArray[np.float64]
 
@@ -66,24 +57,10 @@ def likelihood_shares(
 ) -> Float64:
     """Return shares of the records under which the draws are likelier, penalised.
 
+    float64, shape ``(T - first,)``, positive, of sum 1; the ``first`` of the T records get none.
     They are never less likely than equal shares, and close to the likeliest for the policy's steps;
     above a step of about 5 not always. Where weights leave the range of floating point (steps of
-    hundreds), they are equal.
-
-    Parameters
-    ----------
-    transcript
-        A game of T rounds.
-    first
-        So many first records get no share; below T.
-    threads
-        Number of threads; they change the shares by rounding errors at most.
-    progress
-        Hears how many of the `SCORING_STEPS` are over.
-
-    Returns
-    -------
-    float64, shape ``(T - first,)``, positive, of sum 1.
+    hundreds), they are equal. ``progress`` hears how many of the `SCORING_STEPS` are over.
     """
     likelihood = _Likelihood(transcript, first, threads)
     kept = len(transcript.records) - first
@@ -110,10 +87,8 @@ class _Point:
 
     shares: Float64
     answers: Float64
-    totals: Float64
-    """All weights of each round but the first together, if the answers are true."""
-    value: float
-    """Penalised log-likelihood a draw, less a constant; ``-inf`` where it is out of range."""
+    totals: Float64  # all weights of each round but the first together, if the answers are true
+    value: float  # penalised log-likelihood a draw, less a constant; ``-inf`` out of range
 
 
 class _Likelihood:
@@ -130,7 +105,10 @@ class _Likelihood:
 
     def at(self, shares: Float64) -> _Point:
         """Return the value of some shares."""
-        answers = _answers(self._kept, shares, len(self._drawn), self._threads)
+        answers = np.zeros(8 * self._kept.shape[1])
+        parts = [answers] * _PARTS
+        _in_parts(kernels.add_answers, self._kept, (shares,), parts, self._threads)
+        answers = answers[: len(self._drawn)]
         totals = self._totals(answers)
         if totals.max(initial=0.0) >= kernels.LARGEST:
             return _Point(shares, answers, totals, -np.inf)
@@ -142,40 +120,34 @@ class _Likelihood:
     def model(self, point: _Point) -> tuple[Float64, Float64]:
         """Return gradient ``(T,)`` and curvature ``(T, T)`` of the log-likelihood a draw."""
         expected, information = self._moments(point.answers, point.totals)
-        gradient = _sums(self._kept, self._drawn - expected, self._threads)
+        sums = np.zeros((_PARTS, len(self._kept)))
+        given = (np.pad(self._drawn - expected, (0, self._padding)),)
+        _in_parts(kernels.add_sums, self._kept, given, sums, self._threads)
         draws = max(self._draws.sum(), 1.0)
-        return gradient / draws, _curvature(self._kept, information / draws, self._threads)
+        return sums.sum(axis=0) / draws, _curvature(self._kept, information / draws, self._threads)
 
     def _totals(self, answers: Float64) -> Float64:
-        padded = np.pad(answers, (0, self._padding))
         totals = np.zeros((_PARTS, len(self._draws)))
-
-        def visit(part: int, first: int, last: int) -> None:
-            kernels.add_totals(self._truths, first, last, self._step, padded, totals[part])
-
-        _in_parts(visit, len(padded), self._threads)
+        given = self._step, np.pad(answers, (0, self._padding))
+        _in_parts(kernels.add_totals, self._truths, given, totals, self._threads)
         # What pads the last byte holds on no record and has answer 0: its weight stays 1.
         return np.asarray(totals.sum(axis=0) - 2.0 * self._padding)
 
     def _moments(self, answers: Float64, totals: Float64) -> tuple[Float64, Float64]:
         """Return mean and second moments of `_drawn`, both ``(m,)``, if ``answers`` are true."""
         padded = np.pad(answers, (0, self._padding))
-        moments = kernels.Moments(np.zeros(len(padded)), np.zeros(len(padded)))
-        scales = self._draws / totals
-
-        def visit(_: int, first: int, last: int) -> None:
-            kernels.add_moments(self._truths, first, last, scales, self._step, padded, moments)
-
-        _in_parts(visit, len(padded), self._threads)
-        return moments.expected[: len(answers)], moments.information[: len(answers)]
+        expected, information = np.zeros(len(padded)), np.zeros(len(padded))
+        given = self._draws / totals, self._step, padded, expected
+        visited = [information] * _PARTS
+        _in_parts(kernels.add_moments, self._truths, given, visited, self._threads)
+        return expected[: len(answers)], information[: len(answers)]
 
 
 def in_shares(records: NDArray[np.uint8], shares: Float64) -> NDArray[np.uint8]:
-    """Return records repeated in proportion to their shares.
+    """Return records repeated in proportion to their shares, about ``REPEATS`` times on average.
 
     The copies of any run of records are off by at most one in all: rounding each share on its own
-    errs ten times as much on the answers. Of T records there are about ``REPEATS`` T copies, less
-    where records are wide.
+    errs ten times as much on the answers.
     """
     rounds, bits = records.shape
     total = max(rounds, min(REPEATS * rounds, MOST_CELLS // bits))
@@ -190,36 +162,17 @@ def _drawn(transcript: Transcript) -> Float64:
     return total
 
 
-def _answers(truths: NDArray[np.uint8], shares: Float64, queries: int, threads: int) -> Float64:
-    """Return the answers of records in shares: ``(m,)``."""
-    answers = np.zeros(8 * truths.shape[1])
-
-    def visit(_: int, first: int, last: int) -> None:
-        kernels.add_answers(truths, first, last, shares, answers)
-
-    _in_parts(visit, len(answers), threads)
-    return answers[:queries]
-
-
-def _sums(truths: NDArray[np.uint8], values: Float64, threads: int) -> Float64:
-    """Return for each record the sum of the values of the queries that hold on it."""
-    padded = np.pad(values, (0, 8 * truths.shape[1] - len(values)))
-    sums = np.zeros((_PARTS, len(truths)))
-
-    def visit(part: int, first: int, last: int) -> None:
-        kernels.add_sums(truths, first, last, padded, sums[part])
-
-    _in_parts(visit, len(padded), threads)
-    return np.asarray(sums.sum(axis=0))
-
-
-def _in_parts(visit: Callable[[int, int, int], None], bits: int, threads: int) -> None:
-    """Call ``visit(part, first, last)`` for runs of queries that make up all of them."""
-    ends = 8 * np.linspace(0, bits // 8, _PARTS + 1).round().astype(np.int64)
-    parts = range(_PARTS)
-    _in_turn(
-        [partial(visit, part, int(ends[part]), int(ends[part + 1])) for part in parts], threads
-    )
+def _in_parts(
+    add: Callable[..., None],
+    truths: NDArray[np.uint8],
+    given: tuple[Any, ...],
+    sums: Sequence[Float64] | Float64,
+    threads: int,
+) -> None:
+    """Call ``add(truths, first, last, *given, sums[part])`` for parts that make up all queries."""
+    ends = (8 * np.linspace(0, truths.shape[1], _PARTS + 1).round()).astype(np.int64).tolist()
+    parts = zip(ends[:-1], ends[1:], sums, strict=True)
+    _in_turn([partial(add, truths, a, b, *given, each) for a, b, each in parts], threads)
 
 
 def _in_turn(calls: Sequence[Callable[[], None]], threads: int) -> None:
@@ -249,8 +202,7 @@ def _penalised_maximum(gradient: Float64, curvature: Float64, start: Float64) ->
     """Return the shares that maximise the quadratic model less the penalty."""
     from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-    shares = start
-    diagonal = np.diag_indices(len(start))
+    shares, diagonal = start, np.diag_indices(len(start))
 
     def value(shares: Float64) -> float:
         moved = shares - start

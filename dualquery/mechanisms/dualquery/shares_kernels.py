@@ -6,33 +6,22 @@ Sums are reordered for speed: everything here is post-processing.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numba import float64, int64, types, uint8, void
+from numba import float64, int64, uint8, void
 from numpy.typing import NDArray
 
 from dualquery.runtime.array_types import kernel, read_only
 
 Array = NDArray[Any]
 
-BLOCK = 512
-"""Queries whose weights stay in the nearest cache while the rounds pass."""
-LARGEST = 1e200
-"""Weights are held between this and its inverse, and so is not known what goes beyond."""
-_LARGEST_LOG = 230.0
-"""Logarithm of a round's factor, at most: its product with a weight is a number, too."""
+BLOCK = 512  # queries whose weights stay in the nearest cache while the rounds pass
+LARGEST = 1e200  # weights are held between this and its inverse
+_LARGEST_LOG = 230.0  # of a round's factor: its product with a weight is a number, too
 _PLACES = np.array([128, 64, 32, 16, 8, 4, 2, 1], np.uint8)
 
 
-class Moments(NamedTuple):
-    """First and second moments of what the draws show, by query, both to be added to."""
-
-    expected: NDArray[np.float64]
-    information: NDArray[np.float64]
-
-
-_MOMENTS = types.NamedUniTuple(float64[::1], 2, Moments)
 _TRUTHS = read_only(uint8, 2)
 _READ = read_only(float64)
 
@@ -50,35 +39,16 @@ def _next(weight: float, rise: float, fall: float, hit: bool) -> float:
     return min(max(weight * rise * (fall if hit else 1.0), 1.0 / LARGEST), LARGEST)
 
 
-@kernel(
-    void(_TRUTHS, int64, int64, float64, _READ, float64[::1]),
-    fastmath=True,
-)
+@kernel(void(_TRUTHS, int64, int64, float64, _READ, float64[::1]), fastmath=True)
 def add_totals(
-    truths: Array,
-    first: int,
-    last: int,
-    step: float,
-    answers: Array,
-    totals: Array,
+    truths: Array, first: int, last: int, step: float, answers: Array, totals: Array
 ) -> None:
-    """Add up each round's weights of some queries and their complements.
+    """Add up each round's weights of the queries ``first .. last - 1`` and their complements.
 
     After k records a query whose answer is a, and which held on s of the records, weighs
-    ``w = exp(step (k a - s))``, and its complement ``1 / w``.
-
-    Parameters
-    ----------
-    truths
-        Bit q (big-endian) of row t: whether query q holds on the record of round t.
-    first, last
-        The queries ``first .. last - 1`` are visited, multiples of 8.
-    step
-        Learning rate of a round.
-    answers
-        Of all queries, in [0, 1].
-    totals
-        Gets the sums after each record, as many as it has room for, added.
+    ``w = exp(step (k a - s))``, and its complement ``1 / w``. ``totals`` gets the sums after each
+    record, as many as it has room for, added. Bit q (big-endian) of row t of ``truths``: whether
+    query q holds on the record of round t. ``first`` and ``last`` are multiples of 8.
     """
     rise, own = np.empty(BLOCK), np.empty(BLOCK)
     for start in range(first, last, BLOCK):
@@ -97,8 +67,7 @@ def add_totals(
 
 
 @kernel(
-    void(_TRUTHS, int64, int64, _READ, float64, _READ, _MOMENTS),
-    fastmath=True,
+    void(_TRUTHS, int64, int64, _READ, float64, _READ, float64[::1], float64[::1]), fastmath=True
 )
 def add_moments(
     truths: Array,
@@ -107,21 +76,14 @@ def add_moments(
     scales: Array,
     step: float,
     answers: Array,
-    moments: Moments,
+    expected: Array,
+    information: Array,
 ) -> None:
-    """Add up the weights w of `add_totals` over the rounds.
+    """Add up the weights w of `add_totals` over the rounds, which have scales.
 
-    Parameters
-    ----------
-    truths, first, last, step, answers
-        As for `add_totals`.
-    scales
-        Of the rounds after each record, float64.
-    moments
-        Get the sums over rounds of ``scale k step (w - 1/w)`` and ``scale (k step)^2 (w + 1/w)``
-        for each visited query.
+    ``expected`` gets ``scale k step (w - 1/w)`` of each visited query, ``information`` gets
+    ``scale (k step)^2 (w + 1/w)``.
     """
-    expected, information = moments.expected, moments.information
     rise, own = np.empty(BLOCK), np.empty(BLOCK)
     for start in range(first, last, BLOCK):
         width = min(BLOCK, last - start)

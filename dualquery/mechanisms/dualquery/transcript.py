@@ -10,15 +10,14 @@ ratio. It is post-processing of draws that are paid for, and lets a round make d
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.mechanisms.dualquery.best_response import Problems
 from dualquery.queries.disjunctions import Disjunctions
 from dualquery.room.draws.weighted import Sample
-from solvers import BestResponse, LinearConstraint
+from dualquery.rules.forbidden import Forbidden
+from solvers import BestResponse
 
 GRAIN = 8
 """A remembered draw counts as a whole number of eighths: solvers prove more of whole weights."""
@@ -27,19 +26,10 @@ _LARGEST_DRIFT = 6.0
 
 
 class Transcript:
-    """The records played and the queries drawn.
+    """The records played, at most ``rounds``, and the queries drawn.
 
-    Parameters
-    ----------
-    queries, step
-        What is drawn from, m queries, with what learning rate.
-    remembered_rounds
-        Rounds whose draws the best response looks at, the present one included; >= 1, and 1 is
-        Algorithm 1. The draws of k rounds ago count ``(1 - 1/remembered_rounds)^k`` as much.
-    rounds
-        Most records that will be played.
-    constraints
-        What each of them keeps.
+    A best response looks at the draws of ``remembered_rounds``, the present one included; 1 is
+    Algorithm 1. The draws of k rounds ago count ``(1 - 1/remembered_rounds)^k`` as much.
     """
 
     def __init__(
@@ -48,33 +38,26 @@ class Transcript:
         step: float,
         remembered_rounds: int,
         rounds: int,
-        constraints: Sequence[LinearConstraint] = (),
+        rules: Forbidden | None = None,
     ) -> None:
-        self.queries = queries
-        self.step = step
-        self._problems = Problems(queries, constraints)
+        self.queries, self.step = queries, step
+        self._problems = Problems(queries, rules)
         self._played = 0
         # Written at once, so that a lack of memory shows before the first draw.
         self._records = np.full((rounds, queries.domain.bits), 0, np.uint8)
         self._truths = np.full((rounds, -(-len(queries) // 8)), 0, np.uint8)
-        self.samples: list[Sample] = []
-        """Samples of rounds 2, 3, ...: entry i was drawn after i + 1 records."""
+        self.samples: list[Sample] = []  # of rounds 2, 3, ...: i was drawn after i + 1 records
         self._decay = 1.0 - 1.0 / remembered_rounds
         self._grain = GRAIN if remembered_rounds > 1 else 1
         self._remembered_rounds = remembered_rounds
-        self._drawn = np.zeros(0, np.int64)
-        """Queries of the draws that are remembered, oldest first."""
-        self._signs = np.zeros(0, np.int64)
-        self._ages = np.zeros(0, np.int64)
-        """Rounds since each draw."""
-        self._hits = np.zeros(0, np.int64)
-        """Records since each draw on which its query holds."""
+        # Draws that are remembered, oldest first: query, sign, rounds since, records that satisfy.
+        self._drawn = self._signs = self._ages = self._hits = np.zeros(0, np.int64)
+        # Sum of t over the records of rounds t on which each query holds.
         self._weighted = np.zeros(len(queries), np.float32)
-        """Sum of t over the records of rounds t on which each query holds."""
 
     @property
     def truths(self) -> NDArray[np.uint8]:
-        """Which queries hold on each record played: uint8, m bits a row, packed."""
+        """Which of m queries hold on each record played: uint8, m bits a row, packed."""
         return self._truths[: self._played]
 
     @property
@@ -89,18 +72,18 @@ class Transcript:
         self._truths[self._played] = np.packbits(truth)
         self._played += 1
         self._weighted += np.float32(self._played) * truth
-        self._ages += 1
-        self._hits += truth[self._drawn]
+        self._ages = self._ages + 1
+        self._hits = self._hits + truth[self._drawn]
 
     def show(self, sample: Sample) -> None:
         """Add the round's draws."""
         self.samples.append(sample)
+        first = np.searchsorted(-self._ages, -self._remembered_rounds, side="right")
         fresh = np.zeros(len(sample.queries), np.int64)
-        kept = np.searchsorted(-self._ages, -self._remembered_rounds, side="right")
-        self._drawn = np.concatenate((self._drawn[kept:], sample.queries))
-        self._signs = np.concatenate((self._signs[kept:], sample.signs))
-        self._ages = np.concatenate((self._ages[kept:], fresh))
-        self._hits = np.concatenate((self._hits[kept:], fresh))
+        self._drawn = np.concatenate((self._drawn[first:], sample.queries))
+        self._signs = np.concatenate((self._signs[first:], sample.signs))
+        self._ages = np.concatenate((self._ages[first:], fresh))
+        self._hits = np.concatenate((self._hits[first:], fresh))
 
     def best_response(self) -> BestResponse:
         """Pose the problem of the draws that are remembered."""

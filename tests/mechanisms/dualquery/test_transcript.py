@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from dualquery.data.domain import Domain
 from dualquery.mechanisms.dualquery import shares as mixture
+from dualquery.mechanisms.dualquery import shares_kernels as kernels
 from dualquery.mechanisms.dualquery.best_response import Problems
 from dualquery.mechanisms.dualquery.predictions import game_bytes
 from dualquery.mechanisms.dualquery.shares import EQUALITY, in_shares, likelihood_shares
@@ -164,10 +165,12 @@ def test_kernels_against_their_definitions(queries) -> None:
     holds = rng.integers(0, 2, (7, queries), np.uint8)
     truths = np.packbits(holds, axis=1)
     shares, values = rng.dirichlet(np.ones(7)), rng.normal(size=queries)
-    for threads in (1, 2):
-        answers = mixture._answers(truths, shares, queries, threads)
-        assert answers == pytest.approx(shares @ holds)
-        assert mixture._sums(truths, values, threads) == pytest.approx(holds @ values)
+    size = 8 * truths.shape[1]
+    answers, sums = np.zeros(size), np.zeros(7)
+    kernels.add_answers(truths, 0, size, shares, answers)
+    kernels.add_sums(truths, 0, size, np.pad(values, (0, size - queries)), sums)
+    assert answers[:queries] == pytest.approx(shares @ holds)
+    assert sums == pytest.approx(holds @ values)
 
 
 def test_records_are_repeated_in_their_shares() -> None:
