@@ -26,8 +26,7 @@ from mwem.questions import Questions
 from mwem.representations import Representation
 from mwem.spending import Spending
 
-_DRAWS = 2
-"""Private draws of an iteration: a selection and a measurement."""
+_DRAWS = 2  # private draws of an iteration: a selection and a measurement
 
 
 def multiply_weights(

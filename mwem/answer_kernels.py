@@ -14,10 +14,8 @@ from dualquery.runtime.array_types import Array, kernel
 class Factors(NamedTuple):
     """Functions of single columns: sums of terms (see `dualquery.queries.products.Products`)."""
 
-    column: NDArray[np.int32]
-    """(f,)"""
-    indptr: NDArray[np.int64]
-    """(f + 1,): where the terms of each factor begin."""
+    column: NDArray[np.int32]  # (f,)
+    indptr: NDArray[np.int64]  # (f + 1,): where the terms of each factor begin
     basis: NDArray[np.int32]
     coefficient: NDArray[np.float64]
     """The terms: ``coefficient * [x = basis]``, where 0 stands for the constant 1."""
@@ -28,21 +26,16 @@ class Factors(NamedTuple):
 class Parts(NamedTuple):
     """The parts of scopes that hold two or more columns of one component."""
 
-    first: NDArray[np.int64]
-    """(scopes + 1,): the number of the first part of each scope."""
-    slots: NDArray[np.int64]
-    """(parts,): bit mask of a part's places in its scope."""
+    first: NDArray[np.int64]  # (scopes + 1,): the number of the first part of each scope
+    slots: NDArray[np.int64]  # (parts,): bit mask of a part's places in its scope
 
 
 class TablePool(NamedTuple):
     """Tables in one array: the entry of table p at indices i is ``offset[p] + sum i stride[p]``."""
 
-    pool: NDArray[np.float64]
-    """The entries of all tables."""
-    offset: NDArray[np.int64]
-    """(p,)"""
-    stride: NDArray[np.int64]
-    """(p, k)"""
+    pool: NDArray[np.float64]  # the entries of all tables
+    offset: NDArray[np.int64]  # (p,)
+    stride: NDArray[np.int64]  # (p, k)
 
     def of(self, chosen: NDArray[np.int64] | NDArray[np.int32] | NDArray[np.bool_]) -> TablePool:
         """Return some of the tables, by number or mask, in the same array."""

@@ -13,8 +13,7 @@ from mwem import answer_kernels as kernels
 from mwem.answer_kernels import Factors, Parts, TablePool
 from mwem.columns import Columns
 
-_BLOCK = 1 << 16
-"""Queries a task."""
+_BLOCK = 1 << 16  # queries a task
 
 
 class ColumnMarginals:

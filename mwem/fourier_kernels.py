@@ -38,17 +38,17 @@ def multiply_weights(
 ) -> None:
     """Run passes of ``A(x) ~ A(x) exp(chi(x) (target - chi(A)) / 2)`` over all masks, in place.
 
-    Targets and means lie in [-1, 1], so a factor lies in [1/e, e], and the shares are divided by
-    their sum after each update: nothing overflows.
+    Only the ratio of odd to even records matters. Targets and means lie in [-1, 1], so it lies in
+    [1/e^2, e^2], and the shares are divided by their sum after each update: nothing overflows.
     """
     for _ in range(passes):
         for query in range(len(masks)):
             mask = masks[query]
             mean = coefficient(records, mask, shares)
-            up = np.exp((targets[query] - mean) / 2.0)
+            ratio = np.exp(mean - targets[query])
             total = 0.0
             for cell in range(len(records)):
-                shares[cell] *= 1.0 / up if odd(records[cell], mask) else up
+                shares[cell] *= ratio if odd(records[cell], mask) else 1.0
                 total += shares[cell]
             for cell in range(len(records)):
                 shares[cell] /= total

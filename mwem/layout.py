@@ -13,8 +13,7 @@ from dualquery.mechanisms.baselines.independent import to_distributions
 from dualquery.queries.conjunctions import Workload
 from dualquery.runtime.errors import BadInputError
 
-_LEAST_SHARE = 0.1
-"""Standard deviations of the noise that every value of a column gets at least."""
+_LEAST_SHARE = 0.1  # standard deviations of the noise that every value of a column gets at least
 
 MOST_VALUES = 1 << 16
 """Values of a column that a population can hold."""

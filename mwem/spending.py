@@ -33,8 +33,7 @@ CHOICES: dict[Selection, type[Exponential | NoisyMax]] = {
 }
 """How a question may be selected."""
 
-_MARGIN = 1e-9
-"""Relative part of the budget left for the rounding of sums and conversions."""
+_MARGIN = 1e-9  # relative part of the budget left for the rounding of sums and conversions
 
 
 @dataclass(frozen=True)

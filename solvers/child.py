@@ -26,9 +26,7 @@ _START = (
     "from solvers.child import serve; serve(*sys.argv[2:])"
 )
 _LEAST_SECONDS = 60.0
-_SECONDS_PER_BYTE = 20e-6
-"""A megabyte is read in less than a second; a machine may be busy."""
-
+_SECONDS_PER_BYTE = 20e-6  # A megabyte is read in less than a second; a machine may be busy
 _LENGTH = 8
 _LARGEST_MESSAGE = 1 << 32
 
@@ -58,8 +56,7 @@ class Child:
     space: int = 0
     space_per_byte: int = 0
     quiet: bool = False
-    served: int = field(default=0, init=False)
-    """Requests that the running process has answered."""
+    served: int = field(default=0, init=False)  # requests that the running process has answered
     _running: subprocess.Popen[bytes] | None = field(default=None, init=False)
     _owner: int = field(default=0, init=False)
     """The process that started it: one forked from that must not share the pipes."""

@@ -17,28 +17,16 @@ class Compacted:
     """A problem's kernel and the way between the two.
 
     The kernel's optimum is the problem's, and :meth:`expand` preserves the objective.
-
-    Parameters
-    ----------
-    original
-        The problem that was compacted.
-    problem
-        The kernel: its terms are canonical (see :func:`solvers.terms.merge_terms`) and not empty.
-    attributes
-        int32, shape ``(n,)``, ascending: the attribute of the original problem that each attribute
-        of the kernel stands for. In a group of which some members are mentioned, one unmentioned
-        member stands for all unmentioned ones: the group's "rest".
-    rest
-        int32, shape ``(r,)``: which attributes of the kernel are a group's rest.
-    rest_groups
-        For each of them the unmentioned members that it stands for, in the original numbering.
     """
 
     original: BestResponse
-    problem: BestResponse
+    problem: BestResponse  # the kernel: canonical terms (`solvers.terms`), none of them empty
     attributes: NDArray[np.int32]
-    rest: NDArray[np.int32]
-    rest_groups: Groups
+    """Ascending, ``(n,)``: the attribute of the original problem that each of the kernel stands
+    for. In a group of which some members are mentioned, one unmentioned member stands for all
+    unmentioned ones: the group's "rest"."""
+    rest: NDArray[np.int32]  # the attributes of the kernel that are a group's rest
+    rest_groups: Groups  # the members that each of them stands for, in the original numbering
 
     @property
     def steps(self) -> tuple[str, ...]:

@@ -86,24 +86,12 @@ class LinearConstraint:
 
 @dataclass(frozen=True, eq=False)
 class Rows(Sequence[LinearConstraint]):
-    """Linear constraints as one matrix in CSR form.
-
-    As a sequence, it holds one :class:`LinearConstraint` a row, made when it is asked for.
-
-    Parameters
-    ----------
-    indptr
-        int64, shape ``(R + 1,)``: where each row starts.
-    attributes, coefficients
-        int32 and float64: the entries of the rows, an attribute at most once a row.
-    lower, upper
-        float64, shape ``(R,)``; infinite where a side is open.
-    """
+    """Linear constraints as one matrix in CSR form; a `LinearConstraint` is made when asked for."""
 
     indptr: NDArray[np.int64]
-    attributes: NDArray[np.int32]
+    attributes: NDArray[np.int32]  # at most once a row
     coefficients: NDArray[np.float64]
-    lower: NDArray[np.float64]
+    lower: NDArray[np.float64]  # ``(R,)``; infinite where a side is open
     upper: NDArray[np.float64]
 
     @staticmethod

@@ -35,23 +35,19 @@ class ReductionState(NamedTuple):
 
     terms: NDArray[np.int32]
     """(J, k): literal codes, padded with -1, on distinct free attributes within a row."""
-    weights: NDArray[np.float64]
-    """(J,)"""
-    group_of: NDArray[np.int32]
-    """(n,): group of each attribute, or -1."""
+    weights: NDArray[np.float64]  # (J,)
+    group_of: NDArray[np.int32]  # (n,): group of each attribute, or -1
     group_starts: NDArray[np.int64]
     group_members: NDArray[np.int32]
     raise_locked: NDArray[np.uint8]
     """(n,): whether some constraint may forbid to raise the attribute."""
     lower_locked: NDArray[np.uint8]
-    value: NDArray[np.int8]
-    """(n,): 0, 1, FREE or NEGATION."""
+    value: NDArray[np.int8]  # (n,): 0, 1, FREE or NEGATION
     replacement: NDArray[np.int32]
     """(n,): the group member that a dominated one gives way to, or -1."""
     alive: NDArray[np.uint8]
     """(J,): whether the term still has two or more free literals, none of them false."""
-    left: NDArray[np.int32]
-    """(J,): number of its literals not yet known to be true."""
+    left: NDArray[np.int32]  # (J,): number of its literals not yet known to be true
     unit: NDArray[np.float64]
     """(n,): net weight of setting the attribute to 1, by terms of this one literal."""
     wanting: NDArray[np.float64]
@@ -60,12 +56,10 @@ class ReductionState(NamedTuple):
     """(n, 2): number of these terms; at 0 the weight is 0 without rounding errors."""
     starts: NDArray[np.int64]
     """(n + 1,): where the literals on each attribute start in ``occurrences``."""
-    occurrences: NDArray[np.int32]
-    """Literals by attribute, each as ``2 * term + negated``."""
+    occurrences: NDArray[np.int32]  # literals by attribute, each as ``2 * term + negated``
     processed: NDArray[np.uint8]
     """(n,): whether the attribute's value has been carried into its terms and group."""
-    stack: NDArray[np.int32]
-    """(n,): decided attributes not yet processed."""
+    stack: NDArray[np.int32]  # (n,): decided attributes not yet processed
     choices: NDArray[np.int32]
     """(n + g + 1,): circular queue of free attributes and, from n on, groups to look at."""
     choice_queued: NDArray[np.uint8]

@@ -14,8 +14,7 @@ from solvers.formulation import INFEASIBLE, Formulation, formulate, maximise
 from solvers.problem import BestResponse
 from solvers.propagation import FREE, ranges
 
-_MOST_SHOWN = 20
-"""Numbers of constraints or groups that a message holds."""
+_MOST_SHOWN = 20  # numbers of constraints or groups that a message holds
 
 
 def feasible_record(problem: BestResponse, deadline: float) -> NDArray[np.uint8] | None:

@@ -10,18 +10,10 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Disjoint sets of attributes; in a legal record exactly one attribute of each set is 1.
+    """Disjoint sets of attributes; in a legal record exactly one attribute of each set is 1."""
 
-    Parameters
-    ----------
-    indptr
-        int64, shape ``(groups + 1,)``: group ``g`` is ``members[indptr[g]:indptr[g + 1]]``.
-    members
-        int32, attribute numbers; no attribute twice.
-    """
-
-    indptr: NDArray[np.int64]
-    members: NDArray[np.int32]
+    indptr: NDArray[np.int64]  # group ``g`` is ``members[indptr[g]:indptr[g + 1]]``
+    members: NDArray[np.int32]  # no attribute twice
 
     def __len__(self) -> int:
         return len(self.indptr) - 1

@@ -64,12 +64,9 @@ class SearchResult:
 
     ending: Ending
     record: NDArray[np.uint8] | None = None
-    bound: float = math.inf
-    """Upper bound on the kernel's optimum."""
-    found: float | None = None
-    """Seconds from the call until the record was found, if known."""
-    steps: tuple[str, ...] = ()
-    """What was done, one phrase a step."""
+    bound: float = math.inf  # upper bound on the kernel's optimum
+    found: float | None = None  # seconds from the call until the record was found, if known
+    steps: tuple[str, ...] = ()  # what was done, one phrase a step
 
 
 Preprocessed = Compacted | Reduction
@@ -90,10 +87,8 @@ class KernelSolver(ABC):
     capabilities: ClassVar[frozenset[Capability]] = frozenset(
         {Capability.GROUPS, Capability.LINEAR_CONSTRAINTS}
     )
-    module: ClassVar[str] = "numpy"
-    """Module that has to be importable for the solver to run."""
-    distribution: ClassVar[str] = "numpy"
-    """Package that brings the module."""
+    module: ClassVar[str] = "numpy"  # module that has to be importable for the solver to run
+    distribution: ClassVar[str] = "numpy"  # package that brings the module
     imports: tuple[str, ...] = ()
     """What a search imports that takes long: loaded before the clock starts."""
 

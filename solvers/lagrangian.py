@@ -29,8 +29,7 @@ _STEP_RATIO = 0.6
 """Step of the relaxed record over that of the multipliers, for weights of mean 1: the best of
 0.05 to 1.2 on rounds of games on Adult and KDD99, where anything from 0.2 on does."""
 
-_WORK = 8e-9
-"""Seconds of a typical machine an iteration takes a literal."""
+_WORK = 8e-9  # seconds of a typical machine an iteration takes a literal
 
 
 class LagrangianDual:

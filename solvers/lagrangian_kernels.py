@@ -14,40 +14,27 @@ from solvers.compiled import kernel, loop
 class DualState(NamedTuple):
     """A dual over ``n`` attributes, ``J`` conjunctions and ``R`` rows; arrays change in place."""
 
-    terms: NDArray[np.int32]
-    """(J, k): literal codes of two or more literals each, padded with -1."""
-    weights: NDArray[np.float64]
-    """(J,)"""
-    single: NDArray[np.float64]
-    """(n,): weight of each attribute's terms of one literal."""
-    free: NDArray[np.uint8]
-    """(n,): 1 for attributes in no group."""
+    terms: NDArray[np.int32]  # (J, k): literal codes of two or more literals each, padded with -1
+    weights: NDArray[np.float64]  # (J,)
+    single: NDArray[np.float64]  # (n,): weight of each attribute's terms of one literal
+    free: NDArray[np.uint8]  # (n,): 1 for attributes in no group
     group_starts: NDArray[np.int64]
     group_members: NDArray[np.int32]
-    row_starts: NDArray[np.int64]
-    """(R + 1,): the linear constraints in CSR form."""
+    row_starts: NDArray[np.int64]  # (R + 1,): the linear constraints in CSR form
     row_attributes: NDArray[np.int32]
     coefficients: NDArray[np.float64]
     lower: NDArray[np.float64]
     upper: NDArray[np.float64]
-    reach: NDArray[np.float64]
-    """(n,): step length of each attribute."""
-    term_step: NDArray[np.float64]
-    """(J,): step length of each conjunction's multipliers."""
-    row_step: NDArray[np.float64]
-    """(R,): step length of each row's multiplier."""
+    reach: NDArray[np.float64]  # (n,): step length of each attribute
+    term_step: NDArray[np.float64]  # (J,): step length of each conjunction's multipliers
+    row_step: NDArray[np.float64]  # (R,): step length of each row's multiplier
     shares: NDArray[np.float64]
     """(J, k): multipliers of the conjunctions; of negative ones only the first is used."""
-    prices: NDArray[np.float64]
-    """(R,): multipliers of the rows."""
-    point: NDArray[np.float64]
-    """(n,): the relaxed record."""
-    ahead: NDArray[np.float64]
-    """(n,): the relaxed record extrapolated by its last step."""
-    pull: NDArray[np.float64]
-    """(n,): what raising each attribute adds to the Lagrangian."""
-    best_pull: NDArray[np.float64]
-    """(n,): the pull that gave the least bound."""
+    prices: NDArray[np.float64]  # (R,): multipliers of the rows
+    point: NDArray[np.float64]  # (n,): the relaxed record
+    ahead: NDArray[np.float64]  # (n,): the relaxed record extrapolated by its last step
+    pull: NDArray[np.float64]  # (n,): what raising each attribute adds to the Lagrangian
+    best_pull: NDArray[np.float64]  # (n,): the pull that gave the least bound
     values: NDArray[np.float64]
     """(3,): least bound, constant of the objective, constant of the present Lagrangian."""
 

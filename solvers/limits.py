@@ -14,16 +14,13 @@ _FOR_REDUCTIONS = 0.25
 class SearchLimits:
     """Deadline, threads, seed and counted work of one search."""
 
-    began: float
-    """Value of ``time.perf_counter()`` at the call."""
-    deadline: float
-    """Value of ``time.perf_counter()`` at which the search has to be over."""
+    began: float  # value of ``time.perf_counter()`` at the call
+    deadline: float  # value of ``time.perf_counter()`` at which the search has to be over
     threads: int
     seed: int
     work: float = math.inf
     """Most work, where a back-end counts it (CP-SAT's deterministic time, about a second each)."""
-    gap: float = 0.0
-    """Difference between bound and objective at which a back-end that can may stop."""
+    gap: float = 0.0  # difference between bound and objective at which a back-end that can may stop
 
     @property
     def reductions(self) -> float:

@@ -31,11 +31,8 @@ _TABU_ATTRIBUTES = 1000
 _TABU_STEPS_PER_TERM = 3
 _LEAST_TABU_STEPS = 1000
 _LONGEST_TENURE = 20
-_PATIENCE = 200
-"""Steps without a new best value before a kick."""
-_UNDIVIDED = 0.25
-"""Share of the least number of steps before searches from random records begin."""
-
+_PATIENCE = 200  # steps without a new best value before a kick
+_UNDIVIDED = 0.25  # share of the least number of steps before searches from random records begin
 _PROPOSALS_PER_ATTRIBUTE = 50
 _PROPOSALS_BEYOND = 14
 """Proposals per attribute of the kernels that would otherwise take above a tenth of a second."""
@@ -43,19 +40,13 @@ _MANY_PROPOSALS = 600_000
 _HOTTEST = 0.17
 """First temperature, in units of a typical score: the mean absolute weight times the root of an
 attribute's mean number of literals."""
-_COOLING = 0.2
-"""Last temperature, as a share of the first."""
-
-_HARDER = 10.0
-"""Largest factor, either way, by which growth of penalties differs from turn to turn."""
-
-_FIRST_CHUNK = 100
-"""Steps towards a first record between two looks at the clock."""
+_COOLING = 0.2  # last temperature, as a share of the first
+_HARDER = 10.0  # largest factor, either way, by which growth of penalties differs from turn to turn
+_FIRST_CHUNK = 100  # steps towards a first record between two looks at the clock
 _FIRST_STEPS, _FIRST_STEPS_A_ROW = 2_000, 10
 """Steps that are made before anything else is tried for one."""
 
-_CHUNK_WORK = 1_000_000
-"""Attributes looked at between two looks at the clock: a millisecond or two."""
+_CHUNK_WORK = 1_000_000  # attributes looked at between two looks at the clock: a millisecond or two
 
 
 def first_record(

@@ -27,47 +27,36 @@ class SearchState(NamedTuple):
 
     terms: NDArray[np.int32]
     """(J, k): literal codes, padded with -1, distinct attributes within a row."""
-    weights: NDArray[np.float64]
-    """(J,)"""
+    weights: NDArray[np.float64]  # (J,)
     starts: NDArray[np.int64]
     """(n + 1,): where the literals on each attribute start in ``occurrences``."""
-    occurrences: NDArray[np.int32]
-    """Literals by attribute, each as ``2 * term + negated``."""
-    record: NDArray[np.uint8]
-    """(n,): the current record, always legal for groups."""
-    false_count: NDArray[np.int32]
-    """(J,): false literals of each term."""
+    occurrences: NDArray[np.int32]  # literals by attribute, each as ``2 * term + negated``
+    record: NDArray[np.uint8]  # (n,): the current record, always legal for groups
+    false_count: NDArray[np.int32]  # (J,): false literals of each term
     false_sum: NDArray[np.int64]
     """(J,): sum of their attributes; a term with one false literal names it without a scan."""
     scores: NDArray[np.float64]
     """(n,): what flipping each attribute alone would add to the objective."""
-    group_of: NDArray[np.int32]
-    """(n,): group of each attribute, or -1."""
+    group_of: NDArray[np.int32]  # (n,): group of each attribute, or -1
     group_starts: NDArray[np.int64]
     group_members: NDArray[np.int32]
-    chosen: NDArray[np.int32]
-    """The member of each group that is 1."""
+    chosen: NDArray[np.int32]  # the member of each group that is 1
     row_starts: NDArray[np.int64]
     """(n + 1,): where each attribute's column of the constraint matrix starts."""
     rows: NDArray[np.int32]
     coefficients: NDArray[np.float64]
-    activity: NDArray[np.float64]
-    """The sum of each linear constraint."""
+    activity: NDArray[np.float64]  # the sum of each linear constraint
     lower: NDArray[np.float64]
     upper: NDArray[np.float64]
     penalties: NDArray[np.float64]
     """What a unit of each linear constraint's violation costs the tabu search."""
     growth: NDArray[np.float64]
     """What is added to each penalty where a step leaves the constraint violated."""
-    tabu_until: NDArray[np.int64]
-    """(n,): the step before which a move on the attribute is tabu."""
+    tabu_until: NDArray[np.int64]  # (n,): the step before which a move on the attribute is tabu
     best_record: NDArray[np.uint8]
-    value: NDArray[np.float64]
-    """(2,): the current record's value and the best one's."""
-    clock: NDArray[np.int64]
-    """(2,): steps made, and the step of the last improvement or kick."""
-    rng: NDArray[np.uint64]
-    """(1,): state of the generator, not 0."""
+    value: NDArray[np.float64]  # (2,): the current record's value and the best one's
+    clock: NDArray[np.int64]  # (2,): steps made, and the step of the last improvement or kick
+    rng: NDArray[np.uint64]  # (1,): state of the generator, not 0
 
 
 _int32s, _int64s, _float64s = types.int32[::1], types.int64[::1], types.float64[::1]
@@ -89,14 +78,10 @@ _SHIFT_32 = np.uint64(32)
 _MULTIPLIER = np.uint64(2685821657736338717)
 _UNIT = 1.0 / 9007199254740992.0
 
-_KICK_DRAWS = 30
-"""Random draws made to find a term that a kick can repair."""
-_BARRED = -1.7976931348623157e308
-"""Score of a move that may not be made: the least finite number."""
-_DECAY = 0.98
-"""Factor of the penalty of a constraint that is satisfied, a step."""
-_KICK_TENURE = 10
-"""Steps for which what a kick moved is tabu."""
+_KICK_DRAWS = 30  # random draws made to find a term that a kick can repair
+_BARRED = -1.7976931348623157e308  # score of a move that may not be made: the least finite number
+_DECAY = 0.98  # factor of the penalty of a constraint that is satisfied, a step
+_KICK_TENURE = 10  # steps for which what a kick moved is tabu
 
 
 @loop(types.uint64(types.uint64[::1]), forceinline=True)

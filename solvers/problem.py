@@ -52,8 +52,7 @@ class BestResponse:
     groups: Groups = field(default_factory=Groups.none)
     constraints: Sequence[LinearConstraint] = ()
     constant: float = 0.0
-    rows: Rows = field(init=False)
-    """The linear constraints as one matrix."""
+    rows: Rows = field(init=False)  # the linear constraints as one matrix
 
     def __post_init__(self) -> None:
         terms = as_integers(self.terms, "terms")

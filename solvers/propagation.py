@@ -21,14 +21,11 @@ class Ranges(NamedTuple):
     one group member is taken to be the whole range.
     """
 
-    least: NDArray[np.float64]
-    """(R,): the least sum."""
-    most: NDArray[np.float64]
-    """(R,): the largest sum."""
+    least: NDArray[np.float64]  # (R,): the least sum
+    most: NDArray[np.float64]  # (R,): the largest sum
     least_if: NDArray[np.float64]
     """(2, N): the least sum of an entry's row if its attribute is 0, and 1."""
-    most_if: NDArray[np.float64]
-    """(2, N): the largest."""
+    most_if: NDArray[np.float64]  # (2, N): the largest
 
 
 def ranges(

@@ -21,11 +21,8 @@ from solvers.problem import BestResponse
 from solvers.propagation import propagate, ranges
 from solvers.terms import merge_terms
 
-_FREE, _NEGATION = -1, 2
-"""As in :mod:`solvers.dominance_kernels`, which is imported late."""
-
-_ENUMERATION_WORK = 2**21
-"""Most flips of literals spent on enumerating one part: some 10 ms."""
+_FREE, _NEGATION = -1, 2  # as in :mod:`solvers.dominance_kernels`, which is imported late
+_ENUMERATION_WORK = 2**21  # most flips of literals spent on enumerating one part: some 10 ms
 
 
 @dataclass(frozen=True, eq=False)

@@ -43,8 +43,7 @@ class SolverInfo:
     """What is known about a registered solver without running it."""
 
     name: str
-    version: str | None
-    """Version of the package that it needs; None if that is not installed."""
+    version: str | None  # version of the package that it needs; None if that is not installed
     installed: bool
     capabilities: frozenset[Capability]
 

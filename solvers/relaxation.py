@@ -11,8 +11,7 @@ from solvers.constraints import LinearConstraint
 from solvers.formulation import objective_scale
 from solvers.problem import BestResponse
 
-_MARGIN = 1e-6
-"""What a solver's tolerances may hide, as a share of the sum of absolute weights."""
+_MARGIN = 1e-6  # what a solver's tolerances may hide, as a share of the sum of absolute weights
 
 
 def attainable(

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from solvers.constraints import LinearConstraint
 
-_DECIMALS = 9
-"""Most decimal places tried before real numbers are rounded."""
+_DECIMALS = 9  # most decimal places tried before real numbers are rounded
 
 
 def integer_scaled(

@@ -22,34 +22,15 @@ class Status(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """A feasible record and what is known about it.
+    """A feasible record, its value by the problem's own evaluation, and what is known of it."""
 
-    Parameters
-    ----------
-    record
-        uint8, shape ``(attributes,)``: feasible for the problem.
-    objective
-        Its value, by the problem's own evaluation.
-    bound
-        Proven upper bound on the optimum; ``inf`` when the solver has none.
-    status
-        Proven optimal, feasible, or a fallback.
-    incumbent_seconds
-        Seconds from the call until the record was found. Where a back-end does not tell, the time
-        at which it returned; 0 when the record is the hint.
-    seconds
-        Wall time of the whole call.
-    solver
-        Name of the solver.
-    steps
-        What it did, one phrase a step, where it has several ways.
-    """
-
-    record: NDArray[np.uint8]
+    record: NDArray[np.uint8]  # ``(attributes,)``
     objective: float
-    bound: float
+    bound: float  # proven, from above; ``inf`` if there is none
     status: Status
     incumbent_seconds: float
-    seconds: float
+    """From the call until the record was found, or, where a back-end does not say, it returned; 0
+    if the record is the hint."""
+    seconds: float  # wall time of the whole call
     solver: str
-    steps: tuple[str, ...] = ()
+    steps: tuple[str, ...] = ()  # what it did, one phrase a step, where it has several ways

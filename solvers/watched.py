@@ -22,8 +22,7 @@ from solvers.solution import Solution, Status
 
 LOADING_SECONDS = 120.0
 PATIENCE_SECONDS = 2.0
-_PATIENCE_SHARE = 0.5
-"""How far past its limit a solver may go: seconds, and a share of the limit."""
+_PATIENCE_SHARE = 0.5  # how far past its limit a solver may go: seconds, and a share of the limit
 
 
 MOST_FAULTS = 3

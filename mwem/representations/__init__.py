@@ -31,8 +31,7 @@ __all__ = [
 
 Name = Literal["auto", "histogram", "factored", "junction-tree"]
 
-_SMALL = 1 << 12
-"""Up to this many cells the explicit vector is the fastest representation."""
+_SMALL = 1 << 12  # up to this many cells the explicit vector is the fastest representation
 
 
 def choose(name: Name, queries: Products, iterations: int, memory: int, noisy_init: bool) -> Name:

@@ -32,36 +32,24 @@ class Forest(NamedTuple):
 
     columns: NDArray[np.int32]
     """(v,): the columns of the domain that some clique holds. Below, a column is its place here."""
-    sizes: NDArray[np.int64]
-    """(v,): their numbers of values."""
-    parent: NDArray[np.int32]
-    """(c,): -1 for a root."""
-    depth: NDArray[np.int32]
-    """(c,): distance from the root."""
-    root: NDArray[np.int32]
-    """(c,): root of the clique's tree."""
+    sizes: NDArray[np.int64]  # (v,): their numbers of values
+    parent: NDArray[np.int32]  # (c,): -1 for a root
+    depth: NDArray[np.int32]  # (c,): distance from the root
+    root: NDArray[np.int32]  # (c,): root of the clique's tree
     start: NDArray[np.int64]
     """(c + 1,): where each clique's entries of ``members``, ``holder`` and ``stride`` begin."""
-    members: NDArray[np.int32]
-    """The columns of each clique."""
-    holder: NDArray[np.int32]
-    """The clique of each entry of ``members``."""
-    stride: NDArray[np.int64]
-    """The stride of each entry of ``members`` in its clique's table."""
-    block: NDArray[np.int64]
-    """(c,): cells of a clique for one cell of its separator."""
-    cell_ptr: NDArray[np.int64]
-    """(c + 1,): where the table of each clique begins."""
-    sep_ptr: NDArray[np.int64]
-    """(c + 1,): where the table of each separator begins."""
-    map_ptr: NDArray[np.int64]
-    """(c + 1,): where each clique's entries of ``maps`` begin."""
+    members: NDArray[np.int32]  # the columns of each clique
+    holder: NDArray[np.int32]  # the clique of each entry of ``members``
+    stride: NDArray[np.int64]  # the stride of each entry of ``members`` in its clique's table
+    block: NDArray[np.int64]  # (c,): cells of a clique for one cell of its separator
+    cell_ptr: NDArray[np.int64]  # (c + 1,): where the table of each clique begins
+    sep_ptr: NDArray[np.int64]  # (c + 1,): where the table of each separator begins
+    map_ptr: NDArray[np.int64]  # (c + 1,): where each clique's entries of ``maps`` begin
     maps: NDArray[np.int32]
     """For each clique but the roots, the separator's cell of every cell of its parent."""
     top: NDArray[np.int64]
     """(v,): each column's entry of ``members`` in the clique nearest to the root."""
-    holders: NDArray[np.uint64]
-    """(v, words): the set of cliques that hold each column, as bits."""
+    holders: NDArray[np.uint64]  # (v, words): the set of cliques that hold each column, as bits
 
 
 class Beliefs(NamedTuple):
@@ -78,13 +66,10 @@ class Beliefs(NamedTuple):
 class Supports(NamedTuple):
     """Where measured queries are not 0: query j has a clique, and a list of the clique's cells."""
 
-    clique: NDArray[np.int32]
-    """(t,): the clique of each query."""
-    start: NDArray[np.int64]
-    """(t + 1,): where each query's cells begin."""
+    clique: NDArray[np.int32]  # (t,): the clique of each query
+    start: NDArray[np.int64]  # (t + 1,): where each query's cells begin
     cells: NDArray[np.int32]
-    values: NDArray[np.float64]
-    """The query's value on each of its cells."""
+    values: NDArray[np.float64]  # the query's value on each of its cells
 
 
 _int32s, _int64s, _float64s = int32[::1], int64[::1], float64[::1]

@@ -18,8 +18,7 @@ from mwem.answer_kernels import TablePool
 from mwem.representations import forest_kernels as kernels
 from mwem.representations.forest_kernels import Beliefs, Forest
 
-_AT_HUB = 3
-"""Parts of at most this many columns always have a hub."""
+_AT_HUB = 3  # parts of at most this many columns always have a hub
 
 
 class Marginals:

@@ -14,11 +14,8 @@ from mwem.representations.forest_kernels import Forest, map_separators
 _EFFORT = 40_000
 """Orders are tried, with random ties, while their number times nodes^2 stays below this."""
 
-_FORCED = 1e12
-"""Steps between jitters that leave the greedy rule no choice."""
-
-_LONGEST = 64
-"""More columns than any scope has: they add as many sets of at most the scope's cells."""
+_FORCED = 1e12  # steps between jitters that leave the greedy rule no choice
+_LONGEST = 64  # more columns than any scope has: they add as many sets of at most the scope's cells
 
 
 @dataclass(frozen=True, eq=False)

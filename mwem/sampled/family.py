@@ -26,9 +26,7 @@ FLOOR = 0.25
 _LEAST_PART = 1024
 """A thread sweeps at least this many records: starting it costs as much as sweeping a few."""
 
-_PASSES = 4
-"""Turns of every table in a fit of weights; the next fit starts from the result."""
-
+_PASSES = 4  # turns of every table in a fit of weights; the next fit starts from the result
 _SLACK = 0.1
 """Standard deviations of the noise by which a cell may miss its target for a factor of e.
 
@@ -36,46 +34,24 @@ The floor (see `target_shares`) makes tables contradict each other by fractions 
 exact fits would drive their factors apart for ever. Maximum entropy under relaxed constraints
 has finite ones (Dudik, Phillips and Schapire 2007)."""
 
-_COPIES = 2
-"""Copies for each record of the population, when weights are rounded to whole copies."""
+_COPIES = 2  # copies for each record of the population, when weights are rounded to whole copies
 
 
 @dataclass(eq=False)
 class SampledFamily:
-    """Factors on measured cells, the shares that they are to meet, and a population.
+    """Factors on measured cells, the shares that they are to meet, and a population."""
 
-    Parameters
-    ----------
-    layout
-        The columns held.
-    base
-        float64: the distribution of every column at the start (see `Layout.base`).
-    population
-        uint16, shape ``(records, columns held)``: records of the family. `sweep` updates them.
-    tables
-        The measured tables, none at the start.
-    generator
-        Source of public randomness.
-    threads
-        Number of threads; results do not depend on it.
-    factors
-        float64, shape ``tables.shape``: log-factors of the cells.
-    targets
-        float64, shape ``tables.shape``: shares that the cells are to have (see `target_shares`).
-    slack
-        float64, shape ``(tables,)``: by how much a cell may miss its target, as a share, for
-        every unit of its factor.
-    """
-
-    layout: Layout
-    base: NDArray[np.float64]
+    layout: Layout  # the columns held
+    base: NDArray[np.float64]  # every column's distribution at the start (see `Layout.base`)
     population: NDArray[np.uint16]
-    tables: MeasuredTables
-    generator: np.random.Generator
-    threads: int
-    factors: NDArray[np.float64] = field(init=False)
-    targets: NDArray[np.float64] = field(init=False)
+    """Shape ``(records, columns held)``: records of the family, which `sweep` updates."""
+    tables: MeasuredTables  # none at the start
+    generator: np.random.Generator  # public randomness
+    threads: int  # results do not depend on it
+    factors: NDArray[np.float64] = field(init=False)  # log-factors of the cells: ``tables.shape``
+    targets: NDArray[np.float64] = field(init=False)  # shares to meet (see `target_shares`)
     slack: NDArray[np.float64] = field(init=False)
+    """Shape ``(tables,)``: the share by which a cell may miss its target, a unit of its factor."""
 
     def __post_init__(self) -> None:
         self.factors = np.zeros(self.tables.shape)

@@ -15,14 +15,11 @@ from numpy.typing import NDArray
 
 from dualquery.runtime.array_types import GOLDEN, Array, kernel, mix, read_only, unit
 
-_LARGEST_LOG = 700.0
-"""Its exponential is still finite."""
-
+_LARGEST_LOG = 700.0  # its exponential is still finite
 _LARGEST_MOVE = 0.7
 """A table's turn moves its log-factors by at most this: few records are weak evidence."""
 
-_LEAST_WANTED = 0.1
-"""Slack lowers a target to this part of it at most."""
+_LEAST_WANTED = 0.1  # slack lowers a target to this part of it at most
 
 
 class Places(NamedTuple):
@@ -38,16 +35,12 @@ class Touches(NamedTuple):
     A touch is a value of a column that sets a bit of a table.
     """
 
-    columns: NDArray[np.int32]
-    """The columns that some table asks about, in the order of the sweep."""
-    start: NDArray[np.int64]
-    """One number more: where the touches of each of these columns begin."""
+    columns: NDArray[np.int32]  # the columns that some table asks about, in the order of the sweep
+    start: NDArray[np.int64]  # one number more: where the touches of each of these columns begin
     table: NDArray[np.int32]
     value: NDArray[np.uint16]
-    sets: NDArray[np.int32]
-    """The bit of the cell's number that the value sets."""
-    all: NDArray[np.int32]
-    """All bits of the cell's number that are about the column."""
+    sets: NDArray[np.int32]  # the bit of the cell's number that the value sets
+    all: NDArray[np.int32]  # all bits of the cell's number that are about the column
 
 
 class Family(NamedTuple):
@@ -56,8 +49,7 @@ class Family(NamedTuple):
     start: NDArray[np.int64]
     base: NDArray[np.float64]
     """Column ``c`` alone has the values' shares ``base[start[c]:start[c + 1]]``."""
-    factors: NDArray[np.float64]
-    """(tables, 2^k): log-factors of the cells."""
+    factors: NDArray[np.float64]  # (tables, 2^k): log-factors of the cells
     places: Places
     touches: Touches
 

@@ -24,17 +24,10 @@ from mwem.spending import Spending
 _NOISE = 4.0
 """Standard deviations of the noise that the largest of hundreds of residuals may well have."""
 
-_STEPS = 2
-"""Steps of a round's fit; the next round goes on from there."""
-
-_LAST_SIZE = 5
-"""Times by which the population grows in the end: its answers are sums over records."""
-
-_LAST_SWEEPS = 2
-"""Sweeps in which the copies of a record become different."""
-
-_LAST_STEPS = 3
-"""Populations, one sweep after another, whose answers are averaged."""
+_STEPS = 2  # steps of a round's fit; the next round goes on from there
+_LAST_SIZE = 5  # times by which the population grows in the end: its answers are sums over records
+_LAST_SWEEPS = 2  # sweeps in which the copies of a record become different
+_LAST_STEPS = 3  # populations, one sweep after another, whose answers are averaged
 
 
 def play(

@@ -34,30 +34,21 @@ if TYPE_CHECKING:
     from solvers.local_search import Search
 
 _EXACT = "ortools.sat.python.cp_model"
-_LOADING_SECONDS = 1.0
-"""What the first search for a proof in a process may take to load CP-SAT."""
-_FIRST_PASS = 0.1
-"""Share of the local search that comes before the dual: mostly it is enough."""
-_STRETCHES = (50, 100, 200)
-"""Iterations of the dual between two looks at its relaxed record."""
+_LOADING_SECONDS = 1.0  # what the first search for a proof in a process may take to load CP-SAT
+_FIRST_PASS = 0.1  # share of the local search that comes before the dual: mostly it is enough
+_STRETCHES = (50, 100, 200)  # iterations of the dual between two looks at its relaxed record
 _ROUNDINGS = 4
 """Random roundings of the relaxed record to search from after each, beside the nearest one."""
-_BRIEF = 0.05
-"""Share of the local search for each of these."""
+_BRIEF = 0.05  # share of the local search for each of these
 _LEAST_PROGRESS = 0.1
 """Share of the gap that a stretch has to close for the next one to be worth its time."""
-_TOLERANCE = 1e-7
-"""Gap that counts as none, as a share of the sum of absolute weights."""
-_FIRST_SLICE = 0.25
-"""Work of the exact back-end's first turn: about half a second."""
-_FREED = 0.3
-"""Share of the attributes that the first search near a record leaves free."""
+_TOLERANCE = 1e-7  # gap that counts as none, as a share of the sum of absolute weights
+_FIRST_SLICE = 0.25  # work of the exact back-end's first turn: about half a second
+_FREED = 0.3  # share of the attributes that the first search near a record leaves free
 _WIDER = 1.1
-_PARTS = 6
-"""Searches near a record between two local searches."""
+_PARTS = 6  # searches near a record between two local searches
 _NEAR_WORK = 0.1
-_TURN = 20.0
-"""Effort of the local search's first turn: about as long."""
+_TURN = 20.0  # effort of the local search's first turn: about as long
 
 
 class Auto(KernelSolver):

@@ -42,10 +42,8 @@ _NORMAL_EXITS = (0, 10, 20, 30)
 
 _LAST_WORDS = 0.1
 """Share of the time that a command gets, once it is asked to stop, to print its incumbent."""
-_LONGEST_LAST_WORDS = 0.3
-"""The same in seconds, at most."""
-_LONGEST_SECONDS = 1e6
-"""Without a time limit: threads cannot wait for ever."""
+_LONGEST_LAST_WORDS = 0.3  # the same in seconds, at most
+_LONGEST_SECONDS = 1e6  # without a time limit: threads cannot wait for ever
 
 
 @dataclass(frozen=True)
@@ -86,10 +84,8 @@ class Commanded(KernelSolver):
     """
 
     capabilities = KernelSolver.capabilities | {Capability.EXACT}
-    marks: ClassVar[Mapping[str, str]]
-    """Mark -> name of the file that it stands for."""
-    example: ClassVar[str]
-    """What the message about an empty command shows."""
+    marks: ClassVar[Mapping[str, str]]  # mark -> name of the file that it stands for
+    example: ClassVar[str]  # what the message about an empty command shows
 
     def __init__(self, argument: str = "") -> None:
         try:

@@ -24,8 +24,7 @@ _ENDINGS = {
 }
 """``solution.get_status()`` -> ours; any other is a failure."""
 
-_SIZE_LIMIT = 1016
-"""CPLEX's error for a model beyond the free edition's size."""
+_SIZE_LIMIT = 1016  # CPLEX's error for a model beyond the free edition's size
 
 
 class Cplex(LinearSolver):

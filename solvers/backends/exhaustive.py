@@ -16,8 +16,7 @@ from solvers.protocol import Capability
 MOST_RECORDS = 2**22
 """Largest number of legal records of a kernel that is enumerated."""
 
-_CHUNK_CELLS = 2**22
-"""Term values held at a time."""
+_CHUNK_CELLS = 2**22  # term values held at a time
 
 
 class Exhaustive(KernelSolver):

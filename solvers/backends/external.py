@@ -17,8 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
-_LONGEST_COMPLAINT = 2000
-"""Characters of the standard error that are kept: the last ones."""
+_LONGEST_COMPLAINT = 2000  # characters of the standard error that are kept: the last ones
 
 
 def run_command(

@@ -62,12 +62,9 @@ class Optimised:
     """What came of a 0-1 linear program."""
 
     ending: Ending
-    values: NDArray[np.float64] | None = None
-    """Of the columns, or of the attributes alone."""
-    bound: float = math.inf
-    """Upper bound on the program's optimum."""
-    found: float | None = None
-    """Seconds from the call until the values were found, if known."""
+    values: NDArray[np.float64] | None = None  # of the columns, or of the attributes alone
+    bound: float = math.inf  # upper bound on the program's optimum
+    found: float | None = None  # seconds from the call until the values were found, if known
 
 
 COMMERCIAL = {Capability.HINT, Capability.THREADS, Capability.SEED}

@@ -21,8 +21,7 @@ _ENDINGS = {
 }
 """``Model.Status`` -> ours; any other is a failure."""
 
-_SIZE_LIMIT = 10010
-"""Gurobi's error for a model beyond the licence's size."""
+_SIZE_LIMIT = 10010  # Gurobi's error for a model beyond the licence's size
 
 
 class Gurobi(LinearSolver):

@@ -26,8 +26,7 @@ _ENDINGS = {
 }
 """``Model.getStatus()`` -> ours; any other is a failure."""
 
-_INFINITY = 1e20
-"""SCIP's own; the dual bound before the root is solved."""
+_INFINITY = 1e20  # SCIP's own; the dual bound before the root is solved
 
 
 class Scip(LinearSolver):

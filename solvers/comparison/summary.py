@@ -16,8 +16,7 @@ EXACT, CLOSE = 1e-9, 0.01
 """Shares of the best known objective within which a record is as good, or within one per cent."""
 SHIFT_SECONDS = 0.01
 """Shift of the geometric means of times: differences far below it do not count."""
-_WRONG = 1e-5
-"""Relative shortfall at which a bound counts as wrong."""
+_WRONG = 1e-5  # relative shortfall at which a bound counts as wrong
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,7 @@ MOST_STATES = 300_000
 _PAIRWISE = 100
 """Up to this many literals, at most one is written as pairs, which readers recognise."""
 
-_TRUE, _FALSE = 0, -1
-"""The diagram's leaves; other nodes are variables, which are positive."""
+_TRUE, _FALSE = 0, -1  # the diagram's leaves; other nodes are variables, which are positive
 
 Clause = list[int]
 

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from solvers.constraints import Rows
 from solvers.formats.instance import Definitions
 
-_WIDEST = 100
-"""Most literals of a conjunction that a column is taken to stand for."""
+_WIDEST = 100  # most literals of a conjunction that a column is taken to stand for
 
 
 def definitions_of(
@@ -44,10 +43,8 @@ class _Clauses(NamedTuple):
     """The rows that are clauses of two or more literals, entry by entry."""
 
     row: NDArray[np.int64]
-    literal: NDArray[np.int64]
-    """Codes ``2 * column + negated``."""
-    width: NDArray[np.int64]
-    """Literals of the row of each entry."""
+    literal: NDArray[np.int64]  # codes ``2 * column + negated``
+    width: NDArray[np.int64]  # literals of the row of each entry
 
 
 class _Implications(NamedTuple):

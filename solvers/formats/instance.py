@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,21 +13,11 @@ from solvers.problem import BestResponse
 
 @dataclass(frozen=True, eq=False)
 class Definitions:
-    """Variables that stand for the truth of a conjunction, or of its negation.
+    """Variables that stand for the truth of a conjunction, or of its negation."""
 
-    Parameters
-    ----------
-    variables
-        int64, shape ``(D,)``: numbers of the defined variables among the file's.
-    negated
-        bool, shape ``(D,)``: whether the variable is 1 where its conjunction is false.
-    literals
-        int32, shape ``(D, k)``: the conjunctions, codes ``2 * variable + negated`` padded with -1.
-    """
-
-    variables: NDArray[np.int64]
-    negated: NDArray[np.bool_]
-    literals: NDArray[np.int32]
+    variables: NDArray[np.int64]  # ``(D,)``: their numbers among the file's
+    negated: NDArray[np.bool_]  # ``(D,)``: whether it is 1 where its conjunction is false
+    literals: NDArray[np.int32]  # ``(D, k)``: codes ``2 * variable + negated``, padded with -1
 
     def fill(self, values: NDArray[np.uint8]) -> None:
         """Set the defined variables from the others, in place."""
@@ -38,34 +28,16 @@ class Definitions:
 
 @dataclass(frozen=True, eq=False)
 class Instance:
-    """A problem read from a file.
-
-    Parameters
-    ----------
-    problem
-        The problem.
-    variables
-        The file's names of its variables.
-    minimises
-        Whether the file asks for a minimum; the problem's objective is then the negated one.
-    attributes
-        int64, shape ``(variables,)``: the problem's attribute of each variable, -1 if it is
-        defined by others.
-    definitions
-        The defined variables; those of an earlier entry may depend on those of a later one.
-    found
-        What was recognised, one phrase a kind.
-    clauses
-        The hard clauses and the soft ones with their weights, if the file consists of such.
-    """
+    """A problem read from a file; if that asks for a minimum, its objective is the negated one."""
 
     problem: BestResponse
-    variables: tuple[str, ...]
+    variables: tuple[str, ...]  # the file's names
     minimises: bool
-    attributes: NDArray[np.int64]
-    definitions: tuple[Definitions, ...] = field(default=())
-    found: tuple[str, ...] = ()
+    attributes: NDArray[np.int64]  # the problem's of each variable; -1 if others define it
+    definitions: tuple[Definitions, ...] = ()  # an earlier one may depend on a later one
+    found: tuple[str, ...] = ()  # what was recognised, one phrase a kind
     clauses: tuple[list[list[int]], list[tuple[int, list[int]]]] | None = None
+    """The hard clauses and the soft ones with their weights, if the file consists of such."""
 
     def values(self, record: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """Return the values of the file's variables that belong to a record of the problem."""
@@ -79,10 +51,7 @@ class Instance:
     def cost(self, values: NDArray[np.uint8]) -> int:
         """Return the weight of the soft clauses that values of the variables violate.
 
-        Raises
-        ------
-        SolverError
-            If the file has no clauses, or the values violate a hard one.
+        `SolverError` if the file has no clauses, or the values violate a hard one.
         """
         if self.clauses is None:
             raise SolverError("the file has no clauses; expected a .wcnf file")

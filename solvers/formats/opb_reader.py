@@ -21,8 +21,7 @@ _RELATION = re.compile(r"([<>]?=)")
 _NUMBER = re.compile(r"[+-]?\d+", re.ASCII)
 _LITERAL = re.compile(r"~?[A-Za-z_][A-Za-z0-9_\[\]{}^]*", re.ASCII)
 _RELATIONS = (">=", "<=", "=")
-_LARGEST = 2**53
-"""Numbers up to it are exact in floating point."""
+_LARGEST = 2**53  # numbers up to it are exact in floating point
 
 
 def parse_opb(text: str, name: str) -> Program:

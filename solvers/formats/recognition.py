@@ -22,11 +22,8 @@ from solvers.formats.program import Program
 from solvers.groups import Groups
 from solvers.problem import BestResponse
 
-_MOST_PASSES = 30
-"""How deep definitions may be nested."""
-
-_MOST_CELLS = 2**27
-"""Largest number of literals, padding included, of the table of conjunctions."""
+_MOST_PASSES = 30  # how deep definitions may be nested
+_MOST_CELLS = 2**27  # largest number of literals, padding included, of the table of conjunctions
 
 
 _MOST_PAIRS = 1_000_000

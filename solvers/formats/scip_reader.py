@@ -24,9 +24,7 @@ from solvers.constraints import Rows
 from solvers.errors import MalformedFileError
 from solvers.formats.program import MARK, Program, summed_rows
 
-_INFINITY = 1e20
-"""SCIP's own."""
-
+_INFINITY = 1e20  # SCIP's own
 _FIRST_WORDS = {".lp": r"(max|min)(imi[sz]e|imum)?", ".mps": r"\S+"}
 _LAST_WORDS = {".lp": "end", ".mps": "endata"}
 """SCIP takes a file that is cut off for a whole one, and passes over what it does not know."""

@@ -63,8 +63,7 @@ class _Parser:
 
     name: str
     variables: int = 0
-    declared: tuple[int, int] | None = None
-    """Variables and clauses that a header states."""
+    declared: tuple[int, int] | None = None  # variables and clauses that a header states
     top: int | None = None
     hard: list[Clause] = field(default_factory=list)
     soft: list[tuple[int, Clause]] = field(default_factory=list)
