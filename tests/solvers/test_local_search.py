@@ -40,6 +40,15 @@ def test_annealing_beats_the_greedy_record_by_far() -> None:
     assert get_solver("local-search").solve(instance).objective >= 1.03 * greedy
 
 
+def test_annealing_at_one_temperature_keeps_metropolis_odds() -> None:
+    """A literal of weight 1 is true with odds e: of 400 within four standard errors."""
+    instance = problem(400, {(attribute,): 1.0 for attribute in range(400)})
+    state = initial_state(instance, greedy_record(instance), 0)
+    kernels.initialise(state)
+    kernels.anneal(state, 40_000, 1.0, 1.0)
+    assert 0.64 < state.record.mean() < 0.82
+
+
 def test_tracked_value_and_scores_are_true_after_any_moves() -> None:
     for seed in range(60):
         kernel = compact(random_problem(seed)).problem
