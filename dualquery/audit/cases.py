@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,26 +20,10 @@ from dualquery.queries.generate.marginals import all_marginals
 from dualquery.queries.generate.random import count_distinct, random_conjunctions
 from dualquery.queries.ranges import RangeQueries
 from dualquery.queries.tabulated import HistogramQueries
+from dualquery.room import scores, statistics
 from dualquery.room.features import Features
-from dualquery.room.scores import PrivateScores, WorstCuboid, WorstQuery
-from dualquery.room.statistics import (
-    AllQueries,
-    ColumnSums,
-    EveryCell,
-    FeatureSums,
-    OneCuboid,
-    OneQuery,
-    Parities,
-    PrivateStatistic,
-    QueryTable,
-    RowTotal,
-    SomeQueries,
-)
 from dualquery.room.strategy import Strategy
 from dualquery.rows.repeats import first_occurrences, pad_right
-
-MOST_RECORDS = 48
-"""Legal records of a domain."""
 
 Generator = np.random.Generator
 
@@ -50,7 +33,7 @@ def random_domain(generator: Generator) -> Domain:
     while True:
         sizes = generator.choice([1, 1, 1, 2, 3, 4], size=generator.integers(1, 6))
         domain = Domain(np.concatenate(([0], np.cumsum(sizes))).astype(np.int64))
-        if cells_of(domain) <= MOST_RECORDS:
+        if cells_of(domain) <= 48:
             return domain
 
 
@@ -135,24 +118,13 @@ def random_strategy(domain: Domain, generator: Generator) -> Strategy:
     features = random_features(domain, generator)
     scales = np.exp(generator.normal(scale=generator.choice([0.0, 1.0]), size=len(features)))
     blocks = features.blocks
-    scales[blocks.features] = scales[blocks.features[np.unique(blocks.of, return_index=True)[1]]][
-        blocks.of
-    ]
+    leaders = blocks.features[np.unique(blocks.of, return_index=True)[1]]
+    scales[blocks.features] = scales[leaders][blocks.of]
     # The room makes it anew for its own neighbours.
     free = Strategy(features, scales, Neighbours.REPLACE_ONE)
     share = generator.choice([0.0, 0.3, 0.7, 1.0, 2.0])
     limit = None if generator.random() < 0.3 else float(share * free.loads.proven())
     return Strategy(features, scales, Neighbours.REPLACE_ONE, limit)
-
-
-@dataclass(frozen=True, eq=False)
-class Case:
-    """Something that the room counts, on the queries that it holds."""
-
-    queries: Any
-    counted: PrivateStatistic | PrivateScores
-    grids: tuple[Grid, ...] = ()
-    """Of the numbers that records carry: every pair of records carries every pair of ends."""
 
 
 def _any_queries(domain: Domain, generator: Generator) -> Any:
@@ -164,12 +136,9 @@ def _position(queries: Any, generator: Generator) -> int:
     return int(generator.integers(len(queries)))
 
 
-def _column_sums(domain: Domain, generator: Generator) -> Case:
-    grids = tuple(
-        Grid(str(place), -1.0, 1.0, int(generator.integers(1, 200)), exact=False)
-        for place in range(generator.integers(1, 4))
-    )
-    return Case(proper_workload(domain, generator), ColumnSums(grids), grids)
+def _grids(_: Any, generator: Generator) -> tuple[Grid, ...]:
+    steps = generator.integers(1, 200, size=generator.integers(1, 4)).tolist()
+    return tuple(Grid(str(n), -1.0, 1.0, each, exact=False) for n, each in enumerate(steps))
 
 
 def _model(queries: Any, generator: Generator) -> NDArray[np.float64]:
@@ -177,33 +146,35 @@ def _model(queries: Any, generator: Generator) -> NDArray[np.float64]:
     return np.asarray(generator.uniform(far * queries.low, far * queries.high, len(queries)))
 
 
-def _of(
-    made: Callable[[Domain, Generator], Any], counted: Callable[[Any, Generator], Any]
-) -> Callable[[Domain, Generator], Case]:
-    """Return how a case is made: its queries, then what is counted of them."""
-
-    def case(domain: Domain, generator: Generator) -> Case:
-        queries = made(domain, generator)
-        return Case(queries, counted(queries, generator))
-
-    return case
-
-
-CASES: Mapping[type, Callable[[Domain, Generator], Case]] = {
-    AllQueries: _of(_any_queries, lambda *_: AllQueries()),
-    SomeQueries: _of(
+CASES: Mapping[type, tuple[Callable[..., Any], Callable[..., Any] | None]] = {
+    statistics.AllQueries: (_any_queries, None),
+    statistics.SomeQueries: (
         random_workload,
-        lambda q, g: SomeQueries(g.integers(len(q), size=g.integers(1, 12))),
+        lambda queries, g: g.integers(len(queries), size=g.integers(1, 12)),
     ),
-    OneQuery: _of(_any_queries, lambda q, g: OneQuery(_position(q, g))),
-    OneCuboid: _of(marginals, lambda q, g: OneCuboid(_position(Cuboids.of(q), g))),
-    QueryTable: _of(proper_workload, lambda q, g: QueryTable(_position(q, g))),
-    EveryCell: _of(proper_workload, lambda *_: EveryCell()),
-    Parities: _of(lambda d, g: asked_sets(proper_workload(d, g)).workload, lambda *_: Parities()),
-    FeatureSums: _of(proper_workload, lambda q, g: FeatureSums(random_strategy(q.domain, g))),
-    ColumnSums: _column_sums,
-    RowTotal: _of(proper_workload, lambda *_: RowTotal()),
-    WorstQuery: _of(_any_queries, lambda q, g: WorstQuery(_model(q, g))),
-    WorstCuboid: _of(marginals, lambda q, g: WorstCuboid(_model(q, g))),
+    statistics.OneQuery: (_any_queries, _position),
+    statistics.OneCuboid: (marginals, lambda queries, g: _position(Cuboids.of(queries), g)),
+    statistics.QueryTable: (proper_workload, _position),
+    statistics.EveryCell: (proper_workload, None),
+    statistics.Parities: (lambda *given: asked_sets(proper_workload(*given)).workload, None),
+    statistics.FeatureSums: (
+        proper_workload,
+        lambda queries, g: random_strategy(queries.domain, g),
+    ),
+    statistics.ColumnSums: (proper_workload, _grids),
+    statistics.RowTotal: (proper_workload, None),
+    scores.WorstQuery: (_any_queries, _model),
+    scores.WorstCuboid: (marginals, _model),
 }
-"""How a case of each is made."""
+"""The queries of a case, and what is counted of them, made of the queries and a generator."""
+
+
+class Case:
+    """Something that the room counts, on the queries that it holds."""
+
+    def __init__(self, kind: type, domain: Domain, generator: Generator) -> None:
+        made, given = CASES[kind]
+        self.queries: Any = made(domain, generator)
+        self.counted: statistics.PrivateStatistic | scores.PrivateScores
+        self.counted = kind() if given is None else kind(given(self.queries, generator))
+        self.grids: tuple[Grid, ...] = getattr(self.counted, "grids", ())

@@ -10,25 +10,16 @@ held against the truth over its whole curve.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dualquery.audit import rooms, tables
 from dualquery.audit.findings import Finding
-from dualquery.audit.guides import EveryPath, Guide, RandomPath, TooManyPaths
 from dualquery.audit.laws import NOTHING, Loss
-from dualquery.audit.rooms import Probe, Rooms, Violation
-from dualquery.audit.tables import (
-    Cells,
-    legal_records,
-    pairs_of,
-    records_of,
-    tables_of,
-    with_every_number,
-)
 from dualquery.data.schema.grids import Grid
 from dualquery.mechanisms.protocol import Budget, Mechanism, Plan, Session, Task
 from dualquery.privacy.accountants.choice import ACCOUNTANTS, choices
@@ -43,10 +34,8 @@ Truth = Callable[[float], float]
 """The largest delta of any pair of tables, by epsilon."""
 
 DELTAS = (0.0, 1e-9, 1e-6, 1e-4, 1e-3, 1e-2, 0.1)
-"""Where accountants are asked for epsilon."""
-
 EPSILON_SHARES = (0.0, 0.02, 0.1, 0.3, 0.6, 0.9, 1.0, 1.3, 2.0)
-"""Where accountants are asked for delta, in parts of the budget's epsilon."""
+"""Where accountants are asked for epsilon, and for delta in parts of the budget's epsilon."""
 
 _REACH = 12
 """Steps from the exact number within which a single integer is told from others, at most."""
@@ -58,14 +47,11 @@ class Game:
 
     mechanism: Mechanism[Any]
     queries: Queries
-    rows: int
-    """Rows of the smaller tables."""
+    rows: int  # of the smaller tables
     budget: Budget
-    stated: int
-    """The public number of rows."""
+    stated: int  # the public number of rows
     name: str
-    grids: tuple[Grid, ...] = ()
-    """Of the numbers that records carry, whose means are bought besides."""
+    grids: tuple[Grid, ...] = ()  # of numbers that records carry, whose means are bought besides
 
     @property
     def plan(self) -> Plan[Any]:
@@ -74,9 +60,9 @@ class Game:
 
     @cached_property
     def _plans(self) -> tuple[Plan[Any], Beside]:
-        """What a release plans, and what it measures besides."""
         self.mechanism.statistics(self.queries)  # a release asks for these first
-        own = self.mechanism.plan(self.task, without_beside(self.budget, self.grids, self.count))
+        budget = without_beside(self.budget, self.grids, self.count)
+        own = self.mechanism.plan(Task(self.queries, self.stated), budget)
         return with_beside(own, self.grids, self.count, self.queries, self.budget)
 
     @property
@@ -84,72 +70,65 @@ class Game:
         """The public number of rows, as if it were bought."""
         return RowCount(self.stated, self.budget.neighbours, 1.0)
 
-    @property
-    def task(self) -> Task:
-        """The public facts."""
-        return Task(self.queries, self.stated)
-
     @cached_property
     def _records(self) -> NDArray[np.uint8]:
-        """All legal records, with every number that they may carry."""
-        return with_every_number(legal_records(self.queries.domain), self.grids)
+        return tables.with_every_number(tables.legal_records(self.queries.domain), self.grids)
 
     @cached_property
-    def _tables(self) -> list[Cells]:
-        return tables_of(len(self._records), self.rows, self.budget.neighbours)
+    def _tables(self) -> list[tables.Cells]:
+        return tables.tables_of(len(self._records), self.rows, self.budget.neighbours)
 
     @cached_property
     def pairs(self) -> NDArray[np.int64]:
         """The numbers of neighbouring tables: shape ``(pairs, 2)``."""
         number = {cells: place for place, cells in enumerate(self._tables)}
-        pairs = pairs_of(len(self._records), self.rows, self.budget.neighbours)
+        pairs = tables.pairs_of(len(self._records), self.rows, self.budget.neighbours)
         return np.array([[number[one], number[other]] for one, other in pairs])
 
     @cached_property
     def _held(self) -> list[PrivateData]:
-        """What the rooms hold, so that the queries are counted once and not on every path."""
         given = self.mechanism.statistics(self.queries), self.budget.neighbours, self.stated
-        rows = [records_of(self._records[list(cells)]) for cells in self._tables]
+        rows = [tables.records_of(self._records[list(cells)]) for cells in self._tables]
         return [PrivateData(each, *given, grids=self.grids) for each in rows]
 
-    def play(self, guide: Guide) -> Rooms:
+    def play(self, guide: rooms.Guide) -> rooms.Rooms:
         """Run the mechanism once, on all tables, as a release does."""
 
-        def room(table: int, probe: Probe) -> Curator:
+        def room(table: int, probe: rooms.Probe) -> Curator:
             held, relation = self._held[table], self.budget.neighbours
             curator = Curator(
                 held.rows, held.queries, self.plan.schedule, probe, neighbours=relation,
                 public_rows=self.stated, grids=self.grids,
             )  # fmt: skip
-            curator._data = held
+            curator._data = held  # queries are counted once, and not on every path
             return curator
 
         largest = self.rows + self.budget.neighbours.steps
         steps = largest * (self.queries.high - self.queries.low) / self.queries.step
-        rooms = Rooms(room, len(self._tables), guide, min(round(steps), _REACH))
-        with rooms.watching():
-            total, _ = self._plans[1].buy(rooms, self.count)  # type: ignore[arg-type]  # stands for a curator
-            task = replace(self.task, n=total.copies)
+        played = rooms.Rooms(room, len(self._tables), guide, min(round(steps), _REACH))
+        curator: Any = played
+        with played.watching():
+            total, _ = self._plans[1].buy(curator, self.count)
+            task = Task(self.queries, total.copies)
             if self.plan.needs_answers:
-                rooms.evaluate()
-            self.mechanism.run(task, self.plan, rooms, Session(public_seed=0))  # type: ignore[arg-type]  # stands for a curator
-            rooms.grounds()  # they go into the release, so all tables must have the same
-        return rooms
+                played.evaluate()
+            self.mechanism.run(task, self.plan, curator, Session(public_seed=0))
+            played.grounds()  # they go into the release, so all tables must have the same
+        return played
 
 
 def audit_game(game: Game, paths: int, most: int) -> Finding:
-    """Play a game through, and hold every accountant against it.
+    """Play a game that its mechanism accepts, and hold every accountant against it.
 
-    Its mechanism must accept the task. ``paths`` are taken where not all can be, at most ``most``
-    where all can.
+    ``paths`` are taken where not all can be, at most ``most`` where all can.
     """
     finding = Finding()
     try:
         try:
             truth, taken = _every_path(game, most)
-        except TooManyPaths:
+        except rooms.TooManyPaths:
             truth, taken = _some_paths(game, paths)
-    except (Violation, RuntimeError, ValueError) as error:
+    except (rooms.Violation, RuntimeError, ValueError) as error:
         finding.violations.append(f"{game.name}: {error}")
         return finding
     finding.tried, finding.pairs = taken, len(game.pairs)
@@ -158,25 +137,20 @@ def audit_game(game: Game, paths: int, most: int) -> Finding:
 
 
 def _every_path(game: Game, most: int) -> tuple[Truth, int]:
-    """Return the truth of a game all of whose results are listed."""
-    guide, events = EveryPath(most), len(events_of(game.plan.schedule))
-    logs, more = [], True
+    guide, events = rooms.EveryPath(most), len(events_of(game.plan.schedule))
+    logs: list[NDArray[np.float64]] = []
+    more = True
     while more:
-        rooms = game.play(guide)
+        played = game.play(guide)
         # With its schedule used up a mechanism draws no more, whatever the last draw shows.
-        known = bool(rooms.laws) and len(rooms.grounds()) == events
-        if not known:
-            logs.append(rooms.log_chances())
-        elif guide.at_first:
-            logs += rooms.log_chances_of(guide.outcomes())
+        known = bool(played.laws) and len(played.grounds()) == events
+        logs += played.log_chances_of(guide.outcomes()) if known else [played.log_chances()]
         more = guide.next_path(known=known)
     chances = np.exp(np.array(logs).T)
     sums = chances.sum(axis=1)
     if np.abs(sums - 1.0).max() > 1e-6:
         raise RuntimeError(f"the chances of all results add up to {sums.min():g} .. {sums.max():g}")
     one, other = chances[game.pairs[:, 0]], chances[game.pairs[:, 1]]
-    unequal = np.unique(np.concatenate((one, other), axis=1), axis=0)
-    one, other = unequal[:, : one.shape[1]], unequal[:, one.shape[1] :]
 
     def truth(epsilon: float) -> float:
         return float(np.maximum(one - np.exp(epsilon) * other, 0.0).sum(axis=1).max())
@@ -185,10 +159,9 @@ def _every_path(game: Game, most: int) -> tuple[Truth, int]:
 
 
 def _some_paths(game: Game, paths: int) -> tuple[Truth, int]:
-    """Return the truth of the paths of a game that are taken."""
     losses: dict[tuple[Any, ...], Loss] = {}
     for seed in range(paths):
-        laws = game.play(RandomPath(seed)).laws
+        laws = game.play(rooms.RandomPath(seed)).laws
         for one, other in game.pairs.tolist():
             loss = NOTHING
             for law in laws:
@@ -210,21 +183,18 @@ def _hold(game: Game, truth: Truth, finding: Finding) -> None:
     for accountant in ACCOUNTANTS:
         for delta in DELTAS:
             if accountant.supports(schedule, delta) is None:
-                epsilon = _epsilon_of(accountant.name, schedule, delta)
+                epsilon = _price("epsilon", accountant.name, schedule, delta)
                 what = f"{game.name}, delta at the epsilon {epsilon:.4g} of {accountant.name}"
                 finding.compare(truth(epsilon), delta, what)
         for share in EPSILON_SHARES:
             epsilon, true = share * budget.epsilon, truth(share * budget.epsilon)
             if accountant.supports(schedule, max(true, 1e-9)) is None:
                 what = f"{game.name}, delta of {accountant.name} at epsilon {epsilon:.4g}"
-                finding.compare(true, _delta_of(accountant.name, schedule, epsilon), what)
+                charged = _price("delta", accountant.name, schedule, epsilon)
+                finding.compare(true, charged, what)
 
 
 @cache
-def _epsilon_of(accountant: str, schedule: Schedule, delta: float) -> float:
-    return choices(accountant)[0].epsilon(schedule, delta)
-
-
-@cache
-def _delta_of(accountant: str, schedule: Schedule, epsilon: float) -> float:
-    return choices(accountant)[0].delta(schedule, epsilon)
+def _price(what: str, accountant: str, schedule: Schedule, at: float) -> float:
+    """Return an accountant's epsilon at a delta, or its delta at an epsilon."""
+    return float(getattr(choices(accountant)[0], what)(schedule, at))

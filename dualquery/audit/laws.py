@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,12 +33,9 @@ _MOST_VALUES = 4096
 class Loss:
     """The law of a loss on the first of two tables."""
 
-    values: Float64
-    """Shape ``(v,)``; infinite where the second table cannot give the result."""
-    chances: Float64
-    """Shape ``(v,)``, adding up to 1."""
-    shift: float = 0.0
-    """Of Gaussian noise besides: Euclidean distance of the exact numbers, over the scale."""
+    values: Float64  # (v,), infinite where the second table cannot give the result
+    chances: Float64  # (v,), adding up to 1
+    shift: float = 0.0  # of Gaussian noise besides: distance of the exact numbers over the scale
 
     def and_then(self, other: Loss) -> Loss:
         """Return the law of the sum of two independent losses."""
@@ -46,20 +43,12 @@ class Loss:
         chances = np.multiply.outer(self.chances, other.chances).ravel()
         return _merged(values, chances, math.hypot(self.shift, other.shift))
 
-    def times(self, count: int) -> Loss:
-        """Return the law of ``count`` independent draws alike."""
-        if count == 1:
-            return self
-        half = self.times(count // 2)
-        return half.and_then(half).and_then(self) if count % 2 else half.and_then(half)
-
     def delta(self, epsilon: float) -> float:
         """Return the smallest delta that goes with ``epsilon`` on this pair, in this order."""
         return float(self.chances @ hockey_stick(epsilon - self.values, self.shift))
 
 
 NOTHING = Loss(np.zeros(1), np.ones(1))
-"""Nothing is drawn."""
 
 
 def hockey_stick(epsilons: Float64, shift: float) -> Float64:
@@ -74,51 +63,14 @@ def hockey_stick(epsilons: Float64, shift: float) -> Float64:
     return np.asarray(np.exp(upper) - np.exp(lower))
 
 
-def choice_loss(one: Float64, other: Float64) -> Loss:
-    """Return the loss of a draw by the log-chances of its outcomes on the two tables."""
-    likely = np.isfinite(one)
-    return _merged(one[likely] - other[likely], np.exp(one[likely]), 0.0)
-
-
-def laplace_loss(moves: Float64, scale: float) -> Loss:
-    """Return the loss of discrete Laplace noise on numbers that differ by whole ``moves``.
-
-    With a difference k > 0 and noise z the loss is ``(|z - k| - |z|) / scale``.
-    """
-    total = NOTHING
-    ratio = math.exp(-1.0 / scale)
-    for move in np.abs(moves[moves != 0]).astype(np.int64).tolist():
-        between = np.arange(1.0, move)
-        values = np.concatenate(([move], move - 2.0 * between, [-move])) / scale
-        inside = (1.0 - ratio) / (1.0 + ratio) * ratio**between
-        ends = 1.0 / (1.0 + ratio), ratio**move / (1.0 + ratio)
-        chances = np.concatenate((ends[:1], inside, ends[1:])).astype(np.float64)
-        total = total.and_then(Loss(values, chances))
-    return total
-
-
-def gaussian_loss(moves: Float64, scales: Float64) -> Loss:
-    """Return the loss of Gaussian noise on numbers that differ by ``moves``.
-
-    What is drawn is discrete, and far closer to it than is looked for here.
-    """
-    return Loss(np.zeros(1), np.ones(1), float(np.linalg.norm(moves / scales)))
-
-
-def _merged(values: Float64, chances: Float64, shift: float) -> Loss:
-    """Add up the chances of equal values, rounded down to a grid: coarser if they are too many."""
-    loss = _rounded(values, chances, shift, GRID)
-    if len(loss.values) > _MOST_VALUES:
-        span = float(np.ptp(loss.values[np.isfinite(loss.values)]))
-        loss = _rounded(values, chances, shift, span / _MOST_VALUES)
-    return loss
-
-
-def _rounded(values: Float64, chances: Float64, shift: float, grid: float) -> Loss:
+def _merged(values: Float64, chances: Float64, shift: float, grid: float = GRID) -> Loss:
     """Add up the chances of values that are the same when rounded down to a grid."""
     # What lies just below a point of the grid by its own rounding belongs to it.
     rounded = np.where(np.isfinite(values), np.floor(values / grid + 1e-6) * grid, values)
     kept, place = np.unique(rounded, return_inverse=True)
+    if len(kept) > _MOST_VALUES:
+        span = float(np.ptp(kept[np.isfinite(kept)]))
+        return _merged(values, chances, shift, 2.0 * span / _MOST_VALUES)
     return Loss(kept, np.bincount(place, chances, len(kept)).astype(np.float64), shift)
 
 
@@ -138,7 +90,9 @@ class Choice:
 
     def loss_to(self, other: Choice) -> Loss:
         """Return the loss, this table being the first."""
-        return choice_loss(self.logs, other.logs).times(self.draws)
+        likely = np.isfinite(self.logs)
+        one = _merged(self.logs[likely] - other.logs[likely], np.exp(self.logs[likely]), 0.0)
+        return reduce(Loss.and_then, [one] * self.draws)
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,10 +100,8 @@ class Noise:
     """Noise on numbers, each on its own."""
 
     numbers: Float64
-    scales: Float64
-    """Of the noise on each number, in the numbers' unit."""
-    integers: bool
-    """Whether it is discrete Laplace noise, and not Gaussian."""
+    scales: Float64  # of the noise on each number, in the numbers' unit
+    integers: bool  # whether it is discrete Laplace noise, and not Gaussian
 
     def log_chance(self, shown: tuple[int, int]) -> float:
         """Return the log-chance of an integer; with an end 1 or -1, of all beyond it as well."""
@@ -167,25 +119,37 @@ class Noise:
         """Return the loss, this table being the first; scales that differ would be private."""
         if not np.array_equal(self.scales, other.scales):
             raise ValueError("the scale of the noise depends on the table")
-        moves = self.numbers - other.numbers
-        if not self.integers:
-            return gaussian_loss(moves, self.scales)
-        if len(np.unique(self.scales)) > 1:
-            raise ValueError("integer noise of several scales is not known here")
-        return laplace_loss(moves, float(self.scales[0]))
+        if not self.integers:  # what is drawn is discrete: closer to this than is looked for here
+            moves = (self.numbers - other.numbers) / self.scales
+            return Loss(np.zeros(1), np.ones(1), float(np.linalg.norm(moves)))
+        each = zip(self.numbers, other.numbers, self.scales, strict=True)
+        return reduce(Loss.and_then, (_integer_loss(*one) for one in each), NOTHING)
 
 
 Law = Choice | Noise
 
 
+@cache
+def _integer_loss(one: float, other: float, scale: float) -> Loss:
+    """Return the loss of discrete Laplace noise on one number: constant beyond the two numbers."""
+    if one == other:
+        return NOTHING
+    low, high = sorted((round(one), round(other)))
+    shown = [(low, -1), *((value, 0) for value in range(low + 1, high)), (high, 1)]
+    laws = (Noise(np.array([number]), np.array([scale]), integers=True) for number in (one, other))
+    logs = [np.array([law.log_chance(each) for each in shown]) for law in laws]
+    return Choice(logs[0]).loss_to(Choice(logs[1]))
+
+
 def weights_law(law: kernels.Law, draws: int) -> Choice:
     """Return the law of draws by integer weights: outcome ``sides * query + side``, exactly."""
-    weights = []
-    for query in range(len(law.scores.counts)):
-        score = kernels.score_of(law.scores, query)
-        for side in range(law.sides):
-            high, low = kernels.weight((1 - 2 * side) * score, law.largest, law.unit)
-            weights.append((int(high) << kernels.LOW_BITS) + int(low))
+    scores = [kernels.score_of(law.scores, query) for query in range(len(law.scores.counts))]
+    limbs = [
+        kernels.weight(sign * score, law.largest, law.unit)
+        for score in scores
+        for sign in (1, -1)[: law.sides]
+    ]
+    weights = [(int(high) << kernels.LOW_BITS) + int(low) for high, low in limbs]
     total = math.log(sum(weights))
     return Choice(np.array([math.log(weight) - total for weight in weights]), draws)
 
@@ -220,11 +184,10 @@ def _noisy_max_logs(scores: tuple[int, ...], scale: float) -> Float64:
 
 def reports_law(chances: list[Float64]) -> Choice:
     """Return the law of the reports of all rows, their order aside: each row's chances given."""
-    reports = len(chances[0])
-    found: dict[tuple[int, ...], float] = dict.fromkeys(
-        itertools.combinations_with_replacement(range(reports), len(chances)), 0.0
-    )
-    for each in itertools.product(range(reports), repeat=len(chances)):
+    reports = range(len(chances[0]))
+    found: dict[tuple[int, ...], float] = defaultdict(float)
+    for each in itertools.product(reports, repeat=len(chances)):
         chance = math.prod(row[report] for row, report in zip(chances, each, strict=True))
         found[tuple(sorted(each))] += float(chance)
-    return Choice(np.log(np.array([*found.values()])))
+    every = itertools.combinations_with_replacement(reports, len(chances))
+    return Choice(np.log(np.array([found[each] for each in every])))

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from dualquery.audit.patching import replaced
+from dualquery.audit.rooms import replaced
 from dualquery.data.encoding import units
 from dualquery.data.schema.grids import Grid
 from dualquery.privacy import events
@@ -38,10 +38,8 @@ class Planted:
     """A bug: what it stands in the place of, and who must notice."""
 
     name: str
-    check: str
-    """Name of the check that must catch it (`dualquery.audit.suite`)."""
-    owner: Any
-    """A module, whose function is replaced wherever it was imported; or a class."""
+    check: str  # name of the check that must catch it (`dualquery.audit.suite`)
+    owner: Any  # a module, whose function is replaced wherever it was imported; or a class
     attribute: str
     faulty: Faulty
 
@@ -56,21 +54,8 @@ class Planted:
         return replaced(self.owner, self.attribute, staticmethod(by) if static else by)
 
 
-def _half_the_range(original: Faulty, *given: Any) -> Any:
-    *before, spread, source = given
-    return original(*before, spread / 2, source)
-
-
-def _half_the_unit(original: Faulty, scores: Any, sides: int, unit: float, *others: Any) -> Any:
-    return original(scores, sides, sides * unit, *others)
-
-
-def _no_limit(original: Faulty, counts: LightCounts, *given: Any) -> Any:
-    return original(replace(counts, limit=None), *given)
-
-
-def _half_the_bound(original: Faulty, *given: Any) -> bounds.Bound:
-    found: bounds.Bound = original(*given)
+def _half_the_bound(original: Faulty, *given: Any) -> Any:
+    found = original(*given)
     return replace(found, count=found.count // 2)
 
 
@@ -78,10 +63,9 @@ class _Unseeded(SeededRandomness):
     seeded = False
 
 
-def _units_of_one_row(original: Faulty, neighbours: Neighbours, *steps: Any) -> Moves:
-    if neighbours.unit is not None:
-        neighbours = replace(neighbours, unit=replace(neighbours.unit, max_rows=1))
-    return original(neighbours, *steps)  # type: ignore[no-any-return]
+def _units_of_one_row(original: Faulty, neighbours: Neighbours, *steps: Any) -> Any:
+    unit = neighbours.unit and replace(neighbours.unit, max_rows=1)
+    return original(replace(neighbours, unit=unit), *steps)
 
 
 def _rows_that_others_crowd_out(
@@ -102,10 +86,6 @@ def _beyond_its_range(_: Faulty, grid: Grid, numbers: Any) -> Any:
     return (points[:, None] >> np.arange(grid.digits) & 1).astype(np.bool_)
 
 
-def _true_rows_in_complements(_: Faulty, data: Any, queries: Any, noisy: Any) -> Any:
-    return np.where(bounds.complemented(queries), data.rows.n - noisy, noisy)
-
-
 def _true_number_of_rows(_: Faulty, records: Any, epsilon: float, *__: Any) -> RowCount:
     return RowCount(records.n, Neighbours.ADD_REMOVE, row_count.COUNT_SHARE * epsilon)
 
@@ -120,9 +100,11 @@ def _one_too_low(original: Faulty, *given: Any) -> float:
 
 _LISTED: tuple[tuple[str, str, Any, str, Faulty], ...] = (
     ("half the range of a draw: a selection", "games/mwem/replace-one",
-     exponential, "select_largest", _half_the_range),
+     exponential, "select_largest",
+     lambda original, *given: original(*given[:-2], given[-2] / 2, given[-1])),
     ("half the range of a draw: DualQuery's samples", "games/dualquery/replace-one",
-     weighted, "draw_outcomes", _half_the_unit),
+     weighted, "draw_outcomes",
+     lambda original, scores, sides, unit, *given: original(scores, sides, sides * unit, *given)),
     ("sqrt 2 left out on tables", "sensitivity/OneCuboid/replace-one",
      moves, "table_moves", _of_one),
     ("a cuboid's score that moves by 1", "sensitivity/WorstCuboid/replace-one",
@@ -130,7 +112,8 @@ _LISTED: tuple[tuple[str, str, Any, str, Faulty], ...] = (
     ("parities of which one moves", "sensitivity/Parities/replace-one",
      moves, "parity_moves", _of_one),
     ("a limit on loads that is left out", "sensitivity/FeatureSums/replace-one",
-     LightCounts, "__call__", _no_limit),
+     LightCounts, "__call__",
+     lambda original, counts, *given: original(replace(counts, limit=None), *given)),
     ("contrasts of half their squared length", "sensitivity/FeatureSums/add-remove",
      contrasts, "squared_lengths", lambda original, *given: original(*given) / 2.0),
     ("noise on all queries by a bound that is too small", "sensitivity/AllQueries/replace-one",
@@ -156,7 +139,8 @@ _LISTED: tuple[tuple[str, str, Any, str, Faulty], ...] = (
     ("numbers of a column that are not brought into its range",
      "sensitivity/ColumnSums/replace-one", Grid, "encode", _beyond_its_range),
     ("the true n in what complements give out", "games/gaussian/add-remove",
-     statistics, "_as_counts", _true_rows_in_complements),
+     statistics, "_as_counts",
+     lambda _, data, asked, seen: np.where(bounds.complemented(asked), data.rows.n - seen, seen)),
     ("the true n as the noisy number of rows", "releases/laplace/add-remove",
      row_count, "buy_row_count", _true_number_of_rows),
     ("a threshold whose delta nobody charges", "sensitivity/learned schema/replace-one",
@@ -168,4 +152,3 @@ _LISTED: tuple[tuple[str, str, Any, str, Faulty], ...] = (
 )  # fmt: skip
 
 PLANTED = tuple(Planted(*each) for each in _LISTED)
-"""All bugs."""

@@ -12,7 +12,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.stats import beta
 
 from dualquery.api import release
-from dualquery.audit.findings import Finding
+from dualquery.audit.findings import ERROR, Finding
 from dualquery.audit.tables import name_of
 from dualquery.data.schema.columns import Binary, Categorical, Numeric
 from dualquery.data.schema.table import TableSchema
@@ -33,9 +33,6 @@ from dualquery.runtime.errors import BadInputError
 if TYPE_CHECKING:
     from dualquery.releases.keep.folder import Release
 
-ERROR = 1e-6
-"""Chance at most that a check of honest releases reports a violation."""
-
 DELTA = 1e-3
 """For mechanisms that are not pure."""
 
@@ -44,31 +41,17 @@ LEAST = 80
 the other never. By two thirds of 80 its epsilon is 1.1 at least, more than the 1 that is stated."""
 
 COLUMNS = (Binary("a"), Binary("b"), Categorical("c", (("x",), ("y",), ("z",))))
-USUAL, ODD = {"a": 0, "b": 0, "c": "z", "size": 0.0}, {"a": 1, "b": 1, "c": "x", "size": 10.0}
-"""The rows of the tables."""
-SIZE = Numeric("size", (0.0, 5.0, 10.0))
-"""The column whose mean is bought."""
-ROWS = {True: 60, False: 400}
-"""Rows of the tables, by whether their number is public: so many that noise seldom carries an
-answer beyond 0 or 1, where it is cut, and where their number is bought, enough to plan with; of
-units as many more as a unit has."""
-
+SIZE = Numeric("size", (0.0, 5.0, 10.0))  # the column whose mean is bought
 QUERIES = ["a=1", "b=1", "c=x", "a=1 & b=1", "a=0 & c=x"]
+USUAL, ODD = {"a": 0, "b": 0, "c": "z", "size": 0.0}, {"a": 1, "b": 1, "c": "x", "size": 10.0}
+ROWS = {True: 60, False: 400}
+"""Rows of the tables, by whether their number is public: noise seldom carries an answer beyond 0 or
+1, where it is cut, and a bought number is enough to plan with. Of units of K rows K times as many.
+"""
 
 Values = NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class Event:
-    """A set of results: a number of theirs lies above, below or at a bound."""
-
-    direction: Values
-    bound: float
-    inside: Callable[[Values, float], NDArray[np.bool_]]
-
-    def share(self, results: Values) -> tuple[int, int]:
-        """Return how many of some results, ``(r, k)``, lie in the set, and r."""
-        return int(self.inside(results @ self.direction, self.bound).sum()), len(results)
+Event = Callable[[Values], int]
+"""A set of results: the number of some results, ``(r, k)``, that lie in it."""
 
 
 @dataclass(frozen=True)
@@ -77,31 +60,27 @@ class Asked:
 
     mechanism: str
     options: Mapping[str, Any]
-    relation: Neighbours
-    """How the two tables differ."""
-    epsilon: float
-    """What each release may spend; > 0."""
-    means: bool = False
-    """Whether the mean of a column is bought."""
+    relation: Neighbours  # how the two tables differ
+    epsilon: float  # what each release may spend; > 0
+    means: bool = False  # whether the mean of a column is bought
 
     def __str__(self) -> str:
         return f"{self.mechanism}, {name_of(self.relation)}" + ", a mean" * self.means
 
 
 def audit_releases(asked: Asked, seconds: float, most: int) -> Finding:
-    """Make releases of two tables for some seconds, and bound epsilon from below.
-
-    A few hundred releases bound epsilon by 3 at most. ``most`` of each table are made, and at least
-    `LEAST`.
-    """
+    """Make releases of two tables for some seconds, `LEAST` to ``most``; bound epsilon below."""
     finding = Finding()
-    try:
-        delta = _accepted_delta(asked)
-    except BadInputError as error:
-        finding.remarks.append(f"{asked}: not released, {error}")
-        return finding
     tables = _pair(asked)
-    stated = _made(tables[0], asked, delta).privacy
+    for delta in sorted((0.0, DELTA), reverse=not configure(asked.mechanism, asked.options).pure):
+        try:
+            stated = _made(tables[0], asked, delta).privacy
+            break
+        except BadInputError as error:
+            refused = f"{asked}: not released, {error}"
+    else:
+        finding.remarks.append(refused)
+        return finding
     if stated.epsilon is None or stated.delta is None:
         finding.violations.append(f"{asked}: {stated.guarantee()}")
         return finding
@@ -116,31 +95,26 @@ def audit_releases(asked: Asked, seconds: float, most: int) -> Finding:
     return finding
 
 
-def _pair(asked: Asked) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _pair(asked: Asked) -> list[pl.DataFrame]:
     """Return two tables that differ in one unit, and in this as much as can be."""
-    relation = asked.relation
-    unit = 1 if relation.unit is None else relation.unit.max_rows
-    kept = [USUAL, ODD] * (ROWS[relation.rows_public] // 2 * unit)
-    first = [USUAL] * unit if relation.replaces else []
-    return _table(kept, first, asked), _table(kept, [ODD] * unit, asked)
-
-
-def _table(kept: list[dict[str, Any]], unit: list[dict[str, Any]], asked: Asked) -> pl.DataFrame:
-    """Return a table of rows that are there in any case and those of one unit."""
-    table = pl.DataFrame([*kept, *unit])
-    if not asked.means:
-        table = table.drop(SIZE.name)
-    if asked.relation.unit is not None:
-        units = [*range(len(kept)), *[-1] * len(unit)]
-        table = table.with_columns(pl.Series(asked.relation.unit.column, units))
-    if asked.relation.weight is not None:
-        weights = pl.lit(asked.relation.weight.max).alias(asked.relation.weight.column)
-        table = table.with_columns(weights)
-    return table
+    unit, weight = asked.relation.unit, asked.relation.weight
+    rows = 1 if unit is None else unit.max_rows
+    kept = [USUAL, ODD] * (ROWS[asked.relation.rows_public] // 2 * rows)
+    tables = []
+    for own in ([USUAL] * rows * asked.relation.replaces, [ODD] * rows):
+        table = pl.DataFrame([*kept, *own])
+        if not asked.means:
+            table = table.drop(SIZE.name)
+        if unit is not None:
+            units = [*range(len(kept)), *[-1] * len(own)]
+            table = table.with_columns(pl.Series(unit.column, units))
+        if weight is not None:
+            table = table.with_columns(pl.lit(weight.max).alias(weight.column))
+        tables.append(table)
+    return tables
 
 
 def _made(table: pl.DataFrame, asked: Asked, delta: float) -> Release:
-    """Make one release."""
     columns = (*COLUMNS, SIZE) if asked.means else COLUMNS
     return release(
         table,
@@ -149,19 +123,6 @@ def _made(table: pl.DataFrame, asked: Asked, delta: float) -> Release:
         options=asked.options, epsilon=asked.epsilon, delta=delta, threads=1,
         neighbours=asked.relation.value, unit=asked.relation.unit, weight=asked.relation.weight,
     )  # fmt: skip
-
-
-def _accepted_delta(asked: Asked) -> float:
-    """Return the mechanism's own delta, or the other one; `BadInputError` if it refuses both."""
-    table, _ = _pair(asked)
-    pure = configure(asked.mechanism, asked.options).pure
-    first, second = (0.0, DELTA) if pure else (DELTA, 0.0)
-    try:
-        _made(table, asked, first)
-    except BadInputError:
-        _made(table, asked, second)
-        return second
-    return first
 
 
 def _numbers(made: Release) -> Values:
@@ -176,12 +137,13 @@ def bounds(one: Values, other: Values, delta: float, error: float = ERROR / 4) -
     """Yield lower bounds on epsilon by ``(results, numbers)``, each table being the first once."""
     half = len(one) // 3
     for first, second in ((one, other), (other, one)):
-        promises = {
-            event: _epsilon(event.share(first[:half]), event.share(second[:half]), delta, 0.05)
-            for event in _events(first[:half], second[:half])
-        }
-        event = max(promises, key=promises.__getitem__)
-        yield _epsilon(event.share(first[half:]), event.share(second[half:]), delta, error)
+        tried = first[:half], second[:half]
+        event = max(_events(*tried), key=lambda each: _shown(each, *tried, delta, 0.05))
+        yield _shown(event, first[half:], second[half:], delta, error)
+
+
+def _shown(event: Event, one: Values, other: Values, delta: float, error: float) -> float:
+    return _epsilon((event(one), len(one)), (event(other), len(other)), delta, error)
 
 
 def _events(one: Values, other: Values) -> Iterator[Event]:
@@ -195,7 +157,11 @@ def _events(one: Values, other: Values) -> Iterator[Event]:
         seen = both @ direction
         for bound in np.unique(np.quantile(seen, np.linspace(0.02, 0.98, 25))):
             for inside in (np.greater, np.less, np.equal):
-                yield Event(direction, float(bound), inside)
+                yield partial(_hits, direction, float(bound), inside)
+
+
+def _hits(direction: Values, bound: float, inside: Callable[..., Any], results: Values) -> int:
+    return int(inside(results @ direction, bound).sum())
 
 
 @cache
@@ -212,16 +178,13 @@ def audit_fresh_draws() -> Finding:
     """Check that no draw is made twice; honest ones agree with a chance below 2^-100."""
     finding = Finding()
     one, other = randomness(None), randomness(None)
-    scale = 2.0**40
-    seen = [source.words(8).tobytes() for source in (one, one, other)]
-    seen += [source.discrete_gaussian(scale, 8).tobytes() for source in (one, one, other)]
-    seen += [source.discrete_laplace(scale, 8).tobytes() for source in (one, one, other)]
+    seen = []
+    for source in (one, one, other):
+        drawn = source.discrete_gaussian(2.0**40, 8), source.discrete_laplace(2.0**40, 8)
+        seen += [each.tobytes() for each in (source.words(8), *drawn)]
+    # At this budget answers are hardly ever cut to 0 or 1, which would make them agree.
     asked = Asked("matrix", {"components": 0}, Neighbours.REPLACE_ONE, 1.0)
-    table, _ = _pair(asked)
-    for _ in range(2):
-        # At this budget answers are hardly ever cut to 0 or 1, which would make them agree.
-        made = _made(table, asked, DELTA)
-        seen.append(made.answers.tobytes())
+    seen += [_made(_pair(asked)[0], asked, DELTA).answers.tobytes() for _ in range(2)]
     finding.tried = len(seen)
     if len(set(seen)) < len(seen):
         finding.violations.append("the same numbers were drawn twice")

@@ -11,18 +11,18 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from functools import partial
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.audit.guides import Guide
 from dualquery.audit.laws import Law, Noise, noisy_max_law, reports_law, weights_law
-from dualquery.audit.patching import replaced
 from dualquery.data.cells import axis_sizes, column_values, rows_of_values
 from dualquery.data.domain import Domain
 from dualquery.room.curator import Curator
@@ -36,12 +36,85 @@ class Violation(Exception):  # noqa: N818 - what an audit looks for, not an erro
     """The rooms differ in what they give out although their draws show the same."""
 
 
-class Probe:
-    """Stands for a source of randomness: draws one scale, so that the scale can be seen.
+class TooManyPaths(Exception):  # noqa: N818 - it ends an enumeration, and is no error
+    """The game has results that cannot be enumerated, or too many."""
 
-    ``scale`` is that of the last noise; ``unit`` says how many scales were drawn: many of integer
-    noise, whose scale may be a fraction.
-    """
+
+class EveryPath:
+    """Leads through all outcomes of all draws, depth first; more than ``most`` paths end it."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._taken: list[int] = []
+        self._widths: list[int] = []
+        self._depth = 0
+        self._of = 0, 0
+        self.paths = 0
+
+    def choose(self, outcomes: int, draws: int = 1) -> tuple[int, ...]:
+        """Return the path's next draws of outcomes 0, 1, ..., increasing."""
+        width = math.comb(outcomes + draws - 1, draws)
+        if width > self._most:
+            raise TooManyPaths(f"{width:,} outcomes of one draw")
+        if self._depth == len(self._taken):
+            self._taken.append(0)
+            self._widths.append(width)
+        self._of = outcomes, draws
+        number = self._taken[self._depth]
+        self._depth += 1
+        ways = itertools.combinations_with_replacement(range(outcomes), draws)
+        return next(itertools.islice(ways, number, None))
+
+    def noise(self, count: int) -> NDArray[np.float64]:
+        """Refuse: a vector of noisy numbers has too many values."""
+        raise TooManyPaths(f"{count} noisy numbers at once")
+
+    def outcomes(self) -> list[tuple[int, ...]]:
+        """Return the outcomes of the path's last draw, from the path's own on."""
+        every = itertools.combinations_with_replacement(range(self._of[0]), self._of[1])
+        return list(itertools.islice(every, self._taken[-1], None))
+
+    def next_path(self, *, known: bool = False) -> bool:
+        """Go to the next path, past `outcomes` if these are known; return whether there is one."""
+        if not self.paths and math.prod(self._widths) > 4 * self._most:
+            raise TooManyPaths(f"about {math.prod(self._widths):,} paths")
+        self.paths += 1
+        if known:
+            self.paths += self._widths[-1] - 1 - self._taken[-1]
+            self._taken[-1] = self._widths[-1] - 1
+        while self._taken and self._taken[-1] == self._widths[-1] - 1:
+            self._taken.pop()
+            self._widths.pop()
+        if not self._taken:
+            return False
+        if self.paths >= self._most:
+            raise TooManyPaths(f"more than {self._most:,} paths")
+        self._taken[-1] += 1
+        self._depth = 0
+        return True
+
+
+class RandomPath:
+    """Chooses each outcome alike, so that rare results are visited as well."""
+
+    def __init__(self, seed: int) -> None:
+        self._generator = np.random.default_rng(seed)
+
+    def choose(self, outcomes: int, draws: int = 1) -> tuple[int, ...]:
+        """Return any outcomes."""
+        return tuple(sorted(self._generator.integers(outcomes, size=draws).tolist()))
+
+    def noise(self, count: int) -> NDArray[np.float64]:
+        """Return normal noise, all of it none, ordinary or large."""
+        size = self._generator.choice([0.0, 1.0, 3.0])
+        return np.asarray(size * self._generator.normal(size=count))
+
+
+Guide = EveryPath | RandomPath
+
+
+class Probe:
+    """Stands for a source of randomness: draws ``unit`` times its last ``scale``, to be seen."""
 
     seeded = False
     scale, unit, integers = 0.0, 1.0, False
@@ -56,7 +129,7 @@ class Probe:
         return np.full(count, round(scale), np.int64)
 
     def discrete_laplace(self, scale: float, count: int) -> NDArray[np.int64]:
-        """Return so many scales that they are a whole number, exactly."""
+        """Return a multiple of the scale that is a whole number, exactly."""
         _, exponent = math.frexp(scale)
         self.scale, self.unit, self.integers = scale, math.ldexp(1.0, 53 - exponent), True
         return np.full(count, int(scale * self.unit), np.int64)
@@ -78,10 +151,8 @@ class Rooms:
         self._reach = reach
         self._shown: list[Any] = []
         self._show: Callable[[Any], Any]  # what an outcome of the last draw shows
-        self._table = 0
-        self._next = 0
-        self.laws: list[list[Law]] = []
-        """The laws of each draw so far, one a table."""
+        self._table = self._next = 0
+        self.laws: list[list[Law]] = []  # of each draw so far, one a table
 
     def log_chances(self) -> NDArray[np.float64]:
         """Return the log-chance of all that was shown, on each table: float64, ``(tables,)``."""
@@ -141,14 +212,12 @@ class Rooms:
     def watching(self) -> Iterator[None]:
         """Let the guide say what is drawn, at the four places where results are drawn."""
         noisy, report = Exact.noisy, noisy_max.report_noisy_max
-        with ExitStack() as stack:
-            for owner, name, by in (
-                (Exact, "noisy", lambda *given: self._noisy(noisy, *given)),
-                (weighted_kernels, "look_up", self._look_up),
-                (noisy_max, "report_noisy_max", lambda *given: self._report(report, *given)),
-                (randomized, "randomize", self._randomize),
-            ):
-                stack.enter_context(replaced(owner, name, by))
+        with (
+            replaced(Exact, "noisy", lambda *given: self._noisy(noisy, *given)),
+            replaced(weighted_kernels, "look_up", self._look_up),
+            replaced(noisy_max, "report_noisy_max", lambda *given: self._report(report, *given)),
+            replaced(randomized, "randomize", self._randomize),
+        ):
             yield
 
     def _noisy(
@@ -170,17 +239,11 @@ class Rooms:
             noise = partial(self._guide.noise, numbers.size)
             shown = self._draw(law, noise, lambda drawn: numbers + drawn * scales)
         values = np.array(shown[:1]) if isinstance(shown, tuple) else shown
-        if probe.integers:
-            values = np.rint(values).astype(np.int64)
-        return np.asarray(values.reshape(exact.numbers.shape))
+        values = values.reshape(exact.numbers.shape)
+        return np.rint(values).astype(np.int64) if probe.integers else values
 
     def _look_up(
-        self,
-        law: weighted_kernels.Law,
-        _sums: Any,
-        _drawn: Any,
-        queries: NDArray[np.int64],
-        signs: NDArray[np.int8],
+        self, law: weighted_kernels.Law, _sums: Any, _drawn: Any, queries: Any, signs: Any
     ) -> int:
         known = weights_law(law, len(queries))
         shown = self._draw(known, lambda: self._guide.choose(len(known.logs), len(queries)))
@@ -189,11 +252,7 @@ class Rooms:
         return len(queries)
 
     def _report(
-        self,
-        report: Callable[..., int],
-        scores: NDArray[np.int64],
-        allowed: NDArray[np.bool_] | None,
-        *others: Any,
+        self, report: Callable[..., int], scores: NDArray[np.int64], allowed: Any, *others: Any
     ) -> int:
         report(scores, allowed, *others)  # shows the probe its scale
         places = np.arange(len(scores)) if allowed is None else np.flatnonzero(allowed)
@@ -202,12 +261,7 @@ class Rooms:
         return int(places[shown])
 
     def _randomize(
-        self,
-        rows: Records,
-        domain: Domain,
-        columns: NDArray[np.int64],
-        epsilon: float,
-        _source: Any,
+        self, rows: Records, domain: Domain, columns: NDArray[np.int64], epsilon: float, _: Any
     ) -> Records:
         sizes = axis_sizes(domain)[columns].tolist()
         chances = []
@@ -237,3 +291,23 @@ def _same(one: Any, other: Any) -> bool:
     if isinstance(one, np.ndarray):
         return one.dtype == other.dtype and np.array_equal(one, other, equal_nan=one.dtype == float)
     return bool(one == other)
+
+
+@contextmanager
+def replaced(owner: Any, name: str, by: Any) -> Iterator[None]:
+    """Replace a method of a class, or a function of a module wherever it was imported by name."""
+    original = vars(owner)[name]
+    _put(owner, name, original, by)
+    try:
+        yield
+    finally:
+        # Modules that were imported meanwhile have it, too.
+        _put(owner, name, by, original)
+
+
+def _put(owner: Any, name: str, old: Any, new: Any) -> None:
+    setattr(owner, name, new)
+    if isinstance(owner, ModuleType):
+        for key, module in list(sys.modules.items()):
+            if key.split(".")[0] in ("dualquery", "mwem") and vars(module).get(name) is old:
+                setattr(module, name, new)

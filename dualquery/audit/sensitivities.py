@@ -3,37 +3,40 @@
 Numbers are taken where noise would be added to them, scores where they would become weights: on
 some rows with every legal record of a small domain besides. The largest move over all pairs of
 records (or to the table without a record) is the truth. Which rows of a unit stay, and how often
-each counts, must follow from the unit's own rows; the number of rows has noise of its own.
+each counts, must follow from the unit's own rows; the number of rows has noise of its own. The
+threshold of a learned schema is tried by enumeration, and as it is drawn.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
-from typing import Any
+from itertools import product
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from scipy.stats import beta, norm
 
 from dualquery.audit.cases import CASES, Case, Generator, random_domain
-from dualquery.audit.findings import Finding
-from dualquery.audit.patching import replaced
-from dualquery.audit.rooms import Probe
+from dualquery.audit.findings import ERROR, Finding
+from dualquery.audit.rooms import Probe, replaced
 from dualquery.audit.tables import legal_records, name_of, records_of, table_of
+from dualquery.data.drafts.shapes import Values
 from dualquery.data.encoding.cuts import CutTable
 from dualquery.data.encoding.units import Unit, Weight, cut_to_units, weigh
-from dualquery.data.readers.python_objects import frame_source
+from dualquery.data.readers.python_objects import FrameSource, frame_source
 from dualquery.data.readers.source import Source
 from dualquery.data.schema.grids import Grid
+from dualquery.privacy.accountants.choice import ACCOUNTANTS
+from dualquery.privacy.events import ThresholdedCounts
 from dualquery.privacy.neighbours import Neighbours
-from dualquery.room import randomness
+from dualquery.room import learning, randomness
+from dualquery.room.journal import NO_JOURNAL
 from dualquery.room.private_data import PrivateData
 from dualquery.room.row_count import buy_row_count
 from dualquery.room.scores import GRID, SCORES, WorstCuboid, WorstQuery
 from dualquery.room.statistics import STATISTICS
-
-_MIXED_UNITS = 20
-"""Units of random records, besides those of one record."""
 
 EVERYTHING = (*STATISTICS, *SCORES)
 """Every type that the room measures or selects by: the room's own lists."""
@@ -52,7 +55,8 @@ def move(case: Case, relation: Neighbours, generator: Generator, finding: Findin
 
     units = _units(len(records), relation, generator)
     tables = [data(unit) for unit in units]
-    what = f"{type(case.counted).__name__} of {_told(case.queries)}, {name_of(relation)}"
+    asked = f"{len(case.queries)} {type(case.queries).__name__} about {case.queries.domain}"
+    what = f"{type(case.counted).__name__} of {asked}, {name_of(relation)}"
     finding.tried += 1
     if isinstance(case.counted, WorstQuery | WorstCuboid):
         scores = [case.counted.exact(each) for each in tables]
@@ -77,15 +81,10 @@ def carrying(
     if not grids:
         return records
     parts = []
-    for number in (0.0, 1.0, None):
-        digits = [
-            grid.encode(
-                generator.uniform(grid.low, grid.high, len(records))
-                if number is None
-                else np.full(len(records), (grid.low - 1.0, grid.high + 1.0)[int(number)])
-            )
-            for grid in grids
-        ]
+    for low, high in ((-1.0, 0.0), (1.0, 2.0), (0.0, 1.0)):
+        shares = generator.uniform(low, high, (len(grids), len(records)))
+        numbers = [g.low + share * (g.high - g.low) for g, share in zip(grids, shares, strict=True)]
+        digits = [grid.encode(each) for grid, each in zip(grids, numbers, strict=True)]
         parts.append(np.hstack((records, *digits)).astype(np.uint8))
     return np.concatenate(parts)
 
@@ -100,12 +99,10 @@ def _units(universe: int, relation: Neighbours, generator: Generator) -> list[Co
     units: list[Counted] = [((record, 1),) for record in range(universe)]
     if relation.steps > 1:
         units += [((record, relation.copies),) * most for record in range(universe)]
-        for _ in range(_MIXED_UNITS):
+        for _ in range(20):
             size = int(generator.integers(min(2, most), most + 1))
             units.append(_unit(universe, size, relation.copies, generator))
-    if not relation.rows_public:
-        units.append(())
-    return units
+    return units if relation.rows_public else [*units, ()]
 
 
 def _unit(universe: int, rows: int, copies: int, generator: Generator) -> Counted:
@@ -122,31 +119,19 @@ def _apart(values: NDArray[np.float64], relation: Neighbours) -> NDArray[np.floa
     return np.asarray(values[one] - values[other])
 
 
-def _told(queries: Any) -> str:
-    domain = queries.domain
-    most = "" if domain.max_ones is None else f", at most {domain.max_ones} 1s"
-    columns = ", ".join(map(str, domain.sizes.tolist()))
-    return f"{len(queries)} {type(queries).__name__} on columns of {columns} bits{most}"
-
-
-def audit_moves(kind: type, relation: Neighbours, cases: int) -> Finding:
+def audit_moves(relation: Neighbours, kind: type, cases: int) -> Finding:
     """Try random cases of one statistic, or of one kind of scores."""
     finding = Finding()
-    make = CASES.get(kind)
-    if make is None:
+    if kind not in CASES:
         finding.violations.append(f"{kind.__name__} is measured by the room, and not tried here")
         return finding
     for seed in range(cases):
         generator = np.random.default_rng(seed)
-        case = make(random_domain(generator), generator)
-        move(case, relation, generator, finding)
+        move(Case(kind, random_domain(generator), generator), relation, generator, finding)
     return finding
 
 
-# --- the number of rows ---------------------------------------------------------------------------
-
-
-def audit_row_count(tables: int, relation: Neighbours = Neighbours.ADD_REMOVE) -> Finding:
+def audit_row_count(relation: Neighbours, tables: int) -> Finding:
     """Compare the noise on the number of rows with its price."""
     finding = Finding()
     for rows in range(1, tables + 1):
@@ -162,18 +147,13 @@ def audit_row_count(tables: int, relation: Neighbours = Neighbours.ADD_REMOVE) -
                 return finding
             shown.append(count.n - int(probe.scale * probe.unit))
             finding.compare(relation.steps / probe.scale, count.epsilon, "the number of rows")
-        finding.tried += 1
-        finding.pairs += 1
+        finding.add(Finding(1, 1))
         if shown[1] - shown[0] != relation.steps:
             finding.violations.append(f"the number of rows moves by {shown[1] - shown[0]}")
     return finding
 
 
-# --- which rows count ---------------------------------------------------------------------------
-
-_UNITS, _MOST_ROWS = 4, 5
-"""Units of a table, and rows of one."""
-
+_UNITS, _MOST_ROWS = 4, 5  # of a table, of a unit
 _LARGEST = (0.3, 1.0, 5.0, 12.5, 1e6)
 """Largest weights that count."""
 
@@ -181,7 +161,7 @@ Row = tuple[int, int, float]
 """Its unit, what tells it from others, its weight."""
 
 
-def audit_units(tables: int, relation: Neighbours) -> Finding:
+def audit_units(relation: Neighbours, tables: int) -> Finding:
     """Read random tables and neighbours of them, and compare the rows of all units but one."""
     finding = Finding()
     for seed in range(tables):
@@ -189,29 +169,26 @@ def audit_units(tables: int, relation: Neighbours) -> Finding:
         neighbours = _sized(relation, generator)
         most = 1 if neighbours.unit is None else _MOST_ROWS  # a row is a unit of its own
         others = _rows(generator, range(1, _UNITS), most)
-        alternatives = [[], *(_rows(generator, range(1), most) for _ in range(4))]
-        counted = [_counted(_mixed(others, own, generator), neighbours) for own in alternatives]
-        finding.tried += 1
-        finding.pairs += len(counted) * (len(counted) - 1) // 2
+        owns = [[], *(_rows(generator, range(1), most) for _ in range(4))]
+        counted = [_counted(_mixed(others, own, generator), neighbours) for own in owns]
+        finding.add(Finding(1, len(owns) * (len(owns) - 1) // 2))
         for table in counted:
-            steps = max((sum(rows.values()) for rows in table.values()), default=0)
+            of_units = table.group_by("unit").agg(pl.col("copies").sum())["copies"]
+            steps = max(of_units.to_list(), default=0)
             finding.compare(float(steps), float(neighbours.steps), f"table {seed}: a unit's rows")
-            if any(table.get(unit) != counted[0].get(unit) for unit in range(1, _UNITS)):
+            if not table.filter(pl.col("unit") > 0).equals(counted[0]):
                 finding.violations.append(f"table {seed}: other rows count when one unit changes")
     return finding
 
 
-def _sized(relation: Neighbours, generator: np.random.Generator) -> Neighbours:
+def _sized(relation: Neighbours, generator: Generator) -> Neighbours:
     """Return the relation with other numbers of rows and of copies."""
-    unit, weight = relation.unit, relation.weight
-    if unit is not None:
-        unit = Unit("unit", int(generator.integers(1, _MOST_ROWS)))
-    if weight is not None:
-        weight = Weight("weight", float(generator.choice(_LARGEST)))
+    unit = relation.unit and Unit("unit", int(generator.integers(1, _MOST_ROWS)))
+    weight = relation.weight and Weight("weight", float(generator.choice(_LARGEST)))
     return replace(relation, unit=unit, weight=weight)
 
 
-def _rows(generator: np.random.Generator, units: range, most: int) -> list[Row]:
+def _rows(generator: Generator, units: range, most: int) -> list[Row]:
     """Return rows of some units in any order."""
     rows: list[Row] = []
     for unit in units:
@@ -221,17 +198,16 @@ def _rows(generator: np.random.Generator, units: range, most: int) -> list[Row]:
     return [rows[place] for place in generator.permutation(len(rows))]
 
 
-def _mixed(others: list[Row], own: list[Row], generator: np.random.Generator) -> pl.DataFrame:
+def _mixed(others: list[Row], own: list[Row], generator: Generator) -> pl.DataFrame:
     """Return a table of the rows of both, each in its order, shuffled into each other."""
     whose = generator.permutation([0] * len(others) + [1] * len(own))
     left = [iter(others), iter(own)]
-    rows = [next(left[side]) for side in whose]
     schema = {"unit": pl.Int64, "row": pl.Int64, "weight": pl.Float64}
-    return pl.DataFrame(rows, schema=schema, orient="row")
+    return pl.DataFrame([next(left[side]) for side in whose], schema=schema, orient="row")
 
 
-def _counted(table: pl.DataFrame, neighbours: Neighbours) -> dict[int, dict[int, int]]:
-    """Return how often each row counts, unit by unit, as a release reads them."""
+def _counted(table: pl.DataFrame, neighbours: Neighbours) -> pl.DataFrame:
+    """Return the rows that count, and how often, as a release reads them."""
     source: Source = frame_source(table, "a table")
     if neighbours.unit is not None:
         source = cut_to_units(source, neighbours.unit)
@@ -241,9 +217,62 @@ def _counted(table: pl.DataFrame, neighbours: Neighbours) -> dict[int, dict[int,
     else:
         assert isinstance(source, CutTable)
         copies = source.kept.astype(np.int64)
-    counted: dict[int, dict[int, int]] = {}
-    rows = table.select("unit", "row").iter_rows()
-    for (unit, row), times in zip(rows, np.asarray(copies).tolist(), strict=True):
-        if times:
-            counted.setdefault(unit, {})[row] = times
-    return counted
+    counted = table.with_columns(copies=pl.Series(np.asarray(copies)))
+    return counted.filter(pl.col("copies") > 0).sort("unit", "row")
+
+
+_FAR = 60.0  # an epsilon at which noise alone costs no delta
+_TEXTS, _SCALE, _DELTA = 20_000, 0.4, 0.2
+"""Texts of one row each, the noise in their counts, and the delta of their threshold."""
+
+
+def audit_thresholds(relation: Neighbours) -> Finding:
+    """Compare delta with the chance that a text which one table alone has is published.
+
+    The rows of one unit have that text, in any numbers.
+    """
+    finding, rows = Finding(), learning.rows_of_unit(relation)
+    for columns, wide, delta in product((1, 3, 15), (1.0, 8.0), (1e-2, 1e-6)):
+        sensitivity = learning.values_sensitivity(columns, relation)
+        scale = wide * sensitivity
+        tau = learning.threshold(scale, columns, relation, delta)
+        units = [sizes for sizes in product(range(rows + 1), repeat=rows) if sum(sizes) <= rows]
+        chances = [[norm.sf(tau - size, scale=scale) for size in unit if size] for unit in units]
+        what = f"{columns} columns, {name_of(relation)}, delta {delta:g}: "
+        worst = columns * max(map(math.fsum, chances))
+        finding.compare(worst, delta / 2, f"{what}texts of one table")
+        # Some text of the unit's is published: no such result is possible without it.
+        shown = -math.expm1(columns * min(math.fsum(map(math.log1p, (-p for p in each)))
+                                          for each in chances))  # fmt: skip
+        schedule = (ThresholdedCounts(sensitivity, scale, delta),)
+        for accountant in ACCOUNTANTS:
+            if accountant.supports(schedule, 0.5) is None:
+                charged = accountant.delta(schedule, _FAR)
+                finding.compare(shown, charged, f"{what}delta of {accountant.name}")
+        finding.add(Finding(1, len(units)))
+    return finding
+
+
+def audit_single_texts() -> Finding:
+    """Publish texts that one row each has, and compare their share with what delta allows.
+
+    Each text is drawn for by itself, so that one table stands for as many worst pairs. The share is
+    bounded from below by Clopper and Pearson's interval, which is wrong with a chance of `ERROR`.
+    """
+    relation = Neighbours.REPLACE_ONE
+    frame = pl.DataFrame({"a": [f"text {number}" for number in range(_TEXTS)]})
+    source = frame_source(frame, "a table")
+    assert isinstance(source, FrameSource)
+    room = learning.SchemaRoom(source, ("a",), ("a",), relation)
+    sensitivity = learning.values_sensitivity(1, relation)
+    finding = Finding()
+    # Above the largest epsilon noise is drawn otherwise.
+    for epsilon in (1.0, 2 * learning.LARGEST_EPSILON):
+        event = ThresholdedCounts(sensitivity, _SCALE, _DELTA)
+        room.open((event,), None, NO_JOURNAL, epsilon)
+        (published,) = room.values([("a", Values())], _SCALE, _DELTA)
+        hits = len(published)
+        least = float(beta.ppf(ERROR, hits, _TEXTS - hits + 1)) if hits else 0.0
+        finding.compare(least, _DELTA / 2, "a single row's text is published")
+        finding.add(Finding(_TEXTS, _TEXTS))
+    return finding

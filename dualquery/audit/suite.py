@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import multiprocessing
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
-from itertools import product
 from typing import Any
 
 import numpy as np
 
-from dualquery.audit.findings import Finding
+from dualquery.audit import sensitivities
+from dualquery.audit.findings import Audit, Finding, Result
 from dualquery.audit.games import Game, audit_game
 from dualquery.audit.planted import PLANTED
 from dualquery.audit.repeated import Asked, audit_fresh_draws, audit_releases
-from dualquery.audit.sensitivities import EVERYTHING, audit_moves, audit_row_count, audit_units
 from dualquery.audit.tables import UNITS, WEIGHTS, name_of
-from dualquery.audit.thresholds import audit_single_texts, audit_thresholds
 from dualquery.data.domain import Domain
 from dualquery.data.encoding.units import Unit, Weight
 from dualquery.data.schema.grids import Grid
@@ -83,137 +82,77 @@ PLANTED_EFFORT = Effort(2, 500, 60, (1.0,), math.inf, 250, larger=False)
 """For the checks of planted bugs: what they find must not depend on how busy the machine is."""
 
 
-@dataclass(frozen=True)
-class Task:
-    """A check to run, by name: a process makes it anew."""
-
-    effort: Effort
-    check: str
-    bug: str = ""
-    """Name of a bug to plant."""
-
-
-@dataclass(frozen=True)
-class Result:
-    """A check, the bug planted meanwhile or "", and what was found."""
-
-    check: str
-    bug: str
-    finding: Finding
-    seconds: float
-    fault: str = ""
-    """The exception that ended it, if one did."""
-
-    @property
-    def caught(self) -> bool:
-        """Whether the check found something; one that breaks has caught nothing."""
-        return bool(self.finding.violations) and not self.fault
-
-
-@dataclass(frozen=True)
-class Audit:
-    """All results: the checks, then the planted bugs."""
-
-    quick: bool
-    results: Sequence[Result]
-    catches: Sequence[Result]
-    seconds: float
-
-    @property
-    def violations(self) -> list[str]:
-        """All violations of what is not planted."""
-        return [line for result in self.results for line in result.finding.violations]
-
-    @property
-    def missed(self) -> list[str]:
-        """The planted bugs that no check caught."""
-        return [result.bug for result in self.catches if not result.caught]
-
-    @property
-    def passed(self) -> bool:
-        """Whether nothing was found and every planted bug was caught."""
-        return not self.violations and not self.missed
-
-
 def run_audit(*, quick: bool, processes: int = 1, progress: Progress = NO_PROGRESS) -> Audit:
-    """Run every check, and every planted bug's check with the bug in place.
+    """Run every check, and every planted bug's check with the bug in place; see README.md.
 
-    Quick takes three minutes, else half an hour, on two cores. With one process all runs in this
-    one. ``progress`` listens to each check.
+    With one process all runs in this one. ``progress`` listens to each check.
     """
     begun = time.monotonic()
     effort = QUICK if quick else FULL
-    tasks = [Task(effort, name) for name in list_checks(effort)]
-    tasks += [Task(PLANTED_EFFORT, bug.check, bug.name) for bug in PLANTED]
-    found: dict[tuple[str, str], Result] = {}
+    tasks = [(effort, name, "") for name in list_checks(effort)]
+    tasks += [(PLANTED_EFFORT, bug.check, bug.name) for bug in PLANTED]
+    found: list[Result] = []
     for result in _carried_out(tasks, processes):
-        found[result.check, result.bug] = result
+        found.append(result)
         progress.phase(f"audit: {result.bug or result.check}")
         progress.step(len(found), len(tasks))
-    ordered = [found[task.check, task.bug] for task in tasks]
-    results, catches = [r for r in ordered if not r.bug], [r for r in ordered if r.bug]
+    results, catches = [r for r in found if not r.bug], [r for r in found if r.bug]
     return Audit(quick, results, catches, time.monotonic() - begun)
 
 
-def _carried_out(tasks: Sequence[Task], processes: int) -> Iterator[Result]:
-    """Run tasks; yield each result when it is there."""
+def _carried_out(tasks: Sequence[tuple[Effort, str, str]], processes: int) -> Iterator[Result]:
     if processes == 1:
-        yield from map(carry_out, tasks)
+        yield from itertools.starmap(carry_out, tasks)
         return
     # Never forked: a parallel kernel may have run in this process.
     spawned = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(processes, mp_context=spawned) as pool:
         try:
-            for future in as_completed([pool.submit(carry_out, task) for task in tasks]):
-                yield future.result()
+            yield from pool.map(carry_out, *zip(*tasks, strict=True))
         except BaseException:
             # Who interrupts an audit does not wait for the checks that are running.
+            pool.shutdown(wait=False, cancel_futures=True)
             for child in multiprocessing.active_children():
                 child.terminate()
             raise
-        finally:
-            pool.shutdown(cancel_futures=True)
 
 
-def carry_out(task: Task) -> Result:
-    """Run a check, with a bug planted if the task has one; an exception is a violation, too."""
-    bug = next((each for each in PLANTED if each.name == task.bug), None)
+def carry_out(effort: Effort, check: str, bug: str = "") -> Result:
+    """Run a check, with a bug of some name planted if any; an exception is a violation, too."""
+    planted = next((each for each in PLANTED if each.name == bug), None)
     begun, fault = time.monotonic(), ""
-    with nullcontext() if bug is None else bug.plant():
+    with nullcontext() if planted is None else planted.plant():
         try:
-            finding = list_checks(task.effort)[task.check]()
+            finding = list_checks(effort)[check]()
         except Exception as error:
-            fault = f"{task.check} ended with {type(error).__name__}: {error}"
+            fault = f"{check} ended with {type(error).__name__}: {error}"
             finding = Finding(violations=[fault])
-    return Result(task.check, task.bug, finding, round(time.monotonic() - begun, 1), fault)
+    return Result(check, bug, finding, round(time.monotonic() - begun, 1), fault)
 
 
 def list_checks(effort: Effort) -> dict[str, Callable[[], Finding]]:
     """Return all checks by their names, those of third parties' mechanisms as well."""
     found: dict[str, Callable[[], Finding]] = {}
-    by_units = (*UNITS, *WEIGHTS)
-    for relation in (*RELATIONS, *by_units):
+
+    def add(what: str, check: Callable[..., Finding], relation: Neighbours, *given: Any) -> None:
+        found[f"{what}/{name_of(relation)}"] = partial(check, relation, *given)
+
+    for relation in (*RELATIONS, *UNITS, *WEIGHTS):
         share = 1 if relation in RELATIONS else 3 if relation.weight is None else 6
-        for kind in EVERYTHING:
-            run = partial(audit_moves, kind, relation, effort.cases // share)
-            found[f"sensitivity/{kind.__name__}/{name_of(relation)}"] = run
-    for relation in (Neighbours.ADD_REMOVE, *by_units):
-        run = partial(audit_row_count, 8, relation)
-        found[f"sensitivity/number of rows/{name_of(relation)}"] = run
+        for kind in sensitivities.EVERYTHING:
+            what, cases = f"sensitivity/{kind.__name__}", effort.cases // share
+            add(what, sensitivities.audit_moves, relation, kind, cases)
+    for relation in (Neighbours.ADD_REMOVE, *UNITS, *WEIGHTS):
+        add("sensitivity/number of rows", sensitivities.audit_row_count, relation, 8)
     for relation in (UNITS[0], *WEIGHTS):
-        run = partial(audit_units, effort.cases, relation)
-        found[f"sensitivity/rows that count/{name_of(relation)}"] = run
+        add("sensitivity/rows that count", sensitivities.audit_units, relation, effort.cases)
     for relation in (*RELATIONS, *UNITS):
-        run = partial(audit_thresholds, relation)
-        found[f"sensitivity/learned schema/{name_of(relation)}"] = run
-        for mechanism in mechanism_names():
-            run = partial(_games, mechanism, relation, effort)
-            found[f"games/{mechanism}/{name_of(relation)}"] = run
-        run = partial(_games_with_means, relation, effort)
-        found[f"games/means that are bought/{name_of(relation)}"] = run
+        add("sensitivity/learned schema", sensitivities.audit_thresholds, relation)
+        for what in (*mechanism_names(), MEANS):
+            add(f"games/{what}", _games, relation, what, effort)
     found["releases/fresh draws"] = audit_fresh_draws
-    found["releases/single texts"] = audit_single_texts
-    asked = [(name, *each) for name in mechanism_names() for each in product([name], RELATIONS)]
+    found["releases/single texts"] = sensitivities.audit_single_texts
+    asked = [(name, name, relation) for name in mechanism_names() for relation in RELATIONS]
     for what, mechanism, relation in (*asked, *BESIDES):
         if mechanism == "auto" and not effort.larger:
             continue  # slow, and what it chooses is released on its own
@@ -231,57 +170,38 @@ def _released(what: str, mechanism: str, relation: Neighbours, effort: Effort) -
     return finding
 
 
-def _games(mechanism: str, relation: Neighbours, effort: Effort) -> Finding:
-    """Play all games of a mechanism that it accepts."""
-    finding, refused = Finding(), ""
+def _games(relation: Neighbours, what: str, effort: Effort) -> Finding:
+    """Play all games that a mechanism accepts, or some in which a mean is bought before it."""
+    fewer = int(relation.unit is not None)  # of all units but one there are fewer rows
     played = list(workloads(effort))
-    if relation.unit is not None:  # of all units but one there are fewer rows
-        played = [(name, queries, max(rows - 1, 1)) for name, queries, rows in played]
-        played = played if effort.larger else played[1:2]
-    every = SMALL.get(mechanism, ({},))
-    for (name, queries, rows), options, delta in product(played, every, (0.0, 1e-2)):
-        made = configure(mechanism, options)
+    if fewer and not effort.larger:
+        played = played[1:2]
+    cases: Iterable[tuple[str, tuple[str, Queries, int], Options, float]]
+    cases = itertools.product([what], played, SMALL.get(what, ({},)), (0.0, 1e-2))
+    grids: tuple[Grid, ...] = ()
+    if what == MEANS:
+        grids = (Grid("x", -1.0, 1.0, 2, exact=True),)
+        one = "one bit and a mean", Workload(np.array([[0]], np.int32), Domain.binary(1)), 2
+        for_means = (("laplace", 0.0), ("gaussian", 1e-2), ("dualquery", 1e-2))
+        cases = ((name, one, SMALL.get(name, ({},))[0], delta) for name, delta in for_means)
+    finding, tried, refused = Finding(), set(), {}
+    for mechanism, (name, queries, all_rows), options, delta in cases:
+        made, rows = configure(mechanism, options), max(all_rows - fewer, 1)
         label = f"{mechanism} {dict(options)} on {name}, delta {delta:g}"
-        for stated in _stated(rows, relation, effort):
-            budget = Budget(1.0, delta, neighbours=relation)
-            game = Game(made, queries, rows, budget, stated, label)
-            refused = _add_game(game, effort, finding) or refused
-    if not finding.tried and not finding.violations:
-        finding.remarks.append(f"{mechanism}, {name_of(relation)}: refuses every game, {refused}")
+        budget = Budget(1.0, delta, neighbours=relation)
+        more = (0,) if relation.rows_public else (0, 2) if effort.larger else (2,)
+        for game in (Game(made, queries, rows, budget, rows + m, label, grids) for m in more):
+            try:
+                _ = game.plan
+            except BadInputError as error:
+                refused[mechanism] = error
+                continue
+            tried.add(mechanism)
+            finding.add(audit_game(game, effort.paths, effort.most_paths))
+    for mechanism in refused.keys() - tried:
+        reason = f"refuses every game, {refused[mechanism]}"
+        finding.remarks.append(f"{what}, {mechanism}, {name_of(relation)}: {reason}")
     return finding
-
-
-def _games_with_means(relation: Neighbours, effort: Effort) -> Finding:
-    """Play games in which the mean of a column is bought before the mechanism runs."""
-    finding, rows = Finding(), 2 if relation.unit is None else 1
-    queries = Workload(np.array([[0]], np.int32), Domain.binary(1))
-    grid = Grid("x", -1.0, 1.0, 2, exact=True)
-    for mechanism, delta in (("laplace", 0.0), ("gaussian", 1e-2), ("dualquery", 1e-2)):
-        made = configure(mechanism, SMALL.get(mechanism, ({},))[0])
-        label = f"a mean and {mechanism}, delta {delta:g}"
-        for stated in _stated(rows, relation, effort):
-            budget = Budget(1.0, delta, neighbours=relation)
-            game = Game(made, queries, rows, budget, stated, label, (grid,))
-            if refused := _add_game(game, effort, finding):
-                finding.remarks.append(f"{label}, {stated} rows stated: {refused}")
-    return finding
-
-
-def _add_game(game: Game, effort: Effort, finding: Finding) -> str:
-    """Play a game and add what is found; return why it cannot be, if the mechanism refuses it."""
-    try:
-        _ = game.plan
-    except BadInputError as error:
-        return str(error)
-    finding.add(audit_game(game, effort.paths, effort.most_paths))
-    return ""
-
-
-def _stated(rows: int, relation: Neighbours, effort: Effort) -> tuple[int, ...]:
-    """Return public numbers of rows for tables of ``rows`` or, under add-remove, one more."""
-    if relation.rows_public:
-        return (rows,)
-    return (rows, rows + 2) if effort.larger else (rows + 2,)
 
 
 def workloads(effort: Effort) -> Iterator[tuple[str, Queries, int]]:

@@ -65,11 +65,9 @@ def table_of(rows: NDArray[np.uint8], copies: NDArray[np.int64], relation: Neigh
 def with_every_number(records: NDArray[np.uint8], grids: tuple[Grid, ...]) -> NDArray[np.uint8]:
     """Return each record with each combination of numbers on grids behind it."""
     for grid in grids:
-        numbers = np.linspace(grid.low, grid.high, grid.steps + 1)
-        points = grid.encode(numbers).astype(np.uint8)
-        records = np.hstack(
-            (np.repeat(records, len(points), axis=0), np.tile(points, (len(records), 1)))
-        )
+        points = grid.encode(np.linspace(grid.low, grid.high, grid.steps + 1)).astype(np.uint8)
+        each = np.repeat(records, len(points), axis=0)
+        records = np.hstack((each, np.tile(points, (len(records), 1))))
     return records
 
 
@@ -82,11 +80,8 @@ def name_of(relation: Neighbours) -> str:
 def tables_of(universe: int, rows: int, relation: Neighbours) -> list[Cells]:
     """Return the tables of so many rows; if their number is private, those of a unit more, too."""
     sizes = [rows] if relation.rows_public else range(rows, rows + relation.steps + 1)
-    return [
-        cells
-        for size in sizes
-        for cells in itertools.combinations_with_replacement(range(universe), size)
-    ]
+    every = itertools.combinations_with_replacement
+    return [cells for size in sizes for cells in every(range(universe), size)]
 
 
 @cache

@@ -76,24 +76,12 @@ def largest_that_fits(
 
 @dataclass(frozen=True)
 class Calibration:
-    """The game with the largest open parameter that fits a budget.
+    """The game with the largest open parameter that fits a budget."""
 
-    Parameters
-    ----------
-    value
-        Of the open parameter.
-    schedule
-        The schedule with this value.
-    accountant
-        Name of the accountant that proves the guarantee.
-    epsilon
-        Its epsilon for ``schedule`` at the delta asked for; at most the epsilon asked for.
-    """
-
-    value: float
-    schedule: GameSchedule
-    accountant: str
-    epsilon: float
+    value: float  # of the open parameter
+    schedule: GameSchedule  # with this value
+    accountant: str  # name of the one that proves the guarantee
+    epsilon: float  # of the schedule at the delta asked for; at most the one asked for
 
 
 def calibrate_game(

@@ -69,13 +69,7 @@ class Composition(Enum):
 
     @staticmethod
     def parse(text: str) -> Composition:
-        """Return the composition named ``text``.
-
-        Raises
-        ------
-        BadInputError
-            If the name is unknown.
-        """
+        """Return the composition named ``text``; `BadInputError` if it is unknown."""
         known = [each.value for each in Composition]
         if text not in known:
             raise BadInputError(
@@ -87,23 +81,12 @@ class Composition(Enum):
 
 @dataclass(frozen=True)
 class Cost:
-    """What one release costs, by each way of counting.
+    """What one release costs, by each way of counting."""
 
-    Parameters
-    ----------
-    rho
-        Zero-concentrated differential privacy of its events, >= 0.
-    epsilon, delta
-        Its guarantee.
-    threshold
-        Delta of its thresholds (`dualquery.privacy.events.threshold_delta`): its cost is
-        ``threshold``-approximately rho-zCDP.
-    """
-
-    rho: float
+    rho: float  # zero-concentrated differential privacy of its events, >= 0
     epsilon: float
     delta: float
-    threshold: float = 0.0
+    threshold: float = 0.0  # delta of its thresholds: its cost is ``threshold``-approximately rho
 
     @staticmethod
     def of(events: tuple[Event, ...], epsilon: float, delta: float) -> Cost:

@@ -47,16 +47,9 @@ class SampledQueries:
     """Independent draws from one exponential mechanism of bounded range.
 
     The draws of one event come from the same distribution; the distribution of the next event may
-    depend on them.
-
-    Parameters
-    ----------
-    range
-        Largest difference, over outcomes, of the log-ratio of the probabilities that two
-        neighbouring data sets give to an outcome (bounded range: Dong, Durfee, Rogers 2020);
-        finite, >= 0.
-    draws
-        Number of independent draws, >= 1.
+    depend on them. ``range``, finite, >= 0, is the largest difference, over outcomes, of the
+    log-ratio of the probabilities that two neighbouring data sets give to an outcome (Dong, Durfee,
+    Rogers 2020); ``draws`` >= 1.
     """
 
     range: float
@@ -96,12 +89,7 @@ class GaussianNoise:
 class LaplaceNoise:
     """A mechanism of pure ``epsilon``-differential privacy, such as Laplace or geometric noise.
 
-    Nothing but the pure guarantee is used of it.
-
-    Parameters
-    ----------
-    epsilon
-        Pure guarantee of the mechanism; finite, >= 0.
+    Nothing but the pure guarantee is used of it; finite, >= 0.
     """
 
     epsilon: float
@@ -112,13 +100,7 @@ class LaplaceNoise:
 
 @dataclass(frozen=True)
 class RandomizedReport(LaplaceNoise):
-    """Every record reports one column by randomized response; accounted by its pure epsilon.
-
-    Parameters
-    ----------
-    epsilon
-        Largest log-ratio of the chances of a report between two values of the record.
-    """
+    """Every record reports one column by randomized response; accounted by its pure epsilon."""
 
 
 @dataclass(frozen=True)
@@ -127,13 +109,8 @@ class ThresholdedCounts:
 
     ``delta``-approximately rho-zCDP, rho being that of the noise: the lemma is in
     `dualquery.room.learning`. It composes by adding both (Bun and Steinke 2016, Section 8).
-
-    Parameters
-    ----------
-    sensitivity, scale
-        As of `GaussianNoise`.
-    delta
-        Chance, at most, that a value is published which only one of two neighbours has; in (0, 1).
+    ``sensitivity`` and ``scale`` are as of `GaussianNoise`, ``delta`` > 0 the chance, at most, that
+    a value is published which only one of two neighbours has.
     """
 
     sensitivity: float
@@ -155,27 +132,13 @@ Event = SampledQueries | GaussianNoise | LaplaceNoise | ThresholdedCounts
 
 @dataclass(frozen=True)
 class GameSchedule:
-    """DualQuery (Gaboardi et al. 2014, Algorithm 1) with a constant number of samples and step.
+    """DualQuery (Gaboardi et al. 2014, Algorithm 1) with a constant number of samples and step."""
 
-    Parameters
-    ----------
-    rounds
-        T: records that the data player plays, >= 1.
-    samples
-        s: queries sampled in each round after the first, >= 1.
-    step
-        eta: step of multiplicative weights; finite, > 0.
-    n
-        Number of private records, or the public number that stands in for it; >= 2.
-    neighbours
-        What neighbouring data sets differ in.
-    """
-
-    rounds: int
-    samples: int
-    step: float
-    n: int
-    neighbours: Neighbours = Neighbours.REPLACE_ONE
+    rounds: int  # T: records that the data player plays, >= 1
+    samples: int  # s: queries sampled in each round after the first, >= 1
+    step: float  # eta: step of multiplicative weights; finite, > 0
+    n: int  # private records, or the public number that stands in for them; >= 2
+    neighbours: Neighbours = Neighbours.REPLACE_ONE  # what neighbouring data sets differ in
 
     def __post_init__(self) -> None:
         _require_count("the number of rounds", self.rounds)
@@ -214,11 +177,8 @@ Schedule = GameSchedule | tuple[Event, ...]
 def events_of(schedule: Schedule) -> tuple[Event, ...]:
     """Return the events of ``schedule`` in their order.
 
-    Raises
-    ------
-    TypeError
-        If the schedule or an event is of a derived type, which could be priced as one thing and
-        charged as another.
+    `TypeError` if the schedule or an event is of a derived type, which could be priced as one thing
+    and charged as another.
     """
     if type(schedule) not in (tuple, GameSchedule):
         raise TypeError(f"{type(schedule).__name__} is no schedule: give a tuple of events")

@@ -36,21 +36,11 @@ _REPLACE, _ADD = "replace-one", "add-remove"
 
 @dataclass(frozen=True)
 class Neighbours:
-    """Which pairs of tables the guarantee protects.
+    """Which pairs of tables the guarantee protects."""
 
-    Parameters
-    ----------
-    value
-        Name of the relation: ``"replace-one"`` or ``"add-remove"``; see `parse`.
-    unit
-        What is replaced, added or removed; None for one row.
-    weight
-        How much each row counts; None for once.
-    """
-
-    value: str
-    unit: Unit | None = None
-    weight: Weight | None = None
+    value: str  # "replace-one" or "add-remove"
+    unit: Unit | None = None  # what is replaced, added or removed; None for one row
+    weight: Weight | None = None  # how much each row counts; None for once
 
     REPLACE_ONE: ClassVar[Neighbours]
     """One record is replaced by another; the number of records n is public."""
@@ -59,13 +49,7 @@ class Neighbours:
 
     @staticmethod
     def parse(text: str, unit: Unit | None = None, weight: Weight | None = None) -> Neighbours:
-        """Return the relation named ``text``, of units and with weights if these are given.
-
-        Raises
-        ------
-        BadInputError
-            If the name is unknown.
-        """
+        """Return the relation named ``text``; `BadInputError` if it is unknown."""
         for relation in RELATIONS:
             if relation.value == text:
                 plain = unit is None and weight is None

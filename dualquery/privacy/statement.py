@@ -16,45 +16,19 @@ REPLACE_ONE_TEXT = "replace one record, n public"
 class PrivacyStatement:
     """The guarantee of a release, or the reasons why it has none.
 
-    Parameters
-    ----------
-    private
-        Whether the release has a guarantee at all.
-    epsilon, delta
-        The guarantee; None when not private.
-    accountant
-        Name of the accountant; None when not private.
-    assumptions
-        Sentences the guarantee rests on: theorems, and filters applied before the data counted.
-    numerical_assumptions
-        Sentences on floating point and randomness.
-    neighbours
-        Which pairs of data sets are protected.
-    reasons_not_private
-        Why there is no guarantee; empty exactly when private.
-    together
-        What this guarantee and those of other releases about the same rows come to; "" if unsaid,
-        as in older releases.
-    condition
-        What a private release takes for granted without proof, such as the declared sensitivity of
-        a user's own queries; None for nothing.
-
-    Raises
-    ------
-    BadInputError
-        If a private statement lacks its guarantee or a non-private one has one or lacks a reason.
+    `BadInputError` if a private one lacks its guarantee, or another one has it or lacks a reason.
     """
 
     private: bool
-    epsilon: float | None = None
+    epsilon: float | None = None  # as delta and accountant, None when not private
     delta: float | None = None
     accountant: str | None = None
-    assumptions: tuple[str, ...] = ()
-    numerical_assumptions: tuple[str, ...] = ()
-    neighbours: str = REPLACE_ONE_TEXT
-    reasons_not_private: tuple[str, ...] = ()
-    condition: str | None = None
-    together: str = ""
+    assumptions: tuple[str, ...] = ()  # theorems, and filters applied before the data counted
+    numerical_assumptions: tuple[str, ...] = ()  # on floating point and randomness
+    neighbours: str = REPLACE_ONE_TEXT  # which pairs of data sets are protected
+    reasons_not_private: tuple[str, ...] = ()  # empty exactly when private
+    condition: str | None = None  # what is taken for granted without proof, as a declared spread
+    together: str = ""  # what it and other releases come to; "" if unsaid, as in older releases
 
     def __post_init__(self) -> None:
         if not self.private:

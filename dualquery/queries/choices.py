@@ -18,10 +18,7 @@ Columns: TypeAlias = Sequence[int] | NDArray[np.int64]
 def chosen_columns(domain: Domain, columns: Columns | None, way: int) -> NDArray[np.int64]:
     """Return the columns that queries may use, increasing; all of them for None.
 
-    Raises
-    ------
-    BadInputError
-        When a column does not exist or is named twice, or there are fewer than ``way``.
+    `BadInputError` when a column does not exist or is named twice, or there are fewer than ``way``.
     """
     if columns is None:
         chosen = np.arange(domain.columns, dtype=np.int64)
@@ -72,18 +69,10 @@ def count_choices(sizes: NDArray[np.int64], way: int) -> int:
 def list_choices(
     indptr: NDArray[np.int64], items: NDArray[np.int32], way: int
 ) -> NDArray[np.int32]:
-    """Return every way to take one item each from ``way`` of the sets.
+    """Return every way to take one item each from ``way`` of the sets, 1 or more.
 
-    Parameters
-    ----------
-    indptr, items
-        int64, shape ``(sets + 1,)``, and int32: set ``i`` is ``items[indptr[i]:indptr[i + 1]]``.
-    way
-        1 .. number of sets.
-
-    Returns
-    -------
-    int32, shape ``(count_choices(sizes, way), way)``, in lexicographic order of the positions.
+    Set ``i`` is ``items[indptr[i]:indptr[i + 1]]``. int32, shape ``(count_choices(sizes, way),
+    way)``, in lexicographic order of the positions.
     """
     sets = len(indptr) - 1
     set_of_item = np.repeat(np.arange(sets), np.diff(indptr))

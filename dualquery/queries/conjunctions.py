@@ -125,17 +125,8 @@ def require_conjunctions(queries: Statistic) -> Workload:
 def table_cells(workload: Workload, query: int) -> NDArray[np.int32]:
     """Return the cells of a query's table as conjunctions; every record lies in exactly one.
 
-    Parameters
-    ----------
-    workload
-        The queries.
-    query
-        Position of the query; it has w literals.
-
-    Returns
-    -------
-    int32, shape ``(2^w, w)``: literal codes. In cell c the i-th of the query's bits, in the order
-    of its literals, is bit i of the number c.
+    ``query`` is the position of one with w literals. int32, shape ``(2^w, w)``: literal codes. In
+    cell c the i-th of the query's bits, in the order of its literals, is bit i of the number c.
     """
     literals = workload.literals[query]
     bits = literals[literals >= 0] >> 1

@@ -131,10 +131,7 @@ class QueryFamily:
     def disjunctions(self) -> Disjunctions:
         """Return the queries, mapped to [0, 1], as sums of conjunctions that exclude each other.
 
-        Raises
-        ------
-        BadInputError
-            By default: the queries have no such form.
+        `BadInputError` by default: the queries have no such form.
         """
         raise BadInputError(
             f"{type(self).__name__} are not sums of conjunctions, so DualQuery cannot find "
@@ -144,10 +141,7 @@ class QueryFamily:
     def products(self) -> Products:
         """Return the queries as products of functions of single columns.
 
-        Raises
-        ------
-        BadInputError
-            By default: the queries have no such form.
+        `BadInputError` by default: the queries have no such form.
         """
         raise BadInputError(
             f"{type(self).__name__} have no products(), which MWEM needs; tabulate them "

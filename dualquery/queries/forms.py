@@ -49,11 +49,8 @@ class Cuboids:
     def of(queries: Statistic) -> Cuboids:
         """Gather the queries into cuboids, in the order of their first members.
 
-        Raises
-        ------
-        BadInputError
-            If two queries about the same columns could hold on one record: only cells, with one
-            value of each column, exclude each other.
+        `BadInputError` if two queries about the same columns could hold on one record: only cells,
+        with one value of each column, exclude each other.
         """
         workload = conjunctions_of(queries)
         if workload is None:
@@ -104,13 +101,7 @@ class Subqueries:
 
     @staticmethod
     def of(workload: Workload) -> Subqueries:
-        """List the queries inside the queries of a workload.
-
-        Raises
-        ------
-        BadInputError
-            If they would be too many.
-        """
+        """List the queries inside the queries of a workload; `BadInputError` if too many."""
         way, m = workload.way, len(workload)
         if way > MOST_LITERALS or (m << way) * way > _MOST_ENTRIES:
             raise BadInputError(
@@ -146,17 +137,8 @@ def odd_counts(sets: Workload, counts: NDArray[np.int64]) -> NDArray[np.int64]:
     With c_g the number of rows in which all bits of g are 1,
     ``o_b = sum over non-empty g in b of (-2)^(|g| - 1) c_g``, in whole numbers.
 
-    Parameters
-    ----------
-    sets
-        Positive conjunctions, closed under taking subsets (see `asked_sets`).
-    counts
-        int64, shape ``(len(sets),)``: rows in which they hold.
-
-    Raises
-    ------
-    ValueError
-        If the conjunctions are not positive, not distinct or not closed under subsets.
+    ``counts``, int64 ``(len(sets),)``, are the rows in which ``sets`` hold. `ValueError` unless
+    these are positive conjunctions, distinct and closed under taking subsets (see `asked_sets`).
     """
     if len(np.unique(sets.literals, axis=0)) != len(sets):
         raise ValueError("parities need distinct conjunctions")
@@ -184,14 +166,8 @@ def answers_of(
 ) -> NDArray[np.float64]:
     """Return the answers that Fourier coefficients determine; float64, shape ``(m,)``.
 
-    Parameters
-    ----------
-    workload
-        The conjunctions.
-    sets
-        `asked_sets` of the workload.
-    coefficients
-        float64, shape ``(len(sets.workload),)``, in [-1, 1] when exact.
+    ``sets`` are `asked_sets` of the workload; ``coefficients``, float64 ``(len(sets.workload),)``,
+    lie in [-1, 1] when exact.
     """
     way = workload.way
     patterns = np.arange(1 << way)

@@ -110,16 +110,8 @@ def refuse_rows(
 ) -> None:
     """Raise `BadInputError` for the first row that has a wrong entry.
 
-    Parameters
-    ----------
-    wrong
-        bool, shape ``(rows,)`` or ``(rows, ...)``.
-    complaint
-        What is wrong with it.
-    show
-        Returns what the message shows of a row.
-    what
-        What a row is called.
+    ``wrong`` is bool, shape ``(rows,)`` or ``(rows, ...)``; ``show`` returns what the message shows
+    of a row, and ``what`` is what a row is called.
     """
     rows = np.flatnonzero(wrong.reshape(len(wrong), -1).any(axis=1))
     if len(rows):

@@ -167,12 +167,7 @@ def distinct_rows(
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Return the different rows, and for each row the number of the one it equals.
 
-    Parameters
-    ----------
-    rows
-        int32, shape ``(r, k)``, entries in ``-1 .. base - 1``.
-    base
-        Bound on the entries.
+    ``rows`` is int32, shape ``(r, k)``, with entries in ``-1 .. base - 1``.
     """
     if (base + 1) ** rows.shape[1] < 2**62:
         keys = np.zeros(len(rows), dtype=np.int64)

@@ -103,20 +103,9 @@ class RangeQueries(QueryFamily):
     def all_products(cls, domain: Domain, way: int, intervals: str = "prefix") -> RangeQueries:
         """Return all products of intervals over all sets of ``way`` columns.
 
-        Parameters
-        ----------
-        domain
-            The columns.
-        way
-            Columns of a box.
-        intervals
-            ``prefix`` for ``0 .. b`` with b below the last value, ``all`` for every ``a .. b`` but
-            the whole column.
-
-        Raises
-        ------
-        BadInputError
-            If ``intervals`` is neither, or ``way`` is not 1 to the number of columns.
+        ``intervals`` is ``prefix`` for ``0 .. b`` with b below the last value, ``all`` for every
+        ``a .. b`` but the whole column. `BadInputError` if it is neither, or ``way`` is not 1 to
+        the number of columns.
         """
         if not 1 <= way <= domain.columns:
             raise BadInputError(f"way is {way}; 1 to {domain.columns} columns can be in a box")
@@ -210,13 +199,7 @@ class RangeQueries(QueryFamily):
         )
 
     def disjunctions(self) -> Disjunctions:
-        """Return each box as the sum of its cells.
-
-        Raises
-        ------
-        BadInputError
-            If the boxes have too many cells.
-        """
+        """Return each box as the sum of its cells; `BadInputError` if these are too many."""
         widths = np.where(self.columns >= 0, self.last - self.first + 1, 1).astype(np.float64)
         total = float(widths.prod(axis=1).sum())
         check_memory(

@@ -33,10 +33,7 @@ def queries_of_table(
 ) -> Queries:
     """Return the queries that ``to_columns`` of their family wrote; other columns are ignored.
 
-    Raises
-    ------
-    BadInputError
-        If the columns do not hold queries of the family and the domain.
+    `BadInputError` if the columns do not hold queries of the family and the domain.
     """
     kind = description.get("kind")
     family = FAMILIES.get(str(kind), Workload)

@@ -24,11 +24,8 @@ if TYPE_CHECKING:
     from dualquery.rows.protocol import Rows
 
 GRID_BITS = 16
-"""Values are rounded to this many bits below the largest one.
-
-Scores are then integers below ``2^(10 + GRID_BITS) n`` or so (see
-`dualquery.room.scores`), which fits 63 bits up to ten billion rows or more.
-"""
+"""Values are rounded to this many bits below the largest one: scores (`dualquery.room.scores`) then
+fit 63 bits up to ten billion rows or more."""
 
 
 class HistogramQueries(QueryFamily):
@@ -142,10 +139,7 @@ class HistogramQueries(QueryFamily):
     def products(self) -> Products:
         """Return the queries as functions of one column, the cell, each scaled into [-1, 1].
 
-        Raises
-        ------
-        BadInputError
-            If they do not fit into memory.
+        `BadInputError` if they do not fit into memory.
         """
         check_memory(
             60 * self.steps.size,
@@ -197,11 +191,8 @@ class HistogramQueries(QueryFamily):
 def on_grid(values: NDArray[np.float64]) -> tuple[float, NDArray[np.int64]]:
     """Round values to a power-of-two grid; return its step and the values in steps.
 
-    Returns
-    -------
-    float, int64 array
-        The steps are at most ``2^GRID_BITS`` in size; if they share a power of two, it goes into
-        the step.
+    The steps are at most ``2^GRID_BITS`` in size; if they share a power of two, it goes into the
+    step.
     """
     largest = float(np.abs(values).max())
     if largest == 0:

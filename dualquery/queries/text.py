@@ -24,18 +24,9 @@ _VALUE_NEEDS_QUOTES = r'[&"]|^\s|\s$|^$'
 
 
 def print_queries(literals: NDArray[np.int32], schema: Schema) -> pl.Series:
-    """Return queries as text that `read_plain` reads back.
+    """Return queries as text that `read_plain` reads back: a String series ``query``.
 
-    Parameters
-    ----------
-    literals
-        int32, shape ``(m, k)``: literal codes, each row padded with -1.
-    schema
-        Knows the columns and their values.
-
-    Returns
-    -------
-    String series ``query`` of length ``m``.
+    ``literals`` is int32, shape ``(m, k)``: literal codes, each row padded with -1.
     """
     domain = schema.domain
     names = pl.Series(list(schema.column_names), dtype=pl.String)[domain.column_of_bit]
@@ -76,10 +67,7 @@ def _quoted(column: str, needs_quotes: str) -> pl.Expr:
 def read_plain(lines: pl.Series, schema: Schema) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
     """Return the literals of many queries in the plain form, and which of the texts have it.
 
-    Returns
-    -------
-    int32 ``(m, k)``, sorted, padded with -1, and only padding where a text has another form; bool
-    ``(m,)``.
+    int32 ``(m, k)``, sorted, padded with -1, and only padding where a text has another form.
     """
     formed = lines.str.contains(LINE).fill_null(False)
     pieces = (

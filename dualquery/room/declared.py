@@ -15,11 +15,8 @@ from dualquery.room.exclusive import require_exclusive
 from dualquery.rows.packed import RecordsBuilder
 from dualquery.runtime.errors import BadInputError
 
-RECORDS = 256
-"""Uniform legal records that a family is tried on; nothing private is among them."""
-
-EVERY_RECORD = 1024
-"""Domains of at most this many legal records are tried in full."""
+RECORDS, EVERY_RECORD = 256, 1024
+"""Uniform legal records that a family is tried on; up to this number all of them are."""
 
 
 @dataclass(frozen=True)
@@ -27,10 +24,8 @@ class Declaration:
     """What is known of the range, grid and spread that a family declares."""
 
     family: str
-    tried: int
-    """Number of public records that it was tried on."""
-    complete: bool
-    """Whether these are all legal records, so that the declaration is true of every row."""
+    tried: int  # number of public records that it was tried on
+    complete: bool  # whether these are all legal records: the declaration is true of every row
 
     @property
     def condition(self) -> str:

@@ -21,15 +21,11 @@ Numbers = NDArray[np.int64] | NDArray[np.float64]
 class Exact:
     """What a statistic is on the private rows. Never leaves the room."""
 
-    statistic: str
-    """Name of the statistic."""
+    statistic: str  # its name
     numbers: NDArray[np.int64]
-    moves: Moves
-    """How far ``numbers / scales`` moves between neighbours."""
-    scales: float | NDArray[np.float64] = 1.0
-    """What the scale of the noise is multiplied by: a number for all, or one a number."""
-    unit: float = 1.0
-    """What one of ``numbers`` is worth, in answers times rows."""
+    moves: Moves  # how far ``numbers / scales`` moves between neighbours
+    scales: float | NDArray[np.float64] = 1.0  # of the noise, multiplied: for all, or one a number
+    unit: float = 1.0  # what one of ``numbers`` is worth, in answers times rows
 
     def ground(
         self, lemma: str, sensitivity: float, scale: float, deviation: Callable[[float], float]
@@ -71,13 +67,7 @@ class Exact:
 
 
 def positive(name: str, value: float) -> float:
-    """Return a parameter as a Python float: charges are computed in double precision.
-
-    Raises
-    ------
-    ValueError
-        If it is not finite and above 0.
-    """
+    """Return a parameter as a float; `ValueError` if it is not finite and above 0."""
     number = float(value)
     if not (math.isfinite(number) and number > 0):
         raise ValueError(f"{name} is {number}; a finite number above 0 is needed")

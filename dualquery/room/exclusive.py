@@ -24,23 +24,17 @@ from dualquery.queries.disjunctions import Disjunctions
 from dualquery.rows.repeats import first_occurrences
 from dualquery.runtime.errors import BadInputError
 
-MOST_PAIRS = 1 << 24
-"""Pairs of conjunctions that are compared; more are refused."""
-
-_CHUNK = 1 << 16
+MOST_PAIRS, _CHUNK = 1 << 24, 1 << 16
+"""Pairs of conjunctions that are compared, in all and at a time; more are refused."""
 
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
 
 
 def require_exclusive(queries: Disjunctions) -> None:
-    """Check that at most one conjunction of each query holds on any legal record.
+    """Raise `BadInputError` unless at most one conjunction of each query provably holds at once.
 
-    Raises
-    ------
-    BadInputError
-        If this cannot be proven of some query, or there are more than `MOST_PAIRS` pairs of
-        conjunctions to compare.
+    So it does if there are more than `MOST_PAIRS` pairs of conjunctions to compare.
     """
     several = np.diff(queries.indptr) > 1
     if not several.any():

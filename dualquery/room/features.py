@@ -80,12 +80,10 @@ class Features:
         return len(self.bits)
 
     @cached_property
-    def columns(self) -> NDArray[np.int64]:
+    def columns(self) -> Int64:
         """The column of each factor, padded with -1: int64, shape ``(f, k)``."""
-        columns: NDArray[np.int64] = np.where(
-            self.bits >= 0, self.domain.column_of_bit[self.bits], -1
-        ).astype(np.int64)
-        return columns
+        columns = np.where(self.bits >= 0, self.domain.column_of_bit[self.bits], -1)
+        return np.asarray(columns, np.int64)
 
     @cached_property
     def _binary(self) -> NDArray[np.bool_]:
@@ -104,7 +102,7 @@ class Features:
 
     @cached_property
     def kinds(self) -> Int64:
-        """Number of indicators and number of contrasts of each feature: int64, shape ``(f, 2)``."""
+        """Numbers of indicators and of contrasts of each feature: int64, shape ``(f, 2)``."""
         factors = (self.bits >= 0).sum(axis=1)
         contrasts = self.contrasts.sum(axis=1)
         return np.stack((factors - contrasts, contrasts), axis=1).astype(np.int64)
@@ -128,24 +126,12 @@ class Features:
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """Features of contrasts only, those about the same columns together.
+    """Features of contrasts only, those about the same columns together."""
 
-    Parameters
-    ----------
-    features
-        int64, increasing: the features.
-    of
-        int64, one each: their blocks.
-    columns
-        int64, shape ``(b, k)``: the columns of each block, increasing, padded with -1.
-    cells
-        float64, shape ``(b,)``: the features of each: one for every cell of its wide columns.
-    """
-
-    features: Int64
-    of: Int64
-    columns: Int64
-    cells: NDArray[np.float64]
+    features: Int64  # increasing
+    of: Int64  # the block of each
+    columns: Int64  # (b, k): those of each block, increasing, padded with -1
+    cells: NDArray[np.float64]  # (b,): features of each, one a cell of its wide columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,8 +142,7 @@ class Monomials:
     is ``len(literals)``.
     """
 
-    literals: NDArray[np.int32]
-    """Distinct positive conjunctions, padded with -1: shape ``(m, k)``."""
+    literals: NDArray[np.int32]  # (m, k): distinct positive conjunctions, padded with -1
     owner: Int64
     term: Int64
     coefficient: Int64

@@ -36,12 +36,9 @@ Public = Mapping[str, Any]
 class Recorded:
     """A draw of an earlier attempt."""
 
-    events: tuple[Event, ...]
-    """What it was charged as."""
-    ground: Ground
-    """Why that covers it."""
-    result: NDArray[Any] | None
-    """What came of it; None if it was lost."""
+    events: tuple[Event, ...]  # what it was charged as
+    ground: Ground  # why that covers it
+    result: NDArray[Any] | None  # what came of it; None if it was lost
 
 
 class Journal:
@@ -79,14 +76,8 @@ class Journal:
     ) -> Public:
         """Return a public value: the one that was kept under a name, else a new one, kept.
 
-        Parameters
-        ----------
-        name
-            Different for every value of a run.
-        compute
-            Makes the value: expensive, or different each time. Public.
-        instead
-            Makes a value where the process died of `compute` twice.
+        ``name`` is another one for every value of a run. ``compute`` makes it, and ``instead`` does
+        where the process died of `compute` twice.
         """
         return compute()
 

@@ -45,16 +45,11 @@ _FEWEST_SCALES = 2.0
 class RowCount:
     """The public number of rows, and what it cost."""
 
-    n: int
-    """The number that everything public uses, >= 2."""
+    n: int  # the number that everything public uses, >= 2
     neighbours: Neighbours = Neighbours.REPLACE_ONE
-    epsilon: float = 0.0
-    """Spent on it; 0 if it is known or assumed."""
-    units: int | None = None
-    """The number of units, or of rows with weights, where that is public: one is replaced."""
-
-    measured: bool = False
-    """Whether the run measures the true number, where the user stated one to plan with."""
+    epsilon: float = 0.0  # spent on it; 0 if it is known or assumed
+    units: int | None = None  # number of units, or weighted rows, where public: one is replaced
+    measured: bool = False  # whether the run measures the true one, where the user stated another
 
     @property
     def is_exact(self) -> bool:
@@ -175,23 +170,11 @@ def buy_row_count(
 ) -> RowCount:
     """Release a noisy number of rows for a share of a whole release's ``epsilon`` > 0.
 
-    Parameters
-    ----------
-    records
-        The private rows.
-    seed
-        As for `dualquery.room.randomness.randomness`.
-    neighbours, units
-        A relation for which the number of rows is private; the number of units, where public.
-    pay
-        Called with the event before it is drawn; what it raises keeps it from being drawn.
-    journal
-        Keeps the draw, or has it from an earlier attempt.
-
-    Raises
-    ------
-    BadInputError
-        If the noisy number is too small to plan with. The share is spent then.
+    ``neighbours`` is a relation for which the number of the private rows in ``records`` is private;
+    ``units`` is the number of units, where public. ``seed`` is as for `randomness`. ``pay`` is
+    called with the event before it is drawn; what it raises keeps it from being drawn. ``journal``
+    keeps the draw, or has it from an earlier attempt. `BadInputError` if the noisy number is too
+    small to plan with; the share is spent then.
     """
     share = COUNT_SHARE * epsilon
     move = float(neighbours.steps)

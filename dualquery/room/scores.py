@@ -32,20 +32,16 @@ GRID = 1024
 class ExactScores:
     """Scores on their way to a selection. Private."""
 
-    statistic: str
-    """Name of the scores."""
-    values: NDArray[np.int64]
-    """Shape ``(alternatives,)``, in units of 1/`GRID` row, at least 0."""
-    move: float
-    """Rows by which each of them moves at most between neighbours, up or down."""
+    statistic: str  # name of the scores
+    values: NDArray[np.int64]  # (alternatives,), in units of 1/`GRID` row, at least 0
+    move: float  # rows by which each of them moves at most between neighbours, up or down
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class WorstQuery:
     """Each query by the error of a public model."""
 
-    model: NDArray[np.float64]
-    """The model's answers: float64, shape ``(m,)``."""
+    model: NDArray[np.float64]  # its answers, (m,)
 
     def exact(self, data: PrivateData) -> ExactScores:
         """Return the errors in steps of the queries, centred where n is private."""
@@ -66,8 +62,7 @@ class WorstCuboid:
     is replaced (1 when one is added or removed), and so does the score.
     """
 
-    model: NDArray[np.float64]
-    """The model's answers to all queries: float64, shape ``(m,)``."""
+    model: NDArray[np.float64]  # its answers, (m,)
 
     def exact(self, data: PrivateData) -> ExactScores:
         """Return the scores, all raised by the largest number of cells: none is negative."""
@@ -82,10 +77,8 @@ class WorstCuboid:
 
 
 PrivateScores = WorstQuery | WorstCuboid
-"""What can be selected by."""
-
 SCORES = get_args(PrivateScores)
-"""Their types."""
+"""What can be selected by."""
 
 
 def _errors(data: PrivateData, model: NDArray[np.float64], offset: int) -> NDArray[np.int64]:

@@ -68,12 +68,9 @@ class Strategy:
     """How the features are measured."""
 
     features: Features
-    scales: NDArray[np.float64]
-    """Standard deviations of their noise, up to a common factor: ``(f,)``, in 1e-100 .. 1e100."""
-    neighbours: Neighbours
-    """What neighbouring tables differ in: loads and sensitivity depend on it."""
-    limit: float | None = None
-    """Rows whose load is above it are left out; None if that cannot be."""
+    scales: NDArray[np.float64]  # (f,): deviations of their noise, up to a factor; 1e-100 .. 1e100
+    neighbours: Neighbours  # what neighbouring tables differ in
+    limit: float | None = None  # rows whose load is above it are left out; None if that cannot be
 
     def __post_init__(self) -> None:
         scales = self.scales

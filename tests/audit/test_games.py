@@ -10,11 +10,9 @@ import numpy as np
 import pytest
 
 from dualquery.audit import suite
-from dualquery.audit.findings import Finding
 from dualquery.audit.games import Game, audit_game
-from dualquery.audit.guides import EveryPath
-from dualquery.audit.patching import replaced
-from dualquery.audit.suite import FULL
+from dualquery.audit.rooms import EveryPath, replaced
+from dualquery.audit.suite import QUICK
 from dualquery.audit.tables import UNITS, name_of
 from dualquery.data.domain import Domain
 from dualquery.data.schema.grids import Grid
@@ -123,17 +121,6 @@ def test_charges_cover_the_truth_and_are_not_idle(name, options, delta) -> None:
     assert 0.2 < found.share <= 1 + 1e-9
 
 
-def test_every_path_has_its_chance_and_all_chances_add_up() -> None:
-    played = game("mwem", {"iterations": 1, "records": 2})
-    guide = EveryPath(most=100)
-    logs, more = [], True
-    while more:
-        logs.append(played.play(guide).log_chances())
-        more = guide.next_path()
-    assert guide.paths == 3 * 7
-    np.testing.assert_allclose(np.exp(logs).sum(axis=0), 1.0, rtol=1e-12)
-
-
 @pytest.mark.parametrize("relation", UNITS, ids=name_of)
 @pytest.mark.parametrize(
     ("name", "options", "delta"),
@@ -158,6 +145,27 @@ def test_queries_that_a_mechanism_does_not_answer_are_no_violation(name) -> None
         _ = game(name, {}, queries=Parities(2, 2)).plan
 
 
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [("mwem", {"iterations": 1, "records": 2}), ("dualquery", {"rounds": 2, "samples": 2})],
+)
+def test_the_paths_that_differ_in_the_last_draw_are_known_from_one(name, options) -> None:
+    """What is computed of them is what playing each of them shows."""
+    played, one, other = game(name, options), EveryPath(500), EveryPath(500)
+    each, known = [], []
+    more = True
+    while more:
+        each.append(played.play(one).log_chances())
+        more = one.next_path()
+    more = True
+    while more:
+        known += played.play(other).log_chances_of(other.outcomes())
+        more = other.next_path(known=True)
+    assert one.paths == other.paths == len(each) == len(known)
+    np.testing.assert_allclose(known, each, atol=1e-12)
+    np.testing.assert_allclose(np.exp(each).sum(axis=0), 1.0, rtol=1e-12)
+
+
 @pytest.mark.parametrize("relation", [*RELATIONS, *UNITS], ids=name_of)
 def test_means_that_are_bought_cost_what_is_charged(relation) -> None:
     grid = Grid("x", -1.0, 1.0, 2, exact=True)
@@ -174,9 +182,6 @@ def test_means_that_are_bought_cost_what_is_charged(relation) -> None:
 
 
 def test_a_refusal_is_told_and_is_no_violation() -> None:
-    one, finding = Workload(np.array([[0]], np.int32), Domain.binary(1)), Finding()
-    assert "at least 2" in suite._add_game(
-        Game(configure("dualquery", {}), one, 1, Budget(1.0, 1e-2), 1, "one row"), FULL, finding
-    )
-    assert not finding.violations
-    assert not finding.tried
+    found = suite.list_checks(QUICK)["games/randomized-response/add-remove"]()
+    assert "refuses every game" in found.remarks[0]
+    assert (found.violations, found.tried) == ([], 0)

@@ -10,10 +10,7 @@ import pytest
 from dualquery.audit.laws import (
     Choice,
     Noise,
-    choice_loss,
-    gaussian_loss,
     hockey_stick,
-    laplace_loss,
     noisy_max_law,
     reports_law,
 )
@@ -31,9 +28,11 @@ def test_gaussian_noise_has_the_accountants_curve(shift) -> None:
 
 
 def test_gaussian_losses_add_up_to_one_gaussian() -> None:
-    one = gaussian_loss(np.array([3.0, 0.0]), np.array([2.0, 5.0]))
-    other = gaussian_loss(np.array([0.0, -4.0]), np.array([2.0, 2.0]))
-    both = one.and_then(other)
+    def loss(moves: list[float], scales: list[float]):
+        own = np.array(scales)
+        return Noise(np.array(moves), own, False).loss_to(Noise(np.zeros(2), own, False))
+
+    both = loss([3.0, 0.0], [2.0, 5.0]).and_then(loss([0.0, -4.0], [2.0, 2.0]))
     assert both.shift == pytest.approx(2.5)
     assert both.delta(1.0) == pytest.approx(float(hockey_stick(np.array([1.0]), 2.5)[0]))
 
@@ -50,7 +49,11 @@ def test_laplace_losses_are_those_of_all_its_values(moves, scale) -> None:
     for move in moves:
         one = np.multiply.outer(one, chances(0)).ravel()
         other = np.multiply.outer(other, chances(move)).ravel()
-    loss = laplace_loss(np.array(moves, float), scale)
+    scales = np.full(len(moves), scale)
+    one_table, other_table = (
+        Noise(np.array(n, float), scales, True) for n in ([0] * len(moves), moves)
+    )
+    loss = one_table.loss_to(other_table)
     for epsilon in EPSILONS:
         truth = np.maximum(one - math.exp(epsilon) * other, 0).sum()
         assert loss.delta(epsilon) == pytest.approx(truth, abs=3e-7)
@@ -58,7 +61,7 @@ def test_laplace_losses_are_those_of_all_its_values(moves, scale) -> None:
 
 
 def test_an_outcome_that_one_table_cannot_give_has_an_infinite_loss() -> None:
-    loss = choice_loss(np.log([0.9, 0.1]), np.array([0.0, -np.inf]))
+    loss = Choice(np.log([0.9, 0.1])).loss_to(Choice(np.array([0.0, -np.inf])))
     assert loss.delta(50.0) == pytest.approx(0.1)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from dualquery.audit import suite
 from dualquery.audit.planted import PLANTED
-from dualquery.audit.suite import PLANTED_EFFORT, Effort, Task, carry_out
+from dualquery.audit.suite import PLANTED_EFFORT, Effort, carry_out
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.room.sensitivity.moves import table_moves
 
@@ -31,10 +31,10 @@ def test_a_planted_bug_is_caught_and_its_check_passes_without_it(bug, monkeypatc
     workloads = [*suite.workloads(LITTLE)][::2]
     monkeypatch.setattr(suite, "workloads", lambda _: workloads)
     effort = PLANTED_EFFORT if bug.name in SLOW else LITTLE
-    caught = carry_out(Task(effort, bug.check, bug.name))
+    caught = carry_out(effort, bug.check, bug.name)
     assert caught.finding.violations
     assert caught.fault == ""
-    assert carry_out(Task(effort, bug.check)).finding.violations == []
+    assert carry_out(effort, bug.check).finding.violations == []
 
 
 def test_nothing_stays_planted() -> None:

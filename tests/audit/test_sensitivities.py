@@ -5,9 +5,15 @@ from __future__ import annotations
 import pytest
 
 from dualquery.audit.cases import CASES
-from dualquery.audit.sensitivities import EVERYTHING, audit_moves, audit_row_count, audit_units
+from dualquery.audit.sensitivities import (
+    EVERYTHING,
+    audit_moves,
+    audit_row_count,
+    audit_single_texts,
+    audit_thresholds,
+    audit_units,
+)
 from dualquery.audit.tables import UNITS, WEIGHTS, name_of
-from dualquery.audit.thresholds import audit_single_texts, audit_thresholds
 from dualquery.privacy.neighbours import RELATIONS, Neighbours
 from dualquery.room.statistics import AllQueries, RowTotal
 
@@ -21,7 +27,7 @@ def test_everything_that_the_room_counts_has_a_case() -> None:
 @every_relation
 @pytest.mark.parametrize("kind", EVERYTHING, ids=lambda k: k.__name__)
 def test_nothing_moves_by_more_than_is_charged(kind, relation) -> None:
-    found = audit_moves(kind, relation, 3)
+    found = audit_moves(relation, kind, 3)
     assert found.violations == []
     assert found.tried == 3
     # Where it is public the number of rows does not move, and is charged all the same.
@@ -33,20 +39,20 @@ def test_a_new_statistic_without_a_case_is_a_finding() -> None:
     class New(AllQueries):
         pass
 
-    found = audit_moves(New, Neighbours.REPLACE_ONE, 3)
+    found = audit_moves(Neighbours.REPLACE_ONE, New, 3)
     assert found.violations == ["New is measured by the room, and not tried here"]
 
 
 def test_the_number_of_rows() -> None:
     for relation in (Neighbours.ADD_REMOVE, *UNITS, *WEIGHTS):
-        found = audit_row_count(3, relation)
+        found = audit_row_count(relation, 3)
         assert (found.violations, found.tried) == ([], 3)
         assert found.share == pytest.approx(1)
 
 
 @pytest.mark.parametrize("relation", [UNITS[0], *WEIGHTS], ids=name_of)
 def test_which_rows_count(relation) -> None:
-    found = audit_units(8, relation)
+    found = audit_units(relation, 8)
     assert (found.violations, found.tried, found.share) == ([], 8, 1)
 
 

@@ -44,7 +44,7 @@ def audit(
     with terminal.progress() as progress:
         import datetime
 
-        from dualquery.audit.page import to_data, to_markdown, verdict
+        from dualquery.audit.findings import to_data, to_markdown, verdict
         from dualquery.audit.suite import run_audit
         from dualquery.runtime.resources import thread_count
         from dualquery.runtime.versions import __version__

@@ -124,8 +124,7 @@ class _Grid:
     step: float
     first: int
     points: int
-    negligible: float
-    """Probability that one event may move to an infinite loss."""
+    negligible: float  # probability that one event may move to an infinite loss
 
     @property
     def thresholds(self) -> NDArray[np.float64]:
@@ -136,17 +135,12 @@ class _Grid:
 class ExactProfile:
     """An upper bound of delta(epsilon) of a schedule, for all epsilon at once.
 
-    Parameters
-    ----------
-    epsilons
-        float64, shape ``(points,)``, increasing, >= 0, starting at 0.
-    deltas
-        float64, shape ``(points,)``, decreasing. Between two points delta is at most the linear
-        interpolation in ``exp(epsilon)``; beyond the last it is at most the last.
+    Between two points delta is at most the linear interpolation in ``exp(epsilon)``; beyond the
+    last it is at most the last.
     """
 
-    epsilons: NDArray[np.float64]
-    deltas: NDArray[np.float64]
+    epsilons: NDArray[np.float64]  # (points,), increasing from 0 on
+    deltas: NDArray[np.float64]  # (points,), decreasing
 
     def delta(self, epsilon: float) -> float:
         """Return the bound at ``epsilon`` >= 0."""

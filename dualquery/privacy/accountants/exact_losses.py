@@ -39,21 +39,11 @@ _LEFT_DEVIATIONS = 6.0
 
 @dataclass(frozen=True, eq=False)
 class Losses:
-    """Distribution of a privacy loss on the points ``(first + i) * step`` of a grid.
+    """Distribution of a privacy loss on the points ``(first + i) * step`` of a grid."""
 
-    Parameters
-    ----------
-    weights
-        float64, shape ``(points,)``, >= 0: the probability of each loss.
-    first
-        Number of the first grid point, < 0.
-    infinite
-        Probability of an infinite loss; all probabilities sum to 1.
-    """
-
-    weights: NDArray[np.float64]
-    first: int
-    infinite: float
+    weights: NDArray[np.float64]  # (points,), >= 0: the probability of each loss
+    first: int  # number of the first grid point, < 0
+    infinite: float  # probability of an infinite loss; all probabilities sum to 1
 
 
 def dominating_losses(event: Event, step: float, negligible: float) -> Losses:

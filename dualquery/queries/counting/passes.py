@@ -60,18 +60,9 @@ class ConjunctionCounts:
 
 
 class CountingPass:
-    """Conjunctions made ready for a pass over rows.
+    """Conjunctions, as of `ConjunctionCounts`, made ready for a pass over rows.
 
-    Parameters
-    ----------
-    literals
-        int32, shape ``(m, k)``: literal codes ``2 * bit + negated``, at least one a row, padded on
-        the right with -1.
-
-    Attributes
-    ----------
-    attributes
-        int32, increasing: the bits that the conjunctions mention. Only these are packed.
+    ``attributes``, int32, increasing, are the bits that they mention. Only these are packed.
     """
 
     def __init__(self, literals: NDArray[np.int32]) -> None:
@@ -97,19 +88,10 @@ class CountingPass:
         return queries + threads * (block + 8 * len(self.literals))
 
     def run(self, rows: BlockRows, threads: int) -> NDArray[np.int64]:
-        """Count: int64, shape ``(m,)``, each in ``0 .. n``.
+        """Count: int64, shape ``(m,)``, each in ``0 .. n``, whatever the number of threads.
 
-        Parameters
-        ----------
-        rows
-            Read once, one block a thread in memory at a time.
-        threads
-            Number of threads, at least 1; the counts do not depend on it.
-
-        Raises
-        ------
-        BadInputError
-            If the rows cannot be read to the end.
+        Rows are read once, one block a thread in memory at a time; `BadInputError` if they cannot
+        be read to the end.
         """
         blocks = _SharedBlocks(rows.stream())
         busy = min(threads, max(-(-rows.n // BLOCK_ROWS), 1))

@@ -38,20 +38,10 @@ bytes, and forty more a line."""
 def read_queries(path: str | Path, schema: Schema) -> Workload:
     """Read a list of queries (written as `dualquery.questions.grammar` says).
 
-    Parameters
-    ----------
-    path
-        A ``.csv`` or ``.parquet`` file with a column ``query``; any other file is UTF-8 text, one
-        query a line, where blank lines and lines that begin with ``#`` are skipped. Each may be
-        gzipped and then ends in ``.gz`` too.
-    schema
-        Knows the columns and their values.
-
-    Raises
-    ------
-    BadInputError
-        When the file cannot be read, holds no query, or holds one that is wrong or repeated; the
-        message names the file and the line or row.
+    A ``.csv`` or ``.parquet`` file has a column ``query``; any other file is UTF-8 text, one query
+    a line, where blank lines and lines that begin with ``#`` are skipped. Each may be gzipped and
+    then ends in ``.gz`` too. `BadInputError`, with the line or row, when the file cannot be read,
+    holds no query, or holds one that is wrong or repeated.
     """
     texts, place = read_texts(Path(path))
     return workload_of_texts(texts, schema, Path(path).name, place)
@@ -60,10 +50,7 @@ def read_queries(path: str | Path, schema: Schema) -> Workload:
 def read_texts(path: Path) -> tuple[pl.Series, Callable[[int], str]]:
     """Return the texts of a list of queries or questions, and how messages call entry ``i``.
 
-    Raises
-    ------
-    BadInputError
-        When the file cannot be read, or holds no text.
+    `BadInputError` when the file cannot be read, or holds no text.
     """
     suffix = Path(path.stem if path.suffix == ".gz" else path.name).suffix
     if suffix in (".csv", ".parquet"):
@@ -93,11 +80,8 @@ def workload_of_texts(
     ``dualquery answer`` puts the question together. The conjunctions of the list come first, in its
     order; the description has the ``questions``.
 
-    Raises
-    ------
-    BadInputError
-        When a text is no question, a query is repeated, never true or always true, or there are
-        more than `MOST_PARTS` parts.
+    `BadInputError` when a text is no question, a query is repeated, never true or always true, or
+    there are more than `MOST_PARTS` parts.
     """
     lines = pl.Series("line", texts, dtype=pl.String)
     literals, plain = read_plain(lines, schema)

@@ -36,13 +36,7 @@ class Frequent:
 
     @staticmethod
     def parse(text: str) -> Frequent:
-        """Read ``top:N``, ``share>=X`` or ``share>=X,top:N``.
-
-        Raises
-        ------
-        BadInputError
-            If it is none of these, or a number cannot be.
-        """
+        """Read ``top:N``, ``share>=X`` or ``share>=X,top:N``; `BadInputError` for all else."""
         match = _RULE.fullmatch(text.replace(" ", ""))
         try:
             if match is None:
@@ -81,10 +75,7 @@ class FrequentItems:
     def of(rule: str, domain: Domain, way: int, columns: Columns | None) -> FrequentItems:
         """Return the queries that a rule asks for about some columns; all of them for None.
 
-        Raises
-        ------
-        BadInputError
-            If the rule cannot be, may choose fewer items than a query has, or columns are no items.
+        `BadInputError` if it may choose fewer items than a query has, or columns are no items.
         """
         items, parsed = chosen_columns(domain, columns, way), Frequent.parse(rule)
         if (domain.sizes[items] > 1).any():

@@ -72,24 +72,9 @@ def random_marginals(
     """Return every cell of ``count`` different random marginals.
 
     The marginals are uniform over the sets of ``way`` columns with at most ``max_cells`` cells; a
-    binary column has two cells, a one-hot column one for each bit.
-
-    Parameters
-    ----------
-    domain, way, columns, limit
-        As for `all_marginals`.
-    count
-        Number of marginals, at least 1.
-    max_cells
-        Most cells of a marginal, at least 1.
-    seed
-        Seed of the public draw.
-
-    Raises
-    ------
-    BadInputError
-        When too few marginals are that small, the queries would take more memory, or an argument is
-        out of its range.
+    binary column has two cells, a one-hot column one for each bit. ``seed`` is that of the public
+    draw; the rest as for `all_marginals`. `BadInputError` also when too few marginals are that
+    small, or an argument is out of its range.
     """
     chosen = chosen_columns(domain, columns, way)
     if count < 1 or max_cells < 1 or seed < 0:
@@ -121,18 +106,8 @@ def target_marginals(
     the target and without, are sums of these cells. Where there is one other column, its marginal
     with the target is all.
 
-    Parameters
-    ----------
-    domain, columns, limit
-        As for `all_marginals`; the target is one of the columns, whether named or not.
-    target
-        Position of the target.
-
-    Raises
-    ------
-    BadInputError
-        When there is no other column, the queries would take more memory, or the columns are not
-        right.
+    ``target`` is its position, whether it is named among ``columns`` or not; the rest as for
+    `all_marginals`. `BadInputError` also when there is no other column.
     """
     chosen = chosen_columns(domain, columns, 1)
     others = chosen[chosen != target]

@@ -32,22 +32,13 @@ from dualquery.room.private_data import PrivateData
 from dualquery.room.randomness import Randomness
 from dualquery.runtime.errors import BadInputError
 
-MOST_DATABASES = 1 << 22
-"""Above this, small databases are not enumerated."""
-
-MOST_COMPARISONS = 1 << 31
-"""Above this many databases times queries, neither."""
+MOST_DATABASES, MOST_COMPARISONS = 1 << 22, 1 << 31
+"""Above these numbers of databases, or databases times queries, none are enumerated."""
 
 
 @dataclass(frozen=True, eq=False)
 class SmallDatabases:
-    """All databases of ``size`` legal records, judged by a workload, numbered. Public.
-
-    Raises
-    ------
-    BadInputError
-        If there are too many to enumerate.
-    """
+    """All databases of ``size`` legal records, numbered; `BadInputError` if too many. Public."""
 
     workload: Workload
     size: int

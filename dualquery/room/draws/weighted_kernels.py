@@ -30,14 +30,10 @@ BLOCK = 64
 class Scores(NamedTuple):
     """Exact scores ``rounds * counts - n * hits`` of all queries."""
 
-    counts: NDArray[np.int64]
-    """Number of rows that satisfy each query, exact; shape ``(m,)``."""
-    hits: NDArray[np.int32]
-    """Number of past records that do; shape ``(m,)``."""
-    rounds: int
-    """Number of past records."""
-    n: int
-    """Number of rows."""
+    counts: NDArray[np.int64]  # (m,): rows that satisfy each query, exact
+    hits: NDArray[np.int32]  # (m,): past records that do
+    rounds: int  # number of past records
+    n: int  # number of rows
 
     @staticmethod
     def of(values: NDArray[np.int64]) -> Scores:
@@ -49,12 +45,9 @@ class Law(NamedTuple):
     """What gives every outcome its integer weight."""
 
     scores: Scores
-    sides: int
-    """2 if every query stands for its complement too, whose score is the negative; else 1."""
-    largest: int
-    """The largest score of an outcome."""
-    unit: float
-    """Log-weight of one unit of score, > 0."""
+    sides: int  # 2 if every query stands for its complement too, of the negative score; else 1
+    largest: int  # the largest score of an outcome
+    unit: float  # log-weight of one unit of score, > 0
 
 
 class Limbs(NamedTuple):

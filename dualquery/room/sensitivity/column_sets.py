@@ -51,21 +51,12 @@ def column_set_bound(conjunctions: Conjunctions, records: int = 2) -> int:
 
 @dataclass(frozen=True, eq=False)
 class ColumnSets:
-    """Queries with ``p`` positive literals, grouped by the columns of these.
+    """Queries with ``p`` positive literals, grouped by the columns of these."""
 
-    Parameters
-    ----------
-    set_of_query
-        int64, shape ``(queries,)``.
-    columns
-        int64, shape ``(sets, p)``.
-    fullest
-        int64, shape ``(sets,)``: of the cells (one value a column) of each set, the number of
-        queries in the fullest one, or in the two fullest, added: as many as there are records.
-    """
-
-    set_of_query: Int64
-    columns: Int64
+    set_of_query: Int64  # (queries,)
+    columns: Int64  # (sets, p)
+    # (sets,): of the cells (one value a column) of each set, the number of queries in the fullest
+    # one, or in the two fullest, added: as many as there are records.
     fullest: Int64
 
     @staticmethod

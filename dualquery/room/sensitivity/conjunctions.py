@@ -15,20 +15,12 @@ Int64 = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Conjunctions:
-    """Non-constant conjunctions over the values of columns; see the module's docstring.
+    """Non-constant conjunctions over the values of columns."""
 
-    Parameters
-    ----------
-    positive, negative
-        int32, shape ``(m, k)``: values that a query's columns must, or must not, have; no value
-        twice in a row; the padding -1 stands on the left.
-    offsets
-        int64, shape ``(columns + 1,)``: column ``c`` has the values
-        ``offsets[c] .. offsets[c + 1] - 1``, of which a legal record takes exactly one.
-    """
-
+    # (m, k): values that a query's columns must, or must not, have; none twice; padded on the left.
     positive: NDArray[np.int32]
     negative: NDArray[np.int32]
+    # Column c has the values offsets[c] .. offsets[c + 1] - 1; a legal record takes one of them.
     offsets: Int64
 
     def __len__(self) -> int:

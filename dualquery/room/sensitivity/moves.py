@@ -40,14 +40,10 @@ from dualquery.room.sensitivity.parities import parities_apart
 class Moves:
     """How far a vector of numbers moves between neighbours."""
 
-    l1: float
-    """Largest sum of the absolute moves of its entries; infinite where none is proven."""
-    l2: float
-    """Largest Euclidean length of its move."""
-    entries: int = 0
-    """Most entries that move, where `l1` and `l2` follow from it; else 0."""
-    proof: str = ""
-    """The argument that proves the moves."""
+    l1: float  # largest sum of the absolute moves of its entries; infinite where none is proven
+    l2: float  # largest Euclidean length of its move
+    entries: int = 0  # most entries that move, where `l1` and `l2` follow from it; else 0
+    proof: str = ""  # the argument that proves the moves
 
     @staticmethod
     def of_entries(entries: int, each: float, proof: str = "") -> Moves:

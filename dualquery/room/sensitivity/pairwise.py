@@ -40,23 +40,12 @@ class PairwiseModel:
 
     A record never has both values of a pair inside one column, so those entries are not read.
     Fractions of a query are rounded up when added, down when subtracted.
-
-    Parameters
-    ----------
-    unary
-        int64, shape ``(values,)``, in units of 1 / `UNIT` query.
-    pairwise
-        int64, shape ``(values, values)``, symmetric; the same unit.
-    modelled
-        bool, shape ``(m,)``: the queries that U covers.
-    left_out
-        Bound on the sum of f_q of the others, over all records.
     """
 
-    unary: Int64
-    pairwise: Int64
-    modelled: NDArray[np.bool_]
-    left_out: int
+    unary: Int64  # (values,), in units of 1 / `UNIT` query
+    pairwise: Int64  # (values, values), symmetric; the same unit
+    modelled: NDArray[np.bool_]  # (m,): the queries that U covers
+    left_out: int  # bound on the sum of f_q of the others, over all records
 
     @staticmethod
     def of_conjunctions(conjunctions: Conjunctions, records: int = 2) -> PairwiseModel:
