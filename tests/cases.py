@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from dualquery.audit.tables import legal_records as all_records
-from dualquery.audit.tables import records_of
+from dualquery.audit.cases import legal_records as all_records
+from dualquery.audit.cases import records_of
 from dualquery.data.domain import Domain
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.family import products_of

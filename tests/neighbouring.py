@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dualquery.audit.tables import pairs_of as pairs
-from dualquery.audit.tables import tables_of as tables
+from dualquery.audit.cases import pairs_of as pairs
+from dualquery.audit.cases import tables_of as tables
 from dualquery.privacy.neighbours import RELATIONS
 
 __all__ = ["both_relations", "pairs", "tables"]

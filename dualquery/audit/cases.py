@@ -1,17 +1,20 @@
-"""Random cases of everything that the room counts, on small domains."""
+"""Tiny tables with all their neighbours, and random cases of everything that the room counts."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.cells import axis_sizes, cells_of
+from dualquery.data.cells import axis_sizes, cells_of, rows_of_values
 from dualquery.data.domain import Domain
+from dualquery.data.encoding.units import Unit, Weight
 from dualquery.data.schema.grids import Grid
-from dualquery.privacy.neighbours import Neighbours
+from dualquery.privacy.neighbours import RELATIONS, Neighbours
 from dualquery.queries import parities
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.family import Queries
@@ -23,9 +26,95 @@ from dualquery.queries.tabulated import HistogramQueries
 from dualquery.room import scores, statistics
 from dualquery.room.features import Features
 from dualquery.room.strategy import Strategy
+from dualquery.rows.packed import Records, RecordsBuilder
+from dualquery.rows.protocol import Rows
 from dualquery.rows.repeats import first_occurrences, pad_right
+from dualquery.rows.weighted import WeightedRows
 
 Generator = np.random.Generator
+
+
+class FewCopies(Weight):
+    """A weight of at most three copies, so that much can be tried; others have about a thousand."""
+
+    copies = 3
+
+
+UNITS = tuple(Neighbours.parse(each.value, Unit("unit", 2)) for each in RELATIONS)
+WEIGHTS = (
+    Neighbours.parse("replace-one", None, FewCopies("weight", 3.0)),
+    Neighbours.parse("add-remove", Unit("unit", 2), FewCopies("weight", 3.0)),
+)
+"""Both relations of units of two rows; rows that count by their weight, by themselves or of units.
+"""
+
+Cells = tuple[int, ...]
+"""A table by the cells of its rows, increasing; a cell is a legal record's number."""
+
+
+def legal_records(domain: Domain) -> NDArray[np.uint8]:
+    """Return every legal record, in the order of the histogram's cells: uint8, ``(c, bits)``."""
+    sizes = axis_sizes(domain).tolist()
+    records = rows_of_values(np.indices(sizes).reshape(len(sizes), -1).T, domain)
+    if domain.max_ones is not None:
+        records = records[records.sum(axis=1) <= domain.max_ones]
+    return records
+
+
+def records_of(rows: NDArray[np.uint8]) -> Records:
+    """Return rows, uint8 ``(r, bits)``, as the private room reads them."""
+    builder = RecordsBuilder(rows.shape[1])
+    builder.append_dense(np.asarray(rows, np.uint8))
+    return builder.build()
+
+
+def table_of(rows: NDArray[np.uint8], copies: NDArray[np.int64], relation: Neighbours) -> Rows:
+    """Return rows, each with the number of its copies: 1 unless they have weights."""
+    if relation.weight is None:
+        return records_of(rows)
+    digits = range(relation.copies.bit_length())
+    return WeightedRows(tuple(records_of(rows[copies >> digit & 1 == 1]) for digit in digits))
+
+
+def carrying(
+    records: NDArray[np.uint8], grids: tuple[Grid, ...], generator: Generator
+) -> NDArray[np.uint8]:
+    """Return records with numbers behind them: beyond one end, beyond the other, any between."""
+    if not grids:
+        return records
+    parts = []
+    for low, high in ((-1.0, 0.0), (1.0, 2.0), (0.0, 1.0)):
+        shares = generator.uniform(low, high, (len(grids), len(records)))
+        numbers = [g.low + share * (g.high - g.low) for g, share in zip(grids, shares, strict=True)]
+        digits = [grid.encode(each) for grid, each in zip(grids, numbers, strict=True)]
+        parts.append(np.hstack((records, *digits)).astype(np.uint8))
+    return np.concatenate(parts)
+
+
+def name_of(relation: Neighbours) -> str:
+    """Return what checks call a relation."""
+    units = "" if relation.unit is None else " of units"
+    return relation.value + units + ("" if relation.weight is None else " with weights")
+
+
+def tables_of(universe: int, rows: int, relation: Neighbours) -> list[Cells]:
+    """Return the tables of so many rows; if their number is private, those of a unit more, too."""
+    sizes = [rows] if relation.rows_public else range(rows, rows + relation.steps + 1)
+    every = itertools.combinations_with_replacement
+    return [cells for size in sizes for cells in every(range(universe), size)]
+
+
+@cache
+def pairs_of(universe: int, rows: int, relation: Neighbours) -> tuple[tuple[Cells, Cells], ...]:
+    """Return all neighbours among these, each pair in both orders."""
+    found = []
+    for one, other in itertools.permutations(tables_of(universe, rows, relation), 2):
+        shared = sum(min(one.count(c), other.count(c)) for c in range(universe))
+        gone, come = len(one) - shared, len(other) - shared
+        # A unit that comes or goes leaves no other in its place.
+        if max(gone, come) <= relation.steps and (relation.replaces or 0 in (gone, come)):
+            found.append((one, other))
+    return tuple(found)
 
 
 def random_domain(generator: Generator) -> Domain:
@@ -53,9 +142,8 @@ def random_workload(domain: Domain, generator: Generator) -> Workload:
 def proper_workload(domain: Domain, generator: Generator) -> Workload:
     """Return conjunctions as users have them generated."""
     way = int(generator.integers(1, min(3, domain.columns) + 1))
-    most = count_distinct(domain, way, True, None)
-    seed = int(generator.integers(1 << 31))
-    return random_conjunctions(domain, min(20, most), way, True, seed)
+    most, seed = min(20, count_distinct(domain, way)), int(generator.integers(1 << 31))
+    return random_conjunctions(domain, most, way, seed=seed)
 
 
 def marginals(domain: Domain, generator: Generator) -> Workload:
@@ -113,9 +201,9 @@ def with_some_blocks(plain: Features, generator: Generator) -> Features:
     return Features(bits, domain, np.arange(len(bits)) >= len(rows[0]))
 
 
-def random_strategy(domain: Domain, generator: Generator) -> Strategy:
+def random_strategy(queries: Queries, generator: Generator) -> Strategy:
     """Return features with scales of their own, and a limit that cuts some rows or none."""
-    features = random_features(domain, generator)
+    features = random_features(queries.domain, generator)
     scales = np.exp(generator.normal(scale=generator.choice([0.0, 1.0]), size=len(features)))
     blocks = features.blocks
     leaders = blocks.features[np.unique(blocks.of, return_index=True)[1]]
@@ -136,6 +224,10 @@ def _position(queries: Any, generator: Generator) -> int:
     return int(generator.integers(len(queries)))
 
 
+def _positions(queries: Any, generator: Generator) -> NDArray[np.int64]:
+    return generator.integers(len(queries), size=generator.integers(1, 12))
+
+
 def _grids(_: Any, generator: Generator) -> tuple[Grid, ...]:
     steps = generator.integers(1, 200, size=generator.integers(1, 4)).tolist()
     return tuple(Grid(str(n), -1.0, 1.0, each, exact=False) for n, each in enumerate(steps))
@@ -148,19 +240,13 @@ def _model(queries: Any, generator: Generator) -> NDArray[np.float64]:
 
 CASES: Mapping[type, tuple[Callable[..., Any], Callable[..., Any] | None]] = {
     statistics.AllQueries: (_any_queries, None),
-    statistics.SomeQueries: (
-        random_workload,
-        lambda queries, g: g.integers(len(queries), size=g.integers(1, 12)),
-    ),
+    statistics.SomeQueries: (random_workload, _positions),
     statistics.OneQuery: (_any_queries, _position),
     statistics.OneCuboid: (marginals, lambda queries, g: _position(Cuboids.of(queries), g)),
     statistics.QueryTable: (proper_workload, _position),
     statistics.EveryCell: (proper_workload, None),
     statistics.Parities: (lambda *given: asked_sets(proper_workload(*given)).workload, None),
-    statistics.FeatureSums: (
-        proper_workload,
-        lambda queries, g: random_strategy(queries.domain, g),
-    ),
+    statistics.FeatureSums: (proper_workload, random_strategy),
     statistics.ColumnSums: (proper_workload, _grids),
     statistics.RowTotal: (proper_workload, None),
     scores.WorstQuery: (_any_queries, _model),

@@ -1,10 +1,7 @@
 """Tiny games: everything that a mechanism can show, on all neighbours, against its charge.
 
 The mechanism plans and runs as in a release, on `Rooms` that hold all tables of a few rows at once.
-Where all results can be listed, the delta of each pair of tables is exact for every epsilon,
-adaptive choices included. Where noise has too many values, some paths are taken: along each the
-laws of all draws are exact, and their losses add up. Every accountant that supports the schedule is
-held against the truth over its whole curve.
+Every accountant that supports the schedule is held against the truth over its whole curve.
 """
 
 from __future__ import annotations
@@ -17,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.audit import rooms, tables
+from dualquery.audit import cases, rooms
 from dualquery.audit.findings import Finding
 from dualquery.audit.laws import NOTHING, Loss
 from dualquery.data.schema.grids import Grid
@@ -72,23 +69,24 @@ class Game:
 
     @cached_property
     def _records(self) -> NDArray[np.uint8]:
-        return tables.with_every_number(tables.legal_records(self.queries.domain), self.grids)
+        legal = cases.legal_records(self.queries.domain)
+        return cases.carrying(legal, self.grids, np.random.default_rng(0))
 
     @cached_property
-    def _tables(self) -> list[tables.Cells]:
-        return tables.tables_of(len(self._records), self.rows, self.budget.neighbours)
+    def _tables(self) -> list[cases.Cells]:
+        return cases.tables_of(len(self._records), self.rows, self.budget.neighbours)
 
     @cached_property
     def pairs(self) -> NDArray[np.int64]:
         """The numbers of neighbouring tables: shape ``(pairs, 2)``."""
         number = {cells: place for place, cells in enumerate(self._tables)}
-        pairs = tables.pairs_of(len(self._records), self.rows, self.budget.neighbours)
+        pairs = cases.pairs_of(len(self._records), self.rows, self.budget.neighbours)
         return np.array([[number[one], number[other]] for one, other in pairs])
 
     @cached_property
     def _held(self) -> list[PrivateData]:
         given = self.mechanism.statistics(self.queries), self.budget.neighbours, self.stated
-        rows = [tables.records_of(self._records[list(cells)]) for cells in self._tables]
+        rows = [cases.records_of(self._records[list(cells)]) for cells in self._tables]
         return [PrivateData(each, *given, grids=self.grids) for each in rows]
 
     def play(self, guide: rooms.Guide) -> rooms.Rooms:

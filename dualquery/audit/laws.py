@@ -2,8 +2,7 @@
 
 The *loss* of a result is the logarithm of the ratio of its chances on two neighbouring tables. A
 draw on a pair of tables has a `Loss`: finitely many values with their chances, and the shift of
-Gaussian noise. Losses of draws that follow each other add up. Written for the audit from the
-definitions, without the accountants' code.
+Gaussian noise. Losses of draws that follow each other add up. The accountants' code is not used.
 """
 
 from __future__ import annotations
@@ -22,11 +21,9 @@ from dualquery.room.draws import weighted_kernels as kernels
 
 Float64 = NDArray[np.float64]
 
-GRID = 1e-7
-"""Losses are rounded down to multiples of this where laws are added: never a larger delta."""
-
-_MOST_VALUES = 4096
-"""Above this number of values of a loss the grid is coarsened; still downwards."""
+GRID, _MOST_VALUES = 1e-7, 4096
+"""Losses are rounded down to multiples of the first where laws are added, never to a larger delta;
+above the second number of values the grid is coarsened, still downwards."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,10 +140,9 @@ def _integer_loss(one: float, other: float, scale: float) -> Loss:
 
 def weights_law(law: kernels.Law, draws: int) -> Choice:
     """Return the law of draws by integer weights: outcome ``sides * query + side``, exactly."""
-    scores = [kernels.score_of(law.scores, query) for query in range(len(law.scores.counts))]
     limbs = [
-        kernels.weight(sign * score, law.largest, law.unit)
-        for score in scores
+        kernels.weight(sign * kernels.score_of(law.scores, query), law.largest, law.unit)
+        for query in range(len(law.scores.counts))
         for sign in (1, -1)[: law.sides]
     ]
     weights = [(int(high) << kernels.LOW_BITS) + int(low) for high, low in limbs]
@@ -154,14 +150,12 @@ def weights_law(law: kernels.Law, draws: int) -> Choice:
     return Choice(np.array([math.log(weight) - total for weight in weights]), draws)
 
 
-def noisy_max_law(scores: NDArray[np.int64], scale: float) -> Choice:
-    """Return the law of report noisy max with discrete Laplace noise, the first of equals."""
-    return Choice(_noisy_max_logs(tuple(scores.tolist()), scale))
-
-
 @cache
-def _noisy_max_logs(scores: tuple[int, ...], scale: float) -> Float64:
-    """Sum over one score's noisy values the chance that all others stay below."""
+def noisy_max_law(scores: tuple[int, ...], scale: float) -> Choice:
+    """Return the law of report noisy max with discrete Laplace noise, the first of equals.
+
+    Sums over one score's noisy values the chance that all others stay below.
+    """
     ratio = math.exp(-1.0 / scale)
     reach = int(32 * scale)  # what lies beyond has a chance below e^-32
     span = max(scores) - min(scores)
@@ -179,15 +173,17 @@ def _noisy_max_logs(scores: tuple[int, ...], scale: float) -> Float64:
                 first = values[0] - other - (j < i) - steps[0]
                 product *= at_most[first : first + len(values)]
         chances.append(product.sum())
-    return np.asarray(np.log(np.array(chances) / sum(chances)))
+    return Choice(np.log(np.array(chances) / sum(chances)))
 
 
 def reports_law(chances: list[Float64]) -> Choice:
     """Return the law of the reports of all rows, their order aside: each row's chances given."""
     reports = range(len(chances[0]))
-    found: dict[tuple[int, ...], float] = defaultdict(float)
-    for each in itertools.product(reports, repeat=len(chances)):
-        chance = math.prod(row[report] for row, report in zip(chances, each, strict=True))
-        found[tuple(sorted(each))] += float(chance)
+    found: dict[tuple[int, ...], float] = {(): 1.0}
+    for row in chances:
+        longer: dict[tuple[int, ...], float] = defaultdict(float)
+        for (before, chance), report in itertools.product(found.items(), reports):
+            longer[tuple(sorted((*before, report)))] += chance * row[report]
+        found = longer
     every = itertools.combinations_with_replacement(reports, len(chances))
     return Choice(np.log(np.array([found[each] for each in every])))

@@ -54,11 +54,6 @@ class Planted:
         return replaced(self.owner, self.attribute, staticmethod(by) if static else by)
 
 
-def _half_the_bound(original: Faulty, *given: Any) -> Any:
-    found = original(*given)
-    return replace(found, count=found.count // 2)
-
-
 class _Unseeded(SeededRandomness):
     seeded = False
 
@@ -86,19 +81,7 @@ def _beyond_its_range(_: Faulty, grid: Grid, numbers: Any) -> Any:
     return (points[:, None] >> np.arange(grid.digits) & 1).astype(np.bool_)
 
 
-def _true_number_of_rows(_: Faulty, records: Any, epsilon: float, *__: Any) -> RowCount:
-    return RowCount(records.n, Neighbours.ADD_REMOVE, row_count.COUNT_SHARE * epsilon)
-
-
-def _of_one(*_: Any) -> Moves:
-    return Moves.of_entries(1, 1)
-
-
-def _one_too_low(original: Faulty, *given: Any) -> float:
-    return float(original(*given)) - 1.0
-
-
-_LISTED: tuple[tuple[str, str, Any, str, Faulty], ...] = (
+PLANTED = tuple(Planted(*each) for each in (
     ("half the range of a draw: a selection", "games/mwem/replace-one",
      exponential, "select_largest",
      lambda original, *given: original(*given[:-2], given[-2] / 2, given[-1])),
@@ -106,18 +89,19 @@ _LISTED: tuple[tuple[str, str, Any, str, Faulty], ...] = (
      weighted, "draw_outcomes",
      lambda original, scores, sides, unit, *given: original(scores, sides, sides * unit, *given)),
     ("sqrt 2 left out on tables", "sensitivity/OneCuboid/replace-one",
-     moves, "table_moves", _of_one),
+     moves, "table_moves", lambda *_: Moves.of_entries(1, 1)),
     ("a cuboid's score that moves by 1", "sensitivity/WorstCuboid/replace-one",
      WorstCuboid, "exact", lambda original, *given: replace(original(*given), move=1.0)),
     ("parities of which one moves", "sensitivity/Parities/replace-one",
-     moves, "parity_moves", _of_one),
+     moves, "parity_moves", lambda *_: Moves.of_entries(1, 1)),
     ("a limit on loads that is left out", "sensitivity/FeatureSums/replace-one",
      LightCounts, "__call__",
      lambda original, counts, *given: original(replace(counts, limit=None), *given)),
     ("contrasts of half their squared length", "sensitivity/FeatureSums/add-remove",
      contrasts, "squared_lengths", lambda original, *given: original(*given) / 2.0),
     ("noise on all queries by a bound that is too small", "sensitivity/AllQueries/replace-one",
-     bounds, "differing_queries", _half_the_bound),
+     bounds, "differing_queries",
+     lambda original, *given: replace(original(*given), count=original(*given).count // 2)),
     ("rows counted twice", "sensitivity/OneQuery/replace-one",
      Records, "total", lambda original, *given: 2 * original(*given)),
     ("a seed used again", "releases/fresh draws",
@@ -142,13 +126,12 @@ _LISTED: tuple[tuple[str, str, Any, str, Faulty], ...] = (
      statistics, "_as_counts",
      lambda _, data, asked, seen: np.where(bounds.complemented(asked), data.rows.n - seen, seen)),
     ("the true n as the noisy number of rows", "releases/laplace/add-remove",
-     row_count, "buy_row_count", _true_number_of_rows),
+     row_count, "buy_row_count",
+     lambda _, records, epsilon, *__: RowCount(records.n, Neighbours.ADD_REMOVE, epsilon / 25)),
     ("a threshold whose delta nobody charges", "sensitivity/learned schema/replace-one",
      events, "threshold_delta", lambda *_: 0.0),
     ("a threshold that is one too low", "sensitivity/learned schema/add-remove",
-     learning, "threshold", _one_too_low),
+     learning, "threshold", lambda original, *given: float(original(*given)) - 1.0),
     ("a threshold that is one too low, as drawn", "releases/single texts",
-     learning, "threshold", _one_too_low),
-)  # fmt: skip
-
-PLANTED = tuple(Planted(*each) for each in _LISTED)
+     learning, "threshold", lambda original, *given: float(original(*given)) - 1.0),
+))  # fmt: skip

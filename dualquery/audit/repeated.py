@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from scipy.stats import beta
 
 from dualquery.api import release
+from dualquery.audit.cases import name_of
 from dualquery.audit.findings import ERROR, Finding
-from dualquery.audit.tables import name_of
 from dualquery.data.schema.columns import Binary, Categorical, Numeric
 from dualquery.data.schema.table import TableSchema
 from dualquery.mechanisms.registry import configure

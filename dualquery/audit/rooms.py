@@ -2,9 +2,7 @@
 
 A mechanism runs once, on `Rooms` in the place of a curator. Each call goes to one real
 `dualquery.room.curator.Curator` for every table, so all of the room's code runs. Only where a
-result is drawn (`Exact.noisy`, ``look_up``, ``report_noisy_max``, ``randomize``), a guide says what
-is drawn, and the audit notes how likely that is on every table. That the samplers follow their laws
-is for `dualquery.audit.repeated`, and for their own tests.
+result is drawn, a guide says what is drawn, and the audit notes how likely that is on every table.
 """
 
 from __future__ import annotations
@@ -60,19 +58,17 @@ class EveryPath:
             self._taken.append(0)
             self._widths.append(width)
         self._of = outcomes, draws
-        number = self._taken[self._depth]
         self._depth += 1
-        ways = itertools.combinations_with_replacement(range(outcomes), draws)
-        return next(itertools.islice(ways, number, None))
+        return self.outcomes(self._depth - 1)[0]
 
     def noise(self, count: int) -> NDArray[np.float64]:
         """Refuse: a vector of noisy numbers has too many values."""
         raise TooManyPaths(f"{count} noisy numbers at once")
 
-    def outcomes(self) -> list[tuple[int, ...]]:
+    def outcomes(self, depth: int = -1) -> list[tuple[int, ...]]:
         """Return the outcomes of the path's last draw, from the path's own on."""
         every = itertools.combinations_with_replacement(range(self._of[0]), self._of[1])
-        return list(itertools.islice(every, self._taken[-1], None))
+        return list(itertools.islice(every, self._taken[depth], None))
 
     def next_path(self, *, known: bool = False) -> bool:
         """Go to the next path, past `outcomes` if these are known; return whether there is one."""
@@ -190,12 +186,7 @@ class Rooms:
 
         return call
 
-    def _draw(
-        self,
-        law: Law,
-        choose: Callable[[], Any],
-        show: Callable[[Any], Any] = lambda chosen: chosen,
-    ) -> Any:
+    def _draw(self, law: Law, choose: Callable[[], Any], show: Callable[[Any], Any] = tuple) -> Any:
         """Note the law of a draw on the present table; return what it shows on all tables."""
         if self._table == 0:
             self._show = show
@@ -256,7 +247,7 @@ class Rooms:
     ) -> int:
         report(scores, allowed, *others)  # shows the probe its scale
         places = np.arange(len(scores)) if allowed is None else np.flatnonzero(allowed)
-        law = noisy_max_law(scores[places], self._probe.scale)
+        law = noisy_max_law(tuple(scores[places].tolist()), self._probe.scale)
         (shown,) = self._draw(law, lambda: self._guide.choose(len(places)))
         return int(places[shown])
 

@@ -2,9 +2,7 @@
 
 Numbers are taken where noise would be added to them, scores where they would become weights: on
 some rows with every legal record of a small domain besides. The largest move over all pairs of
-records (or to the table without a record) is the truth. Which rows of a unit stay, and how often
-each counts, must follow from the unit's own rows; the number of rows has noise of its own. The
-threshold of a learned schema is tried by enumeration, and as it is drawn.
+records (or to the table without a record) is the truth.
 """
 
 from __future__ import annotations
@@ -18,16 +16,15 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy.stats import beta, norm
 
-from dualquery.audit.cases import CASES, Case, Generator, random_domain
+from dualquery.audit import cases
+from dualquery.audit.cases import CASES, Case, Generator
 from dualquery.audit.findings import ERROR, Finding
 from dualquery.audit.rooms import Probe, replaced
-from dualquery.audit.tables import legal_records, name_of, records_of, table_of
 from dualquery.data.drafts.shapes import Values
 from dualquery.data.encoding.cuts import CutTable
 from dualquery.data.encoding.units import Unit, Weight, cut_to_units, weigh
 from dualquery.data.readers.python_objects import FrameSource, frame_source
 from dualquery.data.readers.source import Source
-from dualquery.data.schema.grids import Grid
 from dualquery.privacy.accountants.choice import ACCOUNTANTS
 from dualquery.privacy.events import ThresholdedCounts
 from dualquery.privacy.neighbours import Neighbours
@@ -44,19 +41,18 @@ EVERYTHING = (*STATISTICS, *SCORES)
 
 def move(case: Case, relation: Neighbours, generator: Generator, finding: Finding) -> None:
     """Compare how far one case moves with what is charged, on all pairs of records."""
-    records = carrying(legal_records(case.queries.domain), case.grids, generator)
+    records = cases.carrying(cases.legal_records(case.queries.domain), case.grids, generator)
     base = _unit(len(records), int(generator.integers(1, 4)), relation.copies, generator)
     excess = 0 if relation.rows_public else int(generator.integers(-1, 4))
 
     def data(unit: Counted) -> PrivateData:
         rows, copies = np.array([*base, *unit], np.int64).T
-        table = table_of(records[rows], copies, relation)
+        table = cases.table_of(records[rows], copies, relation)
         return PrivateData(table, case.queries, relation, len(base) + 1 + excess, grids=case.grids)
 
-    units = _units(len(records), relation, generator)
-    tables = [data(unit) for unit in units]
+    tables = [data(unit) for unit in _units(len(records), relation, generator)]
     asked = f"{len(case.queries)} {type(case.queries).__name__} about {case.queries.domain}"
-    what = f"{type(case.counted).__name__} of {asked}, {name_of(relation)}"
+    what = f"{type(case.counted).__name__} of {asked}, {cases.name_of(relation)}"
     finding.tried += 1
     if isinstance(case.counted, WorstQuery | WorstCuboid):
         scores = [case.counted.exact(each) for each in tables]
@@ -72,21 +68,6 @@ def move(case: Case, relation: Neighbours, generator: Generator, finding: Findin
             finding.compare(float(np.abs(apart).sum(axis=1).max()), charged.l1, f"{what}: L1")
         finding.compare(float(np.linalg.norm(apart, axis=1).max()), charged.l2, f"{what}: L2")
     finding.pairs += len(apart)
-
-
-def carrying(
-    records: NDArray[np.uint8], grids: tuple[Grid, ...], generator: Generator
-) -> NDArray[np.uint8]:
-    """Return records with numbers behind them: beyond one end, beyond the other, any between."""
-    if not grids:
-        return records
-    parts = []
-    for low, high in ((-1.0, 0.0), (1.0, 2.0), (0.0, 1.0)):
-        shares = generator.uniform(low, high, (len(grids), len(records)))
-        numbers = [g.low + share * (g.high - g.low) for g, share in zip(grids, shares, strict=True)]
-        digits = [grid.encode(each) for grid, each in zip(grids, numbers, strict=True)]
-        parts.append(np.hstack((records, *digits)).astype(np.uint8))
-    return np.concatenate(parts)
 
 
 Counted = tuple[tuple[int, int], ...]
@@ -119,15 +100,15 @@ def _apart(values: NDArray[np.float64], relation: Neighbours) -> NDArray[np.floa
     return np.asarray(values[one] - values[other])
 
 
-def audit_moves(relation: Neighbours, kind: type, cases: int) -> Finding:
+def audit_moves(relation: Neighbours, kind: type, tries: int) -> Finding:
     """Try random cases of one statistic, or of one kind of scores."""
     finding = Finding()
     if kind not in CASES:
         finding.violations.append(f"{kind.__name__} is measured by the room, and not tried here")
         return finding
-    for seed in range(cases):
+    for seed in range(tries):
         generator = np.random.default_rng(seed)
-        move(Case(kind, random_domain(generator), generator), relation, generator, finding)
+        move(Case(kind, cases.random_domain(generator), generator), relation, generator, finding)
     return finding
 
 
@@ -140,7 +121,7 @@ def audit_row_count(relation: Neighbours, tables: int) -> Finding:
         for size in (rows, rows + relation.steps):
             probe = Probe()
             with replaced(randomness, "randomness", lambda _, probe=probe: probe):
-                table = records_of(np.zeros((size, 1), np.uint8))
+                table = cases.records_of(np.zeros((size, 1), np.uint8))
                 count = buy_row_count(table, epsilon, None, relation)
             if probe.scale == 0.0:
                 finding.violations.append("the number of rows is given out without noise")
@@ -154,11 +135,6 @@ def audit_row_count(relation: Neighbours, tables: int) -> Finding:
 
 
 _UNITS, _MOST_ROWS = 4, 5  # of a table, of a unit
-_LARGEST = (0.3, 1.0, 5.0, 12.5, 1e6)
-"""Largest weights that count."""
-
-Row = tuple[int, int, float]
-"""Its unit, what tells it from others, its weight."""
 
 
 def audit_units(relation: Neighbours, tables: int) -> Finding:
@@ -169,8 +145,9 @@ def audit_units(relation: Neighbours, tables: int) -> Finding:
         neighbours = _sized(relation, generator)
         most = 1 if neighbours.unit is None else _MOST_ROWS  # a row is a unit of its own
         others = _rows(generator, range(1, _UNITS), most)
-        owns = [[], *(_rows(generator, range(1), most) for _ in range(4))]
-        counted = [_counted(_mixed(others, own, generator), neighbours) for own in owns]
+        owns = [others[:0], *(_rows(generator, range(1), most) for _ in range(4))]
+        mixed = [pl.concat((others, own)).sort("place") for own in owns]
+        counted = [_counted(table, neighbours) for table in mixed]
         finding.add(Finding(1, len(owns) * (len(owns) - 1) // 2))
         for table in counted:
             of_units = table.group_by("unit").agg(pl.col("copies").sum())["copies"]
@@ -184,26 +161,20 @@ def audit_units(relation: Neighbours, tables: int) -> Finding:
 def _sized(relation: Neighbours, generator: Generator) -> Neighbours:
     """Return the relation with other numbers of rows and of copies."""
     unit = relation.unit and Unit("unit", int(generator.integers(1, _MOST_ROWS)))
-    weight = relation.weight and Weight("weight", float(generator.choice(_LARGEST)))
-    return replace(relation, unit=unit, weight=weight)
+    largest = float(generator.choice((0.3, 1.0, 5.0, 12.5, 1e6)))
+    return replace(relation, unit=unit, weight=relation.weight and Weight("weight", largest))
 
 
-def _rows(generator: Generator, units: range, most: int) -> list[Row]:
-    """Return rows of some units in any order."""
-    rows: list[Row] = []
-    for unit in units:
-        for _ in range(generator.integers(1, most + 1)):
-            weights = [0.0, generator.uniform(0, 15), 10 ** generator.uniform(-3, 9)]
-            rows.append((unit, int(generator.integers(1 << 30)), float(generator.choice(weights))))
-    return [rows[place] for place in generator.permutation(len(rows))]
-
-
-def _mixed(others: list[Row], own: list[Row], generator: Generator) -> pl.DataFrame:
-    """Return a table of the rows of both, each in its order, shuffled into each other."""
-    whose = generator.permutation([0] * len(others) + [1] * len(own))
-    left = [iter(others), iter(own)]
-    schema = {"unit": pl.Int64, "row": pl.Int64, "weight": pl.Float64}
-    return pl.DataFrame([next(left[side]) for side in whose], schema=schema, orient="row")
+def _rows(generator: Generator, units: range, most: int) -> pl.DataFrame:
+    """Return rows of some units in any order, and their places among others, in this order."""
+    unit = generator.permutation(np.repeat(units, generator.integers(1, most + 1, len(units))))
+    count = len(unit)
+    weights = np.stack(
+        (np.zeros(count), generator.uniform(0, 15, count), 10 ** generator.uniform(-3, 9, count))
+    )
+    weight = weights[generator.integers(3, size=count), np.arange(count)]
+    place = np.sort(generator.random(count))  # tells rows from each other, too
+    return pl.DataFrame({"unit": unit, "weight": weight, "place": place})
 
 
 def _counted(table: pl.DataFrame, neighbours: Neighbours) -> pl.DataFrame:
@@ -218,7 +189,7 @@ def _counted(table: pl.DataFrame, neighbours: Neighbours) -> pl.DataFrame:
         assert isinstance(source, CutTable)
         copies = source.kept.astype(np.int64)
     counted = table.with_columns(copies=pl.Series(np.asarray(copies)))
-    return counted.filter(pl.col("copies") > 0).sort("unit", "row")
+    return counted.filter(pl.col("copies") > 0).sort("unit", "place")
 
 
 _FAR = 60.0  # an epsilon at which noise alone costs no delta
@@ -238,12 +209,12 @@ def audit_thresholds(relation: Neighbours) -> Finding:
         tau = learning.threshold(scale, columns, relation, delta)
         units = [sizes for sizes in product(range(rows + 1), repeat=rows) if sum(sizes) <= rows]
         chances = [[norm.sf(tau - size, scale=scale) for size in unit if size] for unit in units]
-        what = f"{columns} columns, {name_of(relation)}, delta {delta:g}: "
+        what = f"{columns} columns, {cases.name_of(relation)}, delta {delta:g}: "
         worst = columns * max(map(math.fsum, chances))
         finding.compare(worst, delta / 2, f"{what}texts of one table")
         # Some text of the unit's is published: no such result is possible without it.
-        shown = -math.expm1(columns * min(math.fsum(map(math.log1p, (-p for p in each)))
-                                          for each in chances))  # fmt: skip
+        least = min(math.fsum(map(math.log1p, (-p for p in each))) for each in chances)
+        shown = -math.expm1(columns * least)
         schedule = (ThresholdedCounts(sensitivity, scale, delta),)
         for accountant in ACCOUNTANTS:
             if accountant.supports(schedule, 0.5) is None:

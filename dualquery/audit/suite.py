@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from dualquery.audit import sensitivities
+from dualquery.audit.cases import UNITS, WEIGHTS, name_of
 from dualquery.audit.findings import Audit, Finding, Result
 from dualquery.audit.games import Game, audit_game
 from dualquery.audit.planted import PLANTED
 from dualquery.audit.repeated import Asked, audit_fresh_draws, audit_releases
-from dualquery.audit.tables import UNITS, WEIGHTS, name_of
 from dualquery.data.domain import Domain
 from dualquery.data.encoding.units import Unit, Weight
 from dualquery.data.schema.grids import Grid

@@ -14,6 +14,7 @@ from dualquery.data.schema.dates import Dates
 from dualquery.data.schema.named_bits import find_bit
 from dualquery.data.schema.numbers import NUMBER_RANGE
 from dualquery.data.schema.within import quantile_between
+from dualquery.questions import syntax
 from dualquery.questions.boxes import MOST_LITERALS, Box, boxes_of
 from dualquery.questions.columns import (
     Allowed,
@@ -31,24 +32,7 @@ from dualquery.questions.remarks import (
     opened,
     why_not,
 )
-from dualquery.questions.syntax import (
-    COUNT,
-    QUANTILE,
-    SHARE,
-    SUM,
-    Among,
-    And,
-    Between,
-    Comparison,
-    Condition,
-    Flag,
-    Literals,
-    Not,
-    Or,
-    Question,
-    literals_of,
-    print_question,
-)
+from dualquery.questions.syntax import COUNT, QUANTILE, SHARE, SUM, And, Condition, Question
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -57,34 +41,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """A question over a schema.
+    """A question over a schema."""
 
-    Parameters
-    ----------
-    question, text
-        In canonical form: values have become their buckets or categories; the same as text.
-    numerator, denominator
-        What is averaged over the rows, and what the average is divided by; None for 1.
-    of_rows
-        Whether the answer is a number of rows, or a sum over them: n times the average.
-    range
-        Least and largest possible answer, before it is multiplied by n.
-    conjunctions
-        Of a share or count without ``given``: literal codes, int32, increasing, of equivalent
-        conjunctions. The first is what was written, if that is one.
-    remark, of_interval
-        What a reader must know of buckets that are cut, and of the interval; may be empty.
-    """
-
-    question: Question
-    text: str
-    numerator: Bounds
-    denominator: Bounds | None
-    of_rows: bool
-    range: tuple[float, float]
+    question: Question  # in canonical form: values have become their buckets or categories
+    text: str  # the same as text
+    numerator: Bounds  # what is averaged over the rows
+    denominator: Bounds | None  # what the average is divided by; None for 1
+    of_rows: bool  # whether the answer is a number of rows, or a sum over them: n times the average
+    range: tuple[float, float]  # least and largest possible answer, before it is multiplied by n
+    # Of a share or count without ``given``: literal codes, int32, increasing, of equivalent
+    # conjunctions. The first is what was written, if that is one.
     conjunctions: tuple[NDArray[np.int32], ...]
-    remark: str
-    of_interval: str
+    remark: str  # what a reader must know of buckets that are cut; may be empty
+    of_interval: str  # and of the interval
 
     @property
     def bounds(self) -> tuple[Bounds, ...]:
@@ -95,32 +64,16 @@ class Asked:
 
 @dataclass(frozen=True, eq=False)
 class AskedQuantile:
-    """A quantile over a schema.
-
-    Parameters
-    ----------
-    question, text, remark, of_interval
-        As of `Asked`.
-    low, high
-        float64, shape ``(s,)``: least and largest number of each step, increasing.
-    column
-        The column.
-    value
-        int64, shape ``(s,)``: the value of the column that each step is a part of.
-    below
-        For each step the share of the rows (with a number, and with what is given) at most there.
-    denominator
-        The share of the rows that have a number, and what is given.
-    """
+    """A quantile over a schema; `Asked` has the rest of its fields."""
 
     question: Question
     text: str
-    low: NDArray[np.float64]
+    low: NDArray[np.float64]  # (s,): least and largest number of each step, increasing
     high: NDArray[np.float64]
     column: Column
-    value: NDArray[np.int64]
-    below: tuple[Bounds, ...]
-    denominator: Bounds
+    value: NDArray[np.int64]  # (s,): the value of the column that each step is a part of
+    below: tuple[Bounds, ...]  # share of the rows (with a number, and the given) up to each step
+    denominator: Bounds  # share of the rows that have a number, and what is given
     remark: str
     of_interval: str
 
@@ -144,10 +97,7 @@ AnyAsked: TypeAlias = Asked | AskedQuantile
 def ask(question: Question, schema: Schema) -> AnyAsked:
     """Return what a question asks of the columns of a schema.
 
-    Raises
-    ------
-    BadInputError
-        If a column or value is unknown, a column has no numbers, or the question is too large.
+    `BadInputError` if a column or value is unknown, a column has no numbers, or it is too large.
     """
     return _Compiler(question, schema).asked()
 
@@ -157,13 +107,13 @@ class _Compiler:
 
     def __init__(self, question: Question, schema: Schema) -> None:
         self.domain = schema.domain
-        literals = [*literals_of(question.condition), *literals_of(question.given)]
+        literals = [*syntax.literals_of(question.condition), *syntax.literals_of(question.given)]
         if len(literals) > MOST_LITERALS:
             raise BadInputError(
                 f"a question of {len(literals)} conditions; at most {MOST_LITERALS} are possible, "
                 "a list of values behind 'in' counting as one"
             )
-        self.allowed: dict[Literals, tuple[int, Column, Allowed]] = {}
+        self.allowed: dict[syntax.Literals, tuple[int, Column, Allowed]] = {}
         for literal in literals:
             number, column = _column(schema, literal.column)
             missing = schema.missing_in(column)
@@ -204,7 +154,7 @@ class _Compiler:
             condition=self._canonical(question.condition),
             given=self._canonical(question.given),
         )
-        self.text = print_question(self.question)
+        self.text = syntax.print_question(self.question)
         self.asks = question
 
     def asked(self) -> AnyAsked:
@@ -286,33 +236,33 @@ class _Compiler:
     def _canonical(self, condition: Any) -> Any:
         """Return a condition, or None, whose values are labels of the schema."""
         match condition:
-            case Not(operand):
-                return Not(self._canonical(operand))
-            case And(operands) | Or(operands):
+            case syntax.Not(operand):
+                return syntax.Not(self._canonical(operand))
+            case And(operands) | syntax.Or(operands):
                 return type(condition)(tuple(map(self._canonical, operands)))
-            case None | Flag():
+            case None | syntax.Flag():
                 return condition
         _, column, allowed = self.allowed[condition]
         match condition:
-            case Comparison(name, "=" | "!=", value) if isinstance(allowed, tuple):
+            case syntax.Comparison(name, "=" | "!=", value) if isinstance(allowed, tuple):
                 found = None if isinstance(column, Dates) else NUMBER_RANGE.fullmatch(value)
                 low, high = (value, value) if found is None else (found[1], found[2])
                 return self._canonical_range(name, column, low, high)
-            case Comparison(name, "=" | "!=" as relation, value):
-                return Comparison(name, relation, _label(column, value))
-            case Comparison(name, relation, value) if isinstance(column, Dates):
-                return Comparison(name, relation, end_of_period(column, value, relation))
-            case Among(name, values):
-                return Among(name, tuple(_label(column, value) for value in values))
-            case Between(name, low, high):
+            case syntax.Comparison(name, "=" | "!=" as relation, value):
+                return syntax.Comparison(name, relation, _label(column, value))
+            case syntax.Comparison(name, relation, value) if isinstance(column, Dates):
+                return syntax.Comparison(name, relation, end_of_period(column, value, relation))
+            case syntax.Among(name, values):
+                return syntax.Among(name, tuple(_label(column, value) for value in values))
+            case syntax.Between(name, low, high):
                 return self._canonical_range(name, column, low, high)
         return condition
 
     @staticmethod
-    def _canonical_range(name: str, column: Column, low: str, high: str) -> Between:
+    def _canonical_range(name: str, column: Column, low: str, high: str) -> syntax.Between:
         if isinstance(column, Dates):
             low, high = end_of_period(column, low, ">="), end_of_period(column, high, "<=")
-        return Between(name, low, high)
+        return syntax.Between(name, low, high)
 
     def _written(self, condition: Condition | None) -> list[int] | None:
         """Return the codes of a conjunction of literals; None if the condition is no such thing."""
@@ -320,11 +270,11 @@ class _Compiler:
             case And(operands):
                 parts = [self._written(each) for each in operands]
                 return None if None in parts else [code for part in parts for code in part or ()]
-            case Not(Flag() as flag):
+            case syntax.Not(syntax.Flag() as flag):
                 return [code ^ 1 for code in self._written(flag) or ()]
-            case Flag() | Comparison(_, "=" | "!=", _):
+            case syntax.Flag() | syntax.Comparison(_, "=" | "!=", _):
                 number, _, allowed = self.allowed[condition]
-                negated = isinstance(condition, Comparison) and condition.relation == "!="
+                negated = isinstance(condition, syntax.Comparison) and condition.relation == "!="
                 if not isinstance(allowed, frozenset):
                     return None
                 every = frozenset(self.pieces[number].value.tolist())

@@ -33,15 +33,7 @@ MOST_CONJUNCTIONS = 1 << 20
 
 @dataclass(frozen=True, eq=False)
 class LinearForm:
-    """A sum of terms.
-
-    Parameters
-    ----------
-    domain
-        The columns.
-    terms
-        Each maps numbers of columns to float64 weights, one a value of the column.
-    """
+    """A sum of terms: each maps numbers of columns to weights, one a value of the column."""
 
     domain: Domain
     terms: tuple[Term, ...]
@@ -84,14 +76,8 @@ class LinearForm:
     def conjunctions(self) -> tuple[NDArray[np.int32], Float64, float]:
         """Return the form as conjunctions, their coefficients, and a constant.
 
-        Returns
-        -------
         int32 ``(t, k)`` literal codes padded with -1, without repeats; float64 ``(t,)``; a number.
-
-        Raises
-        ------
-        BadInputError
-            If there are more than `MOST_CONJUNCTIONS`.
+        `BadInputError` if there are more than `MOST_CONJUNCTIONS`.
         """
         sizes = axis_sizes(self.domain)
         rows: list[NDArray[np.int32]] = [np.zeros((0, 1), np.int32)]

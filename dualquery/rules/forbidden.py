@@ -22,26 +22,15 @@ class Forbidden:
     """Rules over the records of a domain.
 
     Values of a column that no box tells apart are a *class*; searches go over classes.
-
-    Parameters
-    ----------
-    domain
-        The columns.
-    texts
-        The rules in words.
-    boxes
-        For each box the values that it says of some columns, as the bits of a whole number: value
-        0 or 1 of a binary column, the position of the 1 of any other. None is empty.
-    rule_of, buckets
-        The rule of each box, not decreasing. int64, shape ``(columns,)``: how many of the first
-        values of a column have an order, as buckets of numbers and dates do.
     """
 
     domain: Domain
-    texts: tuple[str, ...]
+    texts: tuple[str, ...]  # the rules in words
+    # For each box the values that it says of some columns, as the bits of a whole number: value 0
+    # or 1 of a binary column, the position of the 1 of any other. None is empty.
     boxes: tuple[Box, ...]
-    rule_of: tuple[int, ...]
-    buckets: NDArray[np.int64]
+    rule_of: tuple[int, ...]  # the rule of each box, not decreasing
+    buckets: NDArray[np.int64]  # (columns,): how many of its first values have an order
 
     @staticmethod
     def none(domain: Domain) -> Forbidden:
@@ -58,8 +47,7 @@ class Forbidden:
     @cached_property
     def columns(self) -> NDArray[np.int64]:
         """The columns that boxes name, int64, shape ``(c,)``, increasing."""
-        named = {column for box in self.boxes for column in box}
-        return np.array(sorted(named), np.int64)
+        return np.array(sorted({column for box in self.boxes for column in box}), np.int64)
 
     @cached_property
     def _members(self) -> list[dict[int, NDArray[np.int64]]]:
@@ -132,12 +120,8 @@ class Forbidden:
         )
 
     def classes(self, records: NDArray[np.uint8]) -> NDArray[np.int32]:
-        """Return the classes of the values of `columns`: int32, shape ``(r, c)``.
-
-        ``records`` is uint8, shape ``(r, bits)``, legal for the domain.
-        """
-        values = self.values(records)
-        return self.axes.class_of[self.axes.starts[:-1] + values]
+        """Return the classes of the values of `columns` in legal records: int32, ``(r, c)``."""
+        return self.axes.class_of[self.axes.starts[:-1] + self.values(records)]
 
     def values(self, records: NDArray[np.uint8]) -> NDArray[np.int32]:
         """Return the values of `columns`, as `classes`."""

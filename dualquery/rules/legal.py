@@ -18,11 +18,8 @@ from dualquery.rules.forbidden import Forbidden
 from dualquery.rules.search_kernels import UNDECIDED, impossible_among, nearest
 from solvers import SolverError
 
-_BUDGET, _BUDGET_OF_MANY = 2_000_000, 10_000
-"""Records that one search looks at, at most; and one for each of many conjunctions."""
-
-_MOST_OPTIONS = 4096
-"""Nearest records that a search keeps."""
+_BUDGET, _BUDGET_OF_MANY, _MOST_OPTIONS = 2_000_000, 10_000, 4096
+"""Records that one search looks at, at most; one for each of many conjunctions; that one keeps."""
 
 
 def _nearest(
@@ -39,10 +36,7 @@ def _nearest(
 def legal_classes(rules: Forbidden) -> NDArray[np.int32] | None:
     """Return a legal record, as classes of `Forbidden.columns`; None if there is none.
 
-    Raises
-    ------
-    SolverError
-        If neither a search nor a solver comes to an end.
+    `SolverError` if neither a search nor a solver comes to an end.
     """
     start = np.zeros(len(rules.columns), np.int32)
     found = _nearest(rules, start, None, 1)
@@ -51,20 +45,19 @@ def legal_classes(rules: Forbidden) -> NDArray[np.int32] | None:
     return np.asarray(found[0]) if len(found) else None
 
 
-def nearest_classes(
-    rules: Forbidden, pattern: NDArray[np.int32], legal: NDArray[np.int32]
-) -> NDArray[np.int32]:
+def nearest_classes(rules: Forbidden, pattern: NDArray[np.int32]) -> NDArray[np.int32]:
     """Return the legal classes that differ from a pattern's in the fewest columns: ``(o, c)``.
 
     All of them, up to some thousands, each once. Where the search is too long, one that a solver
-    finds in its time; if it finds none, ``legal``.
+    finds in its time; if it finds none, any legal ones.
     """
     found = _nearest(rules, pattern, None, _MOST_OPTIONS)
-    if found is None:
-        with suppress(SolverError):
-            solved = solved_record(rules, pattern)
-            legal = legal if solved is None else solved
-    return legal[None, :] if found is None else found
+    if found is not None:
+        return found
+    solved = None
+    with suppress(SolverError):
+        solved = solved_record(rules, pattern)
+    return (some_legal(rules) if solved is None else solved)[None, :]
 
 
 def impossible_conjunctions(rules: Forbidden, literals: NDArray[np.int32]) -> NDArray[np.bool_]:
@@ -82,10 +75,7 @@ def impossible_conjunctions(rules: Forbidden, literals: NDArray[np.int32]) -> ND
 def forced_answers(rules: Forbidden, literals: NDArray[np.int32]) -> NDArray[np.float64]:
     """Return the answers of conjunctions that are forced to 0 or 1: float64, NaN for the others.
 
-    Parameters
-    ----------
-    literals
-        int32, shape ``(m, k)``: codes, padded with -1.
+    ``literals`` is int32, shape ``(m, k)``: codes, padded with -1.
     """
     answers = np.full(len(literals), np.nan)
     if not rules.boxes:

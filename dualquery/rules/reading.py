@@ -16,20 +16,11 @@ from dualquery.data.schema.numbers import finite_number
 from dualquery.data.schema.orders import read_order
 from dualquery.data.schema.rules import Follows, Rule, rule_text
 from dualquery.data.schema.table import TableSchema
+from dualquery.questions import syntax
 from dualquery.questions.boxes import Box, boxes_of
 from dualquery.questions.columns import allowed_by, pieces_of, values_of
 from dualquery.questions.plain import read_question
 from dualquery.questions.remarks import on_cuts
-from dualquery.questions.syntax import (
-    SHARE,
-    Among,
-    And,
-    Comparison,
-    Condition,
-    Literals,
-    Not,
-    literals_of,
-)
 from dualquery.rules.forbidden import Forbidden, mask_of
 from dualquery.rules.legal import legal_classes
 from dualquery.runtime.errors import BadInputError
@@ -39,19 +30,13 @@ if TYPE_CHECKING:
     from dualquery.data.schema.items import ItemSchema
     from dualquery.data.schema.protocol import Schema
 
-_SHOWN = 20
-"""Rules that a message shows."""
-
 _ARROW = re.compile(r'"(?:[^"]|"")*"|\s=>\s')
 
 
 def rules_of(schema: Schema) -> Forbidden:
     """Return the rules of a schema that are about its columns.
 
-    Raises
-    ------
-    BadInputError
-        If a rule cannot be read, contradicts itself or the schema, or no record keeps all rules.
+    `BadInputError` if one cannot be read, contradicts itself or the schema, or no record keeps all.
     """
     if isinstance(schema, TableSchema) and schema.rules:
         return _read(schema)
@@ -64,10 +49,7 @@ SchemaT = TypeVar("SchemaT", bound="TableSchema | ItemSchema")
 def without_absent(schema: SchemaT) -> tuple[SchemaT, tuple[str, ...]]:
     """Return the schema with rules about its own columns only, and remarks on those left out.
 
-    Raises
-    ------
-    BadInputError
-        If a rule is no text of the language.
+    `BadInputError` if a rule is no text of the language.
     """
     if not isinstance(schema, TableSchema) or not schema.left_out:
         return schema, ()
@@ -113,10 +95,8 @@ def _read(schema: TableSchema) -> Forbidden:
             "simpler ones"
         ) from None
     if not possible:
-        shown = "; ".join(texts[:_SHOWN])
-        more = f" and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else ""
         raise BadInputError(
-            f"schema: no record keeps all of these rules: {shown}{more}. Correct one of them"
+            f"schema: no record keeps all of these rules: {'; '.join(texts)}. Correct one of them"
         )
     return read
 
@@ -159,13 +139,13 @@ def _value(column: Column, text: str) -> int:
     return int(not negated) if isinstance(column, Binary) else bit
 
 
-def _broken_if(rule: str, schema: TableSchema) -> Condition:
+def _broken_if(rule: str, schema: TableSchema) -> syntax.Condition:
     """Return the condition of the rows that break a rule."""
     sides = _sides(rule)
     if len(sides) > 2:
         raise BadInputError("more than one =>; write a rule for each")
     *given, kept = (_condition(side, schema) for side in sides)
-    return And((*given, Not(kept))) if given else Not(kept)
+    return syntax.And((*given, syntax.Not(kept))) if given else syntax.Not(kept)
 
 
 def _sides(rule: str) -> Sequence[str]:
@@ -182,9 +162,9 @@ def _sides(rule: str) -> Sequence[str]:
     ]
 
 
-def _condition(text: str, schema: TableSchema) -> Condition:
+def _condition(text: str, schema: TableSchema) -> syntax.Condition:
     question = read_question(text, schema)
-    if question.measure != SHARE or question.condition is None or question.given:
+    if question.measure != syntax.SHARE or question.condition is None or question.given:
         raise BadInputError(
             f"{text.strip()!r} is no condition of rows; write, for instance, "
             "age<15 => marital=never"
@@ -192,13 +172,13 @@ def _condition(text: str, schema: TableSchema) -> Condition:
     return question.condition
 
 
-def _require_whole_buckets(literal: Literals, column: Column) -> None:
+def _require_whole_buckets(literal: syntax.Literals, column: Column) -> None:
     """Refuse a number that would stand for other numbers of its bucket, too."""
-    if not isinstance(column, Numeric) or not isinstance(literal, Among | Comparison):
+    if not isinstance(column, Numeric) or not isinstance(literal, syntax.Among | syntax.Comparison):
         return
-    if isinstance(literal, Comparison) and literal.relation not in ("=", "!="):
+    if isinstance(literal, syntax.Comparison) and literal.relation not in ("=", "!="):
         return
-    for text in literal.values if isinstance(literal, Among) else (literal.value,):
+    for text in literal.values if isinstance(literal, syntax.Among) else (literal.value,):
         number = finite_number(text)
         if number is None or text in column.labels:
             continue
@@ -222,13 +202,13 @@ def _names(rule: Rule, schema: TableSchema) -> frozenset[str]:
         sides = [_condition(side, schema) for side in _sides(rule)]
     except BadInputError as error:
         raise BadInputError(f"schema, rule {rule!r}: {error}") from None
-    return frozenset(literal.column for side in sides for literal in literals_of(side))
+    return frozenset(literal.column for side in sides for literal in syntax.literals_of(side))
 
 
-def _of_condition(condition: Condition, schema: TableSchema) -> Iterator[Box]:
-    literals = list(literals_of(condition))
+def _of_condition(condition: syntax.Condition, schema: TableSchema) -> Iterator[Box]:
+    literals = list(syntax.literals_of(condition))
     columns = {literal.column: schema.column(literal.column) for literal in literals}
-    allowed: dict[Literals, tuple[int, int]] = {}
+    allowed: dict[syntax.Literals, tuple[int, int]] = {}
     whole: dict[int, int] = {}
     for name, (number, column) in columns.items():
         own = {each: allowed_by(each, column) for each in literals if each.column == name}

@@ -8,14 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.rules.forbidden import Forbidden
-from dualquery.rules.legal import nearest_classes, some_legal
+from dualquery.rules.legal import nearest_classes
 from dualquery.rules.search_kernels import broken_boxes
 
-_ROUNDS = 1_000
-"""Exchanges that are tried for each broken record, at most."""
-
-_PATIENCE = 50
-"""Rounds without gain, after which no more exchanges are tried."""
+_ROUNDS, _PATIENCE = 1_000, 50
+"""Exchanges that are tried for each broken record, at most; and without gain."""
 
 
 def repaired(
@@ -34,16 +31,8 @@ def repaired(
     and among these, numbers and dates move over the fewest buckets, as a share of the column's, any
     other change counting as all of them. Of what is as near, one is drawn.
 
-    Parameters
-    ----------
-    records
-        uint8, shape ``(r, bits)``, legal for the domain.
-    generator
-        Public.
-
-    Returns
-    -------
-    uint8, shape ``(r, bits)``; the same object if no record breaks a rule.
+    ``records`` are uint8, shape ``(r, bits)``, legal for the domain; the same object is returned if
+    none breaks a rule. The generator is public.
     """
     if not (rules.broken(records) >= 0).any():
         return records
@@ -98,10 +87,8 @@ def _exchange(
         exchanged = values[pairs]
         each = np.arange(len(place))
         exchanged[:, each, place] = exchanged[::-1, each, place]
-        found, after = (
-            part.reshape(pairs.shape)
-            for part in _boxes_of(exchanged.reshape(-1, len(values.T)), rules)
-        )
+        both = _boxes_of(exchanged.reshape(-1, len(values.T)), rules)
+        found, after = (part.reshape(pairs.shape) for part in both)
         better = after.sum(axis=0) < counts[pairs].sum(axis=0)
         kept = pairs[:, better]
         values[kept], inside[kept], counts[kept] = (
@@ -118,18 +105,28 @@ def _become_nearest(
     generator: np.random.Generator,
 ) -> None:
     """Change broken records, by their numbers, to nearest legal ones, in place."""
-    legal, axes, columns = some_legal(rules), rules.axes, range(values.shape[1])
+    axes, columns = rules.axes, range(values.shape[1])
     class_of = np.split(axes.class_of, axes.starts[1:-1])
     shares = [np.bincount(values[:, c], minlength=len(class_of[c])) + 0.5 for c in columns]
 
     @cache
     def move(column: int, value: int, chosen: int) -> tuple[float, int]:
-        buckets = int(rules.buckets[rules.columns[column]])
-        return _nearest_value(class_of[column], buckets, value, chosen)
+        """Return the distance of a value to the nearest one of a class, and that value.
+
+        Where no order determines it, it is -1 - the class. The first buckets have an order.
+        """
+        classes, buckets = class_of[column], int(rules.buckets[rules.columns[column]])
+        if classes[value] == chosen:
+            return 0.0, value
+        ordered = np.flatnonzero(classes[:buckets] == chosen)
+        if value < buckets and len(ordered):
+            best = int(ordered[np.abs(ordered - value).argmin()])
+            return abs(best - value) / (buckets - 1), best
+        return 1.0, -1 - chosen
 
     patterns, pattern = np.unique(values[broken], axis=0, return_inverse=True)
     for number, start in enumerate(patterns):
-        options = nearest_classes(rules, axes.class_of[axes.starts[:-1] + start], legal)
+        options = nearest_classes(rules, axes.class_of[axes.starts[:-1] + start])
         moves = [[*map(move, columns, start.tolist(), option)] for option in options.tolist()]
         distances, ways = np.array(moves).transpose(2, 0, 1)
         far = distances.sum(axis=1)
@@ -140,19 +137,3 @@ def _become_nearest(
             inside, rows = np.flatnonzero(classes == -1 - which), np.flatnonzero(column == which)
             share = weights[inside] / weights[inside].sum()
             column[rows] = generator.choice(inside, len(rows), p=share)
-
-
-def _nearest_value(
-    class_of: NDArray[np.int32], buckets: int, value: int, chosen: int
-) -> tuple[float, int]:
-    """Return the distance in [0, 1] of a value to the nearest one of a class, and that value.
-
-    Where no order determines it, it is -1 - the class. The first ``buckets`` values have an order.
-    """
-    if class_of[value] == chosen:
-        return 0.0, value
-    ordered = np.flatnonzero(class_of[:buckets] == chosen)
-    if value < buckets and len(ordered):
-        best = int(ordered[np.abs(ordered - value).argmin()])
-        return abs(best - value) / (buckets - 1), best
-    return 1.0, -1 - chosen

@@ -125,14 +125,9 @@ _FOUND, _LEFT, _CUT = 0, 1, 2
     types.void(BOXES, read_only(uint8), int64, int32[::1], uint8[::1], int64[::1], int32[:, ::1])
 )
 def _search(
-    boxes: Boxes,
-    allowed: Array,
-    depth: int,
-    record: Array,
-    changed: Array,
-    state: Array,
+    boxes: Boxes, allowed: Array, depth: int, record: Array, changed: Array, state: Array,
     found: Array,
-) -> None:
+) -> None:  # fmt: skip
     """Find the legal records at most ``depth`` changes away, in columns not changed yet."""
     state[_LEFT] -= 1
     if state[_LEFT] <= 0:
@@ -163,25 +158,12 @@ def _search(
 
 @kernel(int64(BOXES, read_only(int32), read_only(uint8), int64, int32[:, ::1]))
 def nearest(boxes: Boxes, start: Array, allowed: Array, budget: int, found: Array) -> int:
-    """Find the legal records that differ from another one in the fewest columns.
+    """Find the legal records that differ from another one, ``start``, in the fewest columns.
 
-    Parameters
-    ----------
-    boxes
-        What records must not lie in.
-    start
-        int32, shape ``(c,)``: classes. Those that are not allowed count as changed.
-    allowed
-        uint8, one entry a class: whether records may have it.
-    budget
-        Most records that are looked at.
-    found
-        int32, shape ``(most, c)``: result. The search ends when it is full.
-
-    Returns
-    -------
-    The number of records found, some of them more than once; 0 if there is none, `UNDECIDED` if the
-    budget was not enough.
+    ``allowed`` says which classes records may have; those of ``start`` that are not count as
+    changed. ``budget`` is the most records that are looked at; the search ends when ``found``,
+    int32 ``(most, c)``, is full. Returns the number of records found, some of them more than once;
+    0 if there is none, `UNDECIDED` if the budget was not enough.
     """
     begin = start.copy()
     for place in range(len(start)):

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from dualquery.audit import suite
+from dualquery.audit.cases import UNITS, name_of
 from dualquery.audit.games import Game, audit_game
 from dualquery.audit.rooms import EveryPath, replaced
 from dualquery.audit.suite import QUICK
-from dualquery.audit.tables import UNITS, name_of
 from dualquery.data.domain import Domain
 from dualquery.data.schema.grids import Grid
 from dualquery.mechanisms.protocol import Budget, Details, Mechanism, Outcome, Plan

@@ -76,7 +76,7 @@ def test_noisy_max_reports_by_its_law() -> None:
     scores, runs = np.array([0, 3000, 3000, -500]), 3000
     source = SeededRandomness(4)
     seen = [report_noisy_max(scores, None, 1.5, 1, source) for _ in range(runs)]
-    chances = np.exp(noisy_max_law(scores, 2 * 1024 / 1.5).logs)
+    chances = np.exp(noisy_max_law(tuple(scores.tolist()), 2 * 1024 / 1.5).logs)
     off = np.abs(np.bincount(seen, minlength=4) / runs - chances)
     assert (off < 4 * np.sqrt(chances / runs)).all()
 

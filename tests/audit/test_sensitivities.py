@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dualquery.audit.cases import CASES
+from dualquery.audit.cases import CASES, UNITS, WEIGHTS, name_of
 from dualquery.audit.sensitivities import (
     EVERYTHING,
     audit_moves,
@@ -13,7 +13,6 @@ from dualquery.audit.sensitivities import (
     audit_thresholds,
     audit_units,
 )
-from dualquery.audit.tables import UNITS, WEIGHTS, name_of
 from dualquery.privacy.neighbours import RELATIONS, Neighbours
 from dualquery.room.statistics import AllQueries, RowTotal
 

@@ -101,7 +101,7 @@ EPSILON, N = 1.5, 3
 
 def probabilities(scores: np.ndarray, epsilon: float = EPSILON, spread: float = 1) -> np.ndarray:
     """Return the exact chance of each report."""
-    return np.exp(noisy_max_law(scores, noisy_max_scale(epsilon, spread)).logs)
+    return np.exp(noisy_max_law(tuple(scores.tolist()), noisy_max_scale(epsilon, spread)).logs)
 
 
 def test_no_report_is_more_than_e_to_the_epsilon_times_as_likely() -> None:

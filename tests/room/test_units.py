@@ -7,9 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from dualquery.audit.cases import Case
-from dualquery.audit.sensitivities import carrying
-from dualquery.audit.tables import UNITS, legal_records, name_of, records_of
+from dualquery.audit.cases import UNITS, Case, carrying, legal_records, name_of, records_of
 from dualquery.data.domain import Domain
 from dualquery.data.encoding.units import Unit, Weight
 from dualquery.mechanisms.protocol import Budget, Task

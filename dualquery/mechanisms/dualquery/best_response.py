@@ -7,22 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.domain import Domain
 from dualquery.queries.disjunctions import Disjunctions
 from dualquery.rows.repeats import side_by_side
-from dualquery.rules.constraints import constraints_of
+from dualquery.rules.constraints import constraints_of, groups_of
 from dualquery.rules.forbidden import Forbidden
-from solvers import BestResponse, Groups, TermPool
+from solvers import BestResponse, TermPool
 
 _PRICE = 0.5  # of a broken rule, in typical changes of the objective by one attribute
-
-
-def groups_of(domain: Domain) -> Groups:
-    """Return the exactly-one groups of a domain: one for each column of two or more bits."""
-    hot = np.flatnonzero(domain.sizes > 1)
-    indptr = np.concatenate(([0], np.cumsum(domain.sizes[hot])))
-    members = np.flatnonzero(domain.sizes[domain.column_of_bit] > 1).astype(np.int32)
-    return Groups(indptr=indptr, members=members)
 
 
 def softened(problem: BestResponse, penalties: NDArray[np.int32]) -> BestResponse:

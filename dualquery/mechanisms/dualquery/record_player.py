@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.domain import Domain
-from dualquery.mechanisms.dualquery.best_response import Problems, groups_of, softened
+from dualquery.mechanisms.dualquery.best_response import Problems, softened
 from dualquery.mechanisms.dualquery.options import FreePolicy
 from dualquery.mechanisms.dualquery.responses import fallback, legal_response, restored, stored
 from dualquery.mechanisms.protocol import Session, Task
 from dualquery.queries.family import disjunctions_of
-from dualquery.rules.constraints import penalties_of
+from dualquery.rules.constraints import groups_of, penalties_of
 from dualquery.rules.forbidden import Forbidden
 from dualquery.rules.repair import repaired
 from solvers import BestResponse, Solution, get_solver
