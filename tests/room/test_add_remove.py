@@ -18,26 +18,18 @@ from dualquery.data.domain import Domain
 from dualquery.data.schema.columns import Binary
 from dualquery.data.schema.table import TableSchema
 from dualquery.mechanisms.registry import configure
-from dualquery.privacy.events import GaussianNoise, LaplaceNoise
+from dualquery.privacy.events import LaplaceNoise
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import Workload
-from dualquery.queries.forms import asked_sets
-from dualquery.queries.generate.marginals import all_marginals
-from dualquery.queries.generate.random import random_conjunctions
 from dualquery.queries.tabulated import HistogramQueries
 from dualquery.requests import BudgetRequest
 from dualquery.room.curator import Curator
-from dualquery.room.features import Features
-from dualquery.room.noise.gaussian import Gaussian
 from dualquery.room.noise.laplace import Laplace
 from dualquery.room.row_count import COUNT_SHARE, RowCount, buy_row_count
 from dualquery.room.sensitivity.moves import count_moves
-from dualquery.room.statistics import AllQueries, FeatureSums, OneCuboid, Parities, SomeQueries
-from dualquery.room.strategy import Strategy
+from dualquery.room.statistics import AllQueries
 from dualquery.runtime.errors import BadInputError
-from tests.cases import all_records, domain_of, records_of
-from tests.neighbouring import both_relations, pairs
-from tests.neighbouring import tables as tables_of
+from tests.cases import domain_of, records_of
 from tests.noise import NoNoise
 from tests.tables import SCHEMA, people, random_records
 
@@ -49,8 +41,6 @@ SIGNED = Workload(
     np.array([[1, 3], [3, 5], [0, 2], [1, 9], [4, 8], [5, -1], [0, -1], [1, -1], [3, 7]], np.int32),
     domain_of(1, 1, 3),
 )
-CELLS = all_marginals(domain_of(1, 1, 3), 2)
-SETS = asked_sets(random_conjunctions(domain_of(1, 1, 3), 12, 2, seed=2)).workload
 
 
 def room(relation, rows, workload, event, public_rows=ROWS) -> Curator:
@@ -58,51 +48,6 @@ def room(relation, rows, workload, event, public_rows=ROWS) -> Curator:
         records_of(rows), workload, (event,), NoNoise(0), neighbours=relation,
         public_rows=public_rows,
     )  # fmt: skip
-
-
-# --- every measurement moves as is charged, on all pairs of neighbours ---------------------------
-
-
-FEATURES = Features(np.array([[0, -1], [2, -1], [0, 3], [1, 2]], np.int32), SIGNED.domain)
-# The room makes it anew for its own neighbours.
-STRATEGY = Strategy(FEATURES, np.ones(4), Neighbours.REPLACE_ONE)
-
-MEASUREMENTS = [
-    (SIGNED, AllQueries(), Laplace),
-    (SIGNED, SomeQueries(np.arange(2, 7)), Gaussian),
-    (CELLS, OneCuboid(1), Laplace),
-    (SETS, Parities(), Laplace),
-    (SIGNED, FeatureSums(STRATEGY), Gaussian),
-]
-"""The audit tries the others, from the same `exact`; here charge and noise are looked at, too."""
-
-
-@both_relations
-@pytest.mark.parametrize(("workload", "statistic", "noise"), MEASUREMENTS)
-@pytest.mark.parametrize("public_rows", [ROWS, ROWS + 3])
-def test_measurements_move_as_charged(
-    relation, workload, statistic, noise, public_rows: int
-) -> None:
-    if relation is Neighbours.REPLACE_ONE and public_rows != ROWS:
-        return
-    moves = statistic.moves(workload, relation)
-    gaussian = noise is Gaussian
-    sensitivity = moves.l2 if gaussian else moves.l1
-    event = GaussianNoise(sensitivity, 10.0) if gaussian else LaplaceNoise(sensitivity / 10.0)
-    every = all_records(workload.domain)
-    found = {}
-    for cells in tables_of(len(every), ROWS, relation):
-        held = room(relation, every[list(cells)], workload, event, public_rows)
-        with pytest.raises(RuntimeError, match="would cost more"):
-            held.measure(statistic, noise(9.99))
-        found[cells] = held.measure(statistic, noise(10.0)).astype(float).ravel()
-    off = [found[one] - found[other] for one, other in pairs(len(every), ROWS, relation)]
-    norm = 2 if gaussian else 1
-    largest = max(np.linalg.norm(move, norm) for move in off)
-    assert largest <= sensitivity * (1 + 1e-12)
-    # The workload's bound need not be met; all others are.
-    bounded = isinstance(statistic, AllQueries | SomeQueries | FeatureSums)
-    assert largest >= (0.5 if bounded else 1 - 1e-12) * sensitivity
 
 
 def test_without_noise_complements_give_the_counts_themselves() -> None:

@@ -20,7 +20,6 @@ from dualquery.data.schema.grids import Grid
 from dualquery.mechanisms.dualquery.best_response import groups_of
 from dualquery.privacy.accountants.choice import ACCOUNTANTS
 from dualquery.privacy.events import (
-    RANGE_SLACK,
     GameSchedule,
     GaussianNoise,
     LaplaceNoise,
@@ -295,24 +294,17 @@ def best_response(drawn: tuple[int, ...]) -> np.ndarray:
     return get_solver("exhaustive").solve(problem).record
 
 
-def weights_of(counts, rows, schedule) -> QueryWeights:
-    if schedule.neighbours is Neighbours.REPLACE_ONE:
-        return QueryWeights(counts, schedule.n, schedule.step)
-    return QueryWeights.centred(counts, len(rows), schedule.n, schedule.step)
-
-
 def transcripts(rows, schedule: GameSchedule, start: np.ndarray) -> dict[tuple, Fraction]:
     """Return the exact probability of every transcript of the real weights and a real solver."""
     counts = WORKLOAD.counts(records_of(rows), threads=1)
-    sides = 1 if schedule.neighbours is Neighbours.REPLACE_ONE else 2
-    unit = schedule.step / (sides * schedule.n)
+    unit = schedule.step / schedule.n
     found: dict[tuple, Fraction] = {}
 
     def play(played: list[np.ndarray], shown: tuple, chance: Fraction) -> None:
         if len(played) == schedule.rounds:
             found[shown] = found.get(shown, Fraction(0)) + chance
             return
-        weights = weights_of(counts, rows, schedule)
+        weights = QueryWeights(counts, schedule.n, schedule.step)
         for record in played:
             weights.update(WORKLOAD.on_record(record))
         largest = kernels.largest_score(weights.scores, 2)
@@ -349,26 +341,6 @@ def test_no_accountant_states_less_than_the_true_loss(rounds, samples, step) -> 
     neighbours[2][2] = [0, 0, 0, 1, 0]
     neighbours[3][0] = [0, 1, 0, 1, 0]
     check_all(GameSchedule(rounds, samples, step, n=3), neighbours)
-
-
-@pytest.mark.parametrize(("rounds", "samples", "step"), [(3, 2, 0.4), (4, 1, 3.0)])
-@pytest.mark.parametrize("public_rows", [3, 5])
-def test_the_same_when_a_record_is_added_or_removed(rounds, samples, step, public_rows) -> None:
-    """Half the range is charged, whatever the public number of rows is."""
-    schedule = GameSchedule(rounds, samples, step, public_rows, Neighbours.ADD_REMOVE)
-    replaced = GameSchedule(rounds, samples, step, public_rows)
-    for half, whole in zip(schedule.events(), replaced.events(), strict=True):
-        assert half.range - RANGE_SLACK == pytest.approx((whole.range - RANGE_SLACK) / 2)
-    check_all(schedule, added_and_removed())
-
-
-def added_and_removed() -> list[np.ndarray]:
-    removed = [np.delete(ROWS, row, axis=0) for row in range(3)]
-    added = [
-        np.concatenate([ROWS, [row]])
-        for row in ([1, 1, 1, 0, 0], [0, 0, 0, 0, 1], [1, 0, 0, 1, 0], [0, 1, 1, 0, 0])
-    ]
-    return [*removed, *added]
 
 
 def check_all(schedule: GameSchedule, neighbours: list[np.ndarray]) -> None:
