@@ -106,4 +106,4 @@ def solved_record(rules: Forbidden, near: NDArray[np.int32]) -> NDArray[np.int32
         solution = get_solver("highs").solve(problem, time_limit=_SECONDS)
     except InfeasibleProblemError:
         return None
-    return rules.classes(solution.record[None, :])[0]
+    return np.asarray(rules.classes(solution.record[None, :])[0])

@@ -17,7 +17,6 @@ import pytest
 
 from dualquery.data.domain import Domain
 from dualquery.data.schema.grids import Grid
-from dualquery.mechanisms.dualquery.best_response import groups_of
 from dualquery.privacy.accountants.choice import ACCOUNTANTS
 from dualquery.privacy.events import (
     GameSchedule,
@@ -47,6 +46,7 @@ from dualquery.room.statistics import (
     SomeQueries,
 )
 from dualquery.room.weights import QueryWeights
+from dualquery.rules.constraints import groups_of
 from solvers import BestResponse, get_solver
 from tests.cases import domain_of, records_of
 from tests.noise import NoNoise

@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dualquery.mechanisms.dualquery.best_response import groups_of
 from dualquery.mechanisms.dualquery.game import DualQuery
 from dualquery.mechanisms.dualquery.responses import legal_response
 from dualquery.mechanisms.protocol import Budget, Task
@@ -18,6 +17,7 @@ from dualquery.queries.generate.marginals import all_marginals
 from dualquery.releases.make.making import run
 from dualquery.room.curator import Curator
 from dualquery.room.randomness import SeededRandomness
+from dualquery.rules.constraints import groups_of
 from dualquery.runtime.errors import BadInputError
 from solvers import BestResponse, Status
 from solvers import get_solver as find_solver
