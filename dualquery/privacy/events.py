@@ -67,14 +67,8 @@ class GaussianNoise:
     The noise is drawn by `dualquery.room.noise.gaussian`, from the discrete Gaussian on a fine
     grid. Its cost in concentrated differential privacy is that of the continuous Gaussian (Canonne,
     Kamath, Steinke 2020, Theorem 14); its (epsilon, delta) curve is that of the continuous one up
-    to a slack, which `exact` charges.
-
-    Parameters
-    ----------
-    sensitivity
-        Largest Euclidean distance between the vectors of two neighbouring data sets; >= 0.
-    scale
-        Standard deviation of the noise, in the same units; > 0.
+    to a slack, which `exact` charges. ``sensitivity`` >= 0 is the largest Euclidean distance
+    between the vectors of two neighbouring data sets, ``scale`` > 0 the noise's deviation.
     """
 
     sensitivity: float

@@ -28,19 +28,8 @@ def boxes_of(
 ) -> list[Box]:
     """Return a condition as boxes that exclude each other; none if nothing satisfies it.
 
-    Parameters
-    ----------
-    condition
-        The condition.
-    allowed
-        For each of its literals the number of its column, and the pieces that satisfy it.
-    whole
-        All pieces of each column.
-
-    Raises
-    ------
-    BadInputError
-        If it has more than `MOST_BOXES` boxes.
+    ``allowed`` has for each of its literals the number of its column, and the pieces that satisfy
+    it; ``whole`` all pieces of each column. `BadInputError` if it has more than `MOST_BOXES` boxes.
     """
 
     def made(condition: Condition, negated: bool) -> list[Box]:

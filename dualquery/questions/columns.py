@@ -49,26 +49,15 @@ Allowed: TypeAlias = frozenset[int] | tuple[Span, ...]
 
 @dataclass(frozen=True, eq=False)
 class Pieces:
-    """The pieces of a column's values that a question tells apart, in the order of the values.
+    """The pieces of a column's values that a question tells apart, in the order of the values."""
 
-    Parameters
-    ----------
-    value
-        int64: the value that each is a part of.
-    part
-        float64, in [0, 1]: which part of it; those of a value add up to 1.
-    low, mean, high
-        float64: the least, mean and largest number in it; NaN where there are no numbers.
-    begins
-        float64: where it begins on the axis that ranges are of. That is ``low``, but for numbers
-        beyond the edges, whose ``low``, ``mean`` and ``high`` are the edge; and for dates.
-    """
-
-    value: NDArray[np.int64]
-    part: Float64
-    low: Float64
+    value: NDArray[np.int64]  # the value that each is a part of
+    part: Float64  # in [0, 1]: which part of it; those of a value add up to 1
+    low: Float64  # the least number in it; NaN, as the next two, where there are no numbers
     mean: Float64
     high: Float64
+    # Where it begins on the axis that ranges are of: ``low``, but for dates, and for numbers beyond
+    # the edges, whose ``low``, ``mean`` and ``high`` are the edge.
     begins: Float64
 
     @property

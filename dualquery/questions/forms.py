@@ -139,16 +139,7 @@ class Bounds:
     ) -> Bounds:
         """Return the indicator of boxes that exclude each other, times what a column is worth.
 
-        Parameters
-        ----------
-        boxes
-            The allowed pieces of some columns.
-        pieces
-            Of each column.
-        domain
-            The columns.
-        worth
-            A column, and the least, likely and largest worth of its pieces; None for 1.
+        ``worth`` is a column, and the least, likely and largest worth of its pieces; None for 1.
         """
         low: list[Term] = []
         likely: list[Term] = []

@@ -122,15 +122,8 @@ def why_not(
 ) -> str | None:
     """Return what is special about a value that a column does not have; None if nothing is.
 
-    Parameters
-    ----------
-    literal, column
-        The literal, and the column that it names.
-    missing_values
-        The texts that the schema takes as missing values of the column.
-    refused
-        Whether the literal was refused; otherwise it is asked only whether it takes a missing value
-        for a number or date.
+    A literal that was not ``refused`` is only asked whether it takes one of the ``missing_values``,
+    texts of the schema, for a number or date.
     """
     values: tuple[str, ...]
     match literal:

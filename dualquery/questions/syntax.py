@@ -79,28 +79,13 @@ Condition: TypeAlias = Literals | Not | And | Or
 
 @dataclass(frozen=True)
 class Question:
-    """A measure of some rows.
-
-    Parameters
-    ----------
-    measure
-        ``share`` of the rows that satisfy ``condition``, their ``count``; ``mean``, ``sum`` or
-        ``quantile`` of a column's numbers.
-    condition
-        Of a share or count; None for all rows.
-    column
-        Of a mean, sum or quantile.
-    level
-        Of a quantile, in (0, 1); 0.5 is the median.
-    given
-        The rows that the question is about; None for all.
-    """
+    """A share or count of rows, or the mean, sum or quantile of a column's numbers."""
 
     measure: str
-    condition: Condition | None = None
-    column: str = ""
-    level: float = 0.5
-    given: Condition | None = None
+    condition: Condition | None = None  # of a share or count; None for all rows
+    column: str = ""  # of a mean, sum or quantile
+    level: float = 0.5  # of a quantile, in (0, 1); 0.5 is the median
+    given: Condition | None = None  # the rows that the question is about; None for all
 
 
 def print_question(question: Question) -> str:

@@ -83,24 +83,11 @@ class Ledger:
     ) -> NDArray[Any]:
         """Charge for a draw and make it; or return what an earlier attempt drew.
 
-        Parameters
-        ----------
-        event, times
-            What the draw is charged as, and how many times.
-        ground
-            Why that covers it.
-        make
-            Draws. Called after the charge, at most once.
-        shape
-            Of what it returns: integers, or float64. None if that is itself part of what is drawn.
-
-        Raises
-        ------
-        RuntimeError
-            If the schedule does not provide for the charge; nothing is drawn then.
-        BadInputError
-            If a draw was lost and the schedule has nothing in its place, or the journal is of
-            another run.
+        It is charged as ``event``, ``times``; ``ground`` says why that covers it. ``make`` draws,
+        after the charge and at most once: integers or float64 of ``shape``, None if that is itself
+        part of what is drawn. `RuntimeError` if the schedule does not provide for the charge;
+        nothing is drawn then. `BadInputError` if a draw was lost and the schedule has nothing in
+        its place, or the journal is of another run.
         """
         events = (event,) * times
         spare, self._spare = self._spare > 0, max(0, self._spare - 1)
@@ -138,11 +125,8 @@ class Ledger:
     def charge(self, event: Event, ground: Ground) -> None:
         """Enter an event that is about to happen, and why it covers what will be drawn.
 
-        Raises
-        ------
-        RuntimeError
-            If the schedule is used up, its next event does not cover this one, or this is a forked
-            process.
+        `RuntimeError` if the schedule is used up, its next event does not cover this one, or this
+        is a forked process.
         """
         if os.getpid() != self._process:
             raise RuntimeError("a forked process may not charge: this ledger is a copy")

@@ -31,11 +31,9 @@ class PrivateData:
     rows: Rows
     queries: Statistic
     neighbours: Neighbours
-    public_rows: int
-    """The number of rows N that everything public uses: the true one where it is public."""
+    public_rows: int  # N, which everything public uses: the true number where that is public
     threads: int = 1
-    grids: tuple[Grid, ...] = ()
-    """Of the numbers that the rows carry behind their bits."""
+    grids: tuple[Grid, ...] = ()  # of the numbers that the rows carry behind their bits
 
     def __post_init__(self) -> None:
         if self.rows_public and self.public_rows != self.rows.n:

@@ -121,8 +121,7 @@ class AllQueries(_Counts):
 class SomeQueries(_Counts):
     """The counts of some conjunctions, in rows; they move as these alone."""
 
-    positions: NDArray[np.int64]
-    """Whole numbers, public."""
+    positions: NDArray[np.int64]  # public
 
     def __post_init__(self) -> None:
         given = np.asarray(self.positions)
@@ -143,8 +142,7 @@ class SomeQueries(_Counts):
 class OneQuery(_Statistic):
     """The count of one query, in steps: a vector of one number."""
 
-    position: int
-    """Of the query; public."""
+    position: int  # of the query; public
 
     def moves(self, queries: Statistic, neighbours: Neighbours) -> Moves:
         """Return how one count moves."""
@@ -170,8 +168,7 @@ class _Table(_Statistic):
 class OneCuboid(_Table):
     """The counts of a cuboid's queries, in rows."""
 
-    number: int
-    """Of the cuboid, by `dualquery.queries.forms.Cuboids.of` the queries; public."""
+    number: int  # of the cuboid, by `dualquery.queries.forms.Cuboids.of` the queries; public
 
     def exact(self, data: PrivateData) -> Exact:
         """Return the counts of the cells."""
@@ -183,8 +180,7 @@ class OneCuboid(_Table):
 class QueryTable(_Table):
     """The rows in every cell of a query's table, in another pass over the rows."""
 
-    position: int
-    """Of the query (`dualquery.queries.conjunctions.table_cells`); public."""
+    position: int  # of the query (`dualquery.queries.conjunctions.table_cells`); public
 
     def exact(self, data: PrivateData) -> Exact:
         """Return the counts of the cells."""
@@ -228,9 +224,7 @@ class Parities(_Statistic):
 class FeatureSums(_Statistic):
     """The sums of features, each with noise of its own scale, in another pass over the rows."""
 
-    strategy: Strategy
-    """The features, the scales of their noise up to a factor, and the limit above which rows are
-    left out, all public."""
+    strategy: Strategy  # public: features, scales up to a factor, a limit to leave rows out above
 
     def moves(self, queries: Statistic, neighbours: Neighbours) -> Moves:
         """Return how the sums over their scales move."""
@@ -253,8 +247,7 @@ class FeatureSums(_Statistic):
 class ColumnSums(_Statistic):
     """The centred sums of the numbers that rows carry, in another pass over the rows."""
 
-    grids: tuple[Grid, ...]
-    """Some of those that the rows were encoded with; public, at least one, none twice."""
+    grids: tuple[Grid, ...]  # some of those that rows were encoded with; public, none twice
 
     def moves(self, queries: Statistic, neighbours: Neighbours) -> Moves:  # noqa: ARG002
         """Return how the sums over their grids' steps move, whatever the queries are."""

@@ -151,30 +151,15 @@ def profile_to_losses(profile: Array, first: int, step: float, weights: Array) -
 
 @kernel("void(float64[::1], float64, float64[::1], int64, float64, float64[::1], float64[::1])")
 def expect(
-    values: Array,
-    step: float,
-    weights: Array,
-    first: int,
-    infinite: float,
-    before: Array,
+    values: Array, step: float, weights: Array, first: int, infinite: float, before: Array,
     padded: Array,
-) -> None:
+) -> None:  # fmt: skip
     """Write the mean of ``values`` after one random loss to ``before``.
 
-    Parameters
-    ----------
-    values
-        float64, shape ``(points,)``: V on consecutive points of the grid.
-    step
-        Spacing of the grid.
-    weights, first, infinite
-        Distribution of the loss: ``weights[i]`` at ``(first + i) * step``, ``infinite`` at
-        infinity.
-    before
-        float64, shape ``(points,)``, output:
-        ``infinite + sum_i weights[i] * V(point - (first + i) * step)``.
-    padded
-        Work space, float64, shape ``(points + len(weights) - 1,)``.
+    ``values`` is V on consecutive points of a grid of spacing ``step``. The loss is
+    ``(first + i) * step`` with probability ``weights[i]``, infinite with ``infinite``: ``before``
+    is ``infinite + sum_i weights[i] * V(point - (first + i) * step)``. ``padded`` is work space of
+    ``points + len(weights) - 1`` numbers.
     """
     points = len(values)
     kernel = len(weights)

@@ -30,10 +30,8 @@ from dualquery.room.randomness import Randomness
 class Sample:
     """Queries drawn from the weights: differentially private, hence public once drawn."""
 
-    queries: NDArray[np.int64]
-    """Positions in the workload, in increasing order; shape ``(draws,)``."""
-    signs: NDArray[np.int8]
-    """+1 for the query itself, -1 for its complement; shape ``(draws,)``."""
+    queries: NDArray[np.int64]  # (draws,): positions in the workload, in increasing order
+    signs: NDArray[np.int8]  # (draws,): +1 for the query itself, -1 for its complement
 
     @property
     def outcomes(self) -> NDArray[np.int64]:

@@ -73,8 +73,7 @@ LARGEST_SCALE = 2.0**40
 class Gaussian:
     """Independent Gaussian noise on every number."""
 
-    scale: float
-    """Standard deviation, in the unit of the numbers; finite, > 0."""
+    scale: float  # standard deviation, in the unit of the numbers; finite, > 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale", positive("scale", self.scale))

@@ -28,8 +28,7 @@ _LEAST_DEVIATION = 1e-9
 class Laplace:
     """Independent discrete Laplace noise on every number."""
 
-    scale: float
-    """s, in the unit of the numbers; finite, > 0."""
+    scale: float  # s, in the unit of the numbers; finite, > 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale", positive("scale", self.scale))
