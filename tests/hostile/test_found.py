@@ -7,7 +7,6 @@ import gzip
 import io
 import json
 import lzma
-import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +17,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from dualquery.data.drafts.choose import choose_schema
-from dualquery.data.drafts.column_names import order_of_text
 from dualquery.data.encoding.blocks import encoded_blocks
 from dualquery.data.readers.formats import source_of
 from dualquery.data.schema.files import load_schema
@@ -28,8 +26,6 @@ from dualquery.releases.keep.folder import load_release
 from dualquery.runtime.array_files import read_arrays
 from dualquery.runtime.documents import parse_json, parse_toml
 from dualquery.runtime.errors import BadInputError
-from dualquery.runtime.resources import limited_space
-from solvers.child import ChildError, ChildReader
 from solvers.errors import MalformedFileError, ProblemTooLargeError
 from solvers.formats import read_instance
 from tests.tables import SCHEMA, people, reseal
@@ -155,7 +151,7 @@ def test_a_row_that_unpacks_to_very_many_items(
 ) -> None:
     """A block has a limit once it is read, and while it is read where the system has one."""
     path = tmp_path / f"x{ending}"
-    table = long_row(60_000_000)
+    table = long_row(8_000_000)
     if ending == ".parquet":
         pq.write_table(table, path)
     else:
@@ -169,20 +165,6 @@ def test_a_row_that_unpacks_to_very_many_items(
     )
     with pytest.raises(BadInputError, match="a block of rows takes more than"):
         read(str(path))
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="no other system limits address space")
-def test_address_space_is_limited_within_a_block_only() -> None:
-    import resource
-
-    before = resource.getrlimit(resource.RLIMIT_AS)
-    with limited_space(1 << 26):
-        with pytest.raises(MemoryError):
-            np.zeros(1 << 28, np.uint8)
-        with limited_space(1 << 29):
-            np.zeros(1 << 28, np.uint8)
-    assert resource.getrlimit(resource.RLIMIT_AS) == before
-    np.zeros(1 << 28, np.uint8)
 
 
 def test_a_workbook_that_states_very_many_cells(tmp_path: Path) -> None:
@@ -203,12 +185,6 @@ def test_a_view_of_a_database_reads_no_other_file(tmp_path: Path) -> None:
         connection.execute(f"CREATE VIEW v AS SELECT * FROM read_csv('{secret}')")
     with pytest.raises(BadInputError, match="DuckDB refuses"):
         read(f"duckdb:{tmp_path / 'x.db'}?SELECT * FROM v")
-
-
-def test_remarks_of_a_parquet_file_may_be_anything(tmp_path: Path) -> None:
-    table = pa.table({"a": ["0", "1"]}).replace_schema_metadata({b"\xff\xfe": b"\xff"})
-    pq.write_table(table, tmp_path / "x.parquet")
-    assert read(str(tmp_path / "x.parquet")) == 2
 
 
 def schema_of(folder: Path, text: str) -> None:
@@ -307,12 +283,6 @@ def test_bombs_of_problems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
             read_instance(path)
 
 
-def test_blank_lines_before_a_problem_are_passed_over_once(tmp_path: Path) -> None:
-    path = tmp_path / "x.lp"
-    path.write_bytes(b"\n" * 300_000 + b"maximise\n x\nst\n x <= 1\nbin\n x\nend")
-    assert read_instance(path).problem.attributes == 1
-
-
 def test_the_process_of_scip_is_started_again_after_a_crash(tmp_path: Path) -> None:
     crash, good = tmp_path / "a.lp", tmp_path / "b.lp"
     crash.write_bytes(b"max\n " + b"(" * 100_000 + b" x\nst\nend")
@@ -322,27 +292,6 @@ def test_the_process_of_scip_is_started_again_after_a_crash(tmp_path: Path) -> N
         with pytest.raises(MalformedFileError, match=r"SCIP crashed|expected sign"):
             read_instance(crash)
         assert read_instance(good).problem.attributes == 1
-
-
-def test_a_crash_counts_in_a_fresh_process_only(monkeypatch) -> None:
-    asked: list[int] = []
-
-    def ask(child: ChildReader, request: bytes, seconds: float) -> bytes:
-        asked.append(child.served)
-        if child.served or request == b"bad":
-            child.served = 0
-            raise ChildError("its process died")
-        return b"read"
-
-    monkeypatch.setattr(ChildReader, "ask", ask)
-    reader = ChildReader("no", "where")
-    reader.served = 3
-    assert reader.read(b"good") == b"read"
-    reader.served = 3
-    assert reader.read(b"bad") is None
-    assert asked == [3, 0, 3, 0]
-    assert reader.read(b"bad") is None
-    assert asked == [3, 0, 3, 0, 0]
 
 
 @pytest.fixture
@@ -365,24 +314,6 @@ def test_a_release_with_a_link_is_refused(release: Path, tmp_path: Path) -> None
         load_release(release)
 
 
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("mechanism", ["x"]),
-        ("rows", 2**64),
-        ("notes", "a text"),
-        ("privacy", {"private": False, "reasons_not_private": [1]}),
-        ("format_version", True),
-    ],
-)
-def test_a_record_of_other_types_is_refused(release: Path, key: str, value: object) -> None:
-    path = release / "release.json"
-    stored = json.loads(path.read_text())
-    path.write_text(json.dumps({**stored, key: value}))
-    with pytest.raises(BadInputError, match="damaged release"):
-        load_release(release)
-
-
 @pytest.mark.parametrize("epsilon", [None, [1.0]])
 def test_a_release_without_its_epsilon_answers_nothing(release: Path, epsilon: object) -> None:
     stored = json.loads((release / "release.json").read_text())
@@ -392,10 +323,3 @@ def test_a_release_without_its_epsilon_answers_nothing(release: Path, epsilon: o
     loaded = load_release(release)
     with pytest.raises(BadInputError):
         loaded.answer("age=0-25 & flag & sex=Male")
-
-
-def test_texts_of_thousands_of_digits_have_an_order() -> None:
-    texts = ["9" * 5001 + "a", "1" + "0" * 5001 + "a", "a10", "a9", "١٢", "x", "12", "7"]
-    assert sorted(texts, key=order_of_text) == [
-        "7", "12", "١٢", "9" * 5001 + "a", "1" + "0" * 5001 + "a", "a9", "a10", "x"
-    ]  # fmt: skip

@@ -17,7 +17,7 @@ import pytest
 from tests.hostile.parsers import PARSERS
 from tests.hostile.worker import PLACE
 
-FEW = 40
+FEW = 10
 MANY = int(os.environ.get("DUALQUERY_HOSTILE", "2000"))
 ROOT = Path(__file__).resolve().parents[2]
 

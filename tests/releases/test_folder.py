@@ -281,19 +281,15 @@ STEPS = [*sorted(FILES), "fsync", "rename", "mkdir"]
         (PermissionError(errno.EACCES, "Permission denied"), "Permission denied"),
     ],
 )
-def test_a_full_disk_at_any_step_leaves_nothing(
+def test_a_full_disk_or_ctrl_c_at_any_step_leaves_nothing(
     made, tmp_path, monkeypatch, step, error, said
 ) -> None:
-    _break(monkeypatch, step, error)
-    with pytest.raises(BadInputError) as raised:
-        made.save(tmp_path / "new" / "deep" / "out")
+    with monkeypatch.context() as patched:
+        _break(patched, step, error)
+        with pytest.raises(BadInputError) as raised:
+            made.save(tmp_path / "new" / "deep" / "out")
     assert said in str(raised.value)
     assert str(tmp_path / "new" / "deep" / "out") in str(raised.value)
-    assert names(tmp_path) == set()
-
-
-@pytest.mark.parametrize("step", STEPS)
-def test_ctrl_c_at_any_step_leaves_nothing(made, tmp_path, monkeypatch, step) -> None:
     _break(monkeypatch, step, KeyboardInterrupt())
     with pytest.raises(KeyboardInterrupt):
         made.save(tmp_path / "new" / "out")
@@ -320,13 +316,6 @@ def test_a_target_that_appears_meanwhile_is_left_alone(made, tmp_path) -> None:
             folder.write(made.write_files)
     assert names(tmp_path) == {"out"}
     assert names(tmp_path / "out") == set()
-
-
-def test_a_file_in_the_way_is_bad_input(made, tmp_path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(BadInputError, match="cannot write the release to"):
-        made.save(tmp_path / "file/deep/out")
-    assert names(tmp_path) == {"file"}
 
 
 # --- what cannot be read --------------------------------------------------------------------------
@@ -379,13 +368,6 @@ def test_a_file_that_was_changed_is_named(saved, name) -> None:
 def test_a_newer_format_says_upgrade(saved) -> None:
     edit(saved, format_version=FORMAT_VERSION + 1)
     refuse(saved, f"format {FORMAT_VERSION + 1} is newer than {FORMAT_VERSION}")
-
-
-# Releases that were made before means could be bought say nothing of them.
-@pytest.mark.parametrize("key", sorted(SUMMARY - {"bits", "way", "means", "written_as", "total"}))
-def test_every_missing_key_is_a_damaged_release(saved, key) -> None:
-    edit(saved, **{key: None})
-    refuse(saved, repr(key))
 
 
 # --- parts ----------------------------------------------------------------------------------------

@@ -35,7 +35,8 @@ def test_every_command_says_what_is_guaranteed_or_that_nothing_is(tmp_path: Path
 
     for private, words in ((True, workload), (False, ["--queries", "20", "--schema-from-data"])):
         out = tmp_path / f"release-{private}"
-        said = told("release", table, *words, "--way", "2", "--out", str(out))
+        plain = ["--way", "2", "--mechanism", "gaussian", "--out", str(out)]
+        said = told("release", table, *words, *plain)
         stored = json.loads((out / "release.json").read_text("utf-8"))["privacy"]
         assert stored["private"] is private
         assert PrivacyStatement.from_dict(stored).guarantee()[:40] in said
@@ -49,23 +50,12 @@ def test_every_command_says_what_is_guaranteed_or_that_nothing_is(tmp_path: Path
         assert NOT_PRIVATE in said
         assert '"declared": false' in said
     solvers = ["--solvers", "local-search", "--solver-timeout", "0.2", "--at", "2"]
-    for private, words in ((True, []), (False, ["--seed", "1"])):
-        out = tmp_path / f"comparison-{private}"
-        said = told(
-            "compare-solvers",
-            table,
-            *workload,
-            *solvers,
-            "-o",
-            "samples=4",
-            *words,
-            "--out",
-            str(out),
-        )
-        assert json.loads((out / "privacy.json").read_text("utf-8"))["private"] is private
-        assert private == ("This release is (" in said)
-        files = {file.name for file in out.rglob("*") if file.is_file()} - {"privacy.json"}
-        assert private or all(name.startswith("NOT-PRIVATE-") for name in files)
+    solvers += ["-o", "samples=4", "-o", "rounds=3"]
+    # With a seed: `tests/cli/test_compare_solvers.py`.
+    out = tmp_path / "comparison"
+    said = told("compare-solvers", table, *workload, *solvers, "--out", str(out))
+    assert json.loads((out / "privacy.json").read_text("utf-8"))["private"]
+    assert "This release is (" in said
 
 
 def test_every_function_returns_or_says_what_is_guaranteed() -> None:
