@@ -183,7 +183,7 @@ def _counted(table: pl.DataFrame, neighbours: Neighbours) -> pl.DataFrame:
     if neighbours.unit is not None:
         source = cut_to_units(source, neighbours.unit)
     if neighbours.weight is not None:
-        digits = weigh(source, neighbours.weight).digits
+        _, digits = weigh(source, neighbours.weight)
         copies = sum(part.kept.astype(np.int64) << place for place, part in enumerate(digits))
     else:
         assert isinstance(source, CutTable)

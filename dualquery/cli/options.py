@@ -163,7 +163,7 @@ def given_table(text: str, csv: str | None) -> Iterator[Any]:
     from dualquery.data.readers.formats import FORMATS, open_as
 
     form = text.rpartition(":")[0] or "csv"
-    if form not in FORMATS or FORMATS[form].folders or FORMATS[form].query:
+    if form not in FORMATS or FORMATS[form].folders:
         raise BadInputError(
             f"{text}: the standard input is read as CSV, or as FORMAT:- of a format of files"
         )

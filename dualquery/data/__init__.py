@@ -22,28 +22,11 @@ if TYPE_CHECKING:
     from dualquery.data.schema.table import TableSchema
 
 __all__ = [
-    "FORMATS",
-    "Binary",
-    "Categorical",
-    "Dataset",
-    "Dates",
-    "Domain",
-    "ItemSchema",
-    "Numeric",
-    "Records",
-    "RecordsBuilder",
-    "Schema",
-    "TableSchema",
-    "biased",
-    "careful_draft",
-    "draft_item_schema",
-    "draft_table_schema",
-    "load_schema",
-    "parse_source",
-    "schema_from_dict",
-    "source_of",
-    "write_schema",
-]
+    "FORMATS", "Binary", "Categorical", "Dataset", "Dates", "Domain", "ItemSchema", "Numeric",
+    "Records", "RecordsBuilder", "Schema", "TableSchema", "biased", "careful_draft",
+    "draft_item_schema", "draft_table_schema", "load_schema", "parse_source", "schema_from_dict",
+    "source_of", "write_schema",
+]  # fmt: skip
 
 _NAMES = {
     "data.readers.formats": ("FORMATS", "parse_source", "source_of"),

@@ -22,20 +22,9 @@ def cells_of(domain: Domain) -> int:
 
 
 def column_values(rows: NDArray[np.uint8], domain: Domain) -> NDArray[np.int64]:
-    """Return the value of every column of legal records.
+    """Return the value of every column of legal records, ``(r, bits)``: int64, ``(r, columns)``.
 
     A binary column has the value of its bit, a one-hot column the position of its 1.
-
-    Parameters
-    ----------
-    rows
-        uint8, shape ``(r, bits)``.
-    domain
-        The columns.
-
-    Returns
-    -------
-    int64, shape ``(r, columns)``.
     """
     position = np.arange(domain.bits) - np.repeat(domain.offsets[:-1], domain.sizes)
     weight = np.where(domain.sizes[domain.column_of_bit] == 1, 1, position)

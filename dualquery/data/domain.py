@@ -19,12 +19,10 @@ class Domain:
     Parameters
     ----------
     offsets
-        int64, shape ``(columns + 1,)``, increasing, starting at 0: column ``j`` owns the bits
-        ``offsets[j] .. offsets[j + 1] - 1``.
+        int64, ``(columns + 1,)``: column ``j`` owns the bits ``offsets[j] .. offsets[j + 1] - 1``.
     max_ones
-        If not None, a private record has at most this many 1s: rows are cut as they are read
-        (see `data.encoding.truncation`), and proofs of sensitivity may use it. Every column is
-        binary then.
+        If not None, all columns are binary, and a private record has at most this many 1s, as rows
+        are cut when they are read (`data.encoding.truncation`): proofs of sensitivity may use it.
     """
 
     offsets: NDArray[np.int64]

@@ -24,7 +24,7 @@ from dualquery.runtime.resources import available_memory, mebibytes
 
 @dataclass(frozen=True, repr=False)
 class HeldFile:
-    """A file in memory, such as what came through a pipe: private, so no disk ever holds it."""
+    """A file in memory, such as what came through a pipe: no disk ever holds it."""
 
     content: bytes
     name: str = "-"
@@ -43,7 +43,7 @@ FilePath: TypeAlias = Path | Traversable | HeldFile
 
 CHUNK_BYTES = 1 << 22
 LONGEST_LINE = 1 << 24
-"""Bytes of a line: a row of millions of items. Parsing takes about 30 times as many."""
+"""Bytes of a line. Parsing takes about 30 times as many."""
 
 _GZIP_MAGIC = b"\x1f\x8b"
 

@@ -11,9 +11,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -134,19 +133,10 @@ class ClusterRows:
 def cluster_rows(
     client: Any, parts: Sequence[Source], schema: TableSchema | ItemSchema
 ) -> ClusterRows:
-    """Return partitions as rows, counted by the workers, who refuse what they cannot read.
-
-    Workers may have been started in another folder, so they are told absolute paths.
-    """
-    parts = [*map(_with_absolute_path, parts)]
+    """Return partitions as rows, counted by the workers, who refuse what they cannot read."""
     shared = client.submit(_same, None, schema, pure=False)
     counts = client.map(_part_rows, parts, shared=shared, pure=False)
     return ClusterRows(client, parts, schema, sum(_result(lambda: client.gather(counts))))
-
-
-def _with_absolute_path(part: Any) -> Any:
-    path = getattr(part, "path", None)
-    return replace(part, path=path.absolute()) if isinstance(path, Path) else part
 
 
 def _result(wait: Callable[[], Any]) -> Any:

@@ -18,7 +18,7 @@ from dualquery.data.encoding.cuts import CutTable
 from dualquery.data.encoding.misfits import Misfits
 from dualquery.data.encoding.units import Unit, cut_to_units, without_counting
 from dualquery.data.readers.formats import source_of
-from dualquery.data.readers.source import DeclaredItemSource, Source
+from dualquery.data.readers.source import Source, TableSource
 from dualquery.data.schema.column_choice import ColumnChoice
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.protocol import Schema
@@ -37,7 +37,7 @@ R_co = TypeVar("R_co", bound=Rows, covariant=True)
 
 
 @runtime_checkable
-class RecordsSource(DeclaredItemSource, Protocol):
+class RecordsSource(Protocol):
     """A source whose rows are in the form of records already, so that none need be encoded."""
 
     def records(self, schema: ItemSchema) -> Records:
@@ -118,13 +118,8 @@ def dataset(rows: R, schema: TableSchema | ItemSchema, source: Source) -> Datase
     units = source.units if isinstance(source, CutTable) else None
     left_out = left_out_columns(source, schema)
     notes = intake_notes(source, schema)
-    return Dataset(rows, schema, source.label, notes, units, left_out, _written_as(source))
-
-
-def _written_as(source: Source) -> str | None:
-    if isinstance(source, CutTable):
-        return _written_as(source.source)
-    return getattr(source, "written_as", None)
+    written_as = source.written_as if isinstance(source, TableSource) else None
+    return Dataset(rows, schema, source.label, notes, units, left_out, written_as)
 
 
 def read(source: Source, schema: TableSchema | ItemSchema, misfits: Misfits) -> Records:

@@ -17,7 +17,7 @@ from dualquery.data.encoding.misfits import Misfits
 from dualquery.data.encoding.units import Unit, Weight, cut_to_units, weigh, without_counting
 from dualquery.data.opening import FilePath
 from dualquery.data.readers.formats import source_of
-from dualquery.data.readers.source import PartitionedSource, Source
+from dualquery.data.readers.source import Source
 from dualquery.data.schema.column_choice import ColumnChoice
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.protocol import Schema
@@ -80,7 +80,7 @@ class Engine(EngineChoice):
         if self.scheduler is not None:
             from dualquery.rows.dask_cluster import cluster_rows, connect
 
-            if not isinstance(source, PartitionedSource):
+            if not source.parts:
                 raise BadInputError(
                     f"{source.label}: --engine dask reads parquet files in a folder or by a "
                     "pattern, each file as a partition"
@@ -102,9 +102,8 @@ class Engine(EngineChoice):
         if weight is None:
             yield dataset(rows_of(source), chosen, source)
         else:
-            weighted = weigh(source, weight, chosen)
-            copies = WeightedRows(tuple(rows_of(part) for part in weighted.digits))
-            yield dataset(copies, chosen, weighted.whole)
+            whole, digits = weigh(source, weight, chosen)
+            yield dataset(WeightedRows(tuple(map(rows_of, digits))), chosen, whole)
 
     def _streams(self, source: Source) -> bool:
         """Return whether rows are left in their source."""
@@ -119,7 +118,7 @@ def files_of(source: Source) -> Sequence[FilePath]:
     """Return the files that a source reads, none for a table in memory or made up."""
     if isinstance(source, CutTable):
         return files_of(source.source)
-    if isinstance(source, PartitionedSource):
+    if source.parts:
         return [file for part in source.parts for file in files_of(part)]
     path = getattr(source, "path", None)
     if path is None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dualquery.data.encoding.blocks import drops_rows, encoded_blocks, present_columns
 from dualquery.data.encoding.cuts import CutTable
 from dualquery.data.encoding.misfits import Misfits
-from dualquery.data.readers.source import ItemSource, SizedSource, Source
+from dualquery.data.readers.source import ItemSource, Source
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.table import TableSchema
 from dualquery.rows.packed import RecordsBuilder
@@ -74,8 +74,9 @@ def count_rows(source: Source, schema: TableSchema | ItemSchema) -> int:
         return int(source.kept.sum())
     if drops_rows(schema):
         return sum(len(rows) for rows in encoded_blocks(source, schema))
-    if isinstance(source, SizedSource):
-        return source.row_count()
+    stated = source.row_count()
+    if stated is not None:
+        return stated
     if isinstance(source, ItemSource):
         return sum(len(rows) for rows in source.item_rows())
     first = present_columns(source, schema)[:1]

@@ -51,7 +51,7 @@ def refuse(data: object, message: str, schema: Schema | None = None, **options: 
         (b"age,sex,flag\n30,Male,1\n60,Female\n", "row 2 has 2 values, but 3 columns are expected"),
         (b'age,sex,flag\n1,Male,1\n"2,Male,1\n', "is a quotation mark in it, or just above it,"),
         (b'age,sex,flag\n"3,5",Male,1\n', "'3,5' is not a whole number; if commas stand before"),
-        (b"age,sex,flag\n30,M\xe4le,1\n", "t.csv: not UTF-8 text at line 2, byte 5"),
+        (b"age,sex,flag\n30,M\xe4le,1\n", "t.csv: not utf-8 text at line 2 ("),
         (GOOD.encode("utf-16-le"), "t.csv: a NUL byte, so this is not UTF-8 text"),
         (b",age,sex,flag\n0,30,Male,1\n", "t.csv: column 0 (counted from 0) has no name"),
         (b"age,sx,flag\n1,Male,1\n", "there is no column 'sex', which the schema 'people'"),

@@ -15,6 +15,7 @@ from dualquery.data.readers.csv import CsvSource
 from dualquery.data.readers.dialect import Dialect
 from dualquery.data.readers.formats import parse_source
 from dualquery.rows.dataset import load
+from dualquery.rows.engines import files_of
 from dualquery.runtime.errors import BadInputError
 
 TEXT = 'name;rate;city\nÄnne;1,5;"a;b"\nJosé;-1.234,25;c\n?;12;d\n'
@@ -125,7 +126,7 @@ def test_a_dialect_that_cannot_be_is_explained(text: str, message: str) -> None:
 def test_a_wrong_encoding_is_explained(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_bytes("a,b\né,1\n".encode("latin-1"))
-    with pytest.raises(BadInputError, match="line 2, byte 1; name the file's encoding"):
+    with pytest.raises(BadInputError, match="not utf-8 text at line 2"):
         read(path)
     with pytest.raises(BadInputError, match="not utf-16 text"):
         read(path, "encoding=utf-16")
@@ -142,6 +143,7 @@ def test_arrow_files_and_streams_are_read(tmp_path: Path, stream: bool) -> None:
     path = tmp_path / "t.arrow"
     (FRAME.write_ipc_stream if stream else FRAME.write_ipc)(path)
     assert read(path).equals(FRAME)
+    assert files_of(parse_source(str(path))) == [path]
     items = pl.DataFrame({"items": [[0, 2], None, [1]]})
     items.write_ipc(path)
     assert load(str(path), columns="0-2").records.dense_rows(0, 3).tolist() == [

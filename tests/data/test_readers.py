@@ -126,7 +126,7 @@ def test_rows_do_not_depend_on_the_size_of_blocks(size: int, tmp_path: Path) -> 
         path.write_bytes(parquet(long))
         source = open_parquet(path, "data", block_rows=size)
         np.testing.assert_array_equal(rows(source, NINETEEN), BITS)
-    np.testing.assert_array_equal(rows(DenseSource(BITS, block_cells=size)), BITS)
+    np.testing.assert_array_equal(rows(DenseSource(BITS, block_rows=size)), BITS)
     sparse = SparseSource(scipy.sparse.csr_array(BITS), block_rows=size)
     np.testing.assert_array_equal(rows(sparse), BITS)
     frame = FrameSource(pl.DataFrame(BITS, schema=list(map(str, range(19)))), block_rows=size)

@@ -116,6 +116,11 @@ def test_tables_without_proper_weights_are_refused(values, message) -> None:
         weigh(source_of(frame), Weight("w", 2.0))
 
 
+def test_a_draft_leaves_out_the_columns_of_units_and_weights() -> None:
+    with Engine().open(survey(5), unit=Unit("home", 2), weight=Weight("w", 2.0)) as data:
+        assert not {"home", "w"} & {*data.schema.column_names}
+
+
 def test_other_refusals() -> None:
     with pytest.raises(BadInputError, match="there is no column 'v', which --weight names"):
         weigh(source_of(survey(5)), Weight("v", 2.0))

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dualquery.data.encoding.cuts import Piece
 from dualquery.data.encoding.encode import (
     ABOVE,
     BELOW,
@@ -142,10 +143,10 @@ def test_every_kind_of_column_is_encoded_as_its_cells_are(table, data) -> None:
     if isinstance(expected, tuple):
         row, name = expected
         with pytest.raises(BadInputError) as fault:
-            encode_frame(schema, frame, "t", 1, stay)
+            encode_frame(schema, Piece("t", 1, frame, stay))
         assert str(fault.value).startswith(f"t: row {row}, column {name!r}: ")
         return
-    found = encode_frame(schema, frame, "t", 1, stay).listed()
+    found = encode_frame(schema, Piece("t", 1, frame, stay)).listed()
     lists = [np.sort(bits).tolist() for bits in np.split(found.bits, found.indptr[1:-1])]
     assert (lists if len(expected) else []) == [sorted(bits) for bits in expected]
 

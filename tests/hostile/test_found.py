@@ -105,7 +105,7 @@ def test_a_row_that_is_no_utf8_and_too_long_prints_no_traceback(
     printed: list[object] = []
     monkeypatch.setattr("sys.unraisablehook", printed.append)
     (tmp_path / "x.csv").write_bytes(b"a,b\n1,2\n3,\xff,4\n")
-    with pytest.raises(BadInputError, match="not UTF-8 text at line 3, byte 3"):
+    with pytest.raises(BadInputError, match="not utf-8 text at line 3"):
         read(str(tmp_path / "x.csv"))
     assert printed == []
 

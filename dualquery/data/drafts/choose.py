@@ -16,7 +16,7 @@ from dualquery.data.drafts.drafting import (
 )
 from dualquery.data.encoding.blocks import present_columns
 from dualquery.data.encoding.cuts import CutTable
-from dualquery.data.readers.source import DeclaredItemSource, ItemSource, Source, TableSource
+from dualquery.data.readers.source import ItemSource, Source, TableSource
 from dualquery.data.schema.column_choice import ColumnChoice, select_items
 from dualquery.data.schema.columns import Categorical, Column
 from dualquery.data.schema.files import given_schema, load_schema
@@ -64,7 +64,7 @@ def _find_schema(
         if source.implied_schema is None:
             return draft_table_schema(source, columns)
         given = load_schema(source.implied_schema)
-    if given is None and isinstance(source, DeclaredItemSource):
+    if given is None and isinstance(source, ItemSource):
         given = source.schema()
     if given is None and isinstance(source, ItemSource):
         if columns is not None and source.width() is None:

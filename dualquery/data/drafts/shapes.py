@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from dualquery.data.encoding.cuts import CutTable, Kept
+from dualquery.data.encoding.cuts import pieces
 from dualquery.data.encoding.encode import can_become_bits
 from dualquery.data.readers.source import TableSource
 from dualquery.data.schema.dates import CLOCKS, read_moments
@@ -106,14 +106,15 @@ def distinct(frame: pl.DataFrame, names: Sequence[str]) -> Iterator[tuple[pl.Ser
 def _flags(frame: pl.DataFrame) -> dict[str, tuple[pl.Series, Int64]]:
     """Return what `distinct` yields of columns of 0, 1 and null: thousands are counted at once."""
     found = {}
+    bits = pl.Enum(["0", "1"])
     for kind in set(frame.dtypes):
-        zero_one = ("0", "1") if kind == pl.String else (False, True)
-        if not (kind.is_integer() or kind in (pl.String, pl.Boolean)):
+        zero_one = ("0", "1") if kind in (pl.String, bits) else (False, True)
+        if not (kind.is_integer() or kind in (pl.String, pl.Boolean, bits)):
             continue
         some = frame.select(pl.col(kind))
         counts = [some.select((pl.all() == pl.lit(each, kind)).sum()).row(0) for each in zero_one]
         rows = np.array([*counts, some.null_count().row(0)], np.int64).T
-        cells = pl.Series([*zero_one, None], dtype=pl.String if kind == pl.String else pl.Boolean)
+        cells = pl.Series([*zero_one, None], dtype=pl.Boolean if kind.is_integer() else kind)
         occurring = [cells.filter([bool(at & 1), bool(at & 2), bool(at & 4)]) for at in range(8)]
         names, which = some.columns, (rows > 0) @ np.array([1, 2, 4])
         for at in np.flatnonzero(rows.sum(axis=1) == frame.height).tolist():
@@ -316,13 +317,8 @@ class TableCounts:
 
     def _frames(self, names: Sequence[str]) -> Iterator[pl.DataFrame]:
         """Yield the rows that count, block by block."""
-        if not isinstance(self._source, CutTable):
-            yield from self._source.frames(names)
-            return
-        kept = Kept(self._source)
-        for frame in self._source.source.frames(names):
-            yield frame.filter(pl.Series(kept.of_next(frame.height)))
-        kept.finish()
+        for piece in pieces(self._source, names):
+            yield piece.frame if piece.stay is None else piece.frame.filter(pl.Series(piece.stay))
 
 
 _BLOCKS = 16

@@ -8,24 +8,15 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import TypeAlias
 
-from dualquery.data.encoding.cuts import CutTable, Kept
+from dualquery.data.encoding.cuts import CutTable, pieces
 from dualquery.data.encoding.encode import Watch, encode_frame, encode_items
 from dualquery.data.encoding.encoded import CodedRows, Encoded
-from dualquery.data.readers.source import (
-    ItemSource,
-    PartitionedSource,
-    Source,
-    TableSource,
-    blocks_of,
-)
+from dualquery.data.readers.source import ItemSource, Source, TableSource
 from dualquery.data.schema.columns import Binary
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.table import TableSchema
 from dualquery.runtime.errors import BadInputError, suggest
 from dualquery.runtime.escaping import some
-
-_CELLS = 1 << 24
-"""Cells of the pieces in which rows are encoded, so that a wide table needs no more memory."""
 
 _MOST_ENCODERS = 4
 """Most threads that encode: one thread that reads keeps no more of them busy."""
@@ -44,9 +35,10 @@ def encoded_blocks(
 
     One thread reads, and ``threads`` encode; ``watch`` is shown what the cells of a table are.
     """
-    encodings = _encodings(source, schema, watch=watch)
-    if isinstance(source, CutTable):
-        encodings = _cut_encodings(source, schema, watch)
+    if isinstance(source, ItemSource):
+        encodings = _item_encodings(source, schema)
+    else:
+        encodings = _table_encodings(source, schema, watch)
     blocks = in_order(encodings, min(threads, _MOST_ENCODERS))
     most = schema.max_ones_per_row
     if most is None:
@@ -56,48 +48,32 @@ def encoded_blocks(
     return (truncate(r.listed() if isinstance(r, CodedRows) else r, most) for r in blocks)
 
 
-def _cut_encodings(
-    source: CutTable, schema: TableSchema | ItemSchema, watch: Watch | None
+def _table_encodings(
+    source: TableSource, schema: TableSchema | ItemSchema, watch: Watch | None
 ) -> Iterator[Encoding]:
-    """Read the blocks of a table, and yield how the rows that stay are to be encoded."""
-    kept = Kept(source)
-    yield from _encodings(source.source, schema, kept, watch)
-    kept.finish()
-
-
-def _encodings(
-    source: Source,
-    schema: TableSchema | ItemSchema,
-    kept: Kept | None = None,
-    watch: Watch | None = None,
-) -> Iterator[Encoding]:
-    """Read the blocks of a source, and yield how each is to be encoded."""
-    if isinstance(source, PartitionedSource):
-        for part in source.parts:  # so that a message names the file and the row in it
-            yield from _encodings(part, schema, kept, watch)
-        return
-    first_row = 1
-    if isinstance(source, ItemSource):
-        if isinstance(schema, TableSchema):
-            raise BadInputError(
-                f"{source.label}: its rows are numbered items, but the schema {schema.name!r} "
-                "describes named columns; give a schema of items or leave it out"
-            )
-        for rows in source.item_rows():
-            yield partial(encode_items, schema, rows, source.label, first_row)
-            first_row += len(rows)
-        return
+    """Read the blocks of a table, and yield how each is to be encoded."""
     names = present_columns(source, schema)
-    step = max(64, _CELLS // len(names) // 64 * 64)  # whole words of the records' blocks
     # Items may be columns of 0 and 1, in the order of the schema.
     table = schema
     if not isinstance(table, TableSchema):
         table = TableSchema(tuple(map(Binary, names)), declared=True)
-    for frame in blocks_of(source, names):
-        for piece in frame.iter_slices(step):
-            stay = None if kept is None else kept.of_next(piece.height)
-            yield partial(encode_frame, table, piece, source.label, first_row, stay, watch)
-            first_row += piece.height
+    for piece in pieces(source, names):
+        yield partial(encode_frame, table, piece, watch)
+
+
+def _item_encodings(source: ItemSource, schema: TableSchema | ItemSchema) -> Iterator[Encoding]:
+    """Read blocks of items, and yield how each is to be encoded."""
+    if isinstance(schema, TableSchema):
+        raise BadInputError(
+            f"{source.label}: its rows are numbered items, but the schema {schema.name!r} "
+            "describes named columns; give a schema of items or leave it out"
+        )
+    for part in source.parts or (source,):  # so that a message names the file and the row in it
+        assert isinstance(part, ItemSource)
+        first_row = 1
+        for rows in part.item_rows():
+            yield partial(encode_items, schema, rows, part.label, first_row)
+            first_row += len(rows)
 
 
 def in_order(encodings: Iterable[Encoding], threads: int) -> Iterator[Encoded]:
@@ -153,7 +129,6 @@ def left_out_columns(source: Source, schema: TableSchema | ItemSchema) -> tuple[
 
 def intake_notes(source: Source, schema: TableSchema | ItemSchema) -> tuple[str, ...]:
     """Return sentences on how rows are taken in; public choices only, never a row."""
-    cut = isinstance(source, CutTable)
     notes = list(source.notes) if isinstance(source, CutTable) else []
     if not schema.declared:
         notes.insert(
@@ -162,6 +137,7 @@ def intake_notes(source: Source, schema: TableSchema | ItemSchema) -> tuple[str,
             'is not private until its file says "declared": true.',
         )
     if drops_rows(schema):
+        cut = isinstance(source, CutTable)
         how = ", each by itself" if cut else "; neighbouring tables are defined after it"
         notes.append(f"Rows with a missing value are left out by a public filter{how}.")
     if left_out := left_out_columns(source, schema):

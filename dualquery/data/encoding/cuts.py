@@ -7,27 +7,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dualquery.data.readers.source import Source, TableSource
 from dualquery.runtime.errors import BadInputError, suggest
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from dualquery.data.readers.source import Source, TableSource
-
 
 @dataclass(frozen=True, eq=False)
-class CutTable:
-    """A table of which some rows stay: a table source.
+class CutTable(TableSource):
+    """A table of which some rows stay.
 
-    Its frames have all rows; encoding leaves out those that are not ``kept``: bool, one a row,
-    private. Columns that are ``hidden`` are not released. The number of ``units``, or of rows where
-    each is one, is public where a unit is replaced, else private. Sentences for the release are in
-    ``notes``, by public choices only.
+    Its frames have all rows; `pieces` says which are ``kept``: bool, one a row, private. Columns
+    that are ``hidden`` are not released. The number of ``units``, or of rows where each is one, is
+    public where a unit is replaced, else private. Sentences for the release are in ``notes``, by
+    public choices only.
     """
 
     source: TableSource
@@ -37,7 +36,7 @@ class CutTable:
     notes: tuple[str, ...] = ()
 
     @property
-    def label(self) -> str:
+    def label(self) -> str:  # type: ignore[override]
         """What messages call the table."""
         return self.source.label
 
@@ -45,6 +44,11 @@ class CutTable:
     def implied_schema(self) -> str | None:
         """Name of the built-in schema that the table has, if any."""
         return self.source.implied_schema
+
+    @property
+    def written_as(self) -> str | None:
+        """How CSV is written."""
+        return self.source.written_as
 
     def columns(self) -> Sequence[str]:
         """Return the names of the columns but the hidden ones."""
@@ -55,36 +59,36 @@ class CutTable:
         return self.source.frames(columns)
 
 
-class Kept:
-    """Which rows stay, told block by block in the order of the table."""
+class Piece(NamedTuple):
+    """A block of a table: its file, the number of its first row there, all rows, which stay."""
 
-    def __init__(self, table: CutTable) -> None:
-        self._table = table
-        self._told = 0
+    label: str
+    first_row: int
+    frame: pl.DataFrame
+    stay: NDArray[np.bool_] | None = None
 
-    def of_next(self, rows: int) -> NDArray[np.bool_]:
-        """Return which of the next rows stay; `BadInputError` if there were not so many before."""
-        first, self._told = self._told, self._told + rows
-        if self._told > len(self._table.kept):
-            raise self._changed()
-        return self._table.kept[first : self._told]
 
-    def finish(self) -> None:
-        """Raise `BadInputError` if there were more rows before."""
-        if self._told != len(self._table.kept):
-            raise self._changed()
-
-    def _changed(self) -> BadInputError:
-        return BadInputError(
-            f"{self._table.label}: the rows were counted first, and now there are other rows; the "
-            "data must not change while they are read"
+def pieces(source: TableSource, columns: Sequence[str]) -> Iterator[Piece]:
+    """Yield a table block by block; `BadInputError` if a cut one has other rows than before."""
+    if not isinstance(source, CutTable):
+        yield from (Piece(*each) for each in source.numbered_frames(columns))
+        return
+    told = 0
+    for piece in pieces(source.source, columns):
+        stay = source.kept[told : told + piece.frame.height]
+        told += piece.frame.height
+        if told > len(source.kept):
+            break
+        yield piece._replace(stay=stay)
+    if told != len(source.kept):
+        raise BadInputError(
+            f"{source.label}: the rows were counted first, and now there are other rows; the data "
+            "must not change while they are read"
         )
 
 
 def column_of(source: Source, column: str, option: str) -> TableSource:
     """Return a source as a table that has a column which an option names."""
-    from dualquery.data.readers.source import TableSource
-
     if not isinstance(source, TableSource):
         raise BadInputError(
             f"{source.label}: its rows are numbered items, without a column for {option}; leave "
@@ -105,7 +109,7 @@ def in_one_order(table: TableSource) -> TableSource:
     Which rows stay is told by their places. A query may give its rows in another order each time:
     so its result is held in memory.
     """
-    if getattr(table, "steady", True):
+    if table.steady:
         return table
     import polars as pl
 

@@ -6,6 +6,7 @@ A cell's bits depend on its column in the public schema and its own value, on no
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -13,8 +14,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from dualquery.data.encoding.cuts import Piece
 from dualquery.data.encoding.encoded import BitRows, CodedRows, Encoded
-from dualquery.data.readers.source import BIT_TEXTS, DenseItems, ItemRows, TextBits
+from dualquery.data.readers.source import DenseItems, ItemRows
 from dualquery.data.schema import dates
 from dualquery.data.schema.columns import Binary, Categorical, Column, Numeric
 from dualquery.data.schema.dates import Dates
@@ -37,24 +39,17 @@ Watch: TypeAlias = Callable[[Column, pl.Series, NDArray[np.int32], NDArray[np.in
 are no bits, block by block, in any thread."""
 
 
-def encode_frame(
-    schema: TableSchema,
-    frame: pl.DataFrame | TextBits,
-    label: str,
-    first_row: int,
-    stay: NDArray[np.bool_] | None = None,
-    watch: Watch | None = None,
-) -> CodedRows:
+def encode_frame(schema: TableSchema, piece: Piece, watch: Watch | None = None) -> CodedRows:
     """Return the bits of a block of a table, and the digits of the numbers that rows carry.
 
-    ``first_row`` is the 1-based number of the block's first row, for messages; ``stay`` says which
-    rows stay, and ``watch`` is shown what the cells of all rows of numeric and date columns are.
+    Rows that do not stay are left out; ``watch`` is shown the cells of all.
     """
-    parts = _encode_alike(schema, frame, label, watch)
+    frame = piece.frame
+    parts = _encode_alike(schema, frame, piece.label, watch)
     odd = [part for part in parts if part.odd]
     keep = _without_missing(odd, frame.height) if schema.drop_incomplete else None
-    if stay is not None:
-        keep = stay if keep is None else keep & stay
+    if piece.stay is not None:
+        keep = piece.stay if keep is None else keep & piece.stay
     faults = []
     for part in odd:
         column = schema.columns[part.numbers[0]]
@@ -69,7 +64,8 @@ def encode_frame(
         row, number, code = min(faults)
         column = schema.columns[number]
         fault = _fault(column, frame.get_column(column.name)[row], code)
-        raise BadInputError(f"{label}: row {first_row + row}, column {column.name!r}: {fault}")
+        where = f"{piece.label}: row {piece.first_row + row}, column {column.name!r}"
+        raise BadInputError(f"{where}: {fault}")
     offsets = schema.domain.offsets[:-1].astype(np.int32)
     flags, codes = [], []
     for part in parts:
@@ -89,13 +85,10 @@ def encode_frame(
     return CodedRows(rows, tuple(flags), tuple(codes))
 
 
-def complete_rows(
-    schema: TableSchema, frame: pl.DataFrame | TextBits, label: str
-) -> NDArray[np.bool_]:
+def complete_rows(schema: TableSchema, frame: pl.DataFrame, label: str) -> NDArray[np.bool_]:
     """Return which rows of a block have a value in every column of the schema."""
-    return _without_missing(
-        [part for part in _encode_alike(schema, frame, label, None) if part.odd], frame.height
-    )
+    parts = _encode_alike(schema, frame, label, None)
+    return _without_missing([part for part in parts if part.odd], frame.height)
 
 
 @dataclass(eq=False)
@@ -115,32 +108,26 @@ def _without_missing(odd: Sequence[_AlikeColumns], rows: int) -> NDArray[np.bool
 
 
 def _encode_alike(
-    schema: TableSchema, frame: pl.DataFrame | TextBits, label: str, watch: Watch | None
+    schema: TableSchema, frame: pl.DataFrame, label: str, watch: Watch | None
 ) -> list[_AlikeColumns]:
     """Return what columns make of their cells, those that are alike together."""
-    kinds: list[pl.DataType | None] = [None] * len(schema.columns)
-    if isinstance(frame, pl.DataFrame):
-        types = frame.schema
-        kinds = [types[name] for name in schema.column_names]
-        for column in schema.columns:
-            _require_bits(types[column.name], column.name, label)
     alike: dict[tuple[int, object], list[int]] = {}
-    for number, key in enumerate(zip(schema.alike, kinds, strict=True)):
-        alike.setdefault(key, []).append(number)
+    types = frame.schema
+    for number, (key, name) in enumerate(zip(schema.alike, schema.column_names, strict=True)):
+        alike.setdefault((key, types[name]), []).append(number)
     together = max(1, _TOGETHER // max(frame.height, 1))
     parts = []
     for numbers in alike.values():
         for start in range(0, len(numbers), together):
             some = numbers[start : start + together]
             column = schema.columns[some[0]]
-            names = [schema.columns[number].name for number in some]
+            series = [frame.get_column(schema.columns[number].name) for number in some]
             part = _AlikeColumns(
-                some, *_codes_of_cells(column, frame, names, schema.missing_in(column), label)
+                some, *_codes_of_cells(column, series, schema.missing_in(column), label)
             )
             if watch is not None and isinstance(column, Numeric | Dates):
-                for number, name, codes in zip(some, names, part.codes, strict=True):
-                    odd = np.flatnonzero(codes < 0)
-                    watch(schema.columns[number], frame.get_column(name), codes, odd)
+                for number, values, codes in zip(some, series, part.codes, strict=True):
+                    watch(schema.columns[number], values, codes, np.flatnonzero(codes < 0))
             if part.odd:
                 at = part.codes < 0
                 part.codes[at] = meanings(column)[-part.codes[at]]
@@ -149,22 +136,13 @@ def _encode_alike(
 
 
 def _codes_of_cells(
-    column: Column,
-    frame: pl.DataFrame | TextBits,
-    names: Sequence[str],
-    missing_values: Sequence[str],
-    label: str,
+    column: Column, series: Sequence[pl.Series], missing_values: Sequence[str], label: str
 ) -> tuple[NDArray[Any], bool]:
     """Return the `local_codes` of columns that are alike, by column; whether any is odd.
 
     Where few values are possible, each is looked at once. That changes the time, never a code.
     """
-    series = [frame.get_column(name) for name in names] if isinstance(frame, pl.DataFrame) else []
-    found = (
-        _cells_as_small_integers(series)
-        if isinstance(frame, pl.DataFrame)
-        else (frame.of(names), 0, pl.Series(BIT_TEXTS), None)
-    )
+    found = _cells_as_small_integers(series)
     if found is None:
         values = series[0] if len(series) == 1 else pl.concat(series)
         codes = local_codes(column, values, missing_values, label).reshape(len(series), -1)
@@ -186,21 +164,28 @@ def _cells_as_small_integers(
 ) -> tuple[NDArray[Any], int, pl.Series, NDArray[np.bool_] | None] | None:
     """Return columns as whole numbers, the least of these, what each means, and which are null.
 
-    None for columns of other types than whole numbers and truth values, and of many numbers.
+    None for columns of other types than whole numbers, truth values and listed texts, and of many
+    values.
     """
     kind = series[0].dtype
-    if not (kind.is_integer() or kind == pl.Boolean):
+    most = min(max(len(series) * len(series[0]) // 4, 16), 1 << 16)
+    listed = kind.categories if isinstance(kind, pl.Enum) else None
+    if not (kind.is_integer() or kind == pl.Boolean or (listed is not None and len(listed))):
         return None
     frame = pl.DataFrame(series)
     null = None
     if any(values.null_count() for values in series):
         null = frame.select(pl.all().is_null()).to_numpy().T
+    if listed is not None:
+        cells = frame.select(pl.all().to_physical().fill_null(0)).to_numpy().T
+        return (cells, 0, listed, null) if len(listed) < most else None
+    if null is not None:
         frame = frame.fill_null(value=False if kind == pl.Boolean else 0)
     cells = frame.to_numpy().T
     if kind == pl.Boolean:
         return cells.view(np.uint8), 0, pl.Series([False, True]), null
     low, high = int(cells.min(initial=0)), int(cells.max(initial=0))
-    if not -(2**53) < low <= high < low + min(max(cells.size // 4, 16), 1 << 16) < 2**53:
+    if not -(2**53) < low <= high < low + most < 2**53:
         return None
     return cells, low, pl.Series(np.arange(low, high + 1), dtype=kind), null
 
@@ -253,7 +238,11 @@ def local_codes(
     For a binary column the result is the value of the bit, 0 or 1. The caller applies what
     the column says of values that set no bit; dates that are to be clipped have been.
     """
-    _require_bits(values.dtype, column.name, label)
+    if not can_become_bits(values):
+        raise BadInputError(
+            f"{label}: column {column.name!r} has type {values.dtype}, which cannot become bits; "
+            "leave it out with --columns, or store numbers or texts"
+        )
     missing = missing_mask(values, missing_values)
     if isinstance(column, Numeric):
         numbers = to_numbers(values)
@@ -261,7 +250,9 @@ def local_codes(
         if not values.dtype.is_numeric():  # texts were compared as they are written
             missing |= np.isin(numbers, numbers_among(missing_values))
     elif isinstance(column, Dates):
-        codes = _date_codes(column, values)
+        found = column.bits_of(values)
+        kinds = [found == dates.UNREADABLE, found == dates.BEYOND]
+        codes = np.select(kinds, [UNPARSABLE, OUTSIDE], found).astype(np.int32)
         missing |= column.are_among(values, missing_values)
     else:
         codes = _named_codes(column.codes, values)
@@ -296,14 +287,6 @@ _TOGETHER = 1 << 23
 def can_become_bits(values: pl.Series) -> bool:
     """Return whether the type of values is one that a column can hold."""
     return values.dtype.is_numeric() or values.dtype in _KINDS
-
-
-def _require_bits(kind: pl.DataType, name: str, label: str) -> None:
-    if not (kind.is_numeric() or kind in _KINDS):
-        raise BadInputError(
-            f"{label}: column {name!r} has type {kind}, which cannot become bits; leave it out "
-            "with --columns, or store numbers or texts"
-        )
 
 
 def missing_mask(values: pl.Series, missing_values: Sequence[str]) -> NDArray[np.bool_]:
@@ -343,45 +326,29 @@ def _bucket_codes(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.i
     return codes
 
 
-def _date_codes(column: Dates, values: pl.Series) -> NDArray[np.int32]:
-    codes = column.bits_of(values)
-    unreadable = codes == dates.UNREADABLE
-    codes[codes == dates.BEYOND] = OUTSIDE
-    codes[unreadable] = UNPARSABLE
-    return codes
-
-
 def _named_codes(codes: Mapping[str, int], values: pl.Series) -> NDArray[np.int32]:
-    """Return the code of each value's text."""
+    """Return the code of each value's text; of a number that of the first text that denotes it."""
+    known: dict[Any, int] = dict(codes)
     if values.dtype.is_numeric():
-        return _numbered_codes(codes, to_numbers(values))
-    if values.dtype == pl.Boolean:
+        values = pl.Series(to_numbers(values) + 0.0)  # so that -0.0 is 0.0
+        known = {}
+        for text, code in codes.items():
+            with suppress(ValueError):
+                known.setdefault(float(text) + 0.0, code)
+        known = {number: code for number, code in known.items() if not np.isnan(number)}
+    elif values.dtype == pl.Boolean:
         # Every library writes truth values in a case of its own, or as 0 and 1.
-        codes = {text.strip().lower(): code for text, code in codes.items()} | dict(codes)
+        known = {text.strip().lower(): code for text, code in codes.items()} | known
         for text, digit in (("false", "0"), ("true", "1")):
-            if digit in codes:
-                codes.setdefault(text, codes[digit])
-    if not codes:
+            if digit in known:
+                known.setdefault(text, known[digit])
+    if not known:
         return np.full(len(values), OUTSIDE, np.int32)
-    found = values.cast(pl.String).replace_strict(
-        list(codes), list(codes.values()), default=OUTSIDE, return_dtype=pl.Int32
+    texts = values if values.dtype == pl.Float64 else values.cast(pl.String)
+    found = texts.replace_strict(
+        list(known), list(known.values()), default=OUTSIDE, return_dtype=pl.Int32
     )
     return found.to_numpy().copy()
-
-
-def _numbered_codes(codes: Mapping[str, int], numbers: NDArray[np.float64]) -> NDArray[np.int32]:
-    """Return for each number the code of the first text that denotes it; `OUTSIDE` for NaN."""
-    by_number: dict[float, int] = {}
-    for text, code in codes.items():
-        try:
-            by_number.setdefault(float(text), code)
-        except ValueError:
-            continue
-    # NaN comes last, as if it were the largest number; it equals nothing.
-    known = np.array([*sorted(number for number in by_number if not np.isnan(number)), np.nan])
-    place = np.searchsorted(known[:-1], numbers)
-    found = np.array([by_number.get(number, OUTSIDE) for number in known.tolist()], np.int32)
-    return np.where(known[place] == numbers, found[place], np.int32(OUTSIDE))
 
 
 _LONGEST = 40

@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterator
-from typing import TypeAlias
 
 import numpy as np
 import polars as pl
@@ -36,54 +35,42 @@ UNREAD = 0.02
 """Part of a column's cells that may be unreadable without a word: the most by which they can move
 a share."""
 
-_Seen: TypeAlias = tuple[NDArray[np.int64], dict[int, str]]
-"""Of a column: how many cells have each code that is no bit, at place ``-code``, and at place 0 how
-many there are; for each such code, the first cell."""
-
 
 class Misfits:
     """Counts the cells of a table that do not fit their columns, in one pass over it.
 
-    Parameters
-    ----------
-    label
-        What messages call the table.
-    silent
-        Whether nothing is counted and told: the operator knows already.
+    ``label`` is what messages call the table. If ``silent``, nothing is counted and told: the
+    operator knows already.
     """
 
     def __init__(self, label: str, *, silent: bool = False) -> None:
         self._label = label
-        self._seen: dict[Column, _Seen] = {}
+        # Of a column: cells of each code that is no bit, at place -code, and of all at place 0;
+        # and the first cell of each such code.
+        self._seen: dict[Column, tuple[NDArray[np.int64], dict[int, str]]] = {}
         self._told = silent
         self._lock = threading.Lock()
 
     def see(
-        self,
-        column: Column,
-        values: pl.Series,
-        codes: NDArray[np.int32],
-        odd: NDArray[np.int64],
+        self, column: Column, values: pl.Series, codes: NDArray[np.int32], odd: NDArray[np.int64]
     ) -> None:
         """Take in a block of a column (`dualquery.data.encoding.encode.Watch`)."""
         if self._told:
             return
         with self._lock:
             counts, first = self._seen.setdefault(column, (np.zeros(CODES, np.int64), {}))
+            counts += np.bincount(-codes[odd], minlength=CODES)
             counts[0] += len(codes)
-            found = codes[odd]
-            counts += np.bincount(-found, minlength=CODES)
-            for code in {*found.tolist()} - first.keys():
-                first[code] = str(values[int(odd[found == code][0])])
+            for place in odd[np.unique(codes[odd], return_index=True)[1]].tolist():
+                first.setdefault(int(codes[place]), str(values[place]))
 
     def tell(self) -> None:
         """Log one line for each column where much does not fit; later passes say nothing."""
-        if self._told:
-            return
+        if not self._told:
+            for column, (counts, first) in self._seen.items():
+                for line in _lines(column, counts, first):
+                    _log.warning(f"{FOR_YOU}: {self._label}: {line}")
         self._told = True
-        for column, (counts, first) in self._seen.items():
-            for line in _lines(column, counts, first):
-                _log.warning(f"{FOR_YOU}: {self._label}: {line}")
 
 
 def _lines(column: Column, counts: NDArray[np.int64], first: dict[int, str]) -> Iterator[str]:

@@ -1,47 +1,37 @@
 """What one unit contributes: rows that belong together, and rows that count by a weight.
 
-**Units.** A *unit* is all rows with the same value in one column: a household's persons, a
-patient's visits. A guarantee for units needs that no unit has more than a public number K of rows,
-so the first K of a unit's rows stay, in the order of the table. Incomplete rows that the schema
-leaves out are left out before. Both depend on the unit's own rows and their order alone: when one
-unit is replaced, added or removed, the rows of all others stay as they were. Values are compared as
-they are in the table. A row without a value has no unit, and is refused.
+A *unit* is all rows with the same value in one column, as it is written: a household's persons. Of
+each its first K complete rows stay, in the order of the table, so what stays of a unit depends on
+its own rows alone, and neighbouring tables stay neighbours.
 
-**Weights.** A weighted share is the sum of the weights of the rows on which a query holds, divided
-by the sum of all weights; both are private. A weight is cut to a public largest weight W, and
-rounded to a whole number of *copies*, 0 to M, each of the weight W / M. M is the largest multiple
-of W up to `MOST_COPIES` if W is a whole number up to that, so that whole weights are exact, and
-else `MOST_COPIES`. The copies of a row depend on that row alone. So a row with its weight is a unit
-of at most M rows, and all that is proven of units holds (`dualquery.privacy.neighbours`); the sum
-of the weights is the private number of rows. Copies are counted by the binary digits of their
-number (`dualquery.rows.weighted`). **Not covered**: weights that were fitted to totals of the whole
-table depend on other rows. The guarantee takes them as given and says so.
-
-Neither column is ever released.
+A *weight* is cut to a public largest weight W, and rounded to a whole number of *copies*, 0 to M,
+each of the weight W / M; whole weights are exact where M is a multiple of W. A row with its weight
+is a unit of at most M rows, and all that is proven of units holds (`dualquery.privacy.neighbours`).
+Shares are of the sum of all weights, which is the private number of rows. Copies are counted by the
+binary digits of their number (`dualquery.rows.weighted`). **Not covered**: weights that were fitted
+to totals of the whole table depend on other rows. Neither column is ever released.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import MISSING, dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.encoding.cuts import CutTable, column_of, in_one_order
+from dualquery.data.encoding.cuts import CutTable, Piece, column_of, in_one_order, pieces
+from dualquery.data.readers.source import Source, TableSource
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.option_fields import DATA, option
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from dualquery.data.readers.source import Source, TableSource
     from dualquery.data.schema.items import ItemSchema
     from dualquery.data.schema.table import TableSchema
-
-T = TypeVar("T")
 
 MOST_ROWS_PER_UNIT = 1_000_000
 """Largest K: beyond that no answer would be left."""
@@ -56,17 +46,8 @@ LARGEST_WEIGHT = 1e12
 class Unit:
     """What a guarantee protects where that is more than a row.
 
-    Parameters
-    ----------
-    column
-        Name of the column whose values distinguish units. It is never released.
-    max_rows
-        K, public: how many rows of a unit stay. From 1 to `MOST_ROWS_PER_UNIT`.
-
-    Raises
-    ------
-    BadInputError
-        If one of them cannot be.
+    Values of ``column`` distinguish units, and are never released; ``max_rows``, K, public, rows of
+    a unit stay, 1 to `MOST_ROWS_PER_UNIT`. Raises `BadInputError` if one of these cannot be.
     """
 
     column: str = option(
@@ -95,9 +76,9 @@ class Unit:
     @staticmethod
     def of_options(column: str | None, max_rows: int | None) -> Unit | None:
         """Return the unit that ``--unit`` and ``--max-rows-per-unit`` say; None if neither does."""
-        said = ("--unit", column, "the column that tells units")
         how = "how many rows of one may count, a number"
-        return _of_options(Unit, said, ("--max-rows-per-unit", max_rows, how))
+        _require_both("--unit", column, "--max-rows-per-unit", max_rows, how)
+        return None if column is None or max_rows is None else Unit(column, max_rows)
 
     @property
     def note(self) -> str:
@@ -114,17 +95,9 @@ class Unit:
 class Weight:
     """How much each row counts.
 
-    Parameters
-    ----------
-    column
-        Name of the column of weights, numbers from 0 on. It is never released.
-    max
-        W, public: larger weights count as this. Above 0, at most `LARGEST_WEIGHT`.
-
-    Raises
-    ------
-    BadInputError
-        If one of them cannot be.
+    ``column`` has the weights, numbers from 0 on, which are never released; larger ones than
+    ``max``, W, public, count as this, above 0 and at most `LARGEST_WEIGHT`. Raises `BadInputError`
+    if one of these cannot be.
     """
 
     column: str = option(
@@ -147,10 +120,9 @@ class Weight:
     @staticmethod
     def of_options(column: str | None, largest: float | None) -> Weight | None:
         """Return the weight that ``--weight`` and ``--max-weight`` say; None if neither does."""
-        said = ("--weight", column, "the column of weights")
-        return _of_options(
-            Weight, said, ("--max-weight", largest, "the largest weight that counts, a number")
-        )
+        how = "the largest weight that counts, a number"
+        _require_both("--weight", column, "--max-weight", largest, how)
+        return None if column is None or largest is None else Weight(column, largest)
 
     @property
     def copies(self) -> int:
@@ -181,24 +153,16 @@ class Weight:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class WeightedTable:
-    """A table, and the rows that count 1, 2, 4 and so on times."""
-
-    whole: CutTable
-    """With all rows that stay."""
-    digits: tuple[CutTable, ...]
-    """For each binary digit of the number of copies: the rows whose number has it."""
-
-
 def without_counting(source: Source, unit: Unit | None, weight: Weight | None) -> Source:
     """Return a source without the columns of units and weights; of its rows none is looked at."""
+    hidden = []
     for name, each in (("--unit", unit), ("--weight", weight)):
         if each is not None:
-            hidden = (*(source.hidden if isinstance(source, CutTable) else ()), each.column)
-            table = column_of(source, each.column, name)
-            source = CutTable(table, hidden, np.zeros(0, np.bool_), 0)
-    return source
+            source = column_of(source, each.column, name)
+            hidden.append(each.column)
+    if not isinstance(source, TableSource) or not hidden:
+        return source
+    return CutTable(source, tuple(hidden), np.zeros(0, np.bool_), 0)
 
 
 def cut_to_units(
@@ -214,8 +178,8 @@ def cut_to_units(
     table = in_one_order(column_of(source, unit.column, "--unit"))
     blocks: list[pl.Series] = []
     complete: list[NDArray[np.bool_]] = []
-    for row, values, whole in _columns(table, unit.column, schema):
-        blocks.append(_named_units(values, table.label, row))
+    for piece, whole in _columns(table, unit.column, schema):
+        blocks.append(_named_units(piece, unit.column))
         complete.append(whole)
     if not blocks:
         return CutTable(table, (unit.column,), np.zeros(0, np.bool_), 0, (unit.note,))
@@ -230,68 +194,65 @@ def cut_to_units(
 
 def weigh(
     source: Source, weight: Weight, schema: TableSchema | ItemSchema | None = None
-) -> WeightedTable:
+) -> tuple[CutTable, tuple[CutTable, ...]]:
     """Find how many copies each row of a table has, in one pass over the column of weights.
 
-    Rows that ``schema`` leaves out have none.
+    Returns the rows that stay, and for each binary digit of the number of copies those whose number
+    has it. Rows that ``schema`` leaves out have no copy.
     """
-    cut = source if isinstance(source, CutTable) else None
     column_of(source, weight.column, "--weight")
-    given = source if cut is None else cut.source
-    table = in_one_order(column_of(given, weight.column, "--weight"))
+    cut = source if isinstance(source, CutTable) else None
+    table = in_one_order(column_of(cut.source if cut else source, weight.column, "--weight"))
     blocks, complete = [np.zeros(0, np.int64)], [np.zeros(0, np.bool_)]
-    for row, values, whole in _columns(table, weight.column, None if cut else schema):
-        blocks.append(_copies(values, weight, table.label, row))
+    for piece, whole in _columns(table, weight.column, None if cut else schema):
+        blocks.append(_copies(piece, weight))
         complete.append(whole)
     copies, kept = np.concatenate(blocks), np.concatenate(complete)
     if cut is None:
-        whole_table = CutTable(table, (weight.column,), kept, len(copies), (weight.note,))
-    else:
-        if len(cut.kept) != len(copies):
-            raise BadInputError(f"{table.label}: the data must not change while they are read")
-        hidden, notes = (*cut.hidden, weight.column), (*cut.notes, weight.note)
-        whole_table = replace(cut, source=table, hidden=hidden, notes=notes)
+        cut = CutTable(table, (), kept, len(copies))
+    elif len(cut.kept) != len(copies):
+        raise BadInputError(f"{table.label}: the data must not change while they are read")
+    hidden, notes = (*cut.hidden, weight.column), (*cut.notes, weight.note)
+    whole_table = replace(cut, source=table, hidden=hidden, notes=notes)
     digits = range(weight.copies.bit_length())
-    kept = whole_table.kept
-    parts = (replace(whole_table, kept=kept & ((copies >> b) & 1 == 1)) for b in digits)
-    return WeightedTable(whole_table, tuple(parts))
+    parts = (replace(whole_table, kept=cut.kept & ((copies >> b) & 1 == 1)) for b in digits)
+    return whole_table, tuple(parts)
 
 
 def _columns(
     table: TableSource, column: str, schema: TableSchema | ItemSchema | None
-) -> Iterator[tuple[int, pl.Series, NDArray[np.bool_]]]:
-    """Yield of each block its first row, the values of a column, and which rows are complete."""
+) -> Iterator[tuple[Piece, NDArray[np.bool_]]]:
+    """Yield blocks with a column, and which rows a schema does not leave out."""
     from dualquery.data.encoding.blocks import drops_rows, present_columns
     from dualquery.data.encoding.encode import complete_rows
     from dualquery.data.schema.table import TableSchema
 
     filters = schema if isinstance(schema, TableSchema) and drops_rows(schema) else None
     names = [] if filters is None else present_columns(table, filters)
-    row = 1
-    for frame in table.frames([column, *(name for name in names if name != column)]):
-        complete = np.ones(frame.height, np.bool_)
+    for piece in pieces(table, [column, *(name for name in names if name != column)]):
+        complete = np.ones(piece.frame.height, np.bool_)
         if filters is not None:
-            complete = complete_rows(filters, frame, table.label)
-        yield row, frame.get_column(column), complete
-        row += frame.height
+            complete = complete_rows(filters, piece.frame, piece.label)
+        yield piece, complete
 
 
-def _named_units(values: pl.Series, label: str, first_row: int) -> pl.Series:
+def _named_units(piece: Piece, column: str) -> pl.Series:
     """Return the values of the unit column of a block; refuse what tells no unit."""
     import polars as pl
 
     from dualquery.data.encoding.encode import can_become_bits, missing_mask
 
+    values = piece.frame.get_column(column)
     if not can_become_bits(values):
         raise BadInputError(
-            f"{label}: column {values.name!r} has type {values.dtype}, which cannot tell units "
+            f"{piece.label}: column {column!r} has type {values.dtype}, which cannot tell units "
             "apart; numbers or texts can"
         )
     missing = missing_mask(values, ("",))
     if missing.any():
-        row = first_row + int(np.argmax(missing))
+        row = piece.first_row + int(np.argmax(missing))
         raise BadInputError(
-            f"{label}: row {row} has no value in column {values.name!r}, which --unit names, so "
+            f"{piece.label}: row {row} has no value in column {column!r}, which --unit names, so "
             "nobody can tell whose row it is; leave such rows out of the table, or give each a "
             "unit of its own"
         )
@@ -299,26 +260,26 @@ def _named_units(values: pl.Series, label: str, first_row: int) -> pl.Series:
     return values.cast(pl.String) if named else values
 
 
-def _copies(values: pl.Series, weight: Weight, label: str, first_row: int) -> NDArray[np.int64]:
+def _copies(piece: Piece, weight: Weight) -> NDArray[np.int64]:
     """Return the number of copies of each row of a block: int64; refuse what is no weight."""
     from dualquery.data.encoding.encode import can_become_bits, to_numbers
 
+    values = piece.frame.get_column(weight.column)
     if not can_become_bits(values):
         raise BadInputError(
-            f"{label}: column {values.name!r} has type {values.dtype}; --weight needs numbers"
+            f"{piece.label}: column {values.name!r} has type {values.dtype}; --weight needs numbers"
         )
     numbers = to_numbers(values)
     faulty = ~(np.isfinite(numbers) & (numbers >= 0))
     if faulty.any():
         place = int(np.argmax(faulty))
         raise BadInputError(
-            f"{label}: row {first_row + place}, column {values.name!r}: {values[place]!r} is no "
-            "weight; a number from 0 on is needed, 0 for a row that does not count"
+            f"{piece.label}: row {piece.first_row + place}, column {values.name!r}: "
+            f"{values[place]!r} is no weight; a number from 0 on is needed, 0 for a row that does "
+            "not count"
         )
-    copies: NDArray[np.int64] = np.rint(np.minimum(numbers, weight.max) / weight.of_copy).astype(
-        np.int64
-    )
-    return np.minimum(copies, weight.copies)
+    copies = np.rint(np.minimum(numbers, weight.max) / weight.of_copy).astype(np.int64)
+    return np.asarray(np.minimum(copies, weight.copies))
 
 
 def _require_column_name(column: object, option: str) -> None:
@@ -327,15 +288,11 @@ def _require_column_name(column: object, option: str) -> None:
         raise BadInputError(f"{option} is {column!r}; give the name of a column")
 
 
-def _of_options(
-    kind: Callable[[str, Any], T], column: tuple[str, str | None, str], limit: tuple[str, Any, str]
-) -> T | None:
-    """Return what an option that names a column and one that limits it say; both or none."""
-    (first, name, what), (second, number, how) = column, limit
-    if name is None and number is not None:
-        raise BadInputError(f"{second} needs {first}, {what}")
-    if name is not None and number is None:
+def _require_both(first: str, column: str | None, second: str, limit: object, how: str) -> None:
+    """Raise `BadInputError` if only one of two options is given: a column, and its limit."""
+    if column is None and limit is not None:
+        raise BadInputError(f"{second} needs {first}, the column")
+    if column is not None and limit is None:
         raise BadInputError(
-            f"{first} {name} needs {second}: {how} that you choose without looking at the table"
+            f"{first} {column} needs {second}: {how} that you choose without looking at the table"
         )
-    return None if name is None else kind(name, number)

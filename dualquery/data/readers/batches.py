@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dualquery.data.opening import FilePath, HeldFile, open_bytes
-from dualquery.data.readers.python_objects import BLOCK_ROWS, ListItems, check_columns
-from dualquery.data.readers.source import Source
+from dualquery.data.opening import FilePath, open_bytes
+from dualquery.data.readers.python_objects import ListItems, check_columns
+from dualquery.data.readers.source import BLOCK_ROWS, Source, TableSource, rows_at_once
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.resources import limited_space, mebibytes
 
@@ -48,7 +48,7 @@ Open = Callable[[], contextlib.AbstractContextManager[Batches]]
 
 
 @dataclass(frozen=True, eq=False)
-class BatchTable:
+class BatchTable(TableSource):
     """A table with one value a cell; ``steady`` if its rows come in the same order each time."""
 
     open: Open
@@ -56,7 +56,7 @@ class BatchTable:
     label: str
     block_rows: int = BLOCK_ROWS
     steady: bool = True
-    implied_schema: ClassVar[str | None] = None
+    path: FilePath | None = None
 
     def columns(self) -> Sequence[str]:
         """Return the names of the columns."""
@@ -66,67 +66,56 @@ class BatchTable:
         """Yield the rows of some columns block by block, with their types."""
         with self.open() as found:
             for batch in frames_of_batches(found.batches, self.label, stored=found.stored):
-                for frame in batch.iter_slices(self.block_rows):
+                for frame in batch.iter_slices(rows_at_once(batch.width, self.block_rows)):
                     yield frame.select([frame.get_column(name) for name in columns])
 
 
 def open_arrow(path: FilePath, label: str) -> Source:
     """Return the source for a file or a stream of Arrow's IPC format."""
-    return _source(partial(_arrow, path, label), label)
+    return _source(partial(_arrow, path, label), label, path=path)
 
 
-def open_duckdb(text: str, label: str) -> Source:
+def open_duckdb(file: FilePath, label: str, query: str | None = None) -> Source:
     """Return the source for ``FILE?SELECT ...``: what a query of a DuckDB database returns.
 
     The database is opened for reading only. A row of the result counts as one row of the table, so
     a query that joins or aggregates must keep what belongs to one person in one row. Neither the
     query nor a view of the database may reach other files or the network.
     """
-    file, question, query = text.partition("?")
-    if not question or not query.strip():
+    if not query or not query.strip():
         raise BadInputError(f"{label}: write duckdb:FILE?SELECT ... (in quotation marks)")
-    if not Path(file).is_file():
-        raise BadInputError(f"{label}: there is no such file as {file}")
-    return _source(partial(_query, file, query, label), label, steady=False)
+    return _source(partial(_query, str(file), query, label), label, steady=False)
 
 
-def _source(opened: Open, label: str, *, steady: bool = True) -> Source:
+def _source(
+    opened: Open, label: str, *, path: FilePath | None = None, steady: bool = True
+) -> Source:
     with opened() as found:
         schema = found.schema
         check_columns(schema.names, label)
-    table = BatchTable(opened, tuple(schema.names), label, steady=steady)
+    table = BatchTable(opened, tuple(schema.names), label, steady=steady, path=path)
     return ListItems(table) if is_list(schema) else table
 
 
 @contextlib.contextmanager
 def _arrow(path: FilePath, label: str) -> Iterator[Batches]:
-    import pyarrow as pa
-
-    with open_bytes(path, label) as stream:
-        try:
-            size = (
-                len(path.content) if isinstance(path, HeldFile) else Path(str(path)).stat().st_size
-            )
-            yield _batches(stream, size)
-        except (pa.ArrowException, OSError, UnicodeDecodeError) as fault:
-            raise BadInputError(f"{label}: damaged file of Arrow batches ({fault})") from None
-
-
-def _batches(stream: BinaryIO, stored: int) -> Batches:
     """Open Arrow batches in either form."""
     import pyarrow as pa
 
-    magic = stream.read(len(_FILE_MAGIC))
-    stream.seek(0)
-    try:
-        if magic == _FILE_MAGIC:
-            file = pa.ipc.open_file(stream)
-            batches = (file.get_batch(i) for i in range(file.num_record_batches))
-            return Batches(file.schema, batches, stored)
-        reader = pa.ipc.open_stream(stream)
-        return Batches(reader.schema, iter(reader), stored)
-    except MemoryError:
-        raise OSError("what it says of itself is larger than the memory") from None
+    stored = path.stat().st_size if isinstance(path, Path) else 0
+    with open_bytes(path, label) as stream:
+        magic = stream.read(len(_FILE_MAGIC))
+        stream.seek(0)
+        try:
+            if magic == _FILE_MAGIC:
+                file = pa.ipc.open_file(stream)
+                batches = (file.get_batch(i) for i in range(file.num_record_batches))
+                yield Batches(file.schema, batches, stored)
+            else:
+                reader = pa.ipc.open_stream(stream)
+                yield Batches(reader.schema, iter(reader), stored)
+        except (pa.ArrowException, OSError, UnicodeDecodeError, MemoryError) as fault:
+            raise BadInputError(f"{label}: damaged file of Arrow batches ({fault})") from None
 
 
 @contextlib.contextmanager

@@ -6,42 +6,31 @@ import codecs
 import csv
 import io
 import logging
-import sys
 import time
 import weakref
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import numpy as np
 
-from dualquery.data.opening import (
-    FilePath,
-    line_chunks,
-    open_bytes,
-    reading_errors,
-)
+from dualquery.data.opening import FilePath, line_chunks, open_bytes, reading_errors
 from dualquery.data.readers.dialect import SEPARATORS, STANDARD, Dialect
 from dualquery.data.readers.python_objects import check_columns
-from dualquery.data.readers.source import TextBits
+from dualquery.data.readers.source import TableSource, rows_at_once
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
     import polars as pl
 
-BLOCK_BYTES = 1 << 22
-
-_BIT_BYTES = 1 << 25
-"""Text of 0s and 1s that is held at a time."""
+_BLOCK_BYTES = 1 << 22
+"""Text that is held at a time, and the longest row; more where the header has many columns."""
 
 _LINE_FEED = 10
 
 _MOST_LINES = 20
 """Lines of a column's name, which a header may break in a quoted cell."""
-
-_SLACK = 1 << 16
-"""Bytes that a reader of lines may take in advance."""
 
 _LONGEST_WAIT = 1_000
 """Milliseconds to wait for Arrow's threads, at most; it takes a few."""
@@ -54,19 +43,17 @@ class _OtherCellsError(Exception):
 
 
 @dataclass(frozen=True)
-class CsvSource:
+class CsvSource(TableSource):
     """A comma-separated file; every cell is handed on as the text that it is.
 
     Parameters
     ----------
-    path, label
-        The file, and what messages call it.
-    implied_schema
-        Name of the built-in schema of the file, if any.
+    path, label, implied_schema
+        The file, what messages call it, and the name of its built-in schema, if any.
     header
         Names of the columns of a file that has no header line, else None.
     block_bytes
-        How much text is held at a time; also the longest possible row.
+        How much text is held at a time, also the longest row; None for as few as do many rows.
     dialect
         How the file differs from comma-separated UTF-8.
     """
@@ -75,30 +62,21 @@ class CsvSource:
     label: str
     implied_schema: str | None = None
     header: tuple[str, ...] | None = None
-    block_bytes: int = BLOCK_BYTES
+    block_bytes: int | None = None
     dialect: Dialect = STANDARD
-    types: ClassVar[tuple[str, ...]] = ()
 
     def columns(self) -> Sequence[str]:
         """Return the names of the columns."""
-        return self._names
+        return self._header[0]
 
     @property
     def written_as(self) -> str | None:
-        """How the file is written, as ``--csv`` says it; None for standard CSV.
-
-        The user said so, or the header shows it; no row does.
-        """
+        """How the file is written: the user said so, or the header shows it; no row does."""
         return self._header[1].words
 
     @cached_property
-    def _names(self) -> tuple[str, ...]:
-        found, dialect = self._header
-        return tuple(map(str.strip, found)) if dialect.spaces == "trim" else found
-
-    @cached_property
     def _header(self) -> tuple[tuple[str, ...], Dialect]:
-        """Names of the columns as they stand, and how the file is written: as said, or shown."""
+        """Names of the columns, and how the file is written: as said, or as the header shows."""
         if self.header is not None:
             return self.header, replace(self.dialect, delimiter=",")
         said = self.dialect.delimiter
@@ -121,12 +99,12 @@ class CsvSource:
                 f"{self.label}: the first line has only 0s and 1s, so it is no header; rows of 0 "
                 "and 1 without a header are read as matrix:PATH"
             )
-        check_columns(stripped if self.dialect.spaces == "trim" else names, self.label)
+        names = stripped if self.dialect.spaces == "trim" else names
+        check_columns(names, self.label)
         if said is None and separator != ",":
             _log.warning(
-                "%s: taken as separated by %s, as its header is; --csv delimiter=, says otherwise",
-                self.label,
-                SEPARATORS[separator],
+                f"{self.label}: taken as separated by {SEPARATORS[separator]}, as its header is; "
+                "--csv delimiter=, says otherwise"
             )
         return names, replace(self.dialect, delimiter=separator)
 
@@ -134,111 +112,118 @@ class CsvSource:
         """Return the cells of the first line."""
         with open_bytes(self.path, self.label) as stream:
             try:
-                content = self.dialect.as_utf8(stream, self.label)
-                checked = cast(BinaryIO, _Checked(content, self.label, self.block_bytes))
-                text = io.TextIOWrapper(checked, "utf-8-sig", newline="")
+                raw: io.RawIOBase = _Utf8(stream, self.dialect.encoding, self.label, _BLOCK_BYTES)
+                text = io.TextIOWrapper(io.BufferedReader(raw), "utf-8-sig", newline="")
                 return next(csv.reader(text, delimiter=separator), [])
-            except UnicodeDecodeError:
-                raise self._not_utf8() from None
             except csv.Error as fault:
                 raise BadInputError(f"{self.label}: unreadable header ({fault})") from None
 
-    def blocks(self, columns: Sequence[str]) -> Iterator[pl.DataFrame | TextBits]:
-        """Yield the `frames`; while all cells are ``0`` or ``1``, as such, in a tenth of the time.
+    def frames(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        """Yield the rows of some columns block by block, all String.
 
-        Which it is changes the time alone.
+        While all cells are ``0`` or ``1`` they are an Enum of these texts, read in a tenth of the
+        time. Which it is changes the time alone.
         """
         done = 0
         try:
-            for bits in self._bits():
+            for bits in self._bits(columns):
                 yield bits
                 done += bits.height
         except _OtherCellsError:
-            for frame in self.frames(columns):
+            for frame in self._texts(columns):
                 if done < frame.height:
                     yield frame[done:]
                 done = max(done - frame.height, 0)
 
-    def _bits(self) -> Iterator[TextBits]:
+    @property
+    def _step(self) -> int:
+        width = len(self.columns())
+        return self.block_bytes or max(_BLOCK_BYTES, 2 * width * rows_at_once(width))
+
+    def _bits(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """Yield rows of ``0`` and ``1``; raise `_OtherCellsError` at any other text."""
+        import polars as pl
+
         names, dialect = self._header
         width = 2 * len(names)
         if not dialect.is_utf8 or self.header is not None or len(names) < 2:
             raise _OtherCellsError
         delimiter = ord(dialect.delimiter or ",")
+        place = {name: number for number, name in enumerate(names)}
+        wanted = [2 * place[name] for name in columns]
+        bits = pl.Series(["0", "1"], dtype=pl.Enum(["0", "1"]))
         try:
-            for line, chunk in line_chunks(self.path, self.label, max(_BIT_BYTES, width)):
+            for line, chunk in line_chunks(self.path, self.label, max(self._step, width)):
                 start = chunk.index(b"\n") + 1 if line == 1 else 0
                 if b'"' in chunk[:start] or (len(chunk) - start) % width:
                     raise _OtherCellsError
                 text = np.frombuffer(chunk, np.uint8, offset=start).reshape(-1, width)
-                cells, between = text[:, ::2], text[:, 1::2]
-                ends = between[:, -1] == _LINE_FEED
-                if not (ends.all() and (between[:, :-1] == delimiter).all()):
+                between = text[:, 1:-1:2]
+                if np.any(text[:, -1] != _LINE_FEED) or np.any(between != delimiter):
                     raise _OtherCellsError
-                if not ((cells | 1) == ord("1")).all():
+                if np.any((text[:, ::2] | 1) != ord("1")):
                     raise _OtherCellsError
-                if len(cells):
-                    yield TextBits(self._names, (cells & np.uint8(1)).T)
-        except BadInputError:  # which `frames` says in its own words
+                cells = np.ascontiguousarray(text.T[wanted]) & np.uint8(1)
+                flat, rows = bits.gather(cells.ravel()), len(text)  # a gather a column takes long
+                yield pl.DataFrame(
+                    [flat.slice(at * rows, rows).alias(name) for at, name in enumerate(columns)]
+                )
+        except BadInputError:  # which `_texts` says in its own words
             raise _OtherCellsError from None
 
-    def frames(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+    def _texts(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """Yield the rows of some columns block by block, all String."""
         import polars as pl
         import pyarrow as pa
         import pyarrow.csv as pa_csv
 
-        ragged = _RaggedRows()
+        ragged: list[tuple[int, int, int]] = []
+
+        def note(row: Any) -> str:
+            if not ragged:
+                ragged.append((row.number, row.expected_columns, row.actual_columns))
+            return "skip"
+
         names, dialect = self._header
-        as_they_stand = dict(zip(self._names, names, strict=True))
         with open_bytes(self.path, self.label) as stream:
-            recoded = dialect.as_utf8(stream, self.label)
-            checked: _Checked | None = _Checked(recoded, self.label)
-            held = weakref.ref(cast(_Checked, checked))
+            checked: _Utf8 | None = _Utf8(stream, dialect.encoding, self.label)
+            held = weakref.ref(cast(_Utf8, checked))
             reader: Any = None
             try:
                 reader = pa_csv.open_csv(
                     pa.PythonFile(checked, mode="r"),
                     read_options=pa_csv.ReadOptions(
                         use_threads=False,
-                        block_size=self.block_bytes,
-                        column_names=None if self.header is None else list(names),
+                        block_size=self._step,
+                        column_names=list(names),
+                        skip_rows_after_names=int(self.header is None),
                     ),
                     parse_options=pa_csv.ParseOptions(
                         delimiter=dialect.delimiter,
                         newlines_in_values=True,
                         # A blank line is a row only where a row may be one empty cell.
                         ignore_empty_lines=len(names) > 1,
-                        invalid_row_handler=ragged,
+                        invalid_row_handler=note,
                     ),
                     convert_options=pa_csv.ConvertOptions(
                         column_types=dict.fromkeys(names, pa.string()),
-                        include_columns=[as_they_stand[name] for name in columns],
+                        include_columns=list(columns),
                         strings_can_be_null=False,
                     ),
                 )
                 for batch in reader:
-                    self._check(ragged)
-                    frame = pl.DataFrame(pl.from_arrow(batch))
-                    yield dialect.as_standard(
-                        frame.rename(dict(zip(frame.columns, columns, strict=True)))
-                    )
-            except UnicodeDecodeError:
-                raise self._not_utf8() from None
+                    self._refuse(ragged)
+                    yield dialect.as_standard(pl.DataFrame(pl.from_arrow(batch)))
             except pa.ArrowInvalid as fault:
-                self._check(ragged)
-                if "cannot infer number of columns" in str(fault):
-                    return  # only a header, and no line feed after it
+                self._refuse(ragged)
                 raise BadInputError(f"{self.label}: not readable as csv ({fault})") from None
             finally:
                 reader = checked = None
                 _wait_until_gone(held)
-            self._check(ragged)
+            self._refuse(ragged)
 
-    def _check(self, ragged: _RaggedRows) -> None:
-        if ragged.first is not None:
-            number, expected, found = ragged.first
+    def _refuse(self, ragged: Sequence[tuple[int, int, int]]) -> None:
+        for number, expected, found in ragged:
             row = number - (self.header is None)
             fix = "mend the row (a separator within a value needs quotes)"
             if found < expected:
@@ -248,35 +233,8 @@ class CsvSource:
                 f"expected; {fix}"
             )
 
-    def _not_utf8(self) -> BadInputError:
-        """Return the error that names the first line that is not UTF-8."""
-        where = ""
-        for number, chunk in line_chunks(self.path, self.label, self.block_bytes):
-            try:
-                chunk.decode("utf-8")
-            except UnicodeDecodeError as fault:
-                line = number + chunk.count(b"\n", 0, fault.start)
-                where = f" at line {line}, byte {fault.start - chunk.rfind(10, 0, fault.start)}"
-                break
-        return BadInputError(
-            f"{self.label}: not UTF-8 text{where}; name the file's encoding, such as "
-            "--csv encoding=latin-1, or windows-1252 or utf-16 if it comes from Windows"
-        )
 
-
-@dataclass
-class _RaggedRows:
-    """Remembers the first row of the wrong length; pyarrow calls it for each."""
-
-    first: tuple[int, int, int] | None = field(default=None, init=False)
-
-    def __call__(self, row: Any) -> str:
-        if self.first is None:
-            self.first = (row.number, row.expected_columns, row.actual_columns)
-        return "skip"
-
-
-def _wait_until_gone(held: weakref.ref[_Checked]) -> None:
+def _wait_until_gone(held: weakref.ref[_Utf8]) -> None:
     """Wait until no thread of Arrow holds a stream: letting go while the program ends aborts it."""
     for _ in range(_LONGEST_WAIT):
         if held() is None:
@@ -284,40 +242,64 @@ def _wait_until_gone(held: weakref.ref[_Checked]) -> None:
         time.sleep(0.001)
 
 
-class _Checked(io.BufferedIOBase):
-    """A stream of UTF-8 that refuses NUL bytes and keeps faults of reading clear.
+class _Utf8(io.RawIOBase):
+    """A stream of text in some encoding as UTF-8, of whole lines, with clear faults.
 
-    PyArrow would not see what is no UTF-8 in a row or column that it leaves out. A header and the
-    first row, which are read as lines of any length, have at most ``longest`` bytes.
+    PyArrow would not see what is no UTF-8 in a row or column that it leaves out. A header, which is
+    read as a line of any length, has at most ``longest`` bytes.
     """
 
-    def __init__(self, stream: BinaryIO, label: str, longest: int | None = None) -> None:
-        self._stream = stream
-        self._label = label
-        self._left = sys.maxsize if longest is None else longest
-        self._decoder = codecs.getincrementaldecoder("utf-8")()
+    def __init__(
+        self, stream: BinaryIO, encoding: str, label: str, longest: int | None = None
+    ) -> None:
+        self._stream, self._encoding, self._label = stream, encoding, label
+        self._decoder = codecs.getincrementaldecoder(encoding)()
+        self._lines, self._longest = 1, longest
+        self._last, self._block = b"", memoryview(b"")
 
     def readable(self) -> bool:
         return True
 
-    def read(self, size: int | None = -1, /) -> bytes:
-        with reading_errors(self._label):
-            block = self._stream.read(-1 if size is None else size)
-        if b"\0" in block:
+    def readinto(self, buffer: bytearray) -> int:  # type: ignore[override]  # any buffer will do
+        while not self._block:
+            with reading_errors(self._label):
+                block = self._stream.read(len(buffer))
+            text = self._as_utf8(block)
+            if not block and self._last != b"\n":
+                text += b"\n"
+            self._block, self._last = memoryview(text), text[-1:] or self._last
+            if not block:
+                break
+        given = self._block[: len(buffer)]
+        buffer[: len(given)] = given
+        self._block = self._block[len(given) :]
+        return len(given)
+
+    def _as_utf8(self, block: bytes) -> bytes:
+        """Return the next bytes of the stream as UTF-8; check them."""
+        if self._longest is not None:
+            self._longest -= len(block)
+            if self._longest < 0:
+                raise BadInputError(
+                    f"{self._label}: the header has more bytes than the {_BLOCK_BYTES:,} that are "
+                    "read at a time; is a quotation mark not closed?"
+                )
+        try:
+            text = self._decoder.decode(block, final=not block).encode()
+        except UnicodeError as fault:
+            before = block[: getattr(fault, "start", 0)]
+            raise BadInputError(
+                f"{self._label}: not {self._encoding} text at line "
+                f"{self._lines + before.count(10)} ({fault}); name the file's encoding, such as "
+                "--csv encoding=latin-1, or windows-1252 or utf-16 if it comes from Windows"
+            ) from None
+        self._lines += block.count(10)
+        if b"\0" in text:
             raise BadInputError(
                 f"{self._label}: a NUL byte, so this is not UTF-8 text; convert the file, name "
                 "its encoding, such as --csv encoding=utf-16-le, or its format as FORMAT:PATH"
             )
-        self._decoder.decode(block, final=not block)
-        self._left -= len(block)
-        if block and self._left < -_SLACK:
-            raise BadInputError(
-                f"{self._label}: a row has more bytes than the {BLOCK_BYTES:,} that are read at a "
-                "time; is a quotation mark not closed?"
-            )
-        return block
-
-    read1 = read
+        return text
 
 
 _KDD99_HEADER = """

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import codecs
-import io
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import TYPE_CHECKING
 
 from dualquery.runtime.errors import BadInputError, suggest
 
@@ -102,13 +101,6 @@ class Dialect:
         """Whether the file is UTF-8 text, with or without a mark in front."""
         return codecs.lookup(self.encoding).name in ("utf-8", "utf-8-sig", "ascii")
 
-    def as_utf8(self, stream: BinaryIO, label: str) -> BinaryIO:
-        """Return the stream as UTF-8 text."""
-        if self.is_utf8:
-            return stream
-        raw: io.RawIOBase = _Recoded(stream, self.encoding, label)
-        return cast(BinaryIO, io.BufferedReader(raw))
-
     def as_standard(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Return a table of texts as standard CSV would hold them.
 
@@ -153,35 +145,3 @@ class Dialect:
 
 STANDARD = Dialect()
 """The separator that the header shows, UTF-8, points before decimals."""
-
-
-class _Recoded(io.RawIOBase):
-    """A stream of bytes in one encoding as UTF-8."""
-
-    def __init__(self, stream: BinaryIO, encoding: str, label: str) -> None:
-        self._stream = stream
-        self._encoding = encoding
-        self._label = label
-        self._decoder = codecs.getincrementaldecoder(encoding)()
-        self._left = b""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: bytearray) -> int:  # type: ignore[override]  # any buffer will do
-        while not self._left:
-            block = self._stream.read(len(buffer))
-            try:
-                text = self._decoder.decode(block, final=not block)
-            except UnicodeError as fault:
-                raise BadInputError(
-                    f"{self._label}: not {self._encoding} text ({fault}); name its encoding "
-                    "with --csv encoding=NAME, such as utf-16-le or windows-1252"
-                ) from None
-            self._left = text.lstrip("\ufeff").encode()
-            if not block:
-                break
-        given = self._left[: len(buffer)]
-        buffer[: len(given)] = given
-        self._left = self._left[len(given) :]
-        return len(given)

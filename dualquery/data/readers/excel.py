@@ -50,13 +50,11 @@ def open_excel(path: FilePath, label: str, sheet: str | None = None) -> Source:
         content = read_whole(stream, label, LARGEST)
     found = _READER.read(json.dumps(sheet).encode() + b"\n" + content)
     if found is None:
-        raise BadInputError(
-            f"{label}: not readable as an Excel workbook (its reader crashed or did not end, or "
-            "needed more memory than it may); save the sheet as CSV"
-        )
+        found = _FAULT + b"its reader crashed or did not end, or needed more memory than it may"
     if found[:1] == _FAULT:
+        fault = found[1:].decode("utf-8", "replace")
         raise BadInputError(
-            f"{label}: not readable as an Excel workbook ({found[1:].decode('utf-8', 'replace')})"
+            f"{label}: not readable as an Excel workbook ({fault}); save the sheet as CSV"
         )
     named, packed = found[1:].split(b"\n", 1)
     sheets = json.loads(named)
@@ -67,10 +65,8 @@ def open_excel(path: FilePath, label: str, sheet: str | None = None) -> Source:
     first, *others = sheets
     if others and sheet is None:
         _log.warning(
-            "%s: its first sheet, %r, is read; xlsx:FILE?SHEET (quote it) reads another: %s",
-            label,
-            first,
-            some(others, _MOST_SHOWN),
+            f"{label}: its first sheet, {first!r}, is read; xlsx:FILE?SHEET (quote it) reads "
+            f"another: {some(others, _MOST_SHOWN)}"
         )
     cells = pl.read_ipc_stream(io.BytesIO(packed))
     if cells.is_empty():

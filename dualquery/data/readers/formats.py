@@ -24,13 +24,13 @@ from dualquery.data.readers.excel import open_excel
 from dualquery.data.readers.item_text import BitstringSource, FimiSource, MatrixSource
 from dualquery.data.readers.netflix import NetflixSource
 from dualquery.data.readers.npz import NpzSource
-from dualquery.data.readers.parquet import ParquetSource, open_parquet
-from dualquery.data.readers.parts import PartitionedTable, open_parts
+from dualquery.data.readers.parquet import open_parquet
+from dualquery.data.readers.parts import open_parts
 from dualquery.data.readers.python_objects import (
     DenseSource,
     SparseSource,
-    frame_of_arrow,
     frame_of_pandas,
+    frame_of_table,
     frame_source,
 )
 from dualquery.data.readers.source import ItemSource, Source, TableSource
@@ -42,17 +42,15 @@ class Format:
     """A format of data files.
 
     Files whose names end in ``extensions``, each also with ``.gz``, are of it. ``open`` returns the
-    source for a path, given what messages are to call it; ``part`` that for ``FORMAT:FILE?PART``,
-    given the file, what messages call it, and the part's name. The path may be a folder
-    (``folders``), or be followed by a question mark and a query (``query``).
+    source for a path, given what messages are to call it, and with ``parts`` for what follows the
+    question mark of ``FORMAT:FILE?PART``. The path may be a folder (``folders``).
     """
 
     description: str
     extensions: tuple[str, ...]
-    open: Callable[[Any, str], Source]
+    open: Callable[..., Source]
     folders: bool = False
-    query: bool = False
-    part: Callable[[Path, str, str], Source] | None = None
+    parts: bool = False
 
 
 FORMATS: dict[str, Format] = {
@@ -64,9 +62,9 @@ FORMATS: dict[str, Format] = {
         "the first sheet of an Excel workbook, or FILE?SHEET (extra excel)",
         (".xlsx",),
         open_excel,
-        part=open_excel,
+        parts=True,
     ),
-    "duckdb": Format("FILE?SELECT ...: a query (extra duckdb)", (), open_duckdb, query=True),
+    "duckdb": Format("FILE?SELECT ...: a query (extra duckdb)", (), open_duckdb, parts=True),
     "fimi": Format("item ids separated by spaces, one row a line", (".dat",), FimiSource),
     "matrix": Format("rows of 0 and 1, comma or space, no header", (), MatrixSource),
     "bitstring": Format("bits, a tab and a count a line", (), BitstringSource),
@@ -117,32 +115,27 @@ def open_as(form: str, path: FilePath, label: str, dialect: Dialect | None = Non
     return source
 
 
-def is_csv(text: str) -> bool:
-    """Return whether a text, as for `parse_source`, names CSV files."""
-    return _has_dialect(_parsed(text))
-
-
-def _has_dialect(source: Source) -> bool:
+def is_csv(source: Source) -> bool:
     """Return whether a source is CSV that may be written in several ways: its header is its own."""
-    if isinstance(source, PartitionedTable):
-        return _has_dialect(source.parts[0])
-    return isinstance(source, CsvSource) and source.header is None
+    first = source.parts[0] if source.parts else source
+    return isinstance(first, CsvSource) and first.header is None
 
 
 def _in_dialect(source: Any, text: str, dialect: Dialect | None) -> Any:
     if dialect is None:
         return source
-    if not _has_dialect(source):
+    if not is_csv(source):
         raise BadInputError(f"{text}: --csv says how a csv or tsv file is written; this is none")
-    if isinstance(source, PartitionedTable):
-        parts: Any = source.parts
-        return replace(source, parts=tuple(replace(part, dialect=dialect) for part in parts))
+    if source.parts:
+        return replace(source, parts=tuple(replace(part, dialect=dialect) for part in source.parts))
     return replace(source, dialect=dialect)
 
 
 def _parsed(text: str) -> Source:
     if text in DATASETS:
-        return _built_in(text)
+        built_in: Any = open_parquet(dataset_path(text), text)
+        table: Source = replace(built_in, implied_schema=DATASETS[text])
+        return table
     prefix, colon, rest = text.partition(":")
     if prefix in GENERATORS:
         module, _, opener = GENERATORS[prefix].partition(":")
@@ -155,15 +148,14 @@ def _parsed(text: str) -> Source:
         raise BadInputError(f"{text}: a path is expected after the colon")
     with _name_errors(text):
         parts = open_parts(named, rest if named else text, text)
+        split = [at for at, sign in enumerate(rest) if sign == "?" and Path(rest[:at]).is_file()]
+        whole = not split or Path(rest).exists()  # the name of a file may have a question mark
     if parts is not None:
         return parts
     if named:
         known = FORMATS[named]
-        if known.query:
-            return known.open(rest, text)
-        file, mark, part = rest.rpartition("?")
-        if known.part and mark and not Path(rest).exists():  # a file's name may have such a mark
-            return known.part(_existing(file, text), text, part)
+        if known.parts and not whole:
+            return known.open(Path(rest[: split[0]]), text, rest[split[0] + 1 :])
         return known.open(_existing(rest, text, known.folders), text)
     path = _existing(text, text)
     ending = path.name.lower().removesuffix(".gz")
@@ -177,64 +169,41 @@ def _parsed(text: str) -> Source:
     )
 
 
-def _built_in(name: str) -> Source:
-    table = open_parquet(dataset_path(name), name)
-    assert isinstance(table, ParquetSource)
-    return replace(table, implied_schema=DATASETS[name])
-
-
-def source_of(data: object) -> Source:
+def source_of(data: Any) -> Source:
     """Return data as a source.
 
     Parameters
     ----------
     data
         A text as for `parse_source`, a path, a NumPy matrix or SciPy sparse matrix of 0s and 1s,
-        a Polars or pandas DataFrame, or a source.
+        a Polars, pandas or Arrow table, or a source.
 
     Raises
     ------
     BadInputError
         If the data are of another type, or not as their reader expects.
     """
-    if isinstance(data, str):
-        return parse_source(data)
-    if isinstance(data, Path):
+    if isinstance(data, str | Path):
         return parse_source(str(data))
     if isinstance(data, np.ndarray):
         return DenseSource(data)
-    return _object(data)
-
-
-def _object(data: Any) -> Source:
-    """Return an object of a library that need not be imported for those who do not use it."""
-    package = type(data).__module__.partition(".")[0]
-    kind = type(data).__name__
-    if package == "scipy" and hasattr(data, "tocsr"):
-        return SparseSource(data)
-    if package == "polars" and kind == "DataFrame":
-        return frame_source(data, "table")
-    if package == "polars" and kind == "LazyFrame":
-        return _collected(data)
-    if package == "pyarrow" and kind == "Table":
-        return frame_of_arrow(data, "table")
-    if package == "pandas" and kind == "DataFrame":
-        return frame_of_pandas(data, "table")
-    if package != "polars" and isinstance(data, TableSource | ItemSource):
+    if isinstance(data, TableSource | ItemSource):
         return data
+    # Libraries need not be imported for those who do not use them.
+    kind = type(data).__name__
+    match type(data).__module__.partition(".")[0], kind:
+        case "scipy", _ if hasattr(data, "tocsr"):
+            return SparseSource(data)
+        case "polars", "DataFrame":
+            return frame_source(data, "table")
+        case ("polars", "LazyFrame") | ("pyarrow", "Table"):
+            return frame_of_table(data, "table")
+        case "pandas", "DataFrame":
+            return frame_of_pandas(data, "table")
     raise BadInputError(
         f"data of type {kind} cannot be read: a path, a NumPy or SciPy matrix of 0s and 1s, or a "
         "Polars, pandas or Arrow table is expected"
     )
-
-
-def _collected(lazy: Any) -> Source:
-    import polars as pl
-
-    try:
-        return frame_source(lazy.collect(), "table")
-    except (OSError, pl.exceptions.PolarsError) as fault:
-        raise BadInputError(f"lazy table: it cannot be collected ({fault})") from None
 
 
 @contextlib.contextmanager

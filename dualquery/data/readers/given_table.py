@@ -75,12 +75,11 @@ class Table:
         """The table as readers take it."""
         if self.csv is None:
             return self.data
-        from dualquery.data.readers.csv import CsvSource
         from dualquery.data.readers.dialect import Dialect
         from dualquery.data.readers.formats import parse_source
-        from dualquery.data.readers.parts import PartitionedTable
+        from dualquery.data.readers.source import TableSource
 
-        if isinstance(self.data, CsvSource | PartitionedTable):
+        if isinstance(self.data, TableSource):
             return self.data
         if not isinstance(self.data, str | Path):  # as text it would show its rows
             raise BadInputError("csv says how a CSV file is written, but the table is no file")
@@ -88,13 +87,7 @@ class Table:
 
     @cached_property
     def source(self) -> Source:
-        """What reads the table: a text is looked up, and a lazy table collected, once.
-
-        Raises
-        ------
-        BadInputError
-            As `dualquery.data.readers.formats.source_of`.
-        """
+        """What `dualquery.data.readers.formats.source_of` returns for the table, and raises."""
         from dualquery.data.readers.formats import source_of
 
         return source_of(self.named)
@@ -106,7 +99,5 @@ class Table:
         """
         from dualquery.data.readers.formats import is_csv
 
-        if not isinstance(csv, str) or self.csv is not None:
-            return self
-        named = isinstance(self.data, str | Path) and is_csv(str(self.data))
-        return replace(self, csv=csv) if named else self
+        named = isinstance(self.data, str | Path) and isinstance(csv, str) and self.csv is None
+        return replace(self, csv=csv) if named and is_csv(self.source) else self

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.opening import CHUNK_BYTES, FilePath, line_chunks, show_byte
-from dualquery.data.readers.source import AnyItems, DenseItems, ItemRows
+from dualquery.data.readers.source import DenseItems, ItemRows, ItemSource, rows_at_once
 from dualquery.runtime.errors import BadInputError
 
 LINE_FEED = 10
@@ -24,7 +24,6 @@ MOST_ROWS = 10**9
 MOST_BITS = 1 << 37
 """Rows that the counts of a file stand for, all together, and their bits: each of them is read."""
 
-_BLOCK_CELLS = 1 << 24
 _COMMA, _ONE = b",1"
 _DIGIT, _BLANK, _SEPARATOR = np.zeros((3, 256), bool)
 _DIGIT[48:58] = True
@@ -33,7 +32,7 @@ _SEPARATOR[[9, 13, 32, _COMMA]] = True
 
 
 @dataclass(frozen=True)
-class _TextFile:
+class _TextFile(ItemSource):
     path: FilePath
     label: str
     chunk_bytes: int = CHUNK_BYTES
@@ -43,7 +42,7 @@ class _TextFile:
         return line_chunks(self.path, self.label, self.chunk_bytes)
 
 
-class FimiSource(AnyItems, _TextFile):
+class FimiSource(_TextFile):
     """One row a line, its item ids separated by blanks; ids need be neither dense nor sorted."""
 
     def item_rows(self) -> Iterator[ItemRows]:
@@ -146,7 +145,7 @@ class BitstringSource(_TextFile):
     def item_rows(self) -> Iterator[DenseItems]:
         """Yield the rows, each cell repeated as its count says."""
         left = most = min(MOST_ROWS, MOST_BITS // self._width)
-        step = max(1, min(self.block_rows, _BLOCK_CELLS // self._width))
+        step = rows_at_once(self._width, self.block_rows)
         for first_line, chunk in self.chunks():
             cells, counts = self._parse(chunk, first_line)
             left -= sum(counts)

@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.opening import CHUNK_BYTES, line_chunks
-from dualquery.data.readers.python_objects import BLOCK_ROWS
-from dualquery.data.readers.source import AnyItems, ItemRows
+from dualquery.data.readers.source import BLOCK_ROWS, ItemRows, ItemSource
 from dualquery.data.schema.items import ItemSchema
 from dualquery.runtime.errors import BadInputError
 
@@ -34,11 +33,11 @@ PATTERNS = ("mv_*.txt", "combined_data_*.txt")
 
 
 @dataclass(frozen=True)
-class NetflixSource(AnyItems):
+class NetflixSource(ItemSource):
     """A folder of the prize's files, or one of them, gzipped or not.
 
-    A user's row is complete only once the last file is read: the ratings are held, as 14 bytes
-    each (1.4 GB for the 100 million of the prize).
+    A user's row is complete only once the last file is read: the ratings are held, in some 20 bytes
+    each (2 GB for the 100 million of the prize).
     """
 
     path: Path
@@ -53,54 +52,48 @@ class NetflixSource(AnyItems):
 
     def item_rows(self) -> Iterator[ItemRows]:
         """Yield the rows block by block (see the class for the memory that takes)."""
-        from scipy.sparse import csc_array
+        from scipy.sparse import coo_array
 
-        movies: list[int] = []
-        lists = [np.zeros(0, np.int32)]
+        ratings = [np.zeros((2, 0), np.int32)]
         total = 0
-        for movie, users in self._lists():
-            movies.append(movie)
-            lists.append(users)
-            total += len(users)
+        for some in self._ratings():
+            ratings.append(some)
+            total += some.shape[1]
             if total > MOST_RATINGS:
                 raise BadInputError(
                     f"{self.label}: more than {MOST_RATINGS:,} ratings; the prize has 100,480,507"
                 )
-        ends = np.cumsum([len(users) for users in lists], dtype=np.int32)
-        users = np.concatenate(lists)
-        lists.clear()
         if not total:
             return
-        shape = (int(users.max(initial=-1)) + 1, len(movies))
-        by_user = csc_array((np.ones(total, np.int8), users, ends), shape=shape).tocsr()
-        items = np.array(movies, np.int64)
+        both = np.concatenate(ratings, axis=1)
+        ratings.clear()
+        by_user = coo_array((np.ones(total, np.int8), tuple(both))).tocsr()
         indptr = np.unique(by_user.indptr).astype(np.int64)  # of users with a rating
         for start in range(0, len(indptr) - 1, self.block_rows):
             piece = indptr[start : start + self.block_rows + 1]
-            yield ItemRows(piece - piece[0], items[by_user.indices[piece[0] : piece[-1]]])
+            items = by_user.indices[piece[0] : piece[-1]].astype(np.int64)
+            yield ItemRows(piece - piece[0], items)
 
-    def _lists(self) -> Iterator[tuple[int, NDArray[np.int32]]]:
-        """Yield the users who rated a movie; a movie cut by a chunk's end comes in pieces."""
-        seen: set[int] = set()
+    def _ratings(self) -> Iterator[NDArray[np.int32]]:
+        """Yield pairs of users and movies that they rated: shape ``(2, ratings)``."""
+        seen = np.zeros(MOVIES + 1, np.bool_)
         for path in self._files():
             label = self.label if path == self.path else f"{self.label}: {path.name}"
             movie = 0
             for first_line, chunk in line_chunks(path, label, self.chunk_bytes):
-                users, movies, bounds = _parse(np.frombuffer(chunk, np.uint8), label, first_line)
-                repeated = _first_repeated(movies, seen)
-                if repeated:
-                    raise BadInputError(f"{label}: movie {repeated} is listed a second time")
-                if not movie and len(users) and (not len(bounds) or bounds[0]):
+                users, movies, of_users = _parse(chunk, label, first_line)
+                repeated = seen[movies] | (np.bincount(movies, minlength=1)[movies] > 1)
+                if repeated.any():
+                    again = movies[np.argmax(repeated)]
+                    raise BadInputError(f"{label}: movie {again} is listed a second time")
+                seen[movies] = True
+                known = np.append(movie, movies)  # the first began in the chunk before
+                if len(users) and not known[of_users[0]]:
                     raise BadInputError(
                         f"{label}: line {first_line}: a rating before the first line MOVIE:"
                     )
-                edges = np.concatenate(([0], bounds, [len(users)]))
-                for number, start, stop in zip(
-                    [movie, *movies], edges[:-1], edges[1:], strict=True
-                ):
-                    if stop > start:
-                        yield number, users[start:stop]
-                    movie = number
+                yield np.stack([users, known[of_users]]).astype(np.int32)
+                movie = known[-1]
 
     def _files(self) -> list[Path]:
         """Return the files with ratings, in the order of their names."""
@@ -125,12 +118,12 @@ class NetflixSource(AnyItems):
 
 
 def _parse(
-    chunk: NDArray[np.uint8], label: str, first_line: int
-) -> tuple[NDArray[np.int32], list[int], NDArray[np.int64]]:
-    """Return the users of a chunk, its movies, and how many of the users come before each movie."""
+    chunk: bytes, label: str, first_line: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return the users of a chunk, its movies, and how many of these stand before each user."""
     import polars as pl
 
-    text = pl.Series("line", chunk.tobytes().decode("latin-1").split("\n")[:-1], dtype=pl.String)
+    text = pl.Series("line", chunk.decode("latin-1").split("\n")[:-1], dtype=pl.String)
     found = text.str.extract_groups(_LINE).struct.unnest()
     number = found["number"].cast(pl.Int64, strict=False)
     wrong = (number.is_null() & (text.str.strip_suffix("\r") != "")).arg_true()
@@ -139,23 +132,14 @@ def _parse(
             f"{label}: line {first_line + wrong[0]}: {text[wrong[0]][:60]!r} found where MOVIE: or "
             "USER,RATING,DATE (such as 1488844,3,2005-09-06) is expected"
         )
-    headed = found["kind"] == ":"
-    movies, users = number.filter(headed), number.filter(found["kind"] != ":")
-    beyond = movies.filter((movies < 1) | (movies > MOVIES))
+    heads = (found["kind"] == ":").fill_null(False)
+    rated = number.is_not_null() & ~heads
+    movies, users = number.filter(heads).to_numpy(), number.filter(rated).to_numpy()
+    beyond = movies[(movies < 1) | (movies > MOVIES)]
     if len(beyond):
         raise BadInputError(f"{label}: movie {beyond[0]}; movies are numbered 1 to {MOVIES}")
-    if len(users) and users.max() > LARGEST_USER:  # type: ignore[operator]
+    if users.max(initial=0) > LARGEST_USER:
         raise BadInputError(
-            f"{label}: user {users.max()!r}; user ids up to {LARGEST_USER} can be read"
+            f"{label}: user {users.max()}; user ids up to {LARGEST_USER} can be read"
         )
-    before = (found["kind"] != ":").fill_null(False).cum_sum().filter(headed).to_numpy()
-    return users.cast(pl.Int32).to_numpy(), movies.to_list(), before.astype(np.int64)
-
-
-def _first_repeated(movies: list[int], seen: set[int]) -> int:
-    """Return the first movie that was seen before, or 0, and add all to ``seen``."""
-    for movie in movies:
-        if movie in seen:
-            return movie
-        seen.add(movie)
-    return 0
+    return users, movies, heads.cum_sum().filter(rated).to_numpy().astype(np.int64)

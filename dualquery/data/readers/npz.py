@@ -10,7 +10,7 @@ from typing import Any
 
 from dualquery.data.opening import FilePath, open_bytes, read_whole
 from dualquery.data.readers.python_objects import SparseSource
-from dualquery.data.readers.source import ItemRows
+from dualquery.data.readers.source import ItemRows, ItemSource
 from dualquery.data.schema.column_choice import MAX_ITEMS
 from dualquery.runtime.array_files import read_arrays
 from dualquery.runtime.errors import BadInputError
@@ -32,7 +32,7 @@ _KEYS: dict[str, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True)
-class NpzSource:
+class NpzSource(ItemSource):
     """A file with one sparse matrix, rows by items.
 
     It is read whole: it takes three times its arrays, and 16 bytes a row where it does not list
@@ -55,9 +55,8 @@ class NpzSource:
         try:
             with open_bytes(self.path, self.label) as stream:
                 # Zip files are read by seeking, which a gzipped file does badly.
-                whole = stream.seekable() and not hasattr(stream, "peek")
-                content = stream if whole else io.BytesIO(read_whole(stream, self.label, LARGEST))
-                matrix = _matrix_of(read_arrays(content, LARGEST))
+                content = io.BytesIO(read_whole(stream, self.label, LARGEST))
+            matrix = _matrix_of(read_arrays(content, LARGEST))
         except BadInputError as fault:
             raise BadInputError(
                 f"{self.label}: not a matrix written by scipy.sparse.save_npz ({fault})"

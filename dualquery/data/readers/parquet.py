@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from dualquery.data.opening import FilePath, open_bytes, read_whole
 from dualquery.data.readers.batches import frames_of_batches, is_list
-from dualquery.data.readers.python_objects import BLOCK_ROWS, check_columns, rows_of_frames
-from dualquery.data.readers.source import AnyItems, ItemRows
+from dualquery.data.readers.python_objects import ListItems, check_columns
+from dualquery.data.readers.source import BLOCK_ROWS, TableSource, rows_at_once
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -28,33 +28,36 @@ _MOST_ENTRIES = 1 << 20
 """Bytes of a text, and entries of a list, in what a file says of itself (PyArrow's own limits are
 ten times as large): column names, row groups, statistics."""
 
-_BATCH_CELLS = 1 << 25
-"""Cells of a block of rows: of the widest numbers 256 MiB."""
-
 _COLUMN_BYTES = 1 << 16
 """Bytes of a column that are read ahead; without this, all of it within a row group."""
 
 
 @dataclass(frozen=True)
-class _ParquetFile:
+class ParquetSource(TableSource):
     """A parquet file, on disk or, if it is gzipped, in memory: it is read by seeking."""
 
     path: FilePath
     label: str
     block_rows: int = BLOCK_ROWS
+    names: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    implied_schema: str | None = None
+
+    def columns(self) -> Sequence[str]:
+        """Return the names of the columns."""
+        return self.names
 
     def row_count(self) -> int:
         """Return the number of rows, which the file states."""
         with self.open() as file:
             return int(file.metadata.num_rows)
 
-    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pl.DataFrame]:
+    def frames(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """Yield the rows of some columns block by block, with their types."""
-        names = None if columns is None else list(columns)
         with self.open() as file:
-            width = file.metadata.num_columns if names is None else max(len(names), 1)
-            rows = min(self.block_rows, max(_BATCH_CELLS // width // 64 * 64, 64))
-            batches = file.iter_batches(rows, columns=names, use_threads=False)
+            rows = rows_at_once(len(columns), self.block_rows)
+            some = None if len(columns) == len(self.names) else list(columns)
+            batches = file.iter_batches(rows, columns=some, use_threads=False)
             cells = rows * file.metadata.num_columns
             yield from frames_of_batches(batches, self.label, cells=cells)
 
@@ -87,39 +90,13 @@ class _ParquetFile:
                 raise BadInputError(f"{self.label}: damaged parquet file ({fault})") from None
 
 
-@dataclass(frozen=True)
-class ParquetSource(_ParquetFile):
-    """A parquet file with one value a cell, in columns of the given names and types."""
-
-    names: tuple[str, ...] = ()
-    types: tuple[str, ...] = ()
-    implied_schema: str | None = None
-
-    def columns(self) -> Sequence[str]:
-        """Return the names of the columns."""
-        return self.names
-
-    def frames(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
-        """Yield the rows of some columns block by block, with their types."""
-        return self.batches(columns)
-
-
-class LongParquetSource(AnyItems, _ParquetFile):
-    """A parquet file whose rows are lists of item ids."""
-
-    def item_rows(self) -> Iterator[ItemRows]:
-        """Yield the rows block by block; a null list is an empty row."""
-        return rows_of_frames(self.batches(), self.label)
-
-
 def open_parquet(
     path: FilePath, label: str, block_rows: int = BLOCK_ROWS
-) -> ParquetSource | LongParquetSource:
+) -> ParquetSource | ListItems:
     """Return the source for a parquet file: the long form if its only column holds lists."""
-    with _ParquetFile(path, label).open() as file:
+    with ParquetSource(path, label).open() as file:
         schema = file.schema_arrow
     check_columns(schema.names, label)
-    if is_list(schema):
-        return LongParquetSource(path, label, block_rows)
     types = tuple(map(str, schema.types))
-    return ParquetSource(path, label, block_rows, tuple(schema.names), types)
+    table = ParquetSource(path, label, block_rows, tuple(schema.names), types)
+    return ListItems(table) if is_list(schema) else table

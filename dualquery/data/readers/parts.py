@@ -6,12 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING
 
 from dualquery.data.readers.csv import CsvSource
 from dualquery.data.readers.dialect import STANDARD, Dialect
-from dualquery.data.readers.parquet import LongParquetSource, ParquetSource, open_parquet
-from dualquery.data.readers.source import AnyItems, ItemRows, Source
+from dualquery.data.readers.parquet import ParquetSource, open_parquet
+from dualquery.data.readers.python_objects import ListItems
+from dualquery.data.readers.source import Source, TableSource
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -22,12 +23,11 @@ ENDINGS = {"parquet": (".parquet",), "csv": (".csv", ".csv.gz"), "tsv": (".tsv",
 
 
 @dataclass(frozen=True)
-class PartitionedTable:
+class PartitionedTable(TableSource):
     """A table in several files, its rows in the order of the files' names."""
 
-    parts: tuple[ParquetSource, ...] | tuple[CsvSource, ...]
     label: str
-    implied_schema: ClassVar[str | None] = None
+    parts: tuple[ParquetSource, ...] | tuple[CsvSource, ...] = ()
 
     def columns(self) -> Sequence[str]:
         """Return the names of the columns; refuse files with other columns."""
@@ -47,60 +47,43 @@ class PartitionedTable:
 
     @property
     def written_as(self) -> str | None:
-        """How the first file is written (see `CsvSource.written_as`)."""
-        first = self.parts[0]
-        return first.written_as if isinstance(first, CsvSource) else None
+        """How the first file is written."""
+        return self.parts[0].written_as
+
+    def row_count(self) -> int | None:
+        """Return the number of rows, which parquet files state."""
+        counts = [part.row_count() for part in self.parts]
+        return None if None in counts else sum(filter(None, counts))
 
     def frames(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """Yield the rows of some columns block by block."""
         return chain.from_iterable(part.frames(columns) for part in self.parts)
 
 
-class _Sized:
-    """Parquet files state their number of rows."""
-
-    parts: Any
-
-    def row_count(self) -> int:
-        return sum(part.row_count() for part in self.parts)
-
-
-class ParquetTable(_Sized, PartitionedTable):
-    """A table in several parquet files."""
-
-
-@dataclass(frozen=True)
-class PartitionedItems(_Sized, AnyItems):
-    """Lists of item ids in several parquet files, in the order of the files' names."""
-
-    parts: tuple[LongParquetSource, ...]
-    label: str
-
-    def item_rows(self) -> Iterator[ItemRows]:
-        """Yield the rows block by block."""
-        return chain.from_iterable(part.item_rows() for part in self.parts)
-
-
 def open_parts(form: str | None, path: str, text: str) -> Source | None:
     """Return the table in the files of a folder or a pattern; None for another path.
 
     ``form`` is the format that the user named: without it a folder is one of parquet files, and the
-    ending of a pattern determines its format. ``text`` is what messages call the table.
+    ending of a pattern determines its format. ``text`` is what messages call the table. Paths are
+    absolute: the workers of a cluster may run in other folders.
     """
     form, files = _files(form, path, text)
     if not files:
         return None
     if form != "parquet":
         dialect = Dialect("\t") if form == "tsv" else STANDARD
-        return PartitionedTable(tuple(CsvSource(p, str(p), dialect=dialect) for p in files), text)
-    # The workers of a cluster may run in other folders.
-    parts = [open_parquet(file.absolute(), str(file)) for file in files]
-    of_lists = {isinstance(part, LongParquetSource) for part in parts}
-    if of_lists == {True}:
-        return PartitionedItems(cast(tuple[LongParquetSource, ...], tuple(parts)), text)
+        parts = (CsvSource(file.absolute(), str(file), dialect=dialect) for file in files)
+        return PartitionedTable(text, tuple(parts))
+    found = [open_parquet(file.absolute(), str(file)) for file in files]
+    of_lists = {isinstance(part, ListItems) for part in found}
     if len(of_lists) == 2:
         raise BadInputError(f"{text}: some files hold lists of items, and others do not")
-    table = ParquetTable(cast(tuple[ParquetSource, ...], tuple(parts)), text)
+    tables = (part.table if isinstance(part, ListItems) else part for part in found)
+    table = PartitionedTable(
+        text, tuple(part for part in tables if isinstance(part, ParquetSource))
+    )
+    if of_lists == {True}:
+        return ListItems(table)
     table.columns()  # checks them
     return table
 

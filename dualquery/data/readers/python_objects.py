@@ -2,37 +2,41 @@
 
 from __future__ import annotations
 
+import copy
 import datetime
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.readers.source import AnyItems, DenseItems, ItemRows, TableSource
+from dualquery.data.readers.source import (
+    BLOCK_ROWS,
+    DenseItems,
+    ItemRows,
+    ItemSource,
+    TableSource,
+    rows_at_once,
+)
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
     import polars as pl
 
-BLOCK_ROWS = 1 << 16
-
 MOST_COLUMNS = 1 << 15
 """Of a table; each takes a few kilobytes, and half a millisecond a block, while it is read. Wider
 data are lists of items."""
 
-_BLOCK_CELLS = 1 << 24
-
 
 @dataclass(frozen=True, eq=False)
-class DenseSource:
+class DenseSource(ItemSource):
     """A NumPy matrix of 0s and 1s of any numeric or bool type, rows by items."""
 
     matrix: NDArray[Any]
     label: str = "array"
-    block_cells: int = _BLOCK_CELLS
+    block_rows: int = BLOCK_ROWS
 
     def __post_init__(self) -> None:
         if self.matrix.ndim != 2 or self.matrix.dtype.kind not in "buif":
@@ -47,7 +51,7 @@ class DenseSource:
 
     def item_rows(self) -> Iterator[DenseItems]:
         """Yield the rows block by block."""
-        step = max(1, self.block_cells // max(1, self.matrix.shape[1]))
+        step = rows_at_once(self.matrix.shape[1], self.block_rows)
         for start in range(0, len(self.matrix), step):
             block = self.matrix[start : start + step]
             ones = block == 1
@@ -61,7 +65,7 @@ class DenseSource:
 
 
 @dataclass(frozen=True, eq=False)
-class SparseSource:
+class SparseSource(ItemSource):
     """A SciPy sparse matrix or array of 0s and 1s in any format, rows by items."""
 
     matrix: Any
@@ -85,9 +89,7 @@ class SparseSource:
         try:
             if self.matrix.dtype.kind not in "buif":
                 raise ValueError(f"its numbers are of type {self.matrix.dtype}")
-            _check_positions(self.matrix)
-            rows = self.matrix.tocsr(copy=True)
-            rows.check_format(full_check=True)
+            rows = _checked(self.matrix).tocsr(copy=True)
         except (ValueError, TypeError, IndexError, OverflowError) as fault:
             raise BadInputError(f"{self.label}: damaged sparse matrix ({fault})") from None
         rows.eliminate_zeros()
@@ -110,34 +112,24 @@ class SparseSource:
             yield ItemRows(indptr - indptr[0], items)
 
 
-def _check_positions(matrix: Any) -> None:
-    """Raise `ValueError` if a sparse matrix names cells that it has not; SciPy would crash."""
-    height, width = matrix.shape
+def _checked(matrix: Any) -> Any:
+    """Return a sparse matrix; `ValueError` if it names cells that it has not: SciPy would crash."""
     if matrix.format == "coo":
-        for places, size in zip(matrix.coords, matrix.shape, strict=True):
-            if len(places) and not 0 <= places.min() <= places.max() < size:
-                raise ValueError(f"positions {places.min()} to {places.max()} of {size}")
-    if matrix.format not in ("csr", "csc", "bsr"):
-        return
-    block = matrix.blocksize if matrix.format == "bsr" else (1, 1)
-    major, minor = (width, height) if matrix.format == "csc" else (height, width)
-    pointers, places = matrix.indptr, matrix.indices
-    if len(pointers) != major // block[0] + 1 or len(places) != len(matrix.data):
-        raise ValueError("its arrays do not fit together")
-    if pointers[0] != 0 or pointers[-1] > len(places) or np.any(pointers[1:] < pointers[:-1]):
-        raise ValueError("its pointers do not increase from 0 to the number of values")
-    if len(places) and not 0 <= places.min() <= places.max() < minor // block[1]:
-        raise ValueError(f"positions {places.min()} to {places.max()} of {minor}")
+        return type(matrix)((matrix.data, matrix.coords), shape=matrix.shape)
+    if matrix.format in ("csr", "csc", "bsr"):
+        if np.any(np.diff(matrix.indptr) < 0):
+            raise ValueError("its pointers decrease")
+        copy.copy(matrix).check_format()  # which may change the arrays of what it checks
+    return matrix
 
 
 @dataclass(frozen=True, eq=False)
-class FrameSource:
+class FrameSource(TableSource):
     """A Polars table."""
 
     frame: pl.DataFrame
     label: str = "table"
     block_rows: int = BLOCK_ROWS
-    implied_schema: ClassVar[str | None] = None
 
     @property
     def types(self) -> tuple[str, ...]:
@@ -154,23 +146,38 @@ class FrameSource:
 
         # Not `select`: it would take a column named "*" for all of them.
         chosen = pl.DataFrame([self.frame.get_column(name) for name in columns])
-        yield from chosen.iter_slices(self.block_rows)
+        yield from chosen.iter_slices(rows_at_once(len(columns), self.block_rows))
 
 
 @dataclass(frozen=True, eq=False)
-class ListItems(AnyItems):
+class ListItems(ItemSource):
     """A table in the long form: its only column lists the item ids of each row."""
 
     table: TableSource
 
     @property
-    def label(self) -> str:
+    def label(self) -> str:  # type: ignore[override]
         """What messages call the table."""
         return self.table.label
 
+    @property
+    def parts(self) -> Sequence[ListItems]:
+        """Its files."""
+        return [ListItems(part) for part in self.table.parts if isinstance(part, TableSource)]
+
+    @property
+    def path(self) -> object:
+        """The file of the table, if it is in one."""
+        return getattr(self.table, "path", None)
+
+    def row_count(self) -> int | None:
+        """Return the number of rows."""
+        return self.table.row_count()
+
     def item_rows(self) -> Iterator[ItemRows]:
         """Yield the rows block by block; a null list is an empty row."""
-        return rows_of_frames(self.table.frames(self.table.columns()), self.label)
+        for label, first_row, frame in self.table.numbered_frames(self.table.columns()):
+            yield _rows_of_lists(frame.to_series(), label, first_row)
 
 
 def frame_source(frame: pl.DataFrame, label: str) -> FrameSource | ListItems:
@@ -179,14 +186,6 @@ def frame_source(frame: pl.DataFrame, label: str) -> FrameSource | ListItems:
 
     found = FrameSource(frame, label)
     return ListItems(found) if frame.width == 1 and frame.dtypes[0] == pl.List else found
-
-
-def rows_of_frames(frames: Iterable[pl.DataFrame], label: str) -> Iterator[ItemRows]:
-    """Yield the rows of tables whose only column holds lists of item ids."""
-    first_row = 1
-    for frame in frames:
-        yield _rows_of_lists(frame.to_series(), label, first_row)
-        first_row += frame.height
 
 
 def _rows_of_lists(lists: pl.Series, label: str, first_row: int) -> ItemRows:
@@ -224,15 +223,10 @@ def frame_of_pandas(table: Any, label: str) -> FrameSource:
         column = table.iloc[:, position]
         try:
             found = pl.Series(name, pl.from_pandas(column, nan_to_null=True))
-        except (TypeError, ValueError, pa.ArrowException) as fault:
+        except (TypeError, ValueError, pa.ArrowException, pl.exceptions.ComputeError) as fault:
             raise BadInputError(
-                f"{label}: column {name!r} mixes values of several types ({fault}); make them all "
-                "texts or all numbers"
-            ) from None
-        except pl.exceptions.ComputeError:  # some versions take no types of others' making
-            raise BadInputError(
-                f"{label}: column {name!r} has type {column.dtype}, which cannot become bits; cast "
-                "it to text, numbers or dates first"
+                f"{label}: column {name!r} mixes values of several types, or has a type that "
+                f"cannot become bits ({fault}); make them all texts, numbers or dates"
             ) from None
         of_objects = column.dtype == object and found.dtype.is_temporal()
         clocks = {
@@ -248,15 +242,18 @@ def frame_of_pandas(table: Any, label: str) -> FrameSource:
     return FrameSource(pl.DataFrame(series), label)
 
 
-def frame_of_arrow(table: Any, label: str) -> FrameSource | ListItems:
-    """Return a PyArrow table as a source."""
+def frame_of_table(table: Any, label: str) -> FrameSource | ListItems:
+    """Return a lazy Polars table or a PyArrow table as a source."""
     import polars as pl
 
-    check_columns(table.column_names, label)
+    lazy = isinstance(table, pl.LazyFrame)
+    if not lazy:
+        check_columns(table.column_names, label)
     try:
-        return frame_source(pl.DataFrame(pl.from_arrow(table)), label)
-    except (TypeError, ValueError, pl.exceptions.PolarsError) as fault:
-        raise BadInputError(f"{label}: a column cannot be read ({fault})") from None
+        frame = table.collect() if lazy else pl.DataFrame(pl.from_arrow(table))
+    except (OSError, TypeError, ValueError, pl.exceptions.PolarsError) as fault:
+        raise BadInputError(f"{label}: it cannot be read ({fault})") from None
+    return frame_source(frame, label)
 
 
 def check_columns(names: Sequence[str], label: str) -> None:

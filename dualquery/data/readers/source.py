@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,17 @@ if TYPE_CHECKING:
     import polars as pl
 
     from dualquery.data.schema.items import ItemSchema
+
+BLOCK_ROWS = 1 << 16
+"""Most rows of a block, few enough for `_BLOCK_CELLS`."""
+
+_BLOCK_CELLS = 1 << 24
+
+
+def rows_at_once(columns: int, most: int = BLOCK_ROWS) -> int:
+    """Return how many rows of a table to hold at a time: whole words of bits, if it is wide."""
+    rows = max(1, _BLOCK_CELLS // max(columns, 1))
+    return min(most, rows if rows < 64 else rows // 64 * 64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,121 +62,80 @@ class DenseItems:
         return np.nonzero(self.cells)[1]
 
 
-BIT_TEXTS = ("0", "1")
+class AnySource:
+    """What a reader may state without reading a row; what it does not state has the value here."""
 
-
-@dataclass(frozen=True, eq=False)
-class TextBits:
-    """Rows of a table whose texts are all ``0`` or ``1``: ``cells`` by column and row."""
-
-    names: tuple[str, ...]
-    cells: NDArray[np.uint8]
+    label: str
+    """What messages call the source."""
 
     @property
-    def height(self) -> int:
-        """Number of rows."""
-        return int(self.cells.shape[1])
+    def parts(self) -> Sequence[Source]:
+        """Its files in the order of their rows, each a source, if they are several of one form."""
+        return ()
 
-    def of(self, names: Sequence[str]) -> NDArray[np.uint8]:
-        """Return the cells of some columns."""
-        if tuple(names) == self.names:
-            return self.cells
-        places = {name: place for place, name in enumerate(self.names)}
-        return self.cells[[places[name] for name in names]]
-
-    def get_column(self, name: str) -> pl.Series:
-        """Return a column as texts."""
-        import polars as pl
-
-        return pl.Series(name, BIT_TEXTS).gather(self.of([name])[0])
-
-    def iter_slices(self, rows: int) -> Iterator[TextBits]:
-        """Yield pieces with at most that number of rows."""
-        for start in range(0, self.height, rows):
-            yield TextBits(self.names, self.cells[:, start : start + rows])
-
-
-@runtime_checkable
-class TableSource(Protocol):
-    """A table with named columns."""
-
-    @property
-    def label(self) -> str:
-        """What messages call the source."""
-        ...
-
-    @property
-    def implied_schema(self) -> str | None:
-        """Name of the built-in schema that the source has, if any."""
-        ...
-
-    def columns(self) -> Sequence[str]:
-        """Return the names of the columns, all different."""
-        ...
-
-    def frames(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
-        """Yield the rows of some columns block by block, texts as they are in the source."""
-        ...
-
-
-@runtime_checkable
-class ItemSource(Protocol):
-    """Rows of numbered items."""
-
-    @property
-    def label(self) -> str:
-        """What messages call the source."""
-        ...
-
-    def width(self) -> int | None:
-        """Return the number of items where the format fixes them as 0 .. width - 1, else None."""
-        ...
-
-    def item_rows(self) -> Iterator[ItemRows | DenseItems]:
-        """Yield the rows block by block."""
-        ...
-
-
-class AnyItems:
-    """The base of item sources whose form does not say which items there are."""
-
-    def width(self) -> int | None:
-        """Return None."""
+    def row_count(self) -> int | None:
+        """Return the number of rows."""
         return None
 
 
-@runtime_checkable
-class DeclaredItemSource(ItemSource, Protocol):
-    """Numbered items; which ones there are is public."""
-
-    def schema(self) -> ItemSchema:
-        """Return the items."""
-        ...
-
-
-@runtime_checkable
-class SizedSource(Protocol):
-    """A source that knows its number of rows without reading them."""
-
-    def row_count(self) -> int:
-        """Return the number of rows."""
-        ...
-
-
-@runtime_checkable
-class PartitionedSource(Protocol):
-    """A source in several files of one form, in the order of their rows; each is a source."""
+class TableSource(AnySource):
+    """A table with named columns."""
 
     @property
-    def parts(self) -> Sequence[TableSource | ItemSource]:
-        """The files."""
-        ...
+    def implied_schema(self) -> str | None:
+        """Name of the built-in schema that the table has."""
+        return None
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """Names of the columns' types."""
+        return ()
+
+    @property
+    def written_as(self) -> str | None:
+        """How CSV is written, as ``--csv`` says it; None for standard CSV and other tables."""
+        return None
+
+    @property
+    def steady(self) -> bool:
+        """Whether the rows come in the same order each time."""
+        return True
+
+    def columns(self) -> Sequence[str]:
+        """Return the names of the columns, all different."""
+        raise NotImplementedError
+
+    def frames(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        """Yield the rows of some columns block by block, texts as they are in the source."""
+        raise NotImplementedError
+
+    def numbered_frames(self, columns: Sequence[str]) -> Iterator[tuple[str, int, pl.DataFrame]]:
+        """Yield the `frames`, each with the label of its file and the number of its first row."""
+        if self.parts:
+            for part in self.parts:
+                assert isinstance(part, TableSource)
+                yield from part.numbered_frames(columns)
+            return
+        row = 1
+        for frame in self.frames(columns):
+            yield self.label, row, frame
+            row += frame.height
+
+
+class ItemSource(AnySource):
+    """Rows of numbered items."""
+
+    def width(self) -> int | None:
+        """Return the number of items where the format fixes them as 0 .. width - 1, else None."""
+        return None
+
+    def schema(self) -> ItemSchema | None:
+        """Return the items where it is public which there are, else None."""
+        return None
+
+    def item_rows(self) -> Iterator[ItemRows | DenseItems]:
+        """Yield the rows block by block."""
+        raise NotImplementedError
 
 
 Source: TypeAlias = TableSource | ItemSource
-
-
-def blocks_of(source: TableSource, columns: Sequence[str]) -> Iterator[pl.DataFrame | TextBits]:
-    """Yield the frames of a table; blocks of ``0`` and ``1`` alone as `TextBits` if it can."""
-    blocks: Iterator[pl.DataFrame | TextBits] = getattr(source, "blocks", source.frames)(columns)
-    return blocks

@@ -282,11 +282,13 @@ def read_table(path: Path) -> pl.DataFrame:
     import polars as pl
 
     from dualquery.data.readers.parquet import open_parquet
+    from dualquery.data.readers.python_objects import ListItems
 
     source = open_parquet(path, path.name)
-    frames = list(source.batches())
+    table = source.table if isinstance(source, ListItems) else source
+    frames = list(table.frames(table.columns()))
     if not frames:
-        return pl.DataFrame(schema=dict.fromkeys(getattr(source, "names", ()), pl.Null))
+        return pl.DataFrame(schema=dict.fromkeys(table.columns(), pl.Null))
     return pl.concat(frames)
 
 

@@ -13,7 +13,7 @@ from dualquery.data.drafts.drafting import Shape, name_of, propose, shape_of
 from dualquery.data.drafts.shapes import Values
 from dualquery.data.encoding.units import cut_to_units
 from dualquery.data.readers.formats import source_of
-from dualquery.data.readers.source import DeclaredItemSource, Source, TableSource
+from dualquery.data.readers.source import Source, TableSource
 from dualquery.data.schema.column_choice import ColumnChoice
 from dualquery.data.schema.files import given_schema
 from dualquery.data.schema.items import ItemSchema
@@ -199,8 +199,8 @@ def states_schema(source: Source, columns: ColumnChoice | None) -> bool:
     """Return whether format or options say what rows may hold."""
     if isinstance(source, TableSource):
         return source.implied_schema is not None
-    named = columns is not None or source.width() is not None
-    return named or isinstance(source, DeclaredItemSource)
+    fixed = source.width() is not None or source.schema() is not None
+    return fixed or columns is not None
 
 
 def _learn_columns(

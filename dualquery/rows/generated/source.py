@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.readers.source import ItemRows
+from dualquery.data.readers.source import ItemRows, ItemSource
 from dualquery.data.schema.column_choice import MAX_ITEMS
 from dualquery.data.schema.items import ItemSchema
 from dualquery.runtime.errors import BadInputError
@@ -23,16 +23,12 @@ _PIECE = 1 << 12
 
 
 @dataclass(frozen=True, eq=False)
-class GeneratedSource:
+class GeneratedSource(ItemSource):
     """A generator's table, as rows or, without making any, as records."""
 
     generator: Generator  # makes the bits
     items: ItemSchema  # the id of each bit's item
     label: str  # what messages call the source
-
-    def width(self) -> int | None:
-        """Return None: the schema says which items there are."""
-        return None
 
     def schema(self) -> ItemSchema:
         """Return the items: the table is about no real person, so they are public."""
