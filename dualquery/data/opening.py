@@ -104,28 +104,23 @@ def line_chunks(path: FilePath, label: str, chunk_bytes: int) -> Iterator[tuple[
     Every chunk ends with a line feed: one is added if the file's last line lacks it. Raises
     `BadInputError` as `open_bytes`, and if a line is longer than `LONGEST_LINE`.
     """
-    first_line = 1
-    carried: list[bytes] = []
-    length = 0
+    first_line, carried = 1, b""
     with open_bytes(path, label) as stream:
         while block := stream.read(chunk_bytes):
             cut = block.rfind(b"\n") + 1
-            length += len(block)
-            if not cut:
-                carried.append(block)
-                if length > LONGEST_LINE:
-                    raise BadInputError(
-                        f"{label}: line {first_line} has more than {LONGEST_LINE:,} bytes, the "
-                        "most of a row; is this a file of this format?"
-                    )
-                continue
-            chunk = b"".join([*carried, block[:cut]])
-            carried = [block[cut:]]
-            length = len(block) - cut
-            yield first_line, chunk
-            first_line += chunk.count(b"\n")
-    if rest := b"".join(carried):
-        yield first_line, rest + b"\n"
+            if cut:
+                chunk, carried = carried + block[:cut], block[cut:]
+                yield first_line, chunk
+                first_line += chunk.count(b"\n")
+            else:
+                carried += block
+            if len(carried) > LONGEST_LINE:
+                raise BadInputError(
+                    f"{label}: line {first_line} has more than {LONGEST_LINE:,} bytes, the most "
+                    "of a row; is this a file of this format?"
+                )
+    if carried:
+        yield first_line, carried + b"\n"
 
 
 def held(stream: BinaryIO, label: str) -> HeldFile:

@@ -231,6 +231,13 @@ def test_what_a_cell_of_a_workbook_becomes_does_not_depend_on_others(tmp_path, o
     assert found.rows()[:2] == [texts, texts]
 
 
+def test_a_query_may_be_longer_than_the_name_of_a_file(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "duckdb", None)
+    (tmp_path / "d.db").touch()
+    with pytest.raises(BadInputError, match=r"pip install 'dualquery\[duckdb\]'"):
+        read(f"duckdb:{tmp_path / 'd.db'}?select {'1 + ' * 100} 1")
+
+
 def test_without_a_reader_of_workbooks_the_extra_is_named(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     (tmp_path / "t.xlsx").write_bytes(b"PK")

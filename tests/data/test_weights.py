@@ -36,8 +36,8 @@ def survey(rows: int = 9000) -> pl.DataFrame:
 
 def copies_of(weight: Weight, values: list[float]) -> list[int]:
     """Return how often rows of these weights count."""
-    found = weigh(source_of(pl.DataFrame({"w": values, "x": [0] * len(values)})), weight)
-    total = sum(part.kept.astype(int) << b for b, part in enumerate(found.digits))
+    _, digits = weigh(source_of(pl.DataFrame({"w": values, "x": [0] * len(values)})), weight)
+    total = sum(part.kept.astype(int) << b for b, part in enumerate(digits))
     return [int(each) for each in total]
 
 

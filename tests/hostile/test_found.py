@@ -63,7 +63,7 @@ INVALID_UTF8 = pa.StringArray.from_buffers(
 TABLES: dict[str, tuple[str, Callable[[], bytes], str]] = {
     # Bombs: a small file that unpacks, or says that it unpacks, to gigabytes.
     "a line without end": ("x.dat.gz", lambda: gzip.compress(b"1 " * 10**7, 1), "has more than"),
-    "a header without end": ("x.csv.gz", lambda: gzip.compress(b"a" * 10**7, 1), "a row has more"),
+    "a header without end": ("x.csv.gz", lambda: gzip.compress(b"a" * 10**7, 1), "header has more"),
     "a header of a million columns": (
         "x.csv",
         lambda: b",".join(b"%d" % n for n in range(500_000)),

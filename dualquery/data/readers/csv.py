@@ -138,7 +138,7 @@ class CsvSource(TableSource):
     @property
     def _step(self) -> int:
         width = len(self.columns())
-        return self.block_bytes or max(_BLOCK_BYTES, 2 * width * rows_at_once(width))
+        return self.block_bytes or max(_BLOCK_BYTES, width * rows_at_once(width))
 
     def _bits(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """Yield rows of ``0`` and ``1``; raise `_OtherCellsError` at any other text."""

@@ -146,17 +146,16 @@ def _parsed(text: str) -> Source:
     named = prefix if colon and prefix in FORMATS else None
     if named and not rest:
         raise BadInputError(f"{text}: a path is expected after the colon")
+    if named and FORMATS[named].parts:
+        file, part = _file_and_part(rest, text)
+        if part is not None:
+            return FORMATS[named].open(file, text, part)
     with _name_errors(text):
         parts = open_parts(named, rest if named else text, text)
-        split = [at for at, sign in enumerate(rest) if sign == "?" and Path(rest[:at]).is_file()]
-        whole = not split or Path(rest).exists()  # the name of a file may have a question mark
     if parts is not None:
         return parts
     if named:
-        known = FORMATS[named]
-        if known.parts and not whole:
-            return known.open(Path(rest[: split[0]]), text, rest[split[0] + 1 :])
-        return known.open(_existing(rest, text, known.folders), text)
+        return FORMATS[named].open(_existing(rest, text, FORMATS[named].folders), text)
     path = _existing(text, text)
     ending = path.name.lower().removesuffix(".gz")
     for known in FORMATS.values():
@@ -217,6 +216,17 @@ def _name_errors(text: str) -> Iterator[None]:
         raise BadInputError(f"{text}: {fault.strerror}") from None
     except (ValueError, NotImplementedError) as fault:
         raise BadInputError(f"{text}: no name or pattern of files ({fault})") from None
+
+
+def _file_and_part(path: str, text: str) -> tuple[Path, str | None]:
+    """Return a file and what follows its question mark; its name may have such marks, too."""
+    marks = [at for at, sign in enumerate(path) if sign == "?"]
+    with _name_errors(text):
+        end = next((at for at in marks if Path(path[:at]).is_file()), None)
+    with contextlib.suppress(OSError, ValueError):  # a query is longer than names are
+        if Path(path).exists():
+            end = None
+    return (Path(path), None) if end is None else (Path(path[:end]), path[end + 1 :])
 
 
 def _existing(path: str, text: str, folders: bool = False) -> Path:

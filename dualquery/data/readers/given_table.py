@@ -99,5 +99,10 @@ class Table:
         """
         from dualquery.data.readers.formats import is_csv
 
-        named = isinstance(self.data, str | Path) and isinstance(csv, str) and self.csv is None
-        return replace(self, csv=csv) if named and is_csv(self.source) else self
+        if (
+            not isinstance(csv, str)
+            or self.csv is not None
+            or not isinstance(self.data, str | Path)
+        ):
+            return self
+        return replace(self, csv=csv) if is_csv(self.source) else self

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 BLOCK_ROWS = 1 << 16
 """Most rows of a block, few enough for `_BLOCK_CELLS`."""
 
-_BLOCK_CELLS = 1 << 24
+_BLOCK_CELLS = 1 << 25
 
 
 def rows_at_once(columns: int, most: int = BLOCK_ROWS) -> int:
