@@ -122,9 +122,10 @@ def _encode_alike(
             some = numbers[start : start + together]
             column = schema.columns[some[0]]
             series = [frame.get_column(schema.columns[number].name) for number in some]
-            part = _AlikeColumns(
-                some, *_codes_of_cells(column, series, schema.missing_in(column), label)
+            codes, odd = _codes_of_cells(
+                column, pl.concat(series), schema.missing_in(column), label
             )
+            part = _AlikeColumns(some, codes.reshape(len(some), -1), odd)
             if watch is not None and isinstance(column, Numeric | Dates):
                 for number, values, codes in zip(some, series, part.codes, strict=True):
                     watch(schema.columns[number], values, codes, np.flatnonzero(codes < 0))
@@ -136,58 +137,46 @@ def _encode_alike(
 
 
 def _codes_of_cells(
-    column: Column, series: Sequence[pl.Series], missing_values: Sequence[str], label: str
+    column: Column, values: pl.Series, missing_values: Sequence[str], label: str
 ) -> tuple[NDArray[Any], bool]:
-    """Return the `local_codes` of columns that are alike, by column; whether any is odd.
+    """Return the `local_codes` of columns that are alike; whether any is odd.
 
     Where few values are possible, each is looked at once. That changes the time, never a code.
     """
-    found = _cells_as_small_integers(series)
+    found = _as_small_integers(values)
     if found is None:
-        values = series[0] if len(series) == 1 else pl.concat(series)
-        codes = local_codes(column, values, missing_values, label).reshape(len(series), -1)
+        codes = local_codes(column, values, missing_values, label)
         return codes, bool(np.any(codes < 0))
-    cells, low, domain, null = found
+    cells, low, domain = found
     table = local_codes(column, domain, missing_values, label)
     as_it_is = isinstance(column, Binary) and np.array_equal(table, np.arange(len(table)) + low)
-    if as_it_is and null is None:
+    if as_it_is and not values.null_count():
         return cells.astype(np.uint8, copy=False), False
     # Modulo 2^16, so that no type of whole numbers overflows.
     codes = np.take(table, cells.astype(np.uint16) - np.uint16(low & 0xFFFF), mode="clip")
-    if null is not None:
-        codes[null] = MISSING
-    return codes, null is not None or bool(np.any(table < 0))
+    if values.null_count():
+        codes[values.is_null().to_numpy()] = MISSING
+    return codes, bool(values.null_count() or np.any(table < 0))
 
 
-def _cells_as_small_integers(
-    series: Sequence[pl.Series],
-) -> tuple[NDArray[Any], int, pl.Series, NDArray[np.bool_] | None] | None:
-    """Return columns as whole numbers, the least of these, what each means, and which are null.
+def _as_small_integers(values: pl.Series) -> tuple[NDArray[Any], int, pl.Series] | None:
+    """Return values as whole numbers, 0 for null, the least of these, and what each means.
 
-    None for columns of other types than whole numbers, truth values and listed texts, and of many
-    values.
+    None for values of other types than whole numbers, truth values and listed texts, and of many.
     """
-    kind = series[0].dtype
-    most = min(max(len(series) * len(series[0]) // 4, 16), 1 << 16)
-    listed = kind.categories if isinstance(kind, pl.Enum) else None
-    if not (kind.is_integer() or kind == pl.Boolean or (listed is not None and len(listed))):
-        return None
-    frame = pl.DataFrame(series)
-    null = None
-    if any(values.null_count() for values in series):
-        null = frame.select(pl.all().is_null()).to_numpy().T
-    if listed is not None:
-        cells = frame.select(pl.all().to_physical().fill_null(0)).to_numpy().T
-        return (cells, 0, listed, null) if len(listed) < most else None
-    if null is not None:
-        frame = frame.fill_null(value=False if kind == pl.Boolean else 0)
-    cells = frame.to_numpy().T
+    kind = values.dtype
+    most = min(max(len(values) // 4, 16), 1 << 16)
     if kind == pl.Boolean:
-        return cells.view(np.uint8), 0, pl.Series([False, True]), null
+        return values.fill_null(False).to_numpy().view(np.uint8), 0, pl.Series([False, True])
+    if isinstance(kind, pl.Enum) and 0 < len(kind.categories) < most:
+        return values.to_physical().fill_null(0).to_numpy(), 0, kind.categories
+    if not kind.is_integer():
+        return None
+    cells = values.fill_null(0).to_numpy()
     low, high = int(cells.min(initial=0)), int(cells.max(initial=0))
     if not -(2**53) < low <= high < low + most < 2**53:
         return None
-    return cells, low, pl.Series(np.arange(low, high + 1), dtype=kind), null
+    return cells, low, pl.Series(np.arange(low, high + 1), dtype=kind)
 
 
 def encode_items(

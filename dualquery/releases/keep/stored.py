@@ -282,14 +282,12 @@ def read_table(path: Path) -> pl.DataFrame:
     import polars as pl
 
     from dualquery.data.readers.parquet import open_parquet
-    from dualquery.data.readers.python_objects import ListItems
 
     source = open_parquet(path, path.name)
-    table = source.table if isinstance(source, ListItems) else source
-    frames = list(table.frames(table.columns()))
-    if not frames:
-        return pl.DataFrame(schema=dict.fromkeys(table.columns(), pl.Null))
-    return pl.concat(frames)
+    table = getattr(source, "table", source)  # also of lists
+    names = table.columns()
+    frames = list(table.frames(names))
+    return pl.concat(frames or [pl.DataFrame(schema=dict.fromkeys(names, pl.Null))])
 
 
 def numbers_of(table: pl.DataFrame, name: str, *, missing: bool = False) -> NDArray[np.float64]:
