@@ -283,10 +283,10 @@ def read_table(path: Path) -> pl.DataFrame:
 
     from dualquery.data.readers.parquet import open_parquet
 
-    source = open_parquet(path, path.name)
+    source: Any = open_parquet(path, path.name)
     table = getattr(source, "table", source)  # also of lists
     names = table.columns()
-    frames = list(table.frames(names))
+    frames: list[pl.DataFrame] = list(table.frames(names))
     return pl.concat(frames or [pl.DataFrame(schema=dict.fromkeys(names, pl.Null))])
 
 
