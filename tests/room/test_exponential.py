@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy import stats
 
+from dualquery.audit.laws import noisy_max_law
 from dualquery.privacy.events import RANGE_SLACK, GaussianNoise, LaplaceNoise, SampledQueries
 from dualquery.queries.conjunctions import Workload
 from dualquery.room.curator import Curator
 from dualquery.room.draws.exponential import Exponential, select_largest
-from dualquery.room.draws.noisy_max import NoisyMax, report_noisy_max
+from dualquery.room.draws.noisy_max import NoisyMax, noisy_max_scale, report_noisy_max
 from dualquery.room.noise.gaussian import Gaussian
 from dualquery.room.noise.laplace import Laplace
 from dualquery.room.randomness import SeededRandomness
@@ -76,6 +79,21 @@ def test_every_operation_is_charged_at_its_own_sensitivity() -> None:
         with pytest.raises(RuntimeError, match="would cost more"):
             room(planned).measure(EveryCell(), noise(9.9))
         assert room(planned).measure(EveryCell(), noise(10.0)).shape == (2, 3, 2)
+
+
+def test_no_report_is_more_than_e_to_the_epsilon_times_as_likely() -> None:
+    """Counts of three queries that all move by one row, either way; a model off the grid."""
+    epsilon, rows, model = 1.5, 3, np.array([0.4, 1.0, 1 / 3])
+    logs = {}
+    for counts in itertools.product(range(rows + 1), repeat=3):
+        scores = tuple(error_scores(np.array(counts), model, rows).tolist())
+        logs[counts] = noisy_max_law(scores, noisy_max_scale(epsilon, 1)).logs
+    worst = max(
+        float((logs[one] - logs[other]).max())
+        for one, other in itertools.permutations(logs, 2)
+        if np.abs(np.subtract(one, other)).max() == 1
+    )
+    assert 0.5 * epsilon < worst <= epsilon * (1 + 1e-9)
 
 
 def test_only_alternatives_are_reported() -> None:
