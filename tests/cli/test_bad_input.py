@@ -27,14 +27,9 @@ def assert_refused(done: Done, here: Path, message: str) -> None:
     ("options", "message"),
     [
         (["--epsilon", "1e308"], "--epsilon is 1e+308; nothing above 10000"),
-        (["--rows", "100"], "--rows states a number of rows where the true one is private"),
-        (["--mechanism", "gausian"], "did you mean 'gaussian'?"),
-        (["--mechanism", "zero", "--samples", "3"], "'zero' has no option 'samples'"),
         (["--solver", "cplux"], "unknown solver 'cplux'; did you mean 'cplex'?"),
         (["-o", "eta=much"], "eta='much' is not a valid float"),
         (["-o", "eta=1", "--eta", "2"], "eta is given twice"),
-        (["--queries", "no-such-file.txt"], "there is no such file; give a number"),
-        (["--engine", "dask"], "--engine dask needs the address of a scheduler"),
     ],
 )
 def test_bad_options_fail_before_any_data_are_read(

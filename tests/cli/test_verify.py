@@ -109,10 +109,8 @@ def test_a_forgery_with_new_digests_breaks_the_signature(here, capsys) -> None:
     [
         (["sign", "mine", "--key", "locked.pem"], "locked.pem holds no PEM key without a password"),
         (["sign", "mine", "--key", "curve.pem"], "curve.pem holds a key that is no Ed25519 key"),
-        (["sign", "mine", "--key", "text.pem"], "text.pem holds no PEM key"),
         (["sign", "nowhere", "--key", "private.pem"], "is not whole and was not signed"),
         (["sign", "mine", "--key", "private.pem", "--out", "text.pem"], "exists already"),
-        (["verify", "mine", "--signature", "text.pem"], "go together"),
         (
             ["verify", "mine", "--signature", "text.pem", "--key", "private.pem"],
             "private.pem holds no PEM key",

@@ -46,18 +46,15 @@ def refuse(data: object, message: str, schema: Schema | None = None, **options: 
     ("content", "message"),
     [
         (b"", "t.csv: the file is empty"),
-        (b"age,sex,flag\n", "t.csv: no rows, so there is nothing to release"),
         (b'"age,sex,flag\n' + b"30,Male,1\n" * 30, "quotation mark in the header not closed?"),
         (b"age,sex,flag\n30,Male,1\n60,Female\n", "row 2 has 2 values, but 3 columns are expected"),
         (b'age,sex,flag\n1,Male,1\n"2,Male,1\n', "is a quotation mark in it, or just above it,"),
         (b'age,sex,flag\n"3,5",Male,1\n', "'3,5' is not a whole number; if commas stand before"),
         (b"age,sex,flag\n30,M\xe4le,1\n", "t.csv: not utf-8 text at line 2 ("),
         (GOOD.encode("utf-16-le"), "t.csv: a NUL byte, so this is not UTF-8 text"),
-        (b",age,sex,flag\n0,30,Male,1\n", "t.csv: column 0 (counted from 0) has no name"),
         (b"age,sx,flag\n1,Male,1\n", "there is no column 'sex', which the schema 'people'"),
         (b"age,sex,flag\n30,Male,1\n130,Male,1\n", "t.csv: row 2, column 'age': '130' is outside"),
         (b"age,sex,flag\n30,Mail,1\n", "t.csv: row 1, column 'sex': 'Mail' is not in the schema"),
-        (b"age,sex,flag\n,Male,1\n", "row 1, column 'age': the value is missing ('')"),
         (gzip.compress(GOOD.encode() * 9, mtime=0)[:-9], "t.csv: the gzip file ends in the middle"),
     ],
 )
@@ -141,7 +138,6 @@ def test_lines_are_counted_over_blocks(tmp_path: Path) -> None:
         (b"", "the file is empty"),
         (b"0101\n", "line 1: expected bits as 0s and 1s, a tab, and a whole count"),
         (b"0101\t3\n0111\t2.5\n", "line 2: expected 4 bits"),
-        (b"0101\t0\n", "no rows, so there is nothing to release"),
     ],
 )
 def test_a_bad_bitstring_file_is_explained(content: bytes, message: str, tmp_path: Path) -> None:
@@ -182,7 +178,6 @@ def test_a_bad_parquet_file_is_explained(tmp_path: Path) -> None:
     [
         (np.array([[0.0, np.nan]]), "array: row 1, column 1: nan found where only 0 and 1"),
         (np.array([[0, 1], [2, 0]]), "array: row 2, column 0: 2 found where only 0 and 1"),
-        (np.zeros((0, 3)), "array: no rows, so there is nothing to release"),
         ([[0, 1]], "data of type list cannot be read: a path, a NumPy or SciPy matrix"),
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), "table: two columns are named 'a'"),
         (pd.DataFrame({"a": [1, "x"]}), "table: column 'a' mixes values of several types"),

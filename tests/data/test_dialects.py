@@ -59,7 +59,6 @@ def test_the_words_of_a_dialect_are_read_as_it(dialect: Dialect) -> None:
     ("content", "given", "words"),
     [
         (b"a,b\n1,2\n", None, None),
-        (b"a\n1\n", None, None),
         (b"a;b\n1,5;2,5\n", None, "delimiter=;"),
         (b"a\tb\n1,5\t2\n", "decimal=,", "delimiter=tab,decimal=,"),
         ("a|b\n1|2\n".encode("utf-16"), "encoding=utf-16", "delimiter=|,encoding=utf-16"),
@@ -112,7 +111,6 @@ def test_decimal_commas_become_points(value: float, grouped: bool) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("delimiter", "'delimiter' is not understood; write delimiter=;"),
         ("encoding=klingon", "there is no encoding 'klingon'"),
         ("encoding=base64", "is no encoding of text"),
         ("decimal=;", "decimal is ';'; it must be . or ,"),

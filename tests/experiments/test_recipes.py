@@ -12,6 +12,7 @@ from dualquery.rows.dataset import load
 from experiments import measuring
 from experiments.commands import recipe_named
 from experiments.contenders import BEST, CONTENDERS, Contender
+from experiments.figure4 import SAMPLES, samples_for
 from experiments.harness.recipe import Choices, Recipe, Run
 from experiments.harness.runner import tidy_table
 
@@ -102,6 +103,7 @@ def test_a_full_form_needs_no_file(name) -> None:
 
 
 def test_figure4_states_what_scripts_read() -> None:
+    assert {attributes: samples_for(attributes) for attributes in SAMPLES} == SAMPLES
     recipe = recipe_named("figure4")
     run = small(recipe.plan(Choices(quick=True, options={"attributes": (20,)}))[0])
     table = tidy_table([(run, _rows(recipe, run))])

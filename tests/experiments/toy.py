@@ -15,7 +15,7 @@ from experiments.harness.recipe import Choices, Finding, Option, Recipe, Row, Ru
 def plan(choices: Choices) -> Sequence[Run]:
     return [
         {
-            "log": choices.options["log"],
+            "log": "".join(choices.options["log"]),  # the command gives a list
             "seconds": choices.options.get("seconds", 0.0),
             "note": {"nested": "values stay out of the table"},
             "seed": seed,

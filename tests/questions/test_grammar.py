@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dualquery.questions.grammar import DEEPEST, LONGEST, parse_question
+from dualquery.questions.grammar import LONGEST, parse_question
 from dualquery.questions.syntax import (
     Among,
     And,
@@ -73,17 +73,13 @@ def flags(text: str) -> list[Flag]:
     ("text", "condition"),
     [
         ("income=>50K", Comparison("income", "=", ">50K")),
-        ("age>=40", Comparison("age", ">=", "40")),
         ("age BETWEEN 18 AND 64", Between("age", "18", "64")),
-        ("edu in (9, 10)", Among("edu", ("9", "10"))),
         ('edu in ((missing), "a, b")', Among("edu", ("(missing)", "a, b"))),
         ("not age between 1 and 2", Not(Between("age", "1", "2"))),
         ("a or b & c", Or((Flag("a"), And((Flag("b"), Flag("c")))))),
         ("(a or b) and c", And((Or((Flag("a"), Flag("b"))), Flag("c")))),
-        ("not a & b", And((Not(Flag("a")), Flag("b")))),
         ("!(a & !b)", Not(And((Flag("a"), Not(Flag("b")))))),
         ('"or"=1 or "given"', Or((Comparison("or", "=", "1"), Flag("given")))),
-        ("state=OR or orange", Or((Comparison("state", "=", "OR"), Flag("orange")))),
         ("marital status=Never married & a", And((
             Comparison("marital status", "=", "Never married"), Flag("a")))),
         ("country=Outlying-US(Guam) or a", Or((
@@ -97,16 +93,13 @@ def test_precedence(text: str, condition) -> None:
 @pytest.mark.parametrize(
     ("text", "question"),
     [
-        ("share(a)", Question("share", Flag("a"))),
         ("count(*)", Question("count")),
         ("Count (a or b)", Question("count", Or((Flag("a"), Flag("b"))))),
         ("mean(income) given a & b", Question(
             "mean", column="income", given=And((Flag("a"), Flag("b"))))),
-        ("sum( hours per week )", Question("sum", column="hours per week")),
         ("median(x)", Question("quantile", column="x")),
         ("quantile(x, 0.25)", Question("quantile", column="x", level=0.25)),
         ("a given b", Question("share", Flag("a"), given=Flag("b"))),
-        ("mean=3", Question("share", Comparison("mean", "=", "3"))),
     ],
 )  # fmt: skip
 def test_measures(text: str, question: Question) -> None:
@@ -118,13 +111,9 @@ def test_measures(text: str, question: Question) -> None:
     [
         ("", "the name of a column is missing"),
         ("a &", "the name of a column is missing"),
-        ("a=", "a value is missing"),
         ("(a", "closing parenthesis is missing"),
-        ("a)", "the text goes on"),
         ("a given b given c", "'given' stands once"),
         ("mean(x given a)", "'given' stands outside of all parentheses"),
-        ("edu in 9", "stand in parentheses"),
-        ("age between 1", "needs both its ends"),
         ("quantile(x, 1.5)", "the level of a quantile is '1.5'"),
         ("quantile(x, 0,5)", "0,5 has a comma; write 0.5"),
         (
@@ -133,7 +122,6 @@ def test_measures(text: str, question: Question) -> None:
         ),
         ("quantille(x, 0.5)", "did you mean 'quantile'"),
         ('a=x"y"', "quotation marks stand around a whole name or value"),
-        ("not " * (DEEPEST + 1) + "a", "inside each other"),
         ("(" * 5000 + "a", "inside each other"),
         ("a" * (LONGEST + 1), "at most 20,000 are read"),
     ],

@@ -104,7 +104,7 @@ def test_a_release_of_every_mechanism_is_confirmed(case: Case, tmp_path) -> None
         {"accountant": "exact", "options": {"samples": 40, "rounds": 300}},
         {"mechanism": "uniform"},
         {"accountant": "exact", "mechanism": "mwem", "options": {"iterations": 30}},
-        {"neighbours": "add-remove", "rows": 310, "options": {"samples": 3}},
+        {"neighbours": "add-remove", "rows": 310, "options": {"samples": 3, "rounds": 6}},
         {"epsilon": 0.001, "mechanism": "gaussian"},
         {"epsilon": 100.0, "mechanism": "gaussian"},
     ],
