@@ -25,13 +25,11 @@ if TYPE_CHECKING:
     from dualquery.estimates.intervals import Intervals
     from dualquery.estimates.means import BoughtMean
     from dualquery.estimates.measurements import Measurements
-    from dualquery.estimates.total import Total
     from dualquery.models.protocol import Model
     from dualquery.queries.conjunctions import Workload
     from dualquery.queries.family import Queries, Statistic
     from dualquery.queries.generate.frequent import FrequentItems
     from dualquery.room.curator import Curator
-    from dualquery.room.ground import Ground
     from dualquery.rules.forbidden import Forbidden
 
 
@@ -152,12 +150,8 @@ class Outcome:
     remarks: tuple[str, ...] = ()  # sentences on what the run found, for the notes of the release
     workload: Workload | None = None
     """The queries that are answered, if the run chose them (`Task.frequent`)."""
-    grounds: tuple[Ground | None, ...] = ()
-    """Why each charged event covers what was drawn. The room says so: leave it out."""
     means: tuple[BoughtMean, ...] = ()
-    """Means of columns that were bought beside the workload: leave it out, too."""
-    base: Total | None = None
-    """What answers are shares of, if it is measured beside the workload: leave it out, too."""
+    """Means of columns that were bought beside the workload: leave it out."""
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,7 @@
 """A mixture of products whose target column is drawn last, by a logistic model of the others.
 
-A mixture that fits many marginals learns single groups of rows by heart: it says little of the
-target of other rows. The logistic model gives a weight to each cell of each pair of columns, so it
-generalises, and what a classifier learns from its records does, too.
+A mixture that fits many marginals overfits: it says little of the target of other rows. The
+logistic model gives a weight to each cell of each pair of columns, and so generalises.
 """
 
 from __future__ import annotations
@@ -16,9 +15,8 @@ from numpy.typing import NDArray
 
 from dualquery.data.cells import axis_sizes, column_values, rows_of_values
 from dualquery.data.domain import Domain
-from dualquery.models.labelled_kernels import round_targets
 from dualquery.models.mixture import ProductMixture
-from dualquery.queries.literals import LiteralRows
+from dualquery.models.mixture_kernels import round_targets
 
 Int64 = NDArray[np.int64]
 
@@ -27,21 +25,16 @@ _AT_ONCE = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
-class LabelledMixture:
+class LabelledMixture(ProductMixture):
     """A mixture, and a logistic model of one column given the others.
 
-    Both are fitted to the same noisy numbers: `answers` are the mixture's, `sample` follows the
-    logistic model, and so does `chances_of_target`.
-
-    ``target``, int64 ``()``, is the column that is drawn last; ``pairs``, int64 ``(p, 2)``, are
-    other columns, each pair increasing, both the same for one column; ``coefficients``, float32
-    ``(cells, values of the target)``, say for the cells of each pair in turn, in C order, what they
-    add to the logarithm of a value's chance.
+    Both are fitted to the same noisy numbers: `answers` are the mixture's, `sample` and
+    `chances_of_target` follow the logistic model. ``target``, int64 ``()``, is the column that is
+    drawn last; ``pairs``, int64 ``(p, 2)``, are other columns, each pair increasing, both the same
+    for one column; ``coefficients``, float32 ``(cells, values of the target)``, say for the cells
+    of each pair in turn, in C order, what they add to the logarithm of a value's chance.
     """
 
-    domain: Domain
-    weights: NDArray[np.float64]
-    chances: NDArray[np.float32]
     target: Int64
     pairs: Int64
     coefficients: NDArray[np.float32]
@@ -49,53 +42,39 @@ class LabelledMixture:
     kind: ClassVar[str] = "labelled mixture"
 
     def __post_init__(self) -> None:
-        _ = ProductMixture(self.domain, self.weights, self.chances)  # checks both
+        super().__post_init__()
         sizes, pairs, columns = axis_sizes(self.domain), self.pairs, self.domain.columns
         if (
             self.target.shape != ()
             or not 0 <= int(self.target) < columns
-            or pairs.ndim != 2
-            or pairs.shape[1] != 2
-            or (pairs.size and not 0 <= pairs.min() <= pairs.max() < columns)
-            or (pairs == self.target).any()
+            or pairs.shape != (len(pairs), 2)
+            or not np.isin(pairs, np.delete(np.arange(columns), int(self.target))).all()
         ):
             raise ValueError("the target is one column, and pairs are of others")
-        cells = int(sizes[pairs].prod(axis=1).sum())
-        if self.coefficients.shape != (cells, sizes[int(self.target)]):
-            raise ValueError(
-                f"coefficients of {cells} cells expected, not of {self.coefficients.shape}"
-            )
-        if not np.isfinite(self.coefficients).all():
-            raise ValueError("coefficients are finite")
-
-    def answers(self, queries: LiteralRows) -> NDArray[np.float64]:
-        """Return the chance of every conjunction under the mixture: float64, shape ``(m,)``."""
-        return ProductMixture(self.domain, self.weights, self.chances).answers(queries)
+        expected = (int(sizes[pairs].prod(axis=1).sum()), sizes[int(self.target)])
+        if self.coefficients.shape != expected or not np.isfinite(self.coefficients).all():
+            raise ValueError(f"finite coefficients of {expected[0]} cells expected")
 
     def chances_of_target(self, values: Int64) -> NDArray[np.float64]:
         """Return the chance of each value of the target: float64, ``(r, values)``.
 
-        ``values`` are the columns' values of records, int64 ``(r, columns)``; the target's own do
-        not matter.
+        ``values`` are the columns' values of records, int64 ``(r, columns)``, the target's ignored.
         """
         logits = np.zeros((len(values), self.coefficients.shape[1]))
         for cells in cells_of_pairs(values, self.pairs, self.domain).T:
             logits += self.coefficients[cells]
         logits -= logits.max(axis=1, keepdims=True)
         parts = np.exp(logits)
-        chances: NDArray[np.float64] = parts / parts.sum(axis=1, keepdims=True)
-        return chances
+        return np.asarray(parts / parts.sum(axis=1, keepdims=True))
 
     def sample(self, count: int, generator: np.random.Generator) -> NDArray[np.uint8]:
         """Return the mixture rounded to records, and their target: uint8 ``(count, bits)``.
 
         The target is rounded, too (`round_targets`): in every cell of every pair of columns each of
-        its values is about as often as the chances of the records there add up to. Records take
-        their turn by what the target is expected to be, so the same holds of records whose chances
-        are alike.
+        its values is about as often as the chances of the records there add up to. Records come in
+        the order of their expected targets, so the same holds of records with similar chances.
         """
-        mixture = ProductMixture(self.domain, self.weights, self.chances)
-        records = mixture.sample(count, generator)
+        records = super().sample(count, generator)
         values, owed = column_values(records, self.domain), np.zeros(self.coefficients.shape)
         for first in range(0, count, _AT_ONCE):
             some = values[first : first + _AT_ONCE]
@@ -109,18 +88,13 @@ class LabelledMixture:
 
     def arrays(self) -> Mapping[str, NDArray[Any]]:
         """Return the mixture's arrays and the logistic model's."""
-        return {
-            "weights": self.weights,
-            "chances": self.chances,
-            "target": self.target,
-            "pairs": self.pairs,
-            "coefficients": self.coefficients,
-        }
+        names = ("target", "pairs", "coefficients")
+        return {**super().arrays(), **{name: getattr(self, name) for name in names}}
 
 
 def cells_of_pairs(values: Int64, pairs: Int64, domain: Domain) -> Int64:
     """Return the number of each record's cell of each pair: int64, shape ``(r, p)``."""
     sizes = axis_sizes(domain)
     starts = np.concatenate(([0], np.cumsum(sizes[pairs].prod(axis=1))))[:-1]
-    cells: Int64 = starts + values[:, pairs[:, 0]] * sizes[pairs[:, 1]] + values[:, pairs[:, 1]]
-    return cells
+    one, other = pairs.T
+    return np.asarray(starts + values[:, one] * sizes[other] + values[:, other])

@@ -22,15 +22,9 @@ _ROUNDING = 1e-3
 class ProductMixture:
     """Components of independent columns, each with a weight.
 
-    Parameters
-    ----------
-    domain
-        The columns.
-    weights
-        float64, shape ``(components,)``, at least 0, not all of them 0; their sum is the whole.
-    chances
-        float32, shape ``(bits, components)``, in [0, 1]: chance that a bit is 1 under each
-        component. Those of a one-hot column add up to 1, but for rounding.
+    ``weights`` are float64, shape ``(components,)``, at least 0, not all of them 0; their sum is
+    the whole. ``chances``, float32, shape ``(bits, components)``, are those of a bit to be 1 under
+    each component; those of a one-hot column add up to 1, but for rounding.
     """
 
     domain: Domain
@@ -42,10 +36,7 @@ class ProductMixture:
     def __post_init__(self) -> None:
         weights, chances = self.weights, self.chances
         if weights.ndim != 1 or chances.shape != (self.domain.bits, len(weights)):
-            raise ValueError(
-                f"chances of {self.domain.bits} bits under {len(weights)} components expected, not "
-                f"of shape {chances.shape}"
-            )
+            raise ValueError(f"chances of {self.domain.bits} bits expected, not {chances.shape}")
         if not ((weights >= 0).all() and weights.sum() > 0 and np.isfinite(weights).all()):
             raise ValueError("weights are at least 0, and not all of them 0")
         if not ((chances >= 0) & (chances <= 1)).all():
@@ -78,11 +69,11 @@ class ProductMixture:
 
         Each component gets its share of the records, to the nearest whole number, and each value of
         a column its share of the component's. What rounding leaves is carried over to the next
-        component, so that a value's number in any first components is off by less than 2. Which of
-        a component's records get which value is random.
+        component, so that counts differ by less than 2 in any first components. Which of a
+        component's records get which value is random.
         """
         sizes = apportion(self.weights, count)
-        counts = np.empty(self.chances.shape, np.int64)
+        counts = np.zeros(self.chances.shape, np.int64)
         kernels.round_values(self.domain.offsets, np.ascontiguousarray(self.chances), sizes, counts)
         records = np.zeros((count, self.domain.bits), np.uint8)
         order = generator.permutation(count)

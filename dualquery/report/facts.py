@@ -74,11 +74,9 @@ def _guessed(release: Release) -> Float64:
     codes = 2 * np.arange(bits, dtype=np.int32)
     if release.model is not None:
         every = LiteralRows(codes[:, None], release.schema.domain)
-        answers: Float64 = np.array(release.model.answers(every), np.float64)
-        return answers
+        return np.array(release.model.answers(every), np.float64)
     if release.records is not None:
-        means: Float64 = release.records.mean(axis=0, dtype=np.float64)
-        return means
+        return np.asarray(release.records.mean(axis=0, dtype=np.float64))
     workload = conjunctions_of(release.workload)
     places = [None if workload is None else workload.find(code) for code in codes[:, None]]
     return np.array([np.nan if at is None else release.answers[at] for at in places])
@@ -91,9 +89,8 @@ class Widths:
     literals: int
     queries: int
     known: int
-    median: float
-    """Half of the length; NaN if none of them has an interval."""
-    largest: float
+    half: tuple[float, float]
+    """Half of the length: the median and the largest; NaN if none of them has an interval."""
 
 
 def widths(release: Release) -> list[Widths]:
@@ -110,8 +107,6 @@ def widths(release: Release) -> list[Widths]:
     for k in np.unique(size):
         some = half[size == k]
         some = some[~np.isnan(some)]
-        median, largest = (np.median(some), some.max()) if len(some) else (np.nan, np.nan)
-        found.append(
-            Widths(int(k), int(np.sum(size == k)), len(some), float(median), float(largest))
-        )
+        half_of = (float(np.median(some)), float(some.max())) if len(some) else (np.nan, np.nan)
+        found.append(Widths(int(k), int(np.sum(size == k)), len(some), half_of))
     return found

@@ -34,38 +34,20 @@ Float64 = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """How strongly columns go together.
+    """How strongly columns go together."""
 
-    Parameters
-    ----------
-    columns
-        Their numbers in the schema, increasing.
-    strength
-        Cramér's V, float64, shape ``(columns, columns)``: 0 for independent columns, 1 where one
-        tells the other. For two binary columns it is the absolute correlation.
-    telling
-        bool, the same shape: which pairs are stronger than chance and known noise explain.
-    noise_known
-        Whether something was measured about two columns together.
-    """
-
-    columns: NDArray[np.int64]
-    strength: Float64
-    telling: NDArray[np.bool_]
-    noise_known: bool
+    columns: NDArray[np.int64]  # their numbers in the schema, increasing
+    strength: Float64  # Cramér's V, of shape (columns, columns): 1 where one determines the other
+    telling: NDArray[np.bool_]  # which pairs are stronger than chance and known noise explain
+    noise_known: bool  # whether something was measured about two columns together
 
     def strongest(self, count: int) -> list[tuple[int, int, float]]:
         """Return telling pairs of columns' numbers with their strength, the strongest first."""
         first, second = np.nonzero(np.triu(self.telling, 1))
-        order = np.argsort(-self.strength[first, second], kind="stable")[:count]
-        return [
-            (
-                int(self.columns[first[i]]),
-                int(self.columns[second[i]]),
-                float(self.strength[first[i], second[i]]),
-            )
-            for i in order
-        ]
+        strength = self.strength[first, second]
+        order = np.argsort(-strength, kind="stable")[:count]
+        found = (self.columns[first], self.columns[second], strength)
+        return [*zip(*(each[order].tolist() for each in found), strict=True)]
 
 
 def pairs(release: Release, known: Shares) -> Pairs | None:
@@ -87,12 +69,11 @@ def pairs(release: Release, known: Shares) -> Pairs | None:
     # Evenly over all: equal records may stand together.
     some = records[:: -(-len(records) // MOST_RECORDS), bits].astype(np.float32)
     single = domain.sizes[domain.column_of_bit[bits]] == 1
-    # A binary column has the cells "1" and "0"; its second cell follows from the first.
-    together = some.T @ some / len(some)
-    share = np.diag(together).astype(np.float64)
+    together = (some.T @ some / len(some)).astype(np.float64)
+    share = np.diag(together).copy()
     owner = np.searchsorted(columns, domain.column_of_bit[bits])
     share[~single & (share < _RARE)] = 0.0
-    chi = _chi_squares(together.astype(np.float64), share, single)
+    chi = _chi_squares(together, share, single)
     sums = np.zeros((len(columns), len(columns)))
     np.add.at(sums, (owner[:, None], owner[None, :]), chi)
     present = np.bincount(owner, share > 0, minlength=len(columns))
@@ -122,11 +103,8 @@ def _off_independence(
 
     Each number that is a product of a factor on each of two columns is compared with the product of
     the factors' means. The squared distance is in variances: of its noise, and of chance in a table
-    of as many independent rows. The sum over an independent pair is about one of chi-square.
-
-    Returns
-    -------
-    float64, shape ``(columns, columns)``, twice: sums of squares, and how many were added.
+    of as many independent rows. The sum over an independent pair is about one of chi-square. Both
+    results are float64, of shape ``(columns, columns)``.
     """
     domain = release.schema.domain
     found = np.zeros((2, len(columns), len(columns)))
@@ -162,8 +140,7 @@ def _telling(
     free = np.maximum(categories - 1, 1)
     least = chi2.isf(1 / (_count(len(categories)) + 1), np.outer(free, free))
     enough = records * np.outer(rarest, rarest) >= _EXPECTED
-    found: NDArray[np.bool_] = enough & (records * sums > least)
-    return found
+    return np.asarray(enough & (records * sums > least))
 
 
 def _chi_squares(together: Float64, share: Float64, single: NDArray[np.bool_]) -> Float64:
@@ -175,5 +152,4 @@ def _chi_squares(together: Float64, share: Float64, single: NDArray[np.bool_]) -
     off = (together - np.outer(share, share)) ** 2
     spread = np.where(single, share * (1 - share), share)
     bottom = np.outer(spread, spread)
-    added: Float64 = np.divide(off, bottom, out=np.zeros_like(off), where=bottom > 1e-12)
-    return added
+    return np.asarray(np.divide(off, bottom, out=np.zeros_like(off), where=bottom > 1e-12))

@@ -66,10 +66,10 @@ def _precision(release: Release, found: Sequence[Widths]) -> str:
             "table can."
         )
     most = max(known, key=lambda each: each.known)
-    largest = max(each.largest for each in known)
+    largest = max(each.half[1] for each in known)
     if conjunctions_of(release.workload) is None:
-        return f"The intervals of answers reach {share(most.median)} to both sides, by the median."
-    points, furthest = (f"{100 * value:.2g}" for value in (most.median, largest))
+        return f"The intervals of answers reach {share(most.half[0])} to both sides, by the median."
+    points, furthest = (f"{100 * value:.2g}" for value in (most.half[0], largest))
     with_interval, all_answers = (sum(getattr(e, of) for e in found) for of in ("known", "queries"))
     if with_interval < all_answers / 2:
         return (

@@ -18,25 +18,20 @@ if TYPE_CHECKING:
 
 
 STRONGEST = 20
-
-
-def _called(release: Release) -> str:
-    """Return what the number is that shares are of."""
-    total = release.base
-    name = "rows" if total.what == "rows" else "total weight"
-    return name + {"exact": "", "measured": " (with noise)", "stated": " (as stated)"}[total.known]
+_KNOWN = {"exact": "", "measured": " (with noise)", "stated": " (as stated)"}
 
 
 def size(release: Release) -> Html:
     """How large everything is."""
-    records = 0 if release.records is None else len(release.records)
+    total, records = release.base, 0 if release.records is None else len(release.records)
+    name = "rows" if total.what == "rows" else "total weight"
     figures = {
-        "columns": len(release.schema.column_names),
-        "answers": len(release.workload),
-        "synthetic records": records,
+        f"{name}{_KNOWN[total.known]}": total.text,
+        "columns": f"{len(release.schema.column_names):,}",
+        "answers": f"{len(release.workload):,}",
+        "synthetic records": f"{records:,}",
     }
-    told = {name: f"{value:,}" for name, value in figures.items()}
-    return key_figures({_called(release): release.base.text, **told})
+    return key_figures(figures)
 
 
 def errors_to_expect(release: Release) -> Html:
@@ -50,14 +45,8 @@ def errors_to_expect(release: Release) -> Html:
             "(dualquery evaluate).",
         )
     rows = [
-        (
-            str(each.literals),
-            f"{each.queries:,}",
-            f"{each.known:,}",
-            _number(each.median),
-            _number(each.largest),
-        )
-        for each in found
+        (*(f"{count:,}" for count in (e.literals, e.queries, e.known)), *map(_number, e.half))
+        for e in found
     ]
     level = f"{release.intervals.level:.0%}"
     return joined(
@@ -85,7 +74,7 @@ def means(release: Release) -> Html:
         return Html("")
     found = means_of(release)
     rows = [
-        (name, *(f"{each:.6g}" for each in (mean, around.lower[0], around.upper[0])))
+        (name, *(f"{each:.6g}" for each in (mean, *around.lower, *around.upper)))
         for name, mean, around in found
     ]
     level = f"{found[0][2].level:.0%}"

@@ -3,7 +3,7 @@
 Gaussian noise alone has a closed form (Balle and Wang 2018, Theorem 8); other ``exact`` events have
 `_recursion`. ``zcdp`` (Canonne, Kamath and Steinke 2020, Corollary 13), ``advanced`` (Dwork,
 Rothblum and Vadhan 2010, Theorem III.3) and ``paper`` (Gaboardi et al. 2014, Theorem 4.1) are as
-they are printed. Every bound is an upper one, and finer grids bring it down.
+printed. Every bound is an upper one, and finer grids bring it down.
 """
 
 from __future__ import annotations
@@ -32,14 +32,13 @@ def events_of(schedule: list[dict[str, Any]]) -> Iterator[Event]:
         left -= len(own) * run["times"]
         if left < 0 or run["times"] < 1:
             raise ValueError("too many events, or a run of none")
-        for _ in range(run["times"]):
-            yield from own
+        yield from own * run["times"]
 
 
 def _expanded(event: dict[str, Any]) -> Iterator[Event]:
     if (kind := event["kind"]) == "game":
-        # Before its draws a round has seen so many records; each moves log-weights by step / rows
-        # up or down, half as much if added or removed; so does each row of a unit. 2^-42: rounding.
+        # Each record that a round has seen moves log-weights by step / rows up or down, half as
+        # much if added or removed; so does each row of a unit. 2^-42: rounding.
         own = {"replace-one": 2, "add-remove": 1}[event["neighbours"]]
         each = own * max(1, event.get("rows_per_unit", 1)) * event["step"]
         for seen in range(1, min(event["rounds"], MOST_EVENTS + 2)):
@@ -61,10 +60,7 @@ def _event(kind: str, cost: float, draws: int) -> Event:
 def bound(
     events: list[Event], schedule: list[dict[str, Any]], name: str, delta: float, aim: float
 ) -> float:
-    """Return an epsilon at ``delta`` that is proven for the events by the means of ``name``.
-
-    Grids are made finer where that may bring it to ``aim`` or below.
-    """
+    """Return an epsilon proven at ``delta`` by ``name``; grids get finer to reach ``aim``."""
     if not 0 <= delta < 1:
         raise ValueError(f"delta {delta!r}")
     pure = math.fsum(math.inf if kind == "gaussian" else e * s for kind, e, s in events)
@@ -131,14 +127,13 @@ def _zcdp(rho: float, delta: float) -> float:
 def _recursion(events: list[Event], rho: float, pure: float, delta: float, fine: int) -> float:
     """Return an epsilon of events that an adversary chooses one after the other.
 
-    V(e) is the most that is left of delta when the threshold e is: 1 - exp(e), at least 0, after
-    the last event; before an event the largest mean of V(e - loss) over the pairs it may have
-    (dominating pairs compose adaptively: Zhu, Dong and Wang 2022, Theorem 10). Each V is convex and
-    falls in exp(e), so a loss between two grid points may be split between them, keeping the means
-    of 1 and exp(-loss): that raises V. A draw of range r has losses t and t - r for a t that the
-    adversary chooses (Dong, Durfee and Rogers 2020): anew for each of a few draws, else once for
-    all, where t between a and b is no worse than the losses b and a - r. ``rho``, the cost in zCDP,
-    sets the grid, and ``fine`` makes it finer.
+    V(e) is the residual delta at threshold e: 1 - exp(e), at least 0, after the last event; before
+    an event the largest mean of V(e - loss) over the pairs it may have (dominating pairs compose
+    adaptively: Zhu, Dong and Wang 2022, Theorem 10). Each V is convex and falls in exp(e), so a
+    loss between two grid points may be split between them, keeping the means of 1 and exp(-loss):
+    that raises V. A draw of range r has losses t and t - r for a t that the adversary chooses
+    (Dong, Durfee and Rogers 2020): anew for each of a few draws, else once for all, where t between
+    a and b is no worse than the losses b and a - r. ``rho``, the cost in zCDP, sets the grid.
     """
     draws = [draws for kind, _, draws in events if kind == "draws"]
     few = FEW_DRAWS if sum(each for each in draws if each < FEW_DRAWS) <= MOST_STEPS else 0
@@ -251,10 +246,9 @@ def _before(values: Floats, step: float, chances: Floats, first: int, rest: floa
     """Return V before an event with one of some distributions of losses."""
     size, last = chances.shape[1], first + chances.shape[1] - 1
     below = max(last, 0)
-    padded = _padded(values, step, below, max(-first, 0))[
-        below - last : below - first + len(values)
-    ]
+    padded = _padded(values, step, below, max(-first, 0))
+    padded = padded[below - last : below - first + len(values)]
     if len(chances) == 1:
-        return np.asarray(np.minimum(1.0, np.convolve(padded, chances[0], "valid") + rest))
+        return np.minimum(1.0, np.convolve(padded, chances[0], "valid") + rest)
     windows = np.ascontiguousarray(np.lib.stride_tricks.sliding_window_view(padded, size))
     return np.asarray(np.minimum(1.0, (windows @ chances[:, ::-1].T).max(axis=1) + rest))

@@ -1,8 +1,7 @@
 """A detached Ed25519 signature of a release: it says who wrote the folder.
 
-What is signed are the bytes of ``release.json``, which holds a digest of every other file, so that
-the signature stands for the whole folder. Keys are PEM files, and the signature is the plain 64
-bytes, as OpenSSL makes and checks them::
+What is signed are the bytes of ``release.json``, which holds a digest of every other file. Keys are
+PEM files, and the signature is the plain 64 bytes, as OpenSSL makes and checks them::
 
     openssl genpkey -algorithm ed25519 -out private.pem
     openssl pkey -in private.pem -pubout -out public.pem
@@ -12,17 +11,16 @@ bytes, as OpenSSL makes and checks them::
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
 
-SIZE = 64
-"""Bytes of a signature."""
-
-_LARGEST_KEY = 1 << 16
-"""Bytes of a file with a key."""
+SIZE = 64  # bytes of a signature
+_LARGEST_KEY = 1 << 16  # bytes of a file with a key
 
 
 def sign(folder: Path, private: Path) -> bytes:
@@ -31,23 +29,14 @@ def sign(folder: Path, private: Path) -> bytes:
     `OSError` if a file cannot be read, `ValueError` if ``private`` is no file of an Ed25519 key
     without a password.
     """
-    key = _key(private, lambda pem: load_pem_private_key(pem, None))
-    if not isinstance(key, Ed25519PrivateKey):
-        raise ValueError(f"{private} holds a key that is no Ed25519 key")
+    load = partial(load_pem_private_key, password=None)
+    key: Ed25519PrivateKey = _key(private, load, Ed25519PrivateKey)
     return key.sign((folder / "release.json").read_bytes())
 
 
 def signed(folder: Path, signature: Path, public: Path) -> bool:
-    """Return whether a signature file is that of a release folder, by the owner of a public key.
-
-    Raises
-    ------
-    OSError, ValueError
-        As for `sign`.
-    """
-    key = _key(public, load_pem_public_key)
-    if not isinstance(key, Ed25519PublicKey):
-        raise ValueError(f"{public} holds a key that is no Ed25519 key")
+    """Return whether a file is a release's signature by a public key's owner; raises as `sign`."""
+    key: Ed25519PublicKey = _key(public, load_pem_public_key, Ed25519PublicKey)
     with signature.open("rb") as stream:
         found = stream.read(SIZE + 1)
     try:
@@ -57,13 +46,15 @@ def signed(folder: Path, signature: Path, public: Path) -> bool:
     return True
 
 
-def _key(path: Path, load: Callable[[bytes], object]) -> object:
-    """Read a key of any kind."""
+def _key(path: Path, load: Callable[[bytes], object], kind: type[Any]) -> Any:
     with path.open("rb") as stream:
         pem = stream.read(_LARGEST_KEY + 1)
     try:
         if len(pem) > _LARGEST_KEY:
             raise ValueError(f"more than {_LARGEST_KEY:,} bytes")
-        return load(pem)
+        key = load(pem)
     except (ValueError, TypeError, UnsupportedAlgorithm) as fault:
         raise ValueError(f"{path} holds no PEM key without a password ({fault})") from None
+    if not isinstance(key, kind):
+        raise ValueError(f"{path} holds a key that is no Ed25519 key")
+    return key

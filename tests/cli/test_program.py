@@ -71,7 +71,7 @@ def test_internal_faults_are_exit_code_1(dualquery, small, here, monkeypatch) ->
     def fail(*_, **__):
         raise ZeroDivisionError("seven\nlines")
 
-    monkeypatch.setattr("dualquery.releases.make.making.run", fail)
+    monkeypatch.setattr("dualquery.room.curator.Curator.evaluate", fail)
     done = dualquery(*small)
     assert done.code == 1
     assert done.last.startswith("error: internal fault: ZeroDivisionError: seven lines")
@@ -81,16 +81,11 @@ def test_internal_faults_are_exit_code_1(dualquery, small, here, monkeypatch) ->
     assert names(here) == set()
 
 
-@pytest.mark.parametrize(
-    "where", ["dualquery.releases.make.making.run", "dualquery.room.curator.Curator.evaluate"]
-)
-def test_ctrl_c_is_exit_code_130_and_leaves_nothing(
-    dualquery, small, here, monkeypatch, where
-) -> None:
+def test_ctrl_c_is_exit_code_130_and_leaves_nothing(dualquery, small, here, monkeypatch) -> None:
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(where, interrupt)
+    monkeypatch.setattr("dualquery.room.curator.Curator.evaluate", interrupt)
     for extra in ([], ["--json"], ["--quiet"]):
         done = dualquery(*small, "--out", "deep/out", *extra)
         assert done.code == 130

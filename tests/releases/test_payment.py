@@ -150,7 +150,7 @@ def test_a_release_that_fails_has_spent_its_charge(file: BudgetFile, monkeypatch
     def fail(*arguments: object, **options: object) -> None:
         raise RuntimeError("the power went")
 
-    monkeypatch.setattr(making, "run", fail)
+    monkeypatch.setattr(making.Curator, "evaluate", fail)
     with pytest.raises(RuntimeError):
         release(budget=file)
     (charged,) = file.read().releases.values()

@@ -116,7 +116,7 @@ UNSTATED = {
     "dualquery/releases/keep/folder.py": "reads the folder of a release, which is public",
     "dualquery/releases/make/payment.py": "a keyed hash for the user's own budget file",
     "dualquery/releases/keep/stored.py": "reads the folder of a release, which is public",
-    "dualquery/verification/agreement.py": "reads the answers of a release, which are public",
+    "dualquery/verification/check.py": "reads the answers of a release, which are public",
     "solvers/formats/scip_reader.py": "reads what SCIP's process found in a file of a problem",
     "experiments/": "studies on public data sets; every page of results says not private",
 }

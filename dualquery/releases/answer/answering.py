@@ -52,10 +52,7 @@ class Answers(list[dict[str, Any]]):
     def save(self, path: str | Path) -> Path:
         """Write the answers as a new file, CSV or Parquet by its ending.
 
-        Raises
-        ------
-        BadInputError
-            If the file exists already or cannot be written; nothing is left behind then.
+        `BadInputError` if it exists already or cannot be written; nothing is left behind then.
         """
         from dualquery.releases.answer.table_files import check_target, write_frames
 
@@ -72,26 +69,23 @@ def answer_queries(
 
     Parameters
     ----------
-    release
-        A release.
-    queries
-        Questions over the release's schema, as `dualquery.questions.grammar` says: conjunctions
-        such as ``age=30-35 & sex!=Female``, ranges, ``or``, means, quantiles, ``given``.
+    release, queries
+        A release, and questions over its schema, as `dualquery.questions.grammar` says:
+        conjunctions such as ``age=30-35 & sex!=Female``, ranges, ``or``, means, ``given``.
     place
         How messages call entry i; None for what says enough for a question by itself.
 
     Returns
     -------
     Answers
-        A list of dicts, which also shows and saves itself. ``query`` as given; ``answered``, the
-        same in canonical form, where a value has become its bucket or category; ``answer``: a share
-        of the rows, a number of rows, or a number of the column's, None where the given rows are
-        none; ``low`` and ``high``: they hold the true answer with probability ``level``, over the
-        noise, for each question by itself; all three None where that is not known; ``source``:
-        ``released`` when the query is in the workload, else ``model``, ``synthetic`` or
-        ``measured`` (least squares), or ``rules`` where those of the schema leave one answer only;
-        ``basis``: what the interval rests on, or why there is none. ``interval``, the pair of low
-        and high, is kept for one release.
+        A list of dicts: ``query`` as given; ``answered``, the same in canonical form, where a value
+        has become its bucket or category; ``answer``: a share of the rows, a number of rows, or a
+        number of the column's, None where the given rows are none; ``low`` and ``high``: they hold
+        the true answer with probability ``level``, over the noise, for each question by itself; all
+        three None where that is not known; ``source``: ``released`` when the query is in the
+        workload, else ``model``, ``synthetic`` or ``measured`` (least squares), or ``rules`` where
+        those of the schema leave one answer only; ``basis``: what the interval rests on, or why
+        there is none. ``interval``, the pair of low and high, is kept for one release.
 
     Raises
     ------
@@ -127,17 +121,7 @@ def answer_queries(
 def answer_question(
     knowledge: Knowledge, question: Question, level: float = LEVEL
 ) -> dict[str, Any]:
-    """Answer one question: as `answer_queries`, but for ``query``.
-
-    Parameters
-    ----------
-    knowledge
-        Of the release.
-    question
-        Its tree.
-    level
-        The chance that its interval has.
-    """
+    """Answer one question: as `answer_queries`, without ``query``; ``level`` is of the interval."""
     return _answer(knowledge, ask(question, knowledge.schema), level)
 
 
@@ -152,9 +136,11 @@ def _answer(knowledge: Knowledge, asked: AnyAsked, level: float) -> dict[str, An
     forced = forced_share(asked, schema, knowledge.rules)
     if forced is not None:
         return _forced_line(knowledge, asked, forced, level)
-    bought = _bought(knowledge, asked.question)
-    if bought is not None:
-        return _bought_line(knowledge, asked, bought, level)
+    question = asked.question
+    if question.measure in (MEAN, SUM) and question.given is None:
+        for bought in knowledge.release.means:
+            if bought.column == question.column:
+                return _bought_line(knowledge, asked, bought, level)
     limits = knowledge.limits(
         asked.numerator, asked.denominator, asked.range, level, summed=asked.of_rows
     )
@@ -175,7 +161,7 @@ def _answer(knowledge: Knowledge, asked: AnyAsked, level: float) -> dict[str, An
             limits = replace(limits, basis=f"{limits.basis}; {_ANOTHER}")
     if answer is not None and limits.low is not None and limits.high is not None:
         answer = min(max(answer, limits.low), limits.high)
-    if asked.conjunctions and asked.question.measure == SHARE:
+    if asked.conjunctions and question.measure == SHARE:
         asked = replace(asked, text=print_queries(asked.conjunctions[0][None, :], schema)[0])
     return _line(asked, answer, limits, source)
 
@@ -190,16 +176,10 @@ def _forced_line(knowledge: Knowledge, asked: Asked, share: float, level: float)
     return _line(replace(asked, remark="", of_interval=""), answer, limits, "rules")
 
 
-def _bought(knowledge: Knowledge, question: Question) -> BoughtMean | None:
-    """Return the bought mean that a question asks for, itself or times the number of rows."""
-    if question.measure not in (MEAN, SUM) or question.given is not None:
-        return None
-    return next((each for each in knowledge.release.means if each.column == question.column), None)
-
-
 def _bought_line(
     knowledge: Knowledge, asked: Asked, bought: BoughtMean, level: float
 ) -> dict[str, Any]:
+    """Return the line of a bought mean, or of that times the number of rows."""
     answer, found = likely_mean(knowledge, bought), bought.interval(knowledge.base, level)
     low, high = float(found.lower[0]), float(found.upper[0])
     if asked.of_rows:
@@ -254,18 +234,16 @@ def _of_total(knowledge: Knowledge, limits: Limits) -> Limits:
 
 def _released(release: Release, asked: Asked) -> tuple[float, Limits | None] | None:
     """Return the released answer of a question that is a query of the workload, and its limits."""
-    workload = conjunctions_of(release.workload)
+    workload, known, limits = conjunctions_of(release.workload), release.intervals, None
     if workload is None:
         return None
-    for literals in asked.conjunctions:
-        at = workload.find(literals)
-        if at is None:
-            continue
-        known, limits = release.intervals, None
-        if known is not None and (interval := known.of(at)) is not None:
-            limits = Limits(known.basis, *interval, known.level)
-        return float(release.answers[at]), limits
-    return None
+    places = map(workload.find, asked.conjunctions)
+    at = next((place for place in places if place is not None), None)
+    if at is None:
+        return None
+    if known is not None and (interval := known.of(at)) is not None:
+        limits = Limits(known.basis, *interval, known.level)
+    return float(release.answers[at]), limits
 
 
 def _quantile(

@@ -30,8 +30,7 @@ _NUMBERS = 1_000
 """Numbers that stand for a bucket."""
 
 _STEEPEST = 100.0
-"""Largest tilt: the numbers of the widest bucket lie within a hundredth of its length on average.
-"""
+"""Largest tilt: numbers of the widest bucket are within a hundredth of its length on average."""
 
 
 def likely_mean(knowledge: Knowledge, bought: BoughtMean) -> float:
@@ -49,7 +48,7 @@ def likely_mean(knowledge: Knowledge, bought: BoughtMean) -> float:
 
 
 def means_of(release: Release) -> list[tuple[str, float, Intervals]]:
-    """Return each column whose mean was bought, its `likely_mean`, and its one interval."""
+    """Return each column whose mean was bought, its `likely_mean`, and its interval."""
     knowledge = Knowledge(release)
     return [
         (bought.column, likely_mean(knowledge, bought), bought.interval(knowledge.base))
@@ -82,14 +81,7 @@ def calibrated_schema(release: Release) -> Schema:
 def with_mean(column: Numeric, shares: Float64, mean: float) -> Numeric:
     """Return a column whose numbers have a mean, or the nearest one that its buckets allow.
 
-    Parameters
-    ----------
-    column
-        Any column of numbers.
-    shares
-        float64, shape ``(buckets,)``: of the rows, in each bucket.
-    mean
-        Of the rows' numbers.
+    ``shares``, float64 of shape ``(buckets,)``, are of the rows, in each bucket.
     """
     from scipy.optimize import brentq
 
@@ -108,8 +100,7 @@ def with_mean(column: Numeric, shares: Float64, mean: float) -> Numeric:
 
     def weights(tilt: float) -> Float64:
         parts = np.exp(tilt * distances)
-        found: Float64 = parts / parts.sum(axis=1, keepdims=True)
-        return found
+        return np.asarray(parts / parts.sum(axis=1, keepdims=True))
 
     def excess(tilt: float) -> float:
         return float(shares @ (weights(tilt) * numbers).sum(axis=1)) - mean

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -35,30 +34,16 @@ MOST_CELLS = 10_000
 
 @dataclass(frozen=True)
 class CrossTable:
-    """Answers by the values of one or two columns.
+    """Answers by the values of one or two columns."""
 
-    Parameters
-    ----------
-    rows, columns
-        The names of the columns whose values are the rows and the columns; columns may be empty.
-    row_labels, column_labels
-        Their values; one empty label where there are no columns.
-    value, where
-        What is asked of each cell, and the condition on rows, as text; empty for all.
-    cells
-        As of `dualquery.releases.answer.answering.answer_queries`, without ``query``, by rows.
-    level, simultaneous
-        The chance that an interval has, or all of them at once if simultaneous.
-    """
-
-    rows: str
-    columns: str
-    row_labels: tuple[str, ...]
-    column_labels: tuple[str, ...]
-    value: str
-    where: str
-    cells: tuple[dict[str, Any], ...]
-    level: float
+    rows: str  # names of columns
+    columns: str  # "" for none
+    row_labels: tuple[str, ...]  # their values
+    column_labels: tuple[str, ...]  # one empty label where there are no columns
+    value: str  # what is asked of each cell
+    where: str  # the condition on rows; "" for all
+    cells: tuple[dict[str, Any], ...]  # by rows, as of `answer_queries`, without ``query``
+    level: float  # the chance that an interval has, or all of them at once if simultaneous
     simultaneous: bool
 
     def _repr_html_(self) -> str:
@@ -91,10 +76,8 @@ def cross_table(
 
     Parameters
     ----------
-    release
-        A release.
-    rows, columns
-        Names of columns.
+    release, rows, columns
+        A release, and names of its columns.
     where
         A condition: the table is about the rows that satisfy it. None for all.
     value
@@ -127,34 +110,25 @@ def cross_table(
     knowledge = Knowledge(release)
     cells = []
     for row, column in itertools.product(row_labels, column_labels):
-        there: list[Condition] = [Comparison(rows, "=", row)]
-        there += [] if columns is None else [Comparison(columns, "=", column)]
-        cells.append(answer_question(knowledge, _of_cell(asked, there, condition), level))
+        cell: Condition = Comparison(rows, "=", row)
+        if columns is not None:
+            cell = And((cell, Comparison(columns, "=", column)))
+        cells.append(answer_question(knowledge, _of_cell(asked, cell, condition), level))
+    lost = max((level - each["level"] for each in cells if each["level"]), default=0.0)
     return CrossTable(
-        rows=rows,
-        columns=columns or "",
-        row_labels=row_labels,
-        column_labels=column_labels,
-        value=value,
-        where=where or "",
-        cells=tuple(cells),
-        level=LEVEL - max((level - each["level"] for each in cells if each["level"]), default=0.0),
-        simultaneous=simultaneous,
-    )
+        rows, columns or "", row_labels, column_labels, value, where or "", tuple(cells),
+        LEVEL - lost, simultaneous,
+    )  # fmt: skip
 
 
-def _of_cell(asked: Question, there: Sequence[Condition], where: Condition | None) -> Question:
+def _of_cell(asked: Question, cell: Condition, where: Condition | None) -> Question:
     """Return the question of a cell: shares are among the table's rows, others of the cell's."""
     if asked.measure == SHARE:
-        return Question(SHARE, _all(there), given=where)
-    inside = _all([*there, *([] if where is None else [where])])
+        return Question(SHARE, cell, given=where)
+    inside = cell if where is None else And((cell, where))
     if asked.measure == COUNT:
         return Question(COUNT, inside)
     return Question(asked.measure, column=asked.column, level=asked.level, given=inside)
-
-
-def _all(conditions: Sequence[Condition]) -> Condition:
-    return conditions[0] if len(conditions) == 1 else And(tuple(conditions))
 
 
 def _question(value: str) -> Question:

@@ -60,13 +60,9 @@ class Limits:
         return replace(self, low=self.low * factor, high=self.high * factor)
 
     def near(self, other: Limits) -> bool:
-        """Return whether both have the same ends, but for rounding."""
-        ends = zip((self.low, self.high), (other.low, other.high), strict=True)
-        return all(
-            (one is None) == (two is None)
-            and (one is None or two is None or math.isclose(one, two, rel_tol=1e-6, abs_tol=1e-9))
-            for one, two in ends
-        )
+        """Return whether two known intervals have the same ends, but for rounding."""
+        own, its = np.array([(self.low, self.high), (other.low, other.high)], np.float64)
+        return np.allclose(own, its, rtol=1e-6, atol=1e-9)
 
 
 class Knowledge:
@@ -100,7 +96,6 @@ class Knowledge:
 
     @cached_property
     def _values(self) -> NDArray[np.int64] | None:
-        """The columns' values of the records."""
         from dualquery.data.cells import column_values
 
         records = self.release.records
@@ -109,10 +104,7 @@ class Knowledge:
     def mean(self, form: LinearForm) -> float:
         """Return the mean of a form under the model, or else over the records, or by least squares.
 
-        Raises
-        ------
-        BadInputError
-            If there are none of these, or the form is too large for the model.
+        `BadInputError` if there are none of these, or the form is too large for the model.
         """
         model = self.release.model
         if model is not None:
@@ -142,16 +134,9 @@ class Knowledge:
     ) -> Limits:
         """Return the limits of a mean, a ratio of two means, or a sum over the rows.
 
-        Parameters
-        ----------
-        numerator, denominator
-            The forms; the denominator is at least 0 on every record. None for 1.
-        range
-            The least and the largest value of a row.
-        level
-            The chance, over the noise, that the limits hold.
-        summed
-            Whether it is the sum of the numerator over the rows, in rows or weight.
+        The denominator is at least 0 on every record; None for 1. ``range`` are the least and the
+        largest value of a row, ``level`` is the chance that the limits hold. ``summed`` asks for
+        the sum of the numerator over the rows, in rows or weight.
         """
         parts = [numerator] if denominator is None else [numerator, denominator]
         forms = [form for part in parts for form in (part.low, part.high)]
@@ -201,14 +186,14 @@ class Knowledge:
                 combination = np.zeros(4)
                 combination[pair] = 1.0, -np.clip(ratio, *range)
                 variance = float(combination @ found.covariance @ combination)
-                apart = (
-                    float(combination @ found.values) / math.sqrt(variance) if variance > 0 else 0.0
-                )
+                distance = 0.0
+                if variance > 0:
+                    distance = float(combination @ found.values) / math.sqrt(variance)
                 between = fieller(
                     float(found.values[above]),
                     float(found.values[below]),
                     found.covariance[np.ix_(pair, pair)],
-                    math.hypot(found.critical(level, combination), apart),
+                    math.hypot(found.critical(level, combination), distance),
                 )
                 if between is None:
                     return Limits(f"{self.basis}; {_NEARLY_EMPTY}", *range, level)
@@ -219,13 +204,10 @@ class Knowledge:
     @cached_property
     def basis(self) -> str:
         """What least squares rest on."""
-        measurements = self.release.measurements
+        measurements, stated = self.release.measurements, self.base.known == "stated"
         note = "" if measurements is None else measurements.note
-        if self.base.known == "stated":
-            note = "; ".join(
-                filter(None, (note, f"if the total is {self.base.text}, as was stated"))
-            )
-        return "; ".join(filter(None, (_BASIS, note)))
+        total = f"if the total is {self.base.text}, as was stated" if stated else ""
+        return "; ".join(filter(None, (_BASIS, note, total)))
 
     def estimates(self, forms: Sequence[LinearForm]) -> Estimates | str:
         """Return least squares' estimates of forms' means, or why there are none."""

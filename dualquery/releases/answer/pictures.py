@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import io
 import math
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,8 +25,6 @@ except ModuleNotFoundError:
     ) from None
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from dualquery.releases.keep.folder import Release
 
 
@@ -42,7 +39,6 @@ _ANNOTATED = 240
 _LEVEL_NAMES = 4
 """Columns up to which their names are written level."""
 
-_ALARM: dict[str, Any] = {"color": "#8f1d1d", "fontweight": "bold", "fontsize": 10}
 _STYLE = {
     "font.size": 9,
     "axes.titlesize": 10,
@@ -63,25 +59,14 @@ class Picture(Figure):
 
 
 def of_columns(release: Release, one: str, other: str | None, *, private: bool) -> Picture:
-    """Draw the shares of one column's values, or of the pairs of values of two.
+    """Draw the shares of one column's values, or of the pairs of values of two: see `Release.plot`.
 
-    Parameters
-    ----------
-    release
-        The release.
-    one, other
-        Names of columns; None for no second one.
-    private
-        Whether the release has a guarantee; a picture of one that has none says so.
-
-    Raises
-    ------
-    BadInputError
-        If a column is not there, or the pairs are too many.
+    A picture of a release that is not ``private`` says so.
     """
-    picture = _of_one(release, one) if other is None else _of_two(release, one, other)
+    with mpl.rc_context(_STYLE):
+        picture = _of_one(release, one) if other is None else _of_two(release, one, other)
     if not private:
-        picture.suptitle("NOT PRIVATE", **_ALARM)
+        picture.suptitle("NOT PRIVATE", color="#8f1d1d", fontweight="bold", fontsize=10)
     return picture
 
 
@@ -93,32 +78,27 @@ def _of_one(release: Release, name: str) -> Picture:
         note = f"\nthe {MOST_VALUES} largest of {len(lines):,} values"
         lines = sorted(lines, key=lambda line: -_percent(line["answer"]))[:MOST_VALUES]
     places = np.arange(len(lines))
-    with _styled():
-        picture = Picture(figsize=(6.4, 1.3 + 0.26 * len(lines)), layout="constrained")
-        axes = picture.subplots()
-        measured = np.array([line["low"] is not None for line in lines])
-        faces = [BLUE if known else "none" for known in measured]
-        shares = [_percent(line["answer"]) for line in lines]
-        axes.barh(places, shares, 0.72, color=faces, edgecolor=BLUE)
-        if measured.any():
-            ends = [
-                (p, line) for p, line in zip(places, lines, strict=True) if line["low"] is not None
-            ]
-            axes.hlines(
-                [place for place, _ in ends],
-                [_percent(line["low"]) for _, line in ends],
-                [_percent(line["high"]) for _, line in ends],
-                colors=ORANGE,
-                linewidth=3,
-                label=f"{found.level:.0%} interval of the true share",
-            )
-            axes.legend(loc="lower right")
-        axes.set_yticks(places, [_named(line[name]) for line in lines])
-        axes.invert_yaxis()
-        axes.set_xlim(left=0)
-        axes.set_xlabel("share of the rows (%)")
-        empty = "" if measured.all() else "; empty bars: fitted, no interval"
-        axes.set_title(f"{_named(name)}: released shares{empty}{note}", loc="left")
+    picture = Picture(figsize=(6.4, 1.3 + 0.26 * len(lines)), layout="constrained")
+    axes = picture.subplots()
+    measured = np.array([line["low"] is not None for line in lines])
+    faces = [BLUE if known else "none" for known in measured]
+    shares, low, high = (
+        np.array([_percent(line[key]) for line in lines]) for key in ("answer", "low", "high")
+    )
+    axes.barh(places, shares, 0.72, color=faces, edgecolor=BLUE)
+    if measured.any():
+        ends, label = (
+            (low[measured], high[measured]),
+            f"{found.level:.0%} interval of the true share",
+        )
+        axes.hlines(places[measured], *ends, colors=ORANGE, linewidth=3, label=label)
+        axes.legend(loc="lower right")
+    axes.set_yticks(places, [_named(line[name]) for line in lines])
+    axes.invert_yaxis()
+    axes.set_xlim(left=0)
+    axes.set_xlabel("share of the rows (%)")
+    empty = "" if measured.all() else "; empty bars: fitted, no interval"
+    axes.set_title(f"{_named(name)}: released shares{empty}{note}", loc="left")
     return picture
 
 
@@ -130,29 +110,23 @@ def _of_two(release: Release, one: str, other: str) -> Picture:
     told = "no cell has an interval"
     if reach:
         told = f"{found.level:.0%} intervals: about ±{100 * float(np.median(reach)):.2g} points"
-    with _styled():
-        size = (min(max(2.5 + 0.55 * width, 5.0), 16.0), min(1.8 + 0.3 * height, 16.0))
-        picture = Picture(figsize=size, layout="constrained")
-        axes = picture.subplots()
-        drawn = axes.imshow(shares, cmap="cividis", aspect="auto", vmin=0)
-        if shares.size <= _ANNOTATED:
-            for row, column in np.ndindex(height, width):
-                dark = shares[row, column] < 0.55 * shares.max()
-                axes.text(
-                    *(column, row, f"{shares[row, column]:.1f}"),
-                    ha="center",
-                    va="center",
-                    fontsize=7,
-                    color="white" if dark else "black",
-                )
-        axes.set_xticks(range(width), [_named(each) for each in found.column_labels])
-        if width > _LEVEL_NAMES:
-            for tick in axes.get_xticklabels():
-                tick.set(ha="right", rotation=60, rotation_mode="anchor")
-        axes.set_yticks(range(height), [_named(each) for each in found.row_labels])
-        axes.set(xlabel=_named(other), ylabel=_named(one))
-        picture.colorbar(drawn, ax=axes, label="share of the rows (%)")
-        axes.set_title(f"{_named(one)} and {_named(other)}, released\n{told}", loc="left")
+    size = (min(max(2.5 + 0.55 * width, 5.0), 16.0), min(1.8 + 0.3 * height, 16.0))
+    picture = Picture(figsize=size, layout="constrained")
+    axes = picture.subplots()
+    drawn = axes.imshow(shares, cmap="cividis", aspect="auto", vmin=0)
+    if shares.size <= _ANNOTATED:
+        for (row, column), share in np.ndenumerate(shares):
+            color = "white" if share < 0.55 * shares.max() else "black"
+            number = axes.text(column, row, f"{share:.1f}", fontsize=7, color=color)
+            number.set(ha="center", va="center")
+    axes.set_xticks(range(width), [_named(each) for each in found.column_labels])
+    if width > _LEVEL_NAMES:
+        for tick in axes.get_xticklabels():
+            tick.set(ha="right", rotation=60, rotation_mode="anchor")
+    axes.set_yticks(range(height), [_named(each) for each in found.row_labels])
+    axes.set(xlabel=_named(other), ylabel=_named(one))
+    picture.colorbar(drawn, ax=axes, label="share of the rows (%)")
+    axes.set_title(f"{_named(one)} and {_named(other)}, released\n{told}", loc="left")
     return picture
 
 
@@ -164,9 +138,3 @@ def _named(text: str) -> str:
     """Return a name as a picture can show it: one line, no formula, not too long."""
     line = terminal_line(text)
     return (line if len(line) <= 30 else f"{line[:29]}…").replace("$", r"\$")
-
-
-@contextmanager
-def _styled() -> Iterator[None]:
-    with mpl.rc_context(_STYLE):
-        yield

@@ -33,10 +33,7 @@ Source = Literal["model", "records"]
 def source_of_records(release: Release) -> Source:
     """Return what new records come from: the model, or the records where there is none.
 
-    Raises
-    ------
-    BadInputError
-        If the release has neither.
+    `BadInputError` if the release has neither.
     """
     if release.model is not None:
         return "model"
@@ -54,12 +51,8 @@ def sampled_blocks(
     """Yield ``count`` records in blocks of at most `BLOCK_CELLS` cells: uint8 ``(r, bits)``.
 
     They keep the rules of the schema. A model is rounded to each block; records of a release are
-    taken equally often, but for a random remainder, in random order.
-
-    Raises
-    ------
-    BadInputError
-        If ``count`` is negative, or the release has nothing to draw from.
+    taken equally often, but for a random remainder, in random order. `BadInputError` if ``count``
+    is negative, or the release has nothing to draw from.
     """
     if count < 0:
         raise BadInputError(f"cannot draw {count} records; ask for 0 or more")
@@ -94,16 +87,7 @@ def finished_records(
 ) -> tuple[NDArray[np.uint8] | None, tuple[str, ...]]:
     """Return the records of a release, and remarks on their number.
 
-    Parameters
-    ----------
-    outcome
-        What the mechanism gave.
-    wanted
-        Number of records asked for; None for the mechanism's own.
-    n
-        Public number of rows.
-    seed
-        Seed of public randomness, or None.
+    ``wanted`` are asked for, None for the mechanism's own; ``n`` is the public number of rows.
     """
     records, model = outcome.records, outcome.model
     if records is None:
@@ -138,8 +122,7 @@ def resampled(
 def unasked(schema: Schema, asked: Queries, known: Outcome | Release) -> list[str]:
     """Return the columns that nothing was asked about, measured or bought, in their order.
 
-    Records have made-up values in them. None of a family of queries that does not say which
-    columns it is about.
+    Nothing, if the queries do not say which columns they are about.
     """
     domain, conjunctions = schema.domain, conjunctions_of(asked)
     if conjunctions is None:

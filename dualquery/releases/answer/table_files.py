@@ -18,13 +18,7 @@ SUFFIXES = (".csv", ".parquet")
 
 
 def check_target(path: Path) -> None:
-    """Refuse a file that cannot be made, or of a format that is not written, before any work.
-
-    Raises
-    ------
-    BadInputError
-        If so (see `require_new`).
-    """
+    """Refuse a file that cannot be made, or of a format that is not written, before any work."""
     if path.suffix not in SUFFIXES:
         raise BadInputError(f"{path}: name a file that ends in {' or '.join(SUFFIXES)}")
     require_new(path)
@@ -33,12 +27,8 @@ def check_target(path: Path) -> None:
 def write_frames(frames: Iterable[pl.DataFrame], path: Path, dialect: Dialect = STANDARD) -> None:
     """Write tables of the same columns one below the other, as CSV or Parquet by the suffix.
 
-    ``dialect`` says how CSV is written.
-
-    Raises
-    ------
-    BadInputError
-        If the file cannot be written; nothing is left behind then.
+    ``dialect`` says how CSV is written. `BadInputError` if the file cannot be written; nothing is
+    left behind then.
     """
     from polars.exceptions import PolarsError
 

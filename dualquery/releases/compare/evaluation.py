@@ -1,16 +1,16 @@
 """How far a release is from the truth, beside the trivial baselines: not private.
 
-For the operator who holds the table. Every baseline runs through the same code as a release, at the
-release's own epsilon and delta, from a fixed seed. The truth and what the baselines measure are
-counted in one pass over the table.
+Every baseline runs through the same code as a release, at the release's own epsilon and delta, from
+a fixed seed. The truth and what the baselines measure are counted in one pass over the table.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -47,8 +47,8 @@ BASELINES = ("zero", "uniform", "independent", "gaussian")
 
 WARNING = "NOT PRIVATE: computed from the exact answers; for the holder of the table only"
 GIVEN_QUERIES = (
-    "the baselines are told for nothing which queries are asked; the release had to find them, at "
-    "a part of its budget"
+    "the baselines know for nothing which queries are asked; the release paid to find them, with a "
+    "part of its budget"
 )
 """Said where a release made its own queries."""
 
@@ -58,7 +58,7 @@ SHOWN = 20
 
 @dataclass(frozen=True)
 class Errors:
-    """Distances between released and exact answers, both shares of the rows in [0, 1]."""
+    """Distances between released and exact answers, both shares of the rows."""
 
     max_error: float
     mean_error: float
@@ -77,38 +77,17 @@ class Errors:
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """A release beside its table: **not private**, for the holder of the table.
-
-    Parameters
-    ----------
-    release
-        The release.
-    truth
-        float64, shape ``(m,)``: the exact answers.
-    rows, counted
-        Number of rows of the table, of which the truth is, or their total weight; and of those that
-        count in a release: fewer where a unit has more than may.
-    budget
-        The budget of the baselines.
-    synthetic
-        Errors of the records' own answers; None without records.
-    baselines
-        Errors of each baseline by its name.
-    noise
-        The mechanism behind the baseline ``gaussian``.
-    means
-        The exact means of the columns whose means were bought, by their names.
-    """
+    """A release beside its table: **not private**, for the holder of the table."""
 
     release: Release
-    truth: NDArray[np.float64]
-    rows: float
-    counted: float
-    budget: Budget
-    synthetic: Errors | None
-    baselines: Mapping[str, Errors]
-    noise: str
-    means: Mapping[str, float] = field(default_factory=dict)
+    truth: NDArray[np.float64]  # the exact answers, shape (m,)
+    rows: float  # of the table, or their total weight
+    counted: float  # of those that count in a release: fewer where a unit has more than may
+    budget: Budget  # of the baselines
+    synthetic: Errors | None  # of the records' own answers; None without records
+    baselines: Mapping[str, Errors]  # by their names
+    noise: str  # the mechanism behind the baseline "gaussian"
+    means: Mapping[str, float]  # the exact ones of columns whose means were bought
 
     def bought(self) -> list[dict[str, Any]]:
         """Return each bought mean, its interval and that one's level, and the truth."""
@@ -159,12 +138,9 @@ class Evaluation:
         conjunctions = conjunctions_of(self.release.workload)
         if conjunctions is None:
             return []
-        literals = conjunctions.literals
-        schema = self.release.schema
-        columns = schema.domain.column_of_bit[np.where(literals >= 0, literals >> 1, 0)]
-        off = np.broadcast_to(self._off[:, None], literals.shape)[literals >= 0]
-        asked = columns[literals >= 0]
-        names = schema.column_names
+        schema, literals = self.release.schema, conjunctions.literals
+        places, names = np.nonzero(literals >= 0), schema.column_names
+        asked, off = schema.domain.column_of_bit[literals[places] >> 1], self._off[places[0]]
         queries = np.bincount(asked, minlength=len(names))
         mean = np.bincount(asked, off, minlength=len(names)) / np.maximum(queries, 1)
         largest = np.zeros(len(names))
@@ -234,26 +210,17 @@ class Evaluation:
 def evaluate(release: Release | str | Path, table: Any, **more: Any) -> dict[str, Any]:
     """Compare a release with its table. The result is **not private**.
 
-    Parameters
-    ----------
-    release, table, **more
-        As for `compare`.
+    Arguments, and what it raises, are those of `compare`.
 
     Returns
     -------
     dict
         ``max_error``, ``mean_error``, ``rmse`` of the released answers; ``synthetic`` for the
-        records' own answers (None without records); ``baselines``, and a ``remark`` where these are
-        told more than the release was; the columns that are ``unasked``; the ``means`` that were
-        bought, with intervals and the truth; the columns and the queries with the
-        largest errors, ``by_column`` and ``worst``; the budget that was asked for, that of the
-        baselines, and whether the release is ``private`` at all; the rows of the table, of those
-        that count (fewer where a unit has more than may), and of the release; a warning.
-
-    Raises
-    ------
-    BadInputError
-        If the release or the table cannot be read or do not fit each other.
+        records' own answers (None without records); ``baselines``, and a ``remark`` where these
+        know more than the release did; the columns that are ``unasked``; the ``means`` that were
+        bought, with intervals and the truth; the columns and the queries with the largest errors,
+        ``by_column`` and ``worst``; the budget, and whether the release is ``private``; the rows of
+        the table, of those that count, and of the release; a warning.
     """
     return compare(release, table, **more).to_dict()
 
@@ -276,24 +243,16 @@ def compare(
     table
         The table, as `dualquery.release` takes it; of its columns those of the release are read.
         A CSV file is read as the release's was, unless ``csv`` of a `Table` says how.
-    engine
-        How the rows are read, as for `dualquery.release`.
-    threads
-        Threads; None for one a core.
+    engine, threads, progress
+        As for `dualquery.release`.
     seed
         Seed of the baselines' noise.
-    progress
-        Is told which phase begins; True for lines on stderr.
-
-    Returns
-    -------
-    The release beside its table. Numbers of rows that do not fit each other are logged as a
-    warning.
 
     Raises
     ------
     BadInputError
-        If the release or the table cannot be read or do not fit each other.
+        If the release or the table cannot be read or do not fit each other. Numbers of rows that do
+        not are logged as a warning.
     """
     from dualquery.releases.keep.folder import Release, load_release
     from dualquery.rows.engines import Engine
@@ -313,24 +272,15 @@ def compare(
     schema = loaded.schema
     if loaded.means:
         schema = schema.with_sums([each.column for each in loaded.means])
-    with (
-        reading.open(table, schema, unit=relation.unit, weight=relation.weight) as data,
-        _uncut(reading, table, data, relation) as whole,
-    ):
+    with ExitStack() as opened:
+        rows = reading.open(table, schema, unit=relation.unit, weight=relation.weight)
+        data = whole = opened.enter_context(rows)
+        # The truth is of the rows before any cut, to a number of 1s or of rows a unit.
+        if data.schema.max_ones_per_row is not None or relation.unit is not None:
+            uncut = data.schema.with_max_ones(None)
+            rows = reading.open(table, uncut, weight=relation.weight, again=True)
+            whole = opened.enter_context(rows)
         return _compare(loaded, data, whole, cores, seed, heard)
-
-
-@contextmanager
-def _uncut(
-    reading: Engine, table: Any, data: Dataset[Rows], relation: Neighbours
-) -> Iterator[Dataset[Rows]]:
-    """Yield the rows before any cut, to a number of 1s or of rows a unit: the truth is of these."""
-    if data.schema.max_ones_per_row is None and relation.unit is None:
-        yield data
-        return
-    uncut = data.schema.with_max_ones(None)
-    with reading.open(table, uncut, weight=relation.weight, again=True) as whole:
-        yield whole
 
 
 def _compare(
@@ -341,7 +291,7 @@ def _compare(
     seed: int,
     progress: Progress,
 ) -> Evaluation:
-    """Compare a release, made from the rows of ``data``, with those of its ``whole`` table."""
+    """Compare a release, made from the rows of ``data``, with its ``whole`` table."""
     from dualquery.releases.make.making import run
     from dualquery.rows.cached import CachedRows
 
@@ -396,16 +346,12 @@ def _compare(
         outcome = run(data, task, mechanism, plan, seed, cores, neighbours=neighbours)
         baselines[name] = Errors.between(outcome.answers, truth)
     in_all, counting = (tidy(each.n * neighbours.of_copy) for each in (whole, data))
-    means = _exact_means(whole, cores)
-    return Evaluation(loaded, truth, in_all, counting, budget, synthetic, baselines, noise, means)
-
-
-def _exact_means(data: Dataset[Rows], threads: int) -> dict[str, float]:
-    """Return the means of the columns whose numbers the rows carry, clipped as they are."""
-    grids, bits = data.schema.grids, data.schema.domain.bits
-    starts, found = digit_offsets(grids, bits), {}
-    for grid, first, last in zip(grids, starts, starts[1:], strict=False):
+    # The means of the columns whose numbers the rows carry, clipped as they are.
+    grids, means = whole.schema.grids, {}
+    for grid, (first, last) in zip(
+        grids, pairwise(digit_offsets(grids, whole.schema.domain.bits)), strict=True
+    ):
         digits = 2 * np.arange(first, last, dtype=np.int32)[:, None]
-        ones = data.records.total(ConjunctionCounts(digits), threads)
-        found[grid.column] = grid.mean(grid.centred(ones, data.n), data.n)
-    return found
+        ones = whole.records.total(ConjunctionCounts(digits), cores)
+        means[grid.column] = grid.mean(grid.centred(ones, whole.n), whole.n)
+    return Evaluation(loaded, truth, in_all, counting, budget, synthetic, baselines, noise, means)

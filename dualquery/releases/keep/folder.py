@@ -3,8 +3,7 @@
 ``release.json`` says what was done and what it guarantees; ``synthetic.parquet`` holds the records
 in the user's columns, ``answers.parquet`` the workload with an answer for every query,
 ``trace.parquet`` one line a round or trial, ``measurements.parquet`` and ``model.npz`` what was
-measured and fitted, if anything was. Nothing that was computed from private rows is in it
-beyond what the mechanism released.
+measured and fitted. Nothing of it was computed from private rows but what the mechanism released.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import json
 import logging
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,21 +22,23 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from dualquery.estimates.intervals import Intervals
 from dualquery.estimates.means import BoughtMean
 from dualquery.estimates.total import Total
+from dualquery.models.protocol import KINDS, Model, write_model
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.statement import PrivacyStatement
 from dualquery.releases.answer.answering import answer_queries
 from dualquery.releases.keep.stored import (
+    MEASUREMENTS,
+    MODEL,
     check_files,
-    describe_kept,
     numbers_of,
     read_kept,
     read_record,
     read_table,
     sealed,
     unsealed,
-    write_kept,
 )
 from dualquery.room.row_count import RowCount, bought_epsilon
 from dualquery.runtime.errors import BadInputError
@@ -47,9 +48,7 @@ from dualquery.runtime.versions import __version__, differences
 
 if TYPE_CHECKING:
     from dualquery.data.schema.protocol import Schema
-    from dualquery.estimates.intervals import Intervals
     from dualquery.estimates.measurements import Measurements
-    from dualquery.models.protocol import Model
     from dualquery.queries.family import Queries
     from dualquery.releases.answer.pictures import Picture
 
@@ -67,48 +66,35 @@ class Release:
 
     Parameters
     ----------
-    mechanism
-        Its name as it was asked for, which may be ``auto``; `chosen` is the one that made it.
-    parameters
-        The effective parameters, all public.
-    options
-        What the user asked for.
+    mechanism, parameters, options
+        Its name as it was asked for, which may be ``auto`` (`chosen` made it); the effective
+        parameters; what the user asked for.
     privacy
         The guarantee, or why there is none.
-    schema
-        Columns and bits.
-    base
-        What answers are shares of: the number of rows, or their weight, and how it is known.
-    workload
-        The queries.
-    answers
-        float64, shape ``(m,)``: the released answer of every query, in the queries' range.
+    schema, base
+        Columns and bits; what answers are shares of: the number of rows, or their weight.
+    workload, answers
+        The queries; float64, shape ``(m,)``: their answers, in the queries' range.
     records
-        uint8, shape ``(r, d)``, or None: synthetic records.
-    trace
-        One line a round of a game, or a trial of a fit.
-    solver
-        Totals over the rounds' best responses.
+        uint8, shape ``(r, d)``: synthetic records; None without any.
+    trace, solver
+        One line a round of a game, or a trial of a fit; totals over the rounds' best responses.
     intervals
         Intervals that cover the true answers; None if no answer was measured.
-    notes
-        Remarks on the input that a reader must know, such as rows dropped by a public filter.
-    versions
-        Versions of this package and of the libraries that matter to the result.
-    created
-        UTC time, ISO 8601.
-    measurements
-        The noisy numbers that all else was made of; None where there are none, and for format 1.
-    model
-        The fitted distribution, to be asked and drawn from at no cost; None likewise.
+    notes, versions, created
+        Remarks that a reader must know, such as rows dropped by a public filter; versions of this
+        package and of libraries that matter to the result; UTC time, ISO 8601.
+    measurements, model
+        The noisy numbers that all else was made of, and the fitted distribution, to be asked and
+        drawn from at no cost; None where there are none, and for format 1.
     means
         Means of numeric columns that were bought (``--means``).
     written_as
         How the table's CSV file is written, as ``--csv`` says it: by what the user said and what
         its header shows, so no row tells it. Records drawn into a CSV file are written so.
     proof
-        What the guarantee follows from (see `dualquery.releases.make.proof`), without digests that
-        tie the files of a folder to each other; empty for a release of format 1.
+        What the guarantee follows from (see `dualquery.releases.make.proof`), without digests of
+        files; empty for format 1.
     """
 
     mechanism: str
@@ -186,19 +172,9 @@ class Release:
     def answer(self, query: str) -> float:
         """Return the answer of one question, such as ``age=18-64 & sex!=Female`` or ``mean(age)``.
 
-        The released answer if the workload has the query, else that of the model or the synthetic
-        records. `dualquery.releases.answer.answering.answer_queries` says which, the interval, and
-        what a question is. Asking costs no privacy.
-
-        Returns
-        -------
-        A share of the rows, a number of rows, or a number of the column's; NaN where the rows that
-        the question is about are none.
-
-        Raises
-        ------
-        BadInputError
-            If the question cannot be read, or there is nothing to answer it from.
+        It is a share of the rows, a number of rows, or a number of the column's; NaN where the rows
+        that the question is about are none. `dualquery.answer_queries` says where it comes from,
+        its interval, and what it raises. Asking costs no privacy.
         """
         (found,) = answer_queries(self, [query])
         return math.nan if found["answer"] is None else float(found["answer"])
@@ -206,19 +182,8 @@ class Release:
     def plot(self, one: str, other: str | None = None) -> Picture:
         """Draw the shares of a column's values with intervals, or of the pairs of two columns'.
 
-        Parameters
-        ----------
-        one, other
-            Names of columns.
-
-        Returns
-        -------
-        A Matplotlib figure, which notebooks show.
-
-        Raises
-        ------
-        BadInputError
-            If a column is not there, there are too many pairs, or Matplotlib is missing.
+        ``one`` and ``other`` are names of columns. Returns a Matplotlib figure, which notebooks
+        show; `BadInputError` if a column or Matplotlib is missing, or there are too many pairs.
         """
         from dualquery.releases.answer.pictures import of_columns
 
@@ -228,24 +193,18 @@ class Release:
         """Return ``n`` new rows in the user's columns; costs no privacy, however many.
 
         They are the model rounded to n records, in random order. A release that keeps no model
-        repeats its own records, each equally often but for a random remainder.
-
-        Parameters
-        ----------
-        n
-            At least 0.
-        seed
-            Makes the rows reproducible. Public.
-
-        Raises
-        ------
-        BadInputError
-            If n is negative or so many do not fit into memory, or the release has neither a model
-            nor records.
+        repeats its own records, each equally often but for a random remainder. A ``seed``, which is
+        public, makes them reproducible. `BadInputError` if n is negative or so many do not fit into
+        memory, or the release has neither a model nor records.
         """
         from dualquery.releases.answer.sampling import sampled_rows
 
         return sampled_rows(self, n, seed)
+
+    @property
+    def _stored_model(self) -> Model | None:
+        """The model, unless only a third party's code reads it."""
+        return self.model if self.model is not None and self.model.kind in KINDS else None
 
     def summary(self) -> dict[str, Any]:
         """Return what ``release.json`` holds: JSON-able, all public."""
@@ -264,7 +223,8 @@ class Release:
             "synthetic_records": 0 if self.records is None else len(self.records),
             "solver": dict(self.solver),
             "intervals": None if self.intervals is None else self.intervals.describe(),
-            **describe_kept(self.measurements, self.model),
+            "measurements": None if self.measurements is None else self.measurements.describe(),
+            "model": None if self._stored_model is None else self._stored_model.kind,
             "means": [asdict(each) for each in self.means],
             "notes": list(self.notes),
             "versions": dict(self.versions),
@@ -275,13 +235,7 @@ class Release:
         }
 
     def save(self, path: str | Path) -> Path:
-        """Write the folder, atomically.
-
-        Raises
-        ------
-        BadInputError
-            If the folder exists, cannot be written or the disk is full; nothing is left behind.
-        """
+        """Write the folder, atomically; `BadInputError` if it exists or cannot be written."""
         from dualquery.releases.keep.reservation import reserve
 
         with reserve(path) as place:
@@ -297,11 +251,16 @@ class Release:
         """Make a folder, fill it with the release and put it on the disk."""
         folder.mkdir()
         self.answer_table.write_parquet(folder / "answers.parquet")
-        trace_table(self.trace).write_parquet(folder / "trace.parquet")
+        rounds = None if self.trace else {"round": pl.Int64}
+        trace = pl.DataFrame(list(self.trace), schema=rounds, infer_schema_length=None)
+        trace.write_parquet(folder / "trace.parquet")
         synthetic = self.synthetic
         if synthetic is not None:
             synthetic.write_parquet(folder / SYNTHETIC)
-        write_kept(self.measurements, self.model, folder)
+        if self.measurements is not None:
+            self.measurements.table().write_parquet(folder / MEASUREMENTS)
+        if self._stored_model is not None:
+            write_model(self._stored_model, folder / MODEL)
         whole = sealed(self.summary(), folder)
         text = json.dumps(whole, indent=2, allow_nan=False) + "\n"
         (folder / "release.json").write_text(text, encoding="utf-8")
@@ -314,20 +273,8 @@ class Release:
             os.utime(path, (stamp, stamp))
 
 
-def trace_table(trace: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
-    """Return a trace as a table; without rounds it still has their column."""
-    if not trace:
-        return pl.DataFrame(schema={"round": pl.Int64})
-    return pl.DataFrame(list(trace), infer_schema_length=None)
-
-
 def load_release(path: str | Path) -> Release:
     """Read a release folder.
-
-    Parameters
-    ----------
-    path
-        The folder.
 
     Raises
     ------
@@ -341,15 +288,14 @@ def load_release(path: str | Path) -> Release:
         return _read(folder)
     except BadInputError as error:
         raise BadInputError(f"{folder}: {error}") from error
-    except (OSError, pl.exceptions.PolarsError, *_MALFORMED) as error:
+    # The latter are what JSON of another shape than ours raises.
+    except (
+        OSError, pl.exceptions.PolarsError, ValueError, KeyError, TypeError, AttributeError,
+    ) as error:  # fmt: skip
         raise BadInputError(
             f"{folder} holds a damaged release ({type(error).__name__}: {error}); copy it again "
             "from where it was made"
         ) from error
-
-
-_MALFORMED = (ValueError, KeyError, TypeError, AttributeError)
-"""What reading JSON of another shape than ours raises."""
 
 
 def _read(folder: Path) -> Release:
@@ -384,6 +330,11 @@ def _read(folder: Path) -> Release:
             f"{stored['queries']:,} and {stored['synthetic_records']:,}; copy the release again"
         )
     measurements, model = read_kept(folder, stored, schema.domain) if version >= 2 else (None, None)
+    intervals, about = None, stored["intervals"]
+    if about is not None:
+        names = ("interval_low", "interval_high")
+        low, high = (numbers_of(answers, name, missing=True) for name in names)
+        intervals = Intervals(low, high, about["basis"], about["level"])
     return Release(
         mechanism=stored["mechanism"],
         parameters=stored["parameters"],
@@ -398,7 +349,7 @@ def _read(folder: Path) -> Release:
         records=records,
         trace=tuple(read_table(folder / "trace.parquet").to_dicts()),
         solver=stored["solver"],
-        intervals=_intervals(stored["intervals"], answers),
+        intervals=intervals,
         notes=tuple(stored["notes"]),
         versions=stored["versions"],
         created=stored["created"],
@@ -418,15 +369,3 @@ def _base(stored: Mapping[str, Any]) -> Total:
     relation, epsilon = Neighbours.of_options(options), float(options["epsilon"])
     bought = bought_epsilon(relation, options.get("rows"), epsilon)
     return Total.of(RowCount(stored["rows"], relation, bought, stored["rows"]))
-
-
-def _intervals(stored: Mapping[str, Any] | None, answers: pl.DataFrame) -> Intervals | None:
-    """Read intervals."""
-    from dualquery.estimates.intervals import Intervals
-
-    if stored is None:
-        return None
-    lower, upper = (
-        numbers_of(answers, name, missing=True) for name in ("interval_low", "interval_high")
-    )
-    return Intervals(lower, upper, stored["basis"], stored["level"])

@@ -20,12 +20,7 @@ if TYPE_CHECKING:
 class Place:
     """A name that no other run of this program can take, and the folder that will get it.
 
-    Parameters
-    ----------
-    target
-        The release's folder to be.
-    unfinished
-        Where it is made.
+    ``target`` is the release's folder to be, ``unfinished`` where it is made.
     """
 
     def __init__(self, target: Path, unfinished: Unfinished) -> None:
@@ -45,10 +40,7 @@ class Place:
     def write(self, write_files: Callable[[Path], None]) -> None:
         """Let a release write its files (`Release.write_files`); give it its name in one step.
 
-        Raises
-        ------
-        BadInputError
-            If the disk refuses it, or the name was taken by another program.
+        `BadInputError` if the disk refuses it, or the name was taken by another program.
         """
         from polars.exceptions import PolarsError
 
@@ -68,12 +60,8 @@ class Place:
 def reserve(path: str | Path) -> Iterator[Place]:
     """Claim a place for a release; whatever happens, no half-written folder is left.
 
-    What stays where something was drawn is ``PATH.unfinished`` with the checkpoint.
-
-    Raises
-    ------
-    BadInputError
-        If the folder exists or cannot be made, or another process is making it.
+    What stays where something was drawn is ``PATH.unfinished`` with the checkpoint. `BadInputError`
+    if the folder exists or cannot be made, or another process is making it.
     """
     target = Path(path)
     with contextlib.ExitStack() as undo:
@@ -83,7 +71,7 @@ def reserve(path: str | Path) -> Iterator[Place]:
                 if not parent.exists():
                     parent.mkdir()
                     undo.callback(_remove_if_empty, parent)
-            folder = undo.enter_context(unfinished_folder.begin(unfinished_path(target)))
+            folder = undo.enter_context(unfinished_folder.begin(_unfinished_path(target)))
         yield Place(target, folder)
 
 
@@ -91,21 +79,11 @@ def reserve(path: str | Path) -> Iterator[Place]:
 def resume(
     checkpoint: str | Path, out: str | Path | None = None, *, no_other_copy: bool = False
 ) -> Iterator[Place]:
-    """Take over the place of an interrupted release.
+    """Take over the place of an interrupted release, whose folder ``OUT.unfinished`` is given.
 
-    Parameters
-    ----------
-    checkpoint
-        The folder ``OUT.unfinished`` that it left.
-    out
-        Another folder for the release; None for ``OUT``.
-    no_other_copy
-        The operator's word: see `dualquery.checkpoints.folder.take_over`.
-
-    Raises
-    ------
-    BadInputError
-        If there is no such checkpoint, it is damaged or used, or the folder exists.
+    ``out`` is another folder for the release; None for ``OUT``. `BadInputError` if there is no such
+    checkpoint, it is damaged or used, or the folder exists. For ``no_other_copy`` see
+    `dualquery.checkpoints.folder.take_over`.
     """
     path = Path(checkpoint)
     target = path.with_name(path.name.removesuffix(SUFFIX)) if out is None else Path(out)
@@ -114,7 +92,7 @@ def resume(
         yield Place(target, folder)
 
 
-def unfinished_path(target: Path) -> Path:
+def _unfinished_path(target: Path) -> Path:
     """Return where a release is made: its name and `SUFFIX`, cut to what file systems take."""
     name = target.name
     while len((name + SUFFIX).encode(errors="replace")) > 255 and len(target.name.encode()) <= 255:

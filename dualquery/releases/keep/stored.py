@@ -1,10 +1,9 @@
 """The files of a release folder as they are written and read: their keys, digests and tables.
 
-A folder is of unknown origin when it is read, so nothing is taken on trust: a link may lead
-anywhere and is refused, and keys must have the types that `Release.summary` writes.
-``release.json`` holds the SHA-256 of every other file and of all else that it says. Whoever edits
-a release and computes these anew is found out by a signature only
-(`dualquery.verification.signature`).
+Nothing of a folder is taken on trust: a link may lead anywhere and is refused, and keys must have
+the types that `Release.summary` writes. ``release.json`` holds the SHA-256 of every other file and
+of all else that it says. Whoever edits a release and computes these anew is found out by a
+signature only (`dualquery.verification.signature`).
 """
 
 from __future__ import annotations
@@ -20,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.opening import is_file
+from dualquery.models.protocol import Model, read_model
 from dualquery.runtime.documents import read_document
 from dualquery.runtime.errors import BadInputError
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from dualquery.data.domain import Domain
     from dualquery.estimates.measurements import Measurements
-    from dualquery.models.protocol import Model
 
 MEASUREMENTS, MODEL = "measurements.parquet", "model.npz"
 SEAL = ("files", "content")
@@ -48,12 +47,13 @@ def _is_time(value: Any) -> bool:
     return True
 
 
-def _all_texts(values: Any) -> bool:
-    return all(isinstance(each, str) for each in values)
+def _texts(value: Any, kind: type) -> bool:
+    values = value.values() if isinstance(value, dict) else value
+    return isinstance(value, kind) and all(isinstance(each, str) for each in values)
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def _number(value: Any, kind: type = float) -> bool:
+    return isinstance(value, (int, kind)) and not isinstance(value, bool)
 
 
 _KINDS: Mapping[str, Callable[[Any], bool]] = {
@@ -61,46 +61,36 @@ _KINDS: Mapping[str, Callable[[Any], bool]] = {
     "a text or null": lambda value: isinstance(value, str | None),
     "true or false": lambda value: isinstance(value, bool),
     "a record": lambda value: isinstance(value, dict),
-    "a record of texts": lambda value: isinstance(value, dict) and _all_texts(value.values()),
-    "a list of texts": lambda value: isinstance(value, list) and _all_texts(value),
+    "a record of texts": lambda value: _texts(value, dict),
+    "a list of texts": lambda value: _texts(value, list),
     "a time": _is_time,
-    "a number": _is_number,
-    "a number between 0 and 1": lambda value: _is_number(value) and 0 < value < 1,
-    "a whole number from 0 on": lambda value: (
-        isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
-    ),
+    "a number": _number,
+    "a number between 0 and 1": lambda value: _number(value) and 0 < value < 1,
+    "a whole number from 0 on": lambda value: _number(value, int) and 0 <= value < 2**63,
     "gaussian or discrete laplace": lambda value: value in ("gaussian", "discrete laplace"),
 }
-_VERSION = {"format_version": "a whole number from 0 on"}
-_RECORD = {
-    "mechanism": "a text",
-    "parameters": "a record",
-    "options": "a record",
-    "privacy": "a record",
-    "rows": "a whole number from 0 on",
-    "queries": "a whole number from 0 on",
-    "workload": "a record",
-    "synthetic_records": "a whole number from 0 on",
-    "solver": "a record",
-    "notes": "a list of texts",
-    "versions": "a record of texts",
-    "created": "a time",
-    "schema": "a record",
+Keys = Mapping[str, tuple[str, ...]]
+"""A kind, and the keys that are of it."""
+
+_RECORD: Keys = {
+    "a text": ("mechanism",),
+    "a record": ("parameters", "options", "privacy", "workload", "solver", "schema"),
+    "a whole number from 0 on": ("rows", "queries", "synthetic_records"),
+    "a list of texts": ("notes",),
+    "a record of texts": ("versions",),
+    "a time": ("created",),
 }
-_PRIVATE = {
-    "epsilon": "a number",
-    "delta": "a number",
-    "neighbours": "a text",
-    "accountant": "a text",
-    "assumptions": "a list of texts",
-    "numerical_assumptions": "a list of texts",
+_PRIVATE: Keys = {
+    "a number": ("epsilon", "delta"),
+    "a text": ("neighbours", "accountant"),
+    "a list of texts": ("assumptions", "numerical_assumptions"),
 }
-_NOT_PRIVATE = {"reasons_not_private": "a list of texts"}
-_INTERVALS = {"level": "a number between 0 and 1", "basis": "a text"}
-_MEASURED = {
-    "numbers": "a whole number from 0 on",
-    "noise": "gaussian or discrete laplace",
-    "note": "a text",
+_NOT_PRIVATE: Keys = {"a list of texts": ("reasons_not_private",)}
+_INTERVALS: Keys = {"a number between 0 and 1": ("level",), "a text": ("basis",)}
+_MEASURED: Keys = {
+    "a whole number from 0 on": ("numbers",),
+    "gaussian or discrete laplace": ("noise",),
+    "a text": ("note",),
 }
 
 
@@ -116,16 +106,13 @@ def check_files(folder: Path, names: tuple[str, ...]) -> None:
 def read_record(folder: Path, newest: int) -> dict[str, Any]:
     """Return what ``release.json`` says; its keys have the types that a release writes.
 
-    Raises
-    ------
-    BadInputError
-        If the file says something else, its format is newer than ``newest``, or a file of the
-        folder has another digest than it says.
+    `BadInputError` if it says something else, its format is newer than ``newest``, or a file of the
+    folder has another digest than it says.
     """
     stored = read_document(folder / "release.json")
-    _check({"the whole": stored}, {"the whole": "a record"})
+    _check({"the whole": stored}, {"a record": ("the whole",)})
     assert isinstance(stored, dict)
-    _check(stored, _VERSION)
+    _check(stored, {"a whole number from 0 on": ("format_version",)})
     if stored["format_version"] > newest:
         raise BadInputError(
             f"format {stored['format_version']} is newer than {newest}, the newest that this "
@@ -133,20 +120,20 @@ def read_record(folder: Path, newest: int) -> dict[str, Any]:
         )
     _check(stored, _RECORD)
     privacy = stored["privacy"]
-    _check(privacy, {"private": "true or false"})
+    _check(privacy, {"true or false": ("private",)})
     _check(privacy, _PRIVATE if privacy["private"] else _NOT_PRIVATE)
     later = {"condition": privacy.get("condition"), "written_as": stored.get("written_as")}
-    _check(later, dict.fromkeys(later, "a text or null"))
+    _check(later, {"a text or null": (*later,)})
     if stored.get("intervals") is not None:
-        _check(stored, {"intervals": "a record"})
+        _check(stored, {"a record": ("intervals",)})
         _check(stored["intervals"], _INTERVALS)
     _check_digests(stored, folder)
     return stored
 
 
-def _check(fields: Mapping[str, Any], kinds: Mapping[str, str]) -> None:
+def _check(fields: Mapping[str, Any], kinds: Keys) -> None:
     """Raise `BadInputError` unless each of some keys is there and of its kind."""
-    for key, kind in kinds.items():
+    for kind, key in ((kind, key) for kind, keys in kinds.items() for key in keys):
         if key not in fields:
             raise BadInputError(f"damaged release: release.json lacks {key!r}")
         if not _KINDS[kind](fields[key]):
@@ -156,44 +143,17 @@ def _check(fields: Mapping[str, Any], kinds: Mapping[str, str]) -> None:
             )
 
 
-def describe_kept(measurements: Measurements | None, model: Model | None) -> dict[str, Any]:
-    """Return what ``release.json`` says of both, None for what there is not; JSON-able."""
-    from dualquery.models.stored import storable
-
-    return {
-        "measurements": None if measurements is None else measurements.describe(),
-        "model": model.kind if model is not None and storable(model) else None,
-    }
-
-
-def write_kept(measurements: Measurements | None, model: Model | None, folder: Path) -> None:
-    """Write what there is. A model of a kind that only a third party's code reads is left out."""
-    from dualquery.models.stored import storable, write_model
-
-    if measurements is not None:
-        measurements.table().write_parquet(folder / MEASUREMENTS)
-    if model is not None and storable(model):
-        write_model(model, folder / MODEL)
-
-
 def read_kept(
     folder: Path, stored: Mapping[str, Any], domain: Domain
 ) -> tuple[Measurements | None, Model | None]:
-    """Read the measurements and the model that ``release.json`` of format 2 or newer names.
-
-    Raises
-    ------
-    BadInputError
-        If a file is missing, damaged or of another release.
-    """
+    """Read the measurements and the model that ``release.json`` of format 2 or newer names."""
     from dualquery.estimates.measurements import Measurements, factors_of
-    from dualquery.models.stored import read_model
 
     measurements, model = None, None
     described = stored["measurements"]
     if described is not None:
         check_files(folder, (MEASUREMENTS,))
-        _check(stored, {"measurements": "a record"})
+        _check(stored, {"a record": ("measurements",)})
         _check(described, _MEASURED)
         measurements = Measurements.from_table(read_table(folder / MEASUREMENTS), described)
         queries = measurements.queries
@@ -217,18 +177,8 @@ def read_kept(
 def sealed(summary: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """Return what ``release.json`` says, with the digests of all other files and of itself.
 
-    Parameters
-    ----------
-    summary
-        JSON-able, with a ``proof``.
-    folder
-        Where the other files of the release are, complete.
-
-    Returns
-    -------
-    dict[str, Any]
-        The same with two more keys in ``proof``: ``files``, name -> SHA-256 of the bytes, and
-        ``content``, the SHA-256 of `canonical` of all but itself; both in hexadecimal.
+    The ``proof`` gets two more keys: ``files``, name -> SHA-256 of the bytes, and ``content``, the
+    SHA-256 of `canonical` of all but itself; both in hexadecimal.
     """
     files = {path.name: _digest(path) for path in sorted(folder.iterdir())}
     whole = {**summary, "proof": {**unsealed(summary["proof"]), "files": files}}
@@ -244,10 +194,8 @@ def _digest(path: Path) -> str:
 
 def _check_digests(stored: Mapping[str, Any], folder: Path) -> None:
     """Refuse files that are not those of the release; format 1 has no digests to compare."""
-    proof = stored.get("proof")
-    proof = proof if isinstance(proof, dict) else {}
-    files = proof.get("files")
-    files = files if isinstance(files, dict) else {}
+    proof = found if isinstance(found := stored.get("proof"), dict) else {}
+    files = found if isinstance(found := proof.get("files"), dict) else {}
     # Names are compared with those that are there: a name of a stranger may lead anywhere.
     for path in sorted(folder.iterdir()):
         known = path.name in files and path.is_file() and not path.is_symlink()
@@ -255,8 +203,8 @@ def _check_digests(stored: Mapping[str, Any], folder: Path) -> None:
             raise BadInputError(_CHANGED.format(path.name))
     if "content" in proof:
         own = {key: value for key, value in proof.items() if key != "content"}
-        found = hashlib.sha256(canonical({**stored, "proof": own})).hexdigest()
-        if found != proof["content"]:
+        digest = hashlib.sha256(canonical({**stored, "proof": own})).hexdigest()
+        if digest != proof["content"]:
             raise BadInputError(_CHANGED.format("release.json"))
 
 
@@ -272,13 +220,7 @@ def canonical(content: Mapping[str, Any]) -> bytes:
 
 
 def read_table(path: Path) -> pl.DataFrame:
-    """Return a table of the folder.
-
-    Raises
-    ------
-    BadInputError
-        If it is no parquet file, or a damaged one.
-    """
+    """Return a table of the folder; `BadInputError` if it is damaged or no parquet file."""
     import polars as pl
 
     from dualquery.data.readers.parquet import open_parquet
@@ -291,13 +233,7 @@ def read_table(path: Path) -> pl.DataFrame:
 
 
 def numbers_of(table: pl.DataFrame, name: str, *, missing: bool = False) -> NDArray[np.float64]:
-    """Return a column of finite numbers; NaN where one is null, which only some may be (missing).
-
-    Raises
-    ------
-    BadInputError
-        If there is no such column of Float64, or a number is not finite or null.
-    """
+    """Return a column of finite numbers, NaN where one is null, which it may be if ``missing``."""
     import polars as pl
 
     if name not in table.columns or table.schema[name] not in (pl.Float64, pl.Null):

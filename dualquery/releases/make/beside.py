@@ -2,13 +2,10 @@
 
 The mechanism is planned with all but a share of epsilon. What the accountant then leaves of the
 whole goes to a measurement of the number of rows, if the user only stated one to plan with, and one
-of each column's sum: by Gaussian noise where delta is above 0 and by Laplace noise else.
-
-**How the columns share it.** A column's *need* is its range over its typical size: what noise of a
-part of the range is of a mean, in proportion. Ranges with a long tail, as those of incomes, need
-most. The sum of the squares of these relative errors is least where Gaussian noise, whose cost goes
-with the reciprocal of the variance, has costs in proportion to the needs, and Laplace noise, whose
-cost goes with the reciprocal of the scale, in proportion to their powers of 2/3.
+of each column's sum: by Gaussian noise where delta is above 0 and by Laplace noise otherwise. A
+column's *need* is its range over its typical size: the relative error of its mean grows with it.
+The sum of squares of these errors is least where costs of Gaussian noise are in proportion to the
+needs, and costs of Laplace noise to their powers of 2/3.
 """
 
 from __future__ import annotations
@@ -39,12 +36,11 @@ from dualquery.room.statistics import ColumnSums, RowTotal
 SHARE = 0.1
 """Share of epsilon that the mechanism leaves for the means, whatever their number.
 
-With Gaussian noise it is about a fifth of what variances are paid with, so the noise of all else
-grows by about a tenth.
+With Gaussian noise that is about a fifth of rho, so all else has about a tenth more noise.
 """
 
 TOTAL_SHARE = 0.07
-"""The same for the number of rows: about an eighth of what variances are paid with."""
+"""The same for the number of rows: about an eighth of rho."""
 
 _PURE_ACCOUNTANTS = ("paper", "advanced")
 """Accountants without a bound for Gaussian noise."""
@@ -52,24 +48,12 @@ _PURE_ACCOUNTANTS = ("paper", "advanced")
 
 @dataclass(frozen=True)
 class Beside:
-    """What is measured before the mechanism runs, one after the other.
+    """What is measured before the mechanism runs, one after the other."""
 
-    Parameters
-    ----------
-    count_scale
-        Scale of the noise of the number of rows; None if that is not measured.
-    grids
-        Of the columns whose sums are measured.
-    scales
-        Of the noise of each, over the grid's steps.
-    noise
-        Its kind.
-    """
-
-    count_scale: float | None
-    grids: tuple[Grid, ...]
-    scales: tuple[float, ...]
-    noise: NoiseKind
+    count_scale: float | None = None  # of the number of rows' noise; None: it is not measured
+    grids: tuple[Grid, ...] = ()  # of the columns whose sums are measured
+    scales: tuple[float, ...] = ()  # of the noise of each, over the grid's steps
+    noise: NoiseKind = "gaussian"
 
     def buy(self, curator: Curator, count: RowCount) -> tuple[Total, tuple[BoughtMean, ...]]:
         """Measure; ``count`` is the public number of rows so far."""
@@ -100,32 +84,18 @@ def with_beside(
 ) -> tuple[Plan[Any], Beside]:
     """Return a plan that measures the number of rows and the sums first, and how.
 
-    Parameters
-    ----------
-    plan
-        The mechanism's, for `without_beside` of the budget.
-    grids
-        Of the columns whose means are bought.
-    count
-        The public number of rows: measured if it is only stated, unless the plan reads no rows.
-    queries
-        The workload.
-    budget
-        Of all together.
-
-    Raises
-    ------
-    BadInputError
-        If the accountant has no bound for the noise.
+    ``plan`` is the mechanism's, for `without_beside` of the ``budget`` of all together. A ``count``
+    that is only stated is measured, unless the plan reads no rows. `BadInputError` if the
+    accountant has no bound for the noise.
     """
     rest = events_of(plan.schedule)
     counts = count.is_stated and bool(rest)
-    needs, moves = _needs(grids, counts), []
-    if counts:
-        moves.append(RowTotal().moves(queries, budget.neighbours))
-    moves += [ColumnSums((grid,)).moves(queries, budget.neighbours) for grid in grids]
+    needs = _needs(grids, counts)
+    measured: list[RowTotal | ColumnSums] = [RowTotal()] if counts else []
+    measured += [ColumnSums((grid,)) for grid in grids]
+    moves = [each.moves(queries, budget.neighbours) for each in measured]
     if not moves:
-        return plan, Beside(None, (), (), "gaussian")
+        return plan, Beside()
     noise: NoiseKind = "gaussian"
     # Beside events that cost their sum, Gaussian noise may cost more than there is.
     if budget.delta == 0 or plan.accountant in _PURE_ACCOUNTANTS:
@@ -147,16 +117,13 @@ def with_beside(
         lengths = np.array([each.l2 for each in moves])
         parts = needs / needs.sum()
 
-        def scales_of(rho: float) -> list[float]:
-            found: list[float] = (lengths / np.sqrt(2.0 * rho * parts)).tolist()
-            return found
-
         def schedule_of(rho: float) -> Schedule:
-            events = zip(lengths.tolist(), scales_of(rho), strict=True)
-            return (*[GaussianNoise(length, scale) for length, scale in events], *rest)
+            scales = lengths / np.sqrt(2.0 * rho * parts)
+            return (*map(GaussianNoise, lengths.tolist(), scales.tolist()), *rest)
 
         rho = calibrate_rho(schedule_of, budget.epsilon, budget.delta, budget.accountant)
-        schedule, scales = schedule_of(rho), scales_of(rho)
+        schedule = schedule_of(rho)
+        scales = (lengths / np.sqrt(2.0 * rho * parts)).tolist()
     accountant, _ = best(schedule, budget.delta, budget.accountant)
     total = scales.pop(0) if counts else None
     found = replace(plan, schedule=schedule, accountant=accountant.name)

@@ -12,15 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dualquery.estimates.means import BoughtMean
-from dualquery.estimates.total import Total
 from dualquery.mechanisms.protocol import Budget, Mechanism, Outcome, Plan, Session, Task
 from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.budget import weak_epsilon
 from dualquery.privacy.events import Event, events_of, pure_epsilon
 from dualquery.privacy.neighbours import Neighbours
-from dualquery.privacy.statement import PrivacyStatement
-from dualquery.queries.family import Statistic
 from dualquery.releases.answer.ruled import with_forced_answers
 from dualquery.releases.answer.sampling import finished_records, unasked_note
 from dualquery.releases.keep.folder import Release
@@ -55,7 +51,8 @@ if TYPE_CHECKING:
     from dualquery.data.schema.protocol import Schema
     from dualquery.data.schema.table import TableSchema
     from dualquery.estimates.expected import ExpectedError
-    from dualquery.queries.family import Queries
+    from dualquery.privacy.statement import PrivacyStatement
+    from dualquery.queries.family import Queries, Statistic
     from dualquery.releases.make.learning import LearnedSchema
     from dualquery.requests import ReleaseSpec
     from dualquery.rows.dataset import Dataset
@@ -83,50 +80,22 @@ _STAND_IN = 1_000_000
 
 @dataclass(frozen=True, eq=False)
 class Planned:
-    """All that is decided before anything private is looked at.
-
-    Parameters
-    ----------
-    spec
-        What was asked for.
-    schema
-        The columns, without rules about absent ones.
-    count
-        The public number of rows, and what it cost.
-    budget
-        What the mechanism and the means may spend together.
-    task
-        The public facts for the mechanism.
-    statistics
-        What the mechanism asks the room to hold: asked once, tried and held.
-    declarations
-        What families of queries declare that the room has not proven.
-    own, plan
-        The mechanism's plan, and the same after what is measured beside the workload.
-    beside
-        What that is; None for nothing.
-    priced
-        What the schedule costs.
-    warnings, notes
-        Of a budget that protects little; these and further remarks for readers.
-    learned
-        What the schema cost, if it was learned.
-    """
+    """All that is decided before anything private is looked at."""
 
     spec: ReleaseSpec
-    schema: TableSchema | ItemSchema
-    count: RowCount
-    budget: Budget
+    schema: TableSchema | ItemSchema  # without rules about absent columns
+    count: RowCount  # the public number of rows
+    budget: Budget  # of the mechanism and of what is measured beside it, together
     task: Task
-    statistics: Statistic
-    declarations: tuple[Declaration, ...]
-    own: Plan[Any]
-    plan: Plan[Any]
-    beside: Beside | None
-    priced: Price
-    warnings: tuple[str, ...]
-    notes: tuple[str, ...]
-    learned: LearnedSchema | None = None
+    statistics: Statistic  # what the mechanism asks the room to hold
+    declarations: tuple[Declaration, ...]  # what queries declare and the room has not proven
+    own: Plan[Any]  # the mechanism's
+    plan: Plan[Any]  # the same after what is measured beside the workload
+    beside: Beside
+    priced: Price  # of the schedule
+    warnings: tuple[str, ...]  # of a budget that protects little
+    notes: tuple[str, ...]  # these, and further remarks for readers
+    learned: LearnedSchema | None = None  # None for a schema that was given
 
     @property
     def mechanism(self) -> Mechanism[Any]:
@@ -143,6 +112,11 @@ class Planned:
         """About how many bytes of memory the release takes."""
         return memory_needed(self.task, self.mechanism, self.own)
 
+    @property
+    def first(self) -> tuple[Event, ...]:
+        """The events that learned the schema, before the rest was planned."""
+        return () if self.learned is None else self.learned.events
+
 
 def plan_release(
     spec: ReleaseSpec,
@@ -154,24 +128,8 @@ def plan_release(
     """Make the workload, plan the mechanism and price the plan, from public facts only.
 
     Whatever is known before the first draw is decided here, for releases and dry runs alike.
-
-    Parameters
-    ----------
-    spec
-        What is asked for.
-    schema
-        The columns; it carries the numbers whose means are bought.
-    count
-        The number of rows to go by.
-    progress
-        Told about the phases.
-    learned
-        What the schema cost, if it was learned.
-
-    Raises
-    ------
-    BadInputError
-        If the release cannot be.
+    ``schema`` carries the numbers whose means are bought; ``learned`` says what it cost.
+    `BadInputError` if the release cannot be.
     """
     mechanism = spec.configured
     rules: Forbidden | None = None
@@ -196,37 +154,26 @@ def plan_release(
         f"{budget.epsilon:g}, delta {budget.delta:.3g}"
     )
 
-    def planned(within: Budget) -> tuple[Plan[Any], Plan[Any], Beside | None]:
-        if not schema.grids and not count.is_stated:
-            own = mechanism.plan(task, within)
-            return own, own, None
-        own = mechanism.plan(task, without_beside(within, schema.grids, count))
-        return own, *with_beside(own, schema.grids, count, queries, within)
-
     alone = mechanism.name in NOISE_ALONE
     rest, first = budget, () if learned is None else learned.events
     if learned is not None and learned.price is not None:
         remarks = (*remarks, *learned.notes)
         rest = learned.price.rest(budget, noise_alone=alone)
-    own, plan, beside = planned(rest)
-    count = replace(count, measured=beside is not None and beside.count_scale is not None)
+    own = mechanism.plan(task, without_beside(rest, schema.grids, count))
+    plan, beside = with_beside(own, schema.grids, count, queries, rest)
     return Planned(
-        spec, schema, count, budget, task, statistics, declared, own, plan, beside,
-        price(plan, budget, first, noise_alone=alone), warnings, (*warnings, *remarks), learned,
+        spec, schema, replace(count, measured=beside.count_scale is not None), budget, task,
+        statistics, declared, own, plan, beside, price(plan, budget, first, noise_alone=alone),
+        warnings, (*warnings, *remarks), learned,
     )  # fmt: skip
 
 
 def require_possible(
     spec: ReleaseSpec, schema: TableSchema | ItemSchema, units: int | None
 ) -> None:
-    """Refuse what no number of rows allows before one is bought: that must cost nothing.
+    """Refuse what no number of rows allows before one is bought, as `plan_release` would.
 
     ``units`` is the number of units, where it is public.
-
-    Raises
-    ------
-    BadInputError
-        As `plan_release`, for very many rows.
     """
     if not spec.budget.buys_rows:
         return
@@ -258,11 +205,8 @@ def keep_request(spec: ReleaseSpec, journal: Journal) -> None:
     journal.same("mechanism", {"name": mechanism.name, **options})
     journal.same("budget request", asdict(spec.budget))
     journal.same("workload request", asdict(workload))
-    others = {
-        "records": spec.records.number,
-        "show_private_errors": spec.run.show_private_errors,
-    }
-    journal.same("request", others)
+    shown = spec.run.show_private_errors
+    journal.same("request", {"records": spec.records.number, "show_private_errors": shown})
     try:
         mark = mark_of(spec.table.source)
     except BadInputError:  # there is no folder to keep a key in
@@ -286,8 +230,9 @@ def keep_questions(journal: Journal, schema: Schema, queries: Queries) -> None:
 
 def release_of(spec: ReleaseSpec) -> Release:
     """Make the release that is asked for; raises as `dualquery.release`."""
-    configured = spec.configured
-    weak = weak_epsilon(spec.budget.epsilon)
+    configured, budget = spec.configured, spec.budget
+    source, engine = spec.table.source, spec.run.reading
+    weak = weak_epsilon(budget.epsilon)
     for warning in weak:
         privacy_log.warning(warning)
     progress = listener(spec.run.progress)
@@ -295,7 +240,6 @@ def release_of(spec: ReleaseSpec) -> Release:
         progress.note(f"mechanism {configured.name}, because it has the options that were given")
     # The clock is read before the table is: how long a pass over private rows took stays unsaid.
     created = datetime.datetime.now(datetime.UTC)
-    source, engine, budget = spec.table.source, spec.run.reading, spec.budget
     journal: Journal = NO_JOURNAL
     if spec.checkpoint is not None:
         spec.checkpoint.start()
@@ -306,28 +250,26 @@ def release_of(spec: ReleaseSpec) -> Release:
     )
     progress.phase("reading the table")
     learned = learned_for(spec, payment, journal)
+    first = () if learned is None else learned.events
     schema = spec.schema if learned is None else learned.schema
-    charged = None if learned is None or learned.price is None else learned
     columns = spec.table.columns if learned is None else None
-    read = (schema, columns, spec.table.max_ones_per_row, budget.unit)
-    with engine.open(source, *read, budget.weight, sums=spec.workload.means) as data:
+    read = (schema, columns, spec.table.max_ones_per_row, budget.unit, budget.weight)
+    with engine.open(source, *read, sums=spec.workload.means) as data:
         if data.left_out:
             progress.note(f"left out, as the schema does not describe them: {some(data.left_out)}")
         payment.require_declared(data.schema.declared)
 
         def pay_first(event: Event) -> None:
             in_all = budget.delta_of(configured, data.units or 0)  # which is public, if it is used
-            events: tuple[Event, ...] = (event,)
             own = (pure_epsilon(event), 0.0)
-            if charged is not None:
-                events = (*charged.events, event)
-                own = (own[0] + best(charged.events, in_all)[1], in_all)
-            payment.pay_first(events, own, (budget.epsilon, in_all))
+            if first:
+                own = (own[0] + best(first, in_all)[1], in_all)
+            payment.pay_first((*first, event), own, (budget.epsilon, in_all))
 
         require_possible(spec, data.schema, data.units)
         count = budget.count_rows(data.records, spec.seed, pay_first, journal, data.units)
         with count.cost_told():
-            planned = plan_release(spec, data.schema, count, progress, charged)
+            planned = plan_release(spec, data.schema, count, progress, learned)
         for warning in planned.warnings:
             if warning not in weak:
                 privacy_log.warning(warning)
@@ -344,38 +286,54 @@ def make_release(
     created: datetime.datetime,
 ) -> Release:
     """Pay for what is planned, run it on the curator, and put the result together."""
-    spec, task, mechanism = planned.spec, planned.task, planned.mechanism
+    spec, task, mechanism, plan = planned.spec, planned.task, planned.mechanism, planned.plan
+    budget, threads = planned.budget, thread_count(spec.run.threads)
     journal: Journal = spec.checkpoint or NO_JOURNAL
-    privacy = _stated(planned, data, payment, progress)
-    _pay(planned, privacy, payment, journal)
-    outcome = run(
-        data, task, mechanism, planned.plan, spec.seed, thread_count(spec.run.threads), progress,
-        planned.budget.neighbours, planned.statistics, journal, beside=planned.beside,
-        count=planned.count, show_private_errors=spec.run.show_private_errors,
+    privacy = statement(
+        plan, budget, planned.priced, data, planned.count, spec.seed, planned.declarations,
+        planned.first,
     )  # fmt: skip
+    if privacy.private:
+        privacy = replace(privacy, together=payment.together())
+    expected = "" if planned.expected is None else planned.expected.text()
+    for remark in filter(None, (plan.remark, expected, planned.memory.text())):
+        progress.note(remark)
+    _pay(planned, privacy, payment, journal)
+    room = _room(
+        data, planned.statistics, plan, spec.seed, threads=threads, neighbours=budget.neighbours,
+        public_rows=task.n, journal=journal, show_private_errors=spec.run.show_private_errors,
+    )  # fmt: skip
+    base, means = planned.beside.buy(room, planned.count)
+    count, task = replace(planned.count, n=base.copies), replace(task, n=base.copies)
+    session = Session(threads, progress=progress.step, journal=journal)
+    outcome = _outcome(room, task, mechanism, plan, spec.seed, session, progress)
     journal.finish()
     payment.finish()
-    base = outcome.base or Total.of(planned.count)
-    count, task = replace(planned.count, n=base.copies), replace(task, n=base.copies)
     notes = planned.notes
     if outcome.workload is not None:
         task, notes = replace(task, queries=outcome.workload), (*notes, FOUND)
-    outcome, remarks = _with_intervals(outcome, base, data, planned), list(outcome.remarks)
+    intervals, queries = outcome.intervals, task.queries
+    if intervals is not None:
+        intervals = intervals.for_total(base, queries.low, queries.high)
+        intervals = intervals.for_cut(data.schema.max_ones_per_row, budget.neighbours.unit)
+    outcome = replace(outcome, intervals=intervals, means=means)
+    remarks = [*_remarks(planned, journal), *outcome.remarks]
     records, drawn = finished_records(outcome, spec.records.number, task.rows, spec.seed)
     remarks += drawn
     if task.rules is not None and task.rules.boxes:
-        outcome, forced = with_forced_answers(outcome, task.queries, task.rules)
+        outcome, forced = with_forced_answers(outcome, queries, task.rules)
         remarks += forced
         if records is not None:
             records = repaired(records, task.rules, np.random.default_rng(spec.seed))
+    learned = [] if planned.learned is None else [(planned.first, planned.learned.grounds)]
     return Release(
         mechanism=mechanism.name,
-        parameters=planned.plan.parameters,
+        parameters=plan.parameters,
         options={
             "epsilon": spec.budget.epsilon,
-            "delta": planned.budget.delta,
-            "accountant": planned.budget.accountant,
-            **planned.budget.neighbours.described(),
+            "delta": budget.delta,
+            "accountant": budget.accountant,
+            **budget.neighbours.described(),
             "rows": spec.budget.rows,
             "seed": spec.seed,
             "records": spec.records.number,
@@ -386,7 +344,7 @@ def make_release(
         privacy=privacy,
         schema=data.schema,
         base=base,
-        workload=task.queries,
+        workload=queries,
         answers=outcome.answers,
         records=records,
         trace=outcome.trace,
@@ -394,62 +352,28 @@ def make_release(
         intervals=outcome.intervals,
         measurements=outcome.measurements,
         model=outcome.model,
-        means=outcome.means,
-        notes=(
-            *data.notes, *notes, *_remarks(planned, journal), *remarks,
-            *unasked_note(data.schema, task.queries, outcome),
-        ),
+        means=means,
+        notes=(*data.notes, *notes, *remarks, *unasked_note(data.schema, queries, outcome)),
         versions=versions(),
         created=created.isoformat(timespec="seconds"),
         written_as=data.written_as,
         proof=proof_record(
-            planned.plan.schedule, outcome.grounds, planned.priced, count, data.schema,
-            privacy, *([] if (own := planned.learned) is None else [(own.events, own.grounds)]),
+            plan.schedule, room.grounds(), planned.priced, count, data.schema, privacy, *learned
         ),
-    )  # fmt: skip
-
-
-def _stated(
-    planned: Planned, data: Dataset[Rows], payment: Payment, progress: Progress
-) -> PrivacyStatement:
-    """Return the guarantee; tell what errors to expect."""
-    privacy = statement(
-        planned.plan, planned.budget, planned.priced, data, planned.count, planned.spec.seed,
-        planned.declarations, () if planned.learned is None else planned.learned.events,
-    )  # fmt: skip
-    if privacy.private:
-        privacy = replace(privacy, together=payment.together())
-    if planned.plan.remark:
-        progress.note(planned.plan.remark)
-    if planned.expected is not None:
-        progress.note(planned.expected.text())
-    progress.note(planned.memory.text())
-    return privacy
+    )
 
 
 def _pay(planned: Planned, privacy: PrivacyStatement, payment: Payment, journal: Journal) -> None:
     """Charge what the plan costs; a run that goes on has to have the same plan."""
     events, count = events_of(planned.plan.schedule), planned.count
-    first = () if planned.learned is None else planned.learned.events
-    journal.same("plan", {"n": count.n, "schedule": _digest(events)})
+    digest = hashlib.sha256(repr(events).encode()).hexdigest()
+    journal.same("plan", {"n": count.n, "schedule": digest})
     with count.cost_told():
         journal.make_room(bytes_on_disk(planned.task))
-        payment.pay((*first, *count.events, *events), privacy)
+        payment.pay((*planned.first, *count.events, *events), privacy)
 
 
-def _with_intervals(
-    outcome: Outcome, base: Total, data: Dataset[Rows], planned: Planned
-) -> Outcome:
-    """Return an outcome whose intervals are of the true answers, whatever rows were left out."""
-    if outcome.intervals is None:
-        return outcome
-    queries = planned.task.queries
-    intervals = outcome.intervals.for_total(base, queries.low, queries.high)
-    unit = planned.budget.neighbours.unit
-    return replace(outcome, intervals=intervals.for_cut(data.schema.max_ones_per_row, unit))
-
-
-def _remarks(planned: Planned, journal: Journal) -> tuple[str, ...]:
+def _remarks(planned: Planned, journal: Journal) -> list[str]:
     """Return what the release says of its terms, once the run is over."""
     remarks = [each.remark for each in planned.declarations]
     if planned.budget.neighbours.weight is not None and planned.spec.records.number is None:
@@ -458,7 +382,7 @@ def _remarks(planned: Planned, journal: Journal) -> tuple[str, ...]:
         remarks.append(SEEN)
     if journal.lost:
         remarks.append(_LOST.format(journal.lost))
-    return tuple(remarks)
+    return remarks
 
 
 def run(
@@ -468,57 +392,45 @@ def run(
     plan: Plan[Any],
     seed: int | None,
     threads: int,
-    progress: Progress = NO_PROGRESS,
     neighbours: Neighbours = Neighbours.REPLACE_ONE,
-    statistics: Statistic | None = None,
-    journal: Journal = NO_JOURNAL,
-    *,
-    beside: Beside | None = None,
-    count: RowCount | None = None,
-    show_private_errors: bool = False,
 ) -> Outcome:
-    """Let the private room read the rows, and the mechanism run on it.
+    """Run a mechanism as a release does, for baselines and studies: nothing keeps its draws."""
+    held = mechanism.statistics(task.queries)
+    how = {"threads": threads, "neighbours": neighbours, "public_rows": task.n}
+    room = _room(data, held, plan, seed, **how)
+    return _outcome(room, task, mechanism, plan, seed, Session(threads))
 
-    The room holds ``statistics``; None for what the mechanism asks for. ``journal`` keeps what is
-    drawn. What is measured ``beside`` the workload comes first, as the schedule has it; ``count``
-    is the number of rows so far. The operator's log shows true errors on ``show_private_errors``.
-    """
-    if statistics is None:
-        statistics = mechanism.statistics(task.queries)
+
+def _room(
+    data: Dataset[Rows], held: Statistic, plan: Plan[Any], seed: int | None, **how: Any
+) -> Curator:
+    """Return the private room of a run; ``how`` are further arguments of a `Curator`."""
     # Sensitivities depend on which records are legal, so on the schema's own columns.
-    if not statistics.domain.covers(data.schema.domain):
-        raise RuntimeError(f"{mechanism.name} asks about columns that are not the schema's")
-    curator = Curator(
-        data.records,
-        statistics,
-        plan.schedule,
-        randomness(seed),
-        threads=threads,
-        neighbours=neighbours,
-        public_rows=task.n,
-        journal=journal,
-        show_private_errors=show_private_errors,
-        grids=data.schema.grids,
-    )
-    base: Total | None = None
-    bought: tuple[BoughtMean, ...] = ()
-    if beside is not None and count is not None:
-        base, bought = beside.buy(curator, count)
-        task = replace(task, n=base.copies)
+    if not held.domain.covers(data.schema.domain):
+        raise RuntimeError("the mechanism asks about columns that are not the schema's")
+    grids = data.schema.grids
+    return Curator(data.records, held, plan.schedule, randomness(seed), grids=grids, **how)
+
+
+def _outcome(
+    room: Curator,
+    task: Task,
+    mechanism: Mechanism[Any],
+    plan: Plan[Any],
+    seed: int | None,
+    session: Session,
+    progress: Progress = NO_PROGRESS,
+) -> Outcome:
+    """Let the private room read the rows, and the mechanism run on it."""
     if plan.needs_answers:
         progress.phase("evaluating the queries")
-        curator.evaluate()
+        room.evaluate()
     progress.phase(f"running {plan.mechanism or mechanism.name}")
-    session = Session(
-        threads=threads,
-        public_seed=_public_seed(seed, journal),
-        progress=progress.step,
-        journal=journal,
-    )
-    outcome = mechanism.run(task, plan, curator, session)
+    session = replace(session, public_seed=_public_seed(seed, session.journal))
+    outcome = mechanism.run(task, plan, room, session)
     answered = task.queries if outcome.workload is None else outcome.workload
-    curator.log_errors(outcome.answers, "the released answers", answered)
-    return replace(outcome, grounds=curator.grounds(), means=bought, base=base)
+    room.log_errors(outcome.answers, "the released answers", answered)
+    return outcome
 
 
 def _public_seed(seed: int | None, journal: Journal) -> int:
@@ -528,8 +440,3 @@ def _public_seed(seed: int | None, journal: Journal) -> int:
         return {"seed": secrets.randbits(128) if seed is None else seed}
 
     return int(journal.recall("public seed", fresh, fresh)["seed"])
-
-
-def _digest(events: tuple[Event, ...]) -> str:
-    """Return the SHA-256 of a schedule's events."""
-    return hashlib.sha256(repr(events).encode()).hexdigest()

@@ -34,18 +34,10 @@ _MOST_RECORD_BYTES = 1 << 28
 
 @dataclass(frozen=True)
 class Memory:
-    """How many bytes of memory a release takes with all rows held, about.
+    """How many bytes of memory a release takes with all rows held, about."""
 
-    Parameters
-    ----------
-    usual
-        Where rows of thousands of binary columns have a few 1s.
-    most
-        Where they may be full.
-    """
-
-    usual: int
-    most: int
+    usual: int  # where rows of thousands of binary columns have a few 1s
+    most: int  # where they may be full
 
     def text(self) -> str:
         """Return both as a line for people."""
@@ -56,10 +48,7 @@ class Memory:
 
 
 def memory_needed(task: Task, mechanism: Mechanism[Any], plan: Plan[Any]) -> Memory:
-    """Return about how much memory a release takes, with all rows held.
-
-    How many 1s rows have is private, so both ends are told: see `Memory`.
-    """
+    """Return about how much memory a release takes; how many 1s rows have is private."""
     domain = task.queries.domain
     binary = int((domain.sizes == 1).sum())
     others = domain.columns - binary

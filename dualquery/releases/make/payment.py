@@ -1,8 +1,4 @@
-"""How a release is paid for: by a charge to a budget file, or not at all.
-
-Everything that a release draws is paid before it is drawn. Without a budget file there is nothing
-to pay, and the release says that its guarantee adds up with those of others.
-"""
+"""How a release is paid for before anything is drawn: by a charge to a budget file, if any."""
 
 from __future__ import annotations
 
@@ -17,7 +13,7 @@ from dualquery.budgets.budget_file import BudgetFile
 from dualquery.budgets.charge import Charge
 from dualquery.budgets.seen import Seen
 from dualquery.checkpoints.checkpoint import Checkpoint
-from dualquery.data.opening import FilePath, reading_errors
+from dualquery.data.opening import reading_errors
 from dualquery.data.readers.formats import source_of
 from dualquery.privacy.composition import Cost
 from dualquery.privacy.events import Event
@@ -51,14 +47,10 @@ NOT_PRIVATE = (
 class Payment:
     """What a release pays with."""
 
-    charge: Charge | None = None
-    """The release's charge in a budget file; None for a release without one."""
-    mechanism: str = ""
-    """The mechanism's name, for those who read the file."""
-    mark: str = ""
-    """Keyed hash of the table, or ""."""
-    checkpoint: Checkpoint | None = None
-    """Keeps the nonces of its claim, if an interrupted run is to go on."""
+    charge: Charge | None = None  # in a budget file; None for a release without one
+    mechanism: str = ""  # its name, for those who read the file
+    mark: str = ""  # keyed hash of the table, or ""
+    checkpoint: Checkpoint | None = None  # keeps the nonces of the claim
 
     @staticmethod
     def begin(
@@ -71,22 +63,9 @@ class Payment:
     ) -> Payment:
         """Look at the budget file before the rows are read; nothing is charged yet.
 
-        Parameters
-        ----------
-        budget
-            The file; None for no budget file.
-        table
-            The private table: the operator's log warns if the file knows others only.
-        neighbours, mechanism, seed
-            Those of the release.
-        checkpoint
-            What the release goes on from, if it does; the file then says whether it may.
-
-        Raises
-        ------
-        BadInputError
-            If the file cannot be charged, protects something else, or a seed is given; if another
-            attempt has claimed the release, or nothing tells whether one did.
+        The operator's log warns if the file knows other tables only. A release that goes on from a
+        checkpoint is refused if another attempt has claimed it, or nothing tells whether one did;
+        any release, if the file cannot be charged, protects something else, or a seed is given.
         """
         if checkpoint is not None:
             checkpoint.same("budget", {"file": budget is not None})
@@ -130,8 +109,8 @@ class Payment:
     ) -> None:
         """Pay for all events so far, which are drawn before the rest is planned.
 
-        ``own`` and ``whole`` are epsilon and delta of these, and of the whole release:
-        `BadInputError` if the file has no room for either.
+        ``own`` and ``whole`` are epsilon and delta of these, and of the whole release: there must
+        be room for either.
         """
         self._pay(events, Cost.of(events, *own), Cost.of(events, *whole))
 
@@ -182,7 +161,7 @@ class Payment:
             privacy_log.warning("the release is charged and written, but not noted so: %s", error)
 
     def record(self) -> dict[str, Any]:
-        """Return what ``release.json`` says: whether a file was charged, and as which release."""
+        """Return what ``release.json`` says of the charge."""
         if self.charge is None:
             return {"charged": False}
         return {"charged": True, "release": self.charge.release}
@@ -244,9 +223,8 @@ def claimed(new: Charge, checkpoint: Checkpoint) -> Charge:
 def mark_of(table: object) -> str:
     """Return the mark of a table: a name of a secret key of the user, a colon, and a keyed hash.
 
-    Without the key (`dualquery.budgets.seen`) nobody can test a guess of the table against it. The
-    mark is in the checkpoint and the budget file, not in a release. It is "" for a table that is
-    not in files. `BadInputError` if there is no such table, or it or the key cannot be read.
+    Without the key (`dualquery.budgets.seen`) nobody can test a guess of the table against it. It
+    is "" for a table that is not in files. `BadInputError` if the table or the key is not read.
     """
     source = source_of(table)
     files = files_of(source)
@@ -256,25 +234,17 @@ def mark_of(table: object) -> str:
         key = seen.key
     content = hmac.new(key, b"table", hashlib.sha256)
     for file in files:
-        with reading_errors(source.label):
-            content.update(_digest(key, file))
+        with reading_errors(source.label), file.open("rb") as stream:
+            own = hmac.new(key, b"file", hashlib.sha256)
+            while piece := stream.read(1 << 20):
+                own.update(piece)
+        content.update(own.digest())
     name = hmac.new(key, b"name", hashlib.sha256).hexdigest()[:16]
     return f"{name}:{content.hexdigest()}"
 
 
 def is_new(mark: str, account: Account) -> bool:
-    """Return whether a budget file has marks of the same key, but not this one.
-
-    It is a reason to warn and no more: a table that grew by a row opens no fresh budget.
-    """
+    """Return whether a budget file has marks of the same key, but not this one: a warning."""
     name, _, _ = mark.partition(":")
     known = {entry.mark for entry in account.entries if entry.mark.startswith(f"{name}:")}
     return bool(mark) and bool(known) and mark not in known
-
-
-def _digest(key: bytes, file: FilePath) -> bytes:
-    content = hmac.new(key, b"file", hashlib.sha256)
-    with file.open("rb") as stream:
-        while piece := stream.read(1 << 20):
-            content.update(piece)
-    return content.digest()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from dualquery.mechanisms.protocol import Budget, Plan
@@ -17,6 +18,7 @@ from dualquery.privacy.events import (
     Event,
     GameSchedule,
     GaussianNoise,
+    LaplaceNoise,
     RandomizedReport,
     SampledQueries,
     Schedule,
@@ -44,37 +46,32 @@ PROVEN = (*BUILT_IN, Disjunctions)
 
 _UNSEEN = "The mechanism looks at no private row."
 
-
 NOISE_ALONE = ("auto", "adaptive", "matrix", "probed", "staged", "gaussian")
-"""Mechanisms whose plans draw Gaussian noise only. Which rule adds up what came before a plan and
-the plan itself is chosen by these names, before anything private is drawn."""
+"""Mechanisms whose plans draw Gaussian noise only. By their names the rule is chosen that adds up
+what came before a plan and the plan itself, before anything private is drawn."""
 
 _LONGEST_PERIOD = 4
-"""Events of one round, at most, that repeated rounds are recognised by."""
+"""Events of a round, at most, for repeated rounds to be recognised."""
+
+_KINDS = {
+    SampledQueries: "draws",
+    GaussianNoise: "gaussian",
+    ThresholdedCounts: "thresholded",
+    RandomizedReport: "report",
+    LaplaceNoise: "pure",
+}
 
 Entry = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Price:
-    """What a schedule costs.
+    """What a schedule costs."""
 
-    Parameters
-    ----------
-    accountant
-        Name of the accountant.
-    assumptions
-        The theorems that it rests on.
-    epsilon
-        Its epsilon for the schedule at ``delta``.
-    delta
-        In [0, 1).
-    """
-
-    accountant: str
-    assumptions: str
-    epsilon: float
-    delta: float
+    accountant: str  # its name
+    assumptions: str  # the theorems that it rests on
+    epsilon: float  # of the schedule at delta
+    delta: float  # in [0, 1)
 
 
 def price(
@@ -86,23 +83,16 @@ def price(
 ) -> Price:
     """Price a plan's schedule, and the events that came before it was made.
 
-    With ``noise_alone`` a plan that came after events has to draw Gaussian noise only.
-
-    Whoever made the plan, it is priced here again, so that no mechanism can state a guarantee that
-    its schedule does not have.
-
-    Raises
-    ------
-    RuntimeError
-        If the schedule costs more than the budget: a fault of the mechanism.
-    BadInputError
-        If a plan that has to draw Gaussian noise only draws something else.
+    Every plan is priced here again, so that no mechanism can state a guarantee that its schedule
+    does not have: `RuntimeError` if it costs more than the budget. With ``noise_alone`` a plan that
+    came after events has to draw Gaussian noise only, else `BadInputError`.
     """
     schedule, name = plan.schedule, plan.accountant
     if before:
         schedule = (*before, *events_of(plan.schedule))
         # The plan is adaptive: the exact recursion is proven for Gaussian noise alone.
-        if noise_alone and not all_noise(plan):
+        own = events_of(plan.schedule)
+        if noise_alone and not all(isinstance(event, GaussianNoise) for event in own):
             raise BadInputError(
                 f"with a learned schema {plan.mechanism or 'this mechanism'} has to be named: "
                 "--mechanism; the schema is learned, and charged, anew"
@@ -116,11 +106,6 @@ def price(
     return Price(accountant.name, accountant.assumptions, cost, budget.delta)
 
 
-def all_noise(plan: Plan[Any]) -> bool:
-    """Return whether a plan draws Gaussian noise only."""
-    return all(isinstance(event, GaussianNoise) for event in events_of(plan.schedule))
-
-
 def statement(
     plan: Plan[Any],
     budget: Budget,
@@ -131,22 +116,10 @@ def statement(
     declared: tuple[Declaration, ...] = (),
     before: tuple[Event, ...] = (),
 ) -> PrivacyStatement:
-    """State the guarantee of a plan, or why there is none.
+    """State the guarantee of a plan, or why there is none; only public facts of the table are seen.
 
-    Parameters
-    ----------
-    plan, budget, priced
-        What is done, what it may cost, and what its schedule does.
-    data
-        The table: only public facts of it are looked at.
-    count
-        The public number of rows, and its cost, which comes on top.
-    seed
-        Of an experiment that is not private; None for a release.
-    declared
-        What families of queries declare, and the guarantee takes for granted.
-    before
-        Events that came before the plan was made.
+    What ``count`` cost comes on top of the budget. The guarantee takes for granted what families of
+    queries ``declared``; events ``before`` the plan are within the budget.
     """
     reasons = []
     if seed is not None:
@@ -214,23 +187,8 @@ def proof_record(
 ) -> dict[str, Any]:
     """Return the proof record of a release, JSON-able; empty for one that is not private.
 
-    Parameters
-    ----------
-    schedule
-        The events that the guarantee was computed for.
-    grounds
-        Of the events that were charged, the first ones of the schedule; None for one that was
-        passed over.
-    price
-        What the schedule costs, by which accountant.
-    rows
-        The public number of rows, and what it cost.
-    schema
-        Its limits on a row hold sensitivities up.
-    privacy
-        What the release states: it may take something for granted without proof.
-    before
-        Events, and their grounds, that came before the schedule was planned.
+    ``grounds`` are of the first events of the schedule, those that were charged; None for one that
+    was passed over. ``before`` are events, and their grounds, that came before it was planned.
 
     Returns
     -------
@@ -238,8 +196,8 @@ def proof_record(
         ``neighbours``; ``weight``: None, or its column, the largest, and how many ``copies`` a row
         of that counts as; ``unit``: None for a row, or its column, most rows and, where that is
         public, how many ``units`` there are; ``rows``: their public ``number``, and the event that
-        bought it or None; ``limits``; ``schedule``: `runs` of events with their grounds;
-        ``accountant``: its name, delta and epsilon; ``condition``.
+        bought it or None; ``limits`` on a row; ``schedule``: `runs` of events with their grounds;
+        ``accountant``: its name, delta and epsilon; ``condition``, taken for granted.
     """
     if not privacy.private:
         return {}
@@ -257,31 +215,14 @@ def proof_record(
         **relation,
         "rows": {"number": rows.n, "bought": bought},
         "limits": {"max_ones_per_row": schema.domain.max_ones},
-        "schedule": [
-            *runs(_entries(*before)),
-            *(
-                _game(schedule, grounds)
-                if isinstance(schedule, GameSchedule)
-                else runs(_entries(schedule, grounds))
-            ),
-        ],
-        "accountant": {
-            "name": price.accountant,
-            "delta": price.delta,
-            "epsilon": price.epsilon,
-        },
+        "schedule": [*runs(_entries(*before)), *runs(_entries(schedule, grounds))],
+        "accountant": {"name": price.accountant, "delta": price.delta, "epsilon": price.epsilon},
         "condition": privacy.condition,
     }
 
 
 def runs(entries: Sequence[Entry]) -> list[dict[str, Any]]:
-    """Return entries with repeated rounds of them written once, in their order.
-
-    Returns
-    -------
-    list[dict[str, Any]]
-        Each with ``times``, and ``events``, which come one after the other, repeated.
-    """
+    """Return entries in order, repeated rounds written once: ``times`` and their ``events``."""
     found: list[dict[str, Any]] = []
     at = 0
     while at < len(entries):
@@ -305,45 +246,26 @@ def _repeats(entries: Sequence[Entry], at: int, period: int) -> int:
     return times
 
 
-def _game(schedule: GameSchedule, grounds: Sequence[Ground | None]) -> list[dict[str, Any]]:
-    """Return a game as one entry: round t is one event, whose range grows with t."""
-    drawn = [ground for ground in grounds if ground is not None]
-    if len(set(drawn)) > 1:
-        return runs(_entries(schedule.events(), grounds))
-    event = {
-        "kind": "game",
-        "rounds": schedule.rounds,
-        "samples": schedule.samples,
-        "step": schedule.step,
-        "rows": schedule.n,
-        "neighbours": schedule.neighbours.value,
-        "rows_per_unit": schedule.neighbours.steps,
-        "drawn": len(drawn),
-        "ground": asdict(drawn[0]) if drawn else None,
-    }
-    return [{"times": 1, "events": [event]}]
-
-
 def _entries(schedule: Schedule, grounds: Sequence[Ground | None]) -> list[Entry]:
-    events = events_of(schedule)
-    drawn: list[Ground | None] = [*grounds, *[None] * (len(events) - len(grounds))]
-    return [
-        {**described(event), "ground": None if ground is None else asdict(ground)}
-        for event, ground in zip(events, drawn, strict=True)
-    ]
+    """Return events with their grounds; a game is one entry: round t's range grows with t."""
+    drawn = [asdict(ground) for ground in grounds if ground is not None]
+    if isinstance(schedule, GameSchedule) and all(each == drawn[0] for each in drawn):
+        game = {
+            "kind": "game",
+            "rounds": schedule.rounds,
+            "samples": schedule.samples,
+            "step": schedule.step,
+            "rows": schedule.n,
+            "neighbours": schedule.neighbours.value,
+            "rows_per_unit": schedule.neighbours.steps,
+            "drawn": len(drawn),
+            "ground": drawn[0] if drawn else None,
+        }
+        return [game]
+    pairs = zip_longest(events_of(schedule), grounds)
+    return [{**described(e), "ground": None if why is None else asdict(why)} for e, why in pairs]
 
 
 def described(event: Event) -> Mapping[str, Any]:
     """Return the kind and the parameters of an event."""
-    match event:
-        case SampledQueries():
-            kind = "draws"
-        case GaussianNoise():
-            kind = "gaussian"
-        case ThresholdedCounts():
-            kind = "thresholded"
-        case RandomizedReport():
-            kind = "report"
-        case _:
-            kind = "pure"
-    return {"kind": kind, **asdict(event)}
+    return {"kind": _KINDS[type(event)], **asdict(event)}
