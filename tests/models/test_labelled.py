@@ -13,7 +13,6 @@ from dualquery.data.domain import Domain
 from dualquery.mechanisms.adaptive.labels import with_labels
 from dualquery.models.labelled import LabelledMixture, cells_of_pairs
 from dualquery.models.mixture import ProductMixture
-from dualquery.models.mixture_kernels import round_targets
 from dualquery.models.protocol import read_model, write_model
 from dualquery.queries.generate.marginals import target_marginals
 from tests.cases import records_of

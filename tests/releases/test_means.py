@@ -14,7 +14,7 @@ from dualquery.releases.answer.answering import answer_queries
 from dualquery.releases.make.beside import SHARE
 from dualquery.report.page import report
 from dualquery.runtime.errors import BadInputError
-from dualquery.verification import check
+from dualquery.verification import verify
 from tests.tables import SCHEMA, people
 
 SMALL = {"schema": SCHEMA, "queries": 20, "way": 2, "means": "age"}
@@ -36,7 +36,7 @@ def test_a_release_sells_means_with_every_mechanism(options, tmp_path) -> None:
     table.write_csv(path)
     made = dualquery.release(path, **SMALL | {"epsilon": 4.0} | options)
     made.save(tmp_path / "release")
-    assert check(tmp_path / "release").faults == ()
+    assert verify(tmp_path / "release").faults == ()
     again = dualquery.load_release(tmp_path / "release")
     assert again.means == made.means
     (mean,) = made.means

@@ -247,7 +247,6 @@ def _show(terminal: Terminal, made: Release, target: Path, *, verbose: bool) -> 
 
     from dualquery.queries.conjunctions import require_conjunctions
     from dualquery.queries.text import print_queries
-    from dualquery.releases.answer.bought import means_of
 
     console = terminal.console
     style = "green" if made.privacy.private else "bold red"
@@ -277,8 +276,11 @@ def _show(terminal: Terminal, made: Release, target: Path, *, verbose: bool) -> 
     for row in rows:
         table.add_row(*row)
     console.print(table)
-    for column, mean, _ in means_of(made):
-        console.print(f"mean of {column}: {mean:.6g}", markup=False)
+    if made.means:
+        from dualquery.releases.answer.bought import means_of
+
+        for column, mean, _ in means_of(made):
+            console.print(f"mean of {column}: {mean:.6g}", markup=False)
     if made.records is not None:
         grain = f": answers are multiples of 1/{len(made.records):,}"
         console.print(

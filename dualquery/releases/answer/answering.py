@@ -135,7 +135,12 @@ def _answer(knowledge: Knowledge, asked: AnyAsked, level: float) -> dict[str, An
         return _line(asked, *_quantile(knowledge, asked, level), knowledge.source)
     forced = forced_share(asked, schema, knowledge.rules)
     if forced is not None:
-        return _forced_line(knowledge, asked, forced, level)
+        if math.isnan(forced):
+            return _line(asked, None, Limits(NO_SUCH_ROWS), "rules")
+        limits, whole = Limits(FORCED, forced, forced, level), 1.0
+        if asked.of_rows:
+            limits, whole = _of_total(knowledge, limits), base.amount
+        return _line(replace(asked, remark="", of_interval=""), forced * whole, limits, "rules")
     question = asked.question
     if question.measure in (MEAN, SUM) and question.given is None:
         for bought in knowledge.release.means:
@@ -147,8 +152,7 @@ def _answer(knowledge: Knowledge, asked: AnyAsked, level: float) -> dict[str, An
     released = _released(knowledge.release, asked)
     if released is None:
         answer, source = _likely(knowledge, asked), knowledge.source
-        if answer is None:
-            assert asked.denominator is not None
+        if answer is None and asked.denominator is not None:
             limits = replace(limits, basis=f"{_why_none(asked.denominator)}; {limits.basis}")
     else:
         (answer, own), source = released, "released"
@@ -164,16 +168,6 @@ def _answer(knowledge: Knowledge, asked: AnyAsked, level: float) -> dict[str, An
     if asked.conjunctions and question.measure == SHARE:
         asked = replace(asked, text=print_queries(asked.conjunctions[0][None, :], schema)[0])
     return _line(asked, answer, limits, source)
-
-
-def _forced_line(knowledge: Knowledge, asked: Asked, share: float, level: float) -> dict[str, Any]:
-    """Return the line of an answer that the rules force; NaN: there are no given rows."""
-    if math.isnan(share):
-        return _line(asked, None, Limits(NO_SUCH_ROWS), "rules")
-    limits, answer = Limits(FORCED, share, share, level), share
-    if asked.of_rows:
-        limits, answer = _of_total(knowledge, limits), share * knowledge.base.amount
-    return _line(replace(asked, remark="", of_interval=""), answer, limits, "rules")
 
 
 def _bought_line(
@@ -251,8 +245,7 @@ def _quantile(
 ) -> tuple[float | None, Limits]:
     """Return the number below which the asked share of the given rows lies, and its limits.
 
-    The limits are the numbers of all steps but those whose shares' limits exclude the level
-    (Woodruff 1952).
+    These are the numbers of all steps but those whose shares' limits exclude it (Woodruff 1952).
     """
     level, steps = asked.question.level, len(asked.below)
     whole = knowledge.mean(asked.denominator.likely)
@@ -272,7 +265,6 @@ def _quantile(
     if found.low is None or found.high is None:
         return answer, found
     # A step cannot hold the quantile if surely too little lies at or below it, or enough before it.
-    # Of a step whose share nothing tells, neither is sure.
     first, last, at = step, step, found
     while first > 0 and ((before_it := limits(first - 1).high) is None or before_it >= level):
         first -= 1

@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 
 Float64 = NDArray[np.float64]
 
-_NUMBERS = 1_000
-"""Numbers that stand for a bucket."""
-
+_NUMBERS = 1_000  # that stand for a bucket
 _STEEPEST = 100.0
 """Largest tilt: numbers of the widest bucket are within a hundredth of its length on average."""
 

@@ -34,14 +34,9 @@ _TOO_MANY = "too many cells for least squares, so nothing is known of the error"
 _NOT_SPANNED = "outside the span of what was measured, so nothing is known of the error"
 _NEARLY_EMPTY = "the given rows may be none: any answer is possible"
 _FEW_ROWS = "the noise in the number of rows is about as large as that number"
-_TELLS = 3.0
-"""Deviations of its noise that a total must be, for parts of it to tell anything."""
-
-_SURELY = 1e-6
-"""A chance that is neglected."""
-
-_KEPT = 32
-"""Sets of columns whose factorisation is kept."""
+_TELLS = 3.0  # deviations of its noise that a total must be, for parts of it to be known
+_SURELY = 1e-6  # a chance that is neglected
+_KEPT = 32  # sets of columns whose factorisation is kept
 
 
 @dataclass(frozen=True)

@@ -30,14 +30,9 @@ if TYPE_CHECKING:
 
 BLUE, ORANGE = "#0072B2", "#E69F00"
 
-MOST_VALUES = 40
-"""Values of one column that are drawn, the largest ones of more."""
-
-_ANNOTATED = 240
-"""Cells up to which each has its figure in it."""
-
-_LEVEL_NAMES = 4
-"""Columns up to which their names are written level."""
+MOST_VALUES = 40  # of one column that are drawn, the largest ones of more
+_ANNOTATED = 240  # cells up to which each has its figure in it
+_LEVEL_NAMES = 4  # columns up to which their names are written level
 
 _STYLE = {
     "font.size": 9,

@@ -43,25 +43,15 @@ def with_forced_answers(
     )
     if not there.any():
         return outcome, (remark,)
-    return replace(
-        outcome,
-        answers=np.where(there, forced, outcome.answers),
-        intervals=_exact(outcome.intervals, forced, there),
-    ), (remark,)
-
-
-def _exact(
-    known: Intervals | None, forced: NDArray[np.float64], there: NDArray[np.bool_]
-) -> Intervals:
-    """Return intervals that are the forced answers, where there are some."""
+    known = outcome.intervals
     if known is None:
-        return Intervals(forced, forced, f"{FORCED}; of other answers nothing was measured")
-    return replace(
-        known,
-        lower=np.where(there, forced, known.lower),
-        upper=np.where(there, forced, known.upper),
-        basis=f"{known.basis}; where an interval is one number, {FORCED}",
-    )
+        known = Intervals(forced, forced, f"{FORCED}; of other answers nothing was measured")
+    else:
+        lower, upper = (np.where(there, forced, end) for end in (known.lower, known.upper))
+        basis = f"{known.basis}; where an interval is one number, {FORCED}"
+        known = replace(known, lower=lower, upper=upper, basis=basis)
+    answers = np.where(there, forced, outcome.answers)
+    return replace(outcome, answers=answers, intervals=known), (remark,)
 
 
 def forced_share(asked: Asked, schema: Schema, rules: Forbidden) -> float | None:

@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dualquery.data.schema.grids import Grid
 from dualquery.estimates.means import BoughtMean
@@ -90,7 +89,9 @@ def with_beside(
     """
     rest = events_of(plan.schedule)
     counts = count.is_stated and bool(rest)
-    needs = _needs(grids, counts)
+    needs = np.array([grid.need for grid in grids])
+    needs *= SHARE / needs.sum() if grids else 1.0
+    needs = np.append(TOTAL_SHARE, needs) if counts else needs
     measured: list[RowTotal | ColumnSums] = [RowTotal()] if counts else []
     measured += [ColumnSums((grid,)) for grid in grids]
     moves = [each.moves(queries, budget.neighbours) for each in measured]
@@ -128,10 +129,3 @@ def with_beside(
     total = scales.pop(0) if counts else None
     found = replace(plan, schedule=schedule, accountant=accountant.name)
     return found, Beside(total, grids, tuple(scales), noise)
-
-
-def _needs(grids: tuple[Grid, ...], counts: bool) -> NDArray[np.float64]:
-    """Return in what proportion costs are shared out, the number of rows first."""
-    needs = np.array([grid.need for grid in grids])
-    needs *= SHARE / needs.sum() if grids else 1.0
-    return np.append(TOTAL_SHARE, needs) if counts else needs

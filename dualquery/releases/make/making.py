@@ -63,12 +63,10 @@ _LOST = (
     "{} private draws were begun and lost when the run was interrupted: they are charged, and the "
     "rest of the schedule went on without them."
 )
-
 FOUND = (
     "the queries are about items that noisy shares showed to be frequent: which items these are is "
     "part of what was released, within the same guarantee"
 )
-
 _BY_WEIGHT = (
     "records are as many as rows of the largest weight would make up the total weight, each of "
     "that weight; --records says another number"

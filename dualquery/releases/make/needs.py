@@ -12,12 +12,9 @@ from dualquery.runtime.resources import mebibytes
 if TYPE_CHECKING:
     from dualquery.mechanisms.protocol import Mechanism, Plan
 
-_LIBRARIES = 480 << 20
-_BYTES_PER_QUERY = 300
-"""Of the libraries that a release loads, and of each query with its answer and its text."""
-
-_BYTES_PER_ONE, _BYTES_PER_LIST = 2, 6
-"""Of a listed row that has a bit, and of a bit that some row of a block has."""
+_LIBRARIES = 480 << 20  # bytes that a release loads
+_BYTES_PER_QUERY = 300  # with its answer and its text
+_BYTES_PER_ONE, _BYTES_PER_LIST = 2, 6  # of a listed row's bit, and of a bit of a block
 
 _USUAL_ONES = 128
 """1s of a row in binary columns, about, where there are thousands of them: few baskets, and few

@@ -152,10 +152,7 @@ def statement(
 def declarations(queries: Queries, statistics: Statistic) -> tuple[Declaration, ...]:
     """Try what the room has no proof of: a user's queries, and what a mechanism asks to hold.
 
-    Raises
-    ------
-    BadInputError
-        If a family is not what it declares, derives from conjunctions, or is no family at all.
+    `BadInputError` if they are not what they declare, derive from conjunctions, or are no queries.
     """
     held = {id(each): each for each in (queries, statistics)}
     found = []
