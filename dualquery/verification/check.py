@@ -349,4 +349,4 @@ def _tables(stored: dict[str, Any], events: list[dict[str, Any]], folder: Path) 
 
 
 if __name__ == "__main__":
-    sys.exit("\n".join(map(str, verify(sys.argv[1]).faults)))
+    sys.exit("\n".join(verify(sys.argv[1]).faults) or 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import math
+import runpy
 import shutil
 import sys
 from collections.abc import Callable
@@ -238,6 +239,13 @@ def edit(folder: Path, change: Callable[[Stored], object], *, seal: bool = False
     if seal:
         stored = sealed(stored, folder)
     path.write_text(json.dumps(stored))
+
+
+def test_the_check_runs_alone_and_ends_well(released, monkeypatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["check", str(released["gaussian"])])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(str(Path(verification.__file__).with_name("check.py")), run_name="__main__")
+    assert ended.value.code == 0
 
 
 def less(number: Any) -> Any:
