@@ -5,12 +5,9 @@
 >>> released.synthetic.head(3)  # doctest: +SKIP
 
 `release` does the main job (`Table`, `WorkloadRequest`, `SyntheticRecords`, `Guarantee` and `Run`
-hold its rarer arguments); `load_release` reads a folder back; `evaluate` compares a release with
-its table, and `compare` does so with a picture (both not private); `BudgetFile` holds what all
-releases of a data set may cost together; `Synthesizer` has the fit and sample of other
-synthesizers; `Engine` says where the rows are read.
-The parts are in ``dualquery.data``, ``dualquery.queries``, ``dualquery.privacy``,
-``dualquery.mechanisms.dualquery`` and the package ``solvers``.
+hold its rarer arguments); `load_release` reads a folder back; `evaluate` and `compare` compare a
+release with its table (both not private); `BudgetFile` holds what all releases of a data set may
+cost together; `Synthesizer` has fit and sample; `Engine` says where the rows are read.
 """
 
 from __future__ import annotations

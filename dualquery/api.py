@@ -1,8 +1,7 @@
 """The main job in one call: a table goes in, a private release comes out.
 
-Arguments of `release` are plain values, and one object for each part of the job. Every field of
-these objects is a keyword, too: ``release(table, way=2)`` is
-``release(table, queries=WorkloadRequest(way=2))``.
+Arguments of `release` are plain values, or objects whose fields are keywords, too:
+``release(table, way=2)`` is ``release(table, queries=WorkloadRequest(way=2))``.
 """
 
 from __future__ import annotations
@@ -58,9 +57,6 @@ KEYWORDS: Mapping[type[Any], Mapping[str, str]] = {
 """For each object: the keywords of `dualquery.release` that stand for its fields."""
 
 
-_TWICE = "{} is given twice: as a keyword and in the {}; leave one out"
-
-
 def release(
     table: Any = "adult",
     *,
@@ -82,32 +78,26 @@ def release(
     Parameters
     ----------
     table
-        A built-in name, a path, ``FORMAT:PATH``, or a Polars, pandas, Arrow, NumPy or SciPy table;
-        or a `Table`, which says what of it is read.
+        A built-in name, a path, ``FORMAT:PATH``, a Polars, pandas, Arrow, NumPy or SciPy table; or
+        a `Table`, which says what of it is read.
     schema
         The declared columns: a schema, a built-in name, a path, or what a schema file holds as a
-        dict. Without one, categories and buckets are taken from the data and the release states no
-        guarantee.
+        dict. Without one a part of the budget learns it.
     queries
         A number of random conjunctions, ``"all"``, a file or a list of queries; a
-        `WorkloadRequest`, which can ask for more; or a `Workload` itself, or another family of
-        queries (`dualquery.queries.family`).
+        `WorkloadRequest`; or a `Workload` or another family (`dualquery.queries.family`).
     mechanism, options
         The mechanism's name, and values for the fields of its configuration. None for ``auto``,
-        which chooses from public facts, and passes options on to what it chooses (see
-        `dualquery.mechanisms.registry.implied_mechanism`).
+        which chooses from public facts and passes options on.
     records
-        Number of synthetic records, or `SyntheticRecords`; None for one a row, up to limits that
-        the release states.
+        Number of synthetic records, or `SyntheticRecords`; None for one a row, up to limits.
     epsilon, delta
-        The budget. ``delta`` defaults to 1/n^2 (0 for mechanisms of pure epsilon), n being the
-        number of rows, or of units where these are protected.
+        The budget. ``delta`` defaults to 1/n^2 of n rows or units, or 0 for a pure mechanism.
     guarantee
         What epsilon and delta are about: ``replace-one``, ``add-remove`` or a `Guarantee`.
     budget
         A budget file (`dualquery.BudgetFile`, or its path), which is charged before anything is
-        drawn; a release that is not private is refused then. None charges none: the guarantee adds
-        up with those of other releases about the same rows.
+        drawn. Without one the guarantee adds up with those of other releases about the same rows.
     seed
         For experiments only: makes the run reproducible and the release not private.
     run
@@ -116,16 +106,11 @@ def release(
         Any field of these objects by its own name, such as ``way=2``, ``neighbours="add-remove"``
         or ``threads=1`` (`KEYWORDS` lists them).
 
-    Returns
-    -------
-    Release
-
     Raises
     ------
     BadInputError
         If anything asked for cannot be, or the budget file has no room for it; nothing private has
-        been drawn then, but for the noisy number of rows. The message names options as the command
-        line does; a note behind it says which keywords these are.
+        been drawn then, but for the noisy number of rows. Options are named as on the command line.
     TypeError
         If there is no such keyword.
 
@@ -149,32 +134,25 @@ def _spec_of(given: Mapping[str, Any], keywords: Mapping[str, Any]) -> ReleaseSp
     made = {name: _merged(kind, given[name], keywords) for name, kind in OBJECTS.items()}
     about = {each.name: getattr(made["guarantee"], each.name) for each in fields(Guarantee)}
     return ReleaseSpec(
-        table=made["table"],
-        schema=given["schema"],
-        workload=made["queries"],
+        table=made["table"], schema=given["schema"], workload=made["queries"],
         mechanism=MechanismRequest(name=given["mechanism"], given=given["options"]),
-        records=made["records"],
+        records=made["records"], seed=given["seed"], run=made["run"],
         budget=BudgetRequest(epsilon=given["epsilon"], delta=given["delta"], **about),
         budget_file=given["budget"],
-        seed=given["seed"],
-        run=made["run"],
-    )
+    )  # fmt: skip
 
 
 def _merged(kind: type[Any], given: object, keywords: Mapping[str, Any]) -> Any:
     """Return an argument as an object, with the fields that were given as keywords."""
-    first, *_ = fields(kind)
-    names, defaults = KEYWORDS[kind], {field.name: field.default for field in fields(kind)}
-    own = {names[name]: value for name, value in keywords.items() if name in names}
-    if not isinstance(given, kind):
-        if first.name in own and given != defaults[first.name]:
-            own_name = next(name for name, field in names.items() if field == first.name)
-            raise BadInputError(_TWICE.format(own_name, kind.__name__))
-        return kind(**{first.name: given, **own})
-    for name, field in names.items():
-        if field in own and getattr(given, field) != defaults[field]:
-            raise BadInputError(_TWICE.format(name, kind.__name__))
-    return replace(given, **own) if own else given
+    own = {field: name for name, field in KEYWORDS[kind].items() if name in keywords}
+    made = given if isinstance(given, kind) else kind(**{fields(kind)[0].name: given})
+    for each in fields(kind):
+        if each.name in own and getattr(made, each.name) != each.default:
+            raise BadInputError(
+                f"{own[each.name]} is given twice: as a keyword and in the {kind.__name__}; leave "
+                "one out"
+            )
+    return replace(made, **{field: keywords[name] for field, name in own.items()}) if own else made
 
 
 def expected_error(
@@ -185,27 +163,18 @@ def expected_error(
     options: Mapping[str, Any] | None = None,
     **budget: Any,
 ) -> ExpectedError | None:
-    """Say what error to expect of a release. Looks at no data and spends nothing.
+    """Return the error to expect of a release, None for a mechanism without a model of it.
+
+    Looks at no data and spends nothing. `BadInputError` if an option or the budget cannot be.
 
     Parameters
     ----------
     queries
         The workload: a `Workload`, or another family of queries.
     n
-        Number of rows of the table, public (or what stands in for it); >= 2.
-    mechanism, options
-        As for `dualquery.release`.
-    **budget
-        ``epsilon``, ``delta``, ``neighbours`` and ``accountant``, as for `dualquery.release`.
-
-    Returns
-    -------
-    None for a mechanism without a model of its error.
-
-    Raises
-    ------
-    BadInputError
-        If an option or the budget cannot be.
+        Public number of rows of the table, >= 2.
+    mechanism, options, budget
+        As for `dualquery.release`; ``budget`` is epsilon, delta, neighbours and accountant.
     """
     if not isinstance(queries, Queries):
         raise BadInputError(

@@ -1,8 +1,6 @@
 """What a user asks for: one `ReleaseSpec`, checked as far as possible without a table.
 
-It is made of what was typed (`dualquery.runtime.option_fields.built`), of Python's arguments
-(`dualquery.api`) or of a checkpoint. All options of a release are declared here, or on the
-objects that its fields hold.
+All options of a release are declared here, or on the objects that its fields hold.
 """
 
 from __future__ import annotations
@@ -56,29 +54,29 @@ DEFAULT_WAY = 3
 LARGEST_ROWS = 10**12
 
 
-def whole_number(text: str) -> int | None:
-    """Return the whole number that a text is, such as ``100_000`` or ``1e5``; else None."""
+def _number_or_text(text: str) -> int | str:
+    """Return the whole number that a text is, such as ``100_000`` or ``1e5``; else the text."""
     match = re.fullmatch(r"([+-]?\d+)(?:[eE]\+?(\d\d?))?", text.replace("_", ""), re.ASCII)
-    return None if match is None else int(match[1]) * 10 ** int(match[2] or 0)
+    return text if match is None else int(match[1]) * 10 ** int(match[2] or 0)
 
 
 def _read_queries(text: str) -> int | str:
     """Read ``--queries``: a number, ``all`` or a file."""
-    number = whole_number(text)
-    if number is None and text != "all" and not is_file(Path(text)):
+    found = _number_or_text(text)
+    if found != "all" and isinstance(found, str) and not is_file(Path(found)):
         raise BadInputError(
             f"--queries is {text!r}, and there is no such file; give a number, 'all', or the path "
             "of a file of queries"
         )
-    return text if number is None else number
+    return found
 
 
 @dataclass(frozen=True, kw_only=True)
 class WorkloadRequest:
     """A public description of a workload; `build` makes the queries for a schema.
 
-    Each option says what it does. In Python, ``queries`` may also be a list of queries as texts or
-    a family of queries (`dualquery.queries.family`), and columns names, positions or ranges.
+    In Python, ``queries`` may also be a list of queries as texts or a family of queries
+    (`dualquery.queries.family`), and columns names, positions or ranges.
     """
 
     queries: int | str | Path | Sequence[str] | Queries | None = option(
@@ -103,7 +101,7 @@ class WorkloadRequest:
         None,
         "Number of random whole marginals to ask about, or 'all', instead of --queries.",
         WORKLOAD,
-        read=lambda text: text if (number := whole_number(text)) is None else number,
+        read=_number_or_text,
         least=1,
     )
     max_cells: int | None = option(None, "Most cells of a marginal; default: n.", WORKLOAD, least=1)
@@ -144,18 +142,14 @@ class WorkloadRequest:
             raise BadInputError(
                 f"{asked[0]} and {asked[1]} are two ways to say what is asked; leave one out"
             )
-        changed = {
-            "--query-columns": self.columns is not None,
-            "--positive": not self.signed,
-            "--way": self.way != DEFAULT_WAY,
-        }
-        needless: tuple[str, ...] = ()
-        if texts or (isinstance(self.queries, str | Path) and self.queries != "all"):
-            needless = ("--query-columns", "--positive")
-        elif self.marginals is not None or self.target is not None:
-            needless = ("--positive",) if self.target is None else ("--way", "--positive")
-        for flag in needless:
-            if changed[flag]:
+        listed = texts or (isinstance(self.queries, str | Path) and self.queries != "all")
+        whole = self.marginals is not None or self.target is not None
+        for flag, given in {
+            "--query-columns": self.columns is not None and listed,
+            "--way": self.way != DEFAULT_WAY and self.target is not None,
+            "--positive": not self.signed and (listed or whole),
+        }.items():
+            if given:
                 raise BadInputError(
                     f"{flag} does not go with {asked[0]}, which says that itself; leave it out"
                 )
@@ -170,7 +164,7 @@ class WorkloadRequest:
         return replace(self, queries=1) if isinstance(self.queries, Queries) else self
 
     def frequent(self, schema: Schema, mechanism: Mechanism[Any]) -> FrequentItems | None:
-        """Return the queries that the release makes itself; None if it makes none."""
+        """Return the queries that the release makes itself, if it makes any."""
         if self.items is None:
             return None
         if not mechanism.finds_frequent:
@@ -215,11 +209,8 @@ class WorkloadRequest:
     def build(self, schema: Schema, n: int) -> Workload:
         """Make the queries; ``n`` is the number of rows, which limits the size of marginals.
 
-        Raises
-        ------
-        BadInputError
-            If the schema has too few columns or queries, the file has a faulty line, or queries are
-            about frequent items (`frequent`).
+        `BadInputError` if the schema has too few columns or queries, the file has a faulty line, or
+        queries are about frequent items (`frequent`).
         """
         if self.items is not None:
             raise BadInputError("the queries of --query-items are known only to a release of them")
@@ -257,24 +248,19 @@ class WorkloadRequest:
                     "queries is a list; give it texts such as 'age=30-35 & sex=Male'"
                 )
             return workload_of_texts(self.queries, schema, "a list", "query {}".format)
-        if self.queries is None:
+        m = self.queries
+        if m is None:
             m = min(DEFAULT_QUERIES, count_distinct(domain, way, self.signed, columns))
-        else:
-            m = int(self.queries)  # type: ignore[arg-type]  # a family is not built
-        return random_conjunctions(domain, m, way, self.signed, self.seed, columns)
+        assert not isinstance(m, Queries)
+        return random_conjunctions(domain, int(m), way, self.signed, self.seed, columns)
 
 
 @dataclass(frozen=True)
 class Guarantee:
     """What epsilon and delta are about.
 
-    Each option says what it does; `unit` and `weight` are a `Unit` and a `Weight`
-    (`dualquery.data.encoding.units`), or None for rows that stand alone and count once.
-
-    Raises
-    ------
-    BadInputError
-        If ``unit`` or ``weight`` is something else, such as a column's name.
+    `unit` and `weight` are a `Unit` and a `Weight` (`dualquery.data.encoding.units`), or None for
+    rows that stand alone and count once. `BadInputError` if one is something else.
     """
 
     neighbours: str = option(
@@ -308,10 +294,7 @@ class Guarantee:
 class BudgetRequest(Guarantee):
     """The budget as asked for, and its guarantee; `resolve` completes it for a number of rows.
 
-    Raises
-    ------
-    BadInputError
-        If epsilon, delta, the accountant or the neighbours cannot be, whatever the table.
+    `BadInputError` if it cannot be, whatever the table.
     """
 
     epsilon: float = option(1.0, "Largest privacy loss.", BUDGET)
@@ -323,16 +306,13 @@ class BudgetRequest(Guarantee):
         super().__post_init__()
         check_ranges(self.epsilon, 0.0 if self.delta is None else self.delta)
         choices(self.accountant)
-        relation = self.relation
-        if self.rows is None:
-            return
-        if relation.rows_public:
+        if self.relation.rows_public and self.rows is not None:
             raise BadInputError(
                 "--rows states a number of rows where the true one is private; with --neighbours "
                 "replace-one it is public and counted; leave --rows out, or use --neighbours "
                 "add-remove"
             )
-        if not 2 <= self.rows <= LARGEST_ROWS:
+        if self.rows is not None and not 2 <= self.rows <= LARGEST_ROWS:
             raise BadInputError(
                 f"--rows is {self.rows}; a whole number from 2 to {LARGEST_ROWS:,} is needed"
             )
@@ -352,14 +332,9 @@ class BudgetRequest(Guarantee):
         return max(2, round(rows / self.relation.of_copy))
 
     def require_delta(self, mechanism: Mechanism[Any]) -> None:
-        """Refuse to go without a delta where no public number can stand behind 1/n^2.
+        """Raise `BadInputError` if there is no delta, and no public number n for 1/n^2.
 
-        A noisy number cannot: the guarantee must not depend on what the noise was.
-
-        Raises
-        ------
-        BadInputError
-            If delta is neither given nor 0 nor taken from ``--rows``.
+        A noisy number is none: the guarantee must not depend on what the noise was.
         """
         counted = self.relation.replaces
         if self.delta is None and self.rows is None and not counted and not mechanism.pure:
@@ -379,12 +354,8 @@ class BudgetRequest(Guarantee):
         """Return the number of rows that everything public uses: known, stated or bought.
 
         ``units`` is the true number of units, if there are any. ``pay`` is called before a number
-        is bought, with the event that is about to be drawn; ``journal`` keeps it.
-
-        Raises
-        ------
-        BadInputError
-            If a noisy number is too small.
+        is bought, with the event that is about to be drawn; ``journal`` keeps it. `BadInputError`
+        if a noisy number is too small.
         """
         relation = self.relation
         if relation.rows_public:
@@ -397,7 +368,7 @@ class BudgetRequest(Guarantee):
         return buy_row_count(records, self.epsilon, seed, relation, public, pay, journal)
 
     def delta_of(self, mechanism: Mechanism[Any], protected: int) -> float:
-        """Return delta: as given, 0 of a pure mechanism, or 1/n^2 of so many that are protected."""
+        """Return delta: as given, 0 of a pure mechanism, or 1/n^2 of n that are protected."""
         if self.delta is not None:
             return self.delta
         return 0.0 if mechanism.pure else default_delta(protected)
@@ -405,13 +376,8 @@ class BudgetRequest(Guarantee):
     def resolve(self, mechanism: Mechanism[Any], rows: RowCount) -> tuple[Budget, tuple[str, ...]]:
         """Return the budget of the mechanism and remarks on it.
 
-        Delta is 1/n^2 unless given (of n units where these are protected, and public), or 0 for a
-        pure mechanism. What the number of rows cost is taken off epsilon.
-
-        Raises
-        ------
-        BadInputError
-            If there are too few rows, or units.
+        What the number of rows cost is taken off epsilon. `BadInputError` if there are too few
+        rows, or units.
         """
         self.require_delta(mechanism)
         delta = self.delta_of(mechanism, rows.protected)
@@ -422,10 +388,7 @@ class BudgetRequest(Guarantee):
 
 @dataclass(frozen=True)
 class SyntheticRecords:
-    """The synthetic records of a release.
-
-    A mechanism that fits no distribution repeats its own.
-    """
+    """The synthetic records of a release; a mechanism that fits no distribution repeats its own."""
 
     number: int | None = option(
         None,
@@ -443,10 +406,7 @@ class SyntheticRecords:
 class MechanismRequest:
     """A mechanism by name, and values for the fields of its configuration.
 
-    Raises
-    ------
-    BadInputError
-        If there is no such mechanism or solver, or an option is given twice.
+    `BadInputError` if there is no such mechanism or solver, or an option is given twice.
     """
 
     name: str | None = option(
@@ -489,7 +449,14 @@ class MechanismRequest:
     def options(self) -> Mapping[str, Any]:
         """All options that were given, by name."""
         given = self.given or {}
-        found = dict(given) if isinstance(given, Mapping) else _pairs(given)
+        found = dict(given) if isinstance(given, Mapping) else {}
+        for text in () if isinstance(given, Mapping) else given:
+            key, equals, value = text.partition("=")
+            if not equals or not key:
+                raise BadInputError(f"-o {text!r}: write it as key=value")
+            if key in found:
+                raise BadInputError(f"-o {key} is given twice")
+            found[key] = value
         for name in (each.name for each in fields(self) if each.name not in ("name", "given")):
             if (value := getattr(self, name)) is not None:
                 if name in found:
@@ -498,33 +465,14 @@ class MechanismRequest:
         return found
 
 
-def _pairs(texts: Sequence[str]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for text in texts:
-        key, equals, value = text.partition("=")
-        if not equals or not key:
-            raise BadInputError(f"-o {text!r}: write it as key=value")
-        if key in found:
-            raise BadInputError(f"-o {key} is given twice")
-        found[key] = value
-    return found
-
-
 @dataclass(frozen=True)
 class Run:
     """How a release is run. Nothing of it changes an answer or a record.
 
-    Each option says what it does. What you choose after seeing private errors is not covered by the
-    guarantee, and the release says that they were shown.
-
-    Parameters
-    ----------
-    checkpoint
-        Keeps what is drawn, or has it from an interrupted run that this one goes on with (see
-        `dualquery.releases.keep.reservation`). A run with a seed needs none: it can be made again.
-    progress
-        Listens to phases and rounds. True for lines on stderr: what is done, how long it still
-        takes, and the error to expect.
+    What you choose after seeing private errors is not covered by the guarantee, and the release
+    says that they were shown. ``checkpoint`` keeps what is drawn, or has it from an interrupted run
+    that this one goes on with (see `dualquery.releases.keep.reservation`). ``progress`` listens to
+    phases and rounds; True for lines on stderr.
     """
 
     engine: EngineChoice | str = part(EngineChoice, "auto")
@@ -546,31 +494,18 @@ class Run:
 
     @property
     def reading(self) -> Engine:
-        """The engine.
-
-        Raises
-        ------
-        BadInputError
-            If there is none of that name.
-        """
+        """The engine; `BadInputError` if there is none of that name."""
         from dualquery.rows.engines import Engine
 
         if isinstance(self.engine, Engine):
             return self.engine
-        if isinstance(self.engine, EngineChoice):
-            return Engine(**vars(self.engine))
-        return Engine(name=self.engine)
+        of_options = isinstance(self.engine, EngineChoice)
+        return Engine(**(vars(self.engine) if of_options else {"name": self.engine}))
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReleaseSpec:
-    """All that a release is asked to be: what `release`, the dry run and a resumed run take.
-
-    Raises
-    ------
-    BadInputError
-        If anything cannot be, whatever the table.
-    """
+    """All that a release is asked to be: what `release`, the dry run and a resumed run take."""
 
     table: Table = part(Table)
     schema: Schema | Mapping[str, object] | str | Path | None = option(
@@ -601,10 +536,8 @@ class ReleaseSpec:
     def configured(self) -> Mechanism[Any]:
         """The mechanism with its options.
 
-        Raises
-        ------
-        BadInputError
-            If it lacks an option, makes no records where some are asked for, or needs a delta.
+        `BadInputError` if it lacks an option, makes no records where some are asked for, or needs a
+        delta.
         """
         configured = configure(self.mechanism.name, self.mechanism.options)
         made = with_records(configured, self.records.number)

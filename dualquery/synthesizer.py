@@ -13,31 +13,23 @@ from dualquery.data.frames import FrameKind, as_table
 from dualquery.releases.answer.sampling import source_of_records
 from dualquery.releases.keep.folder import load_release
 from dualquery.runtime.errors import BadInputError, did_you_mean
-from dualquery.runtime.escaping import html_text
 
 if TYPE_CHECKING:
     from dualquery.releases.keep.folder import Release
 
 
 class Synthesizer:
-    """Makes synthetic rows from a private table.
+    """Makes synthetic rows from a private table; an estimator by scikit-learn's rules.
 
     Rows are drawn from the model that the release keeps. A mechanism that fits none, such as
     ``dualquery``, makes a limited number of records instead, and `sample` repeats these.
-
-    An estimator by scikit-learn's rules: the constructor only keeps what it is given, `fit` checks
-    it, and `get_params`, `set_params` and ``sklearn.base.clone`` work.
 
     Parameters
     ----------
     epsilon, delta
         Privacy budget; ``delta`` None for 1/n^2.
-    schema
-        The declared columns: a schema, a file, a built-in name or a dict. Without one the result is
-        not private.
-    queries, mechanism, options, neighbours, budget, seed, progress
-        And all others: as for `dualquery.release`. ``progress=True`` tells on stderr how far a long
-        `fit` is.
+    schema, queries, mechanism
+        And all others: as for `dualquery.release`, checked by `fit`.
 
     Attributes
     ----------
@@ -61,7 +53,8 @@ class Synthesizer:
     def fit(self, X: Any, y: Any = None) -> Synthesizer:  # noqa: ARG002
         """Spend the budget on a table; `sample` costs nothing after that.
 
-        Warns when the result is not private, as it is without a declared ``schema``.
+        Warns when the result is not private. `BadInputError` if the table or the parameters cannot
+        be used, or the mechanism makes no records.
 
         Parameters
         ----------
@@ -72,11 +65,6 @@ class Synthesizer:
             whole numbers ``float64`` because some row lacks one, that says so; ``Int64`` does not.
         y
             Ignored; scikit-learn's pipelines pass it. A target is a column of the table.
-
-        Raises
-        ------
-        BadInputError
-            If the table or the parameters cannot be used, or the mechanism makes no records.
         """
         made = release(as_table(X, self.schema), **self._given())
         if not made.privacy.private:
@@ -95,11 +83,10 @@ class Synthesizer:
         return made
 
     def sample(self, n: int | None = None, *, seed: int | None = None) -> Any:
-        """Return rows in the user's columns: see `Release.sample`.
+        """Return rows of the fitted table's kind and types: see `Release.sample`.
 
-        ``n`` is by default what the release says of the table's number of rows. A pandas table
-        or a NumPy matrix if one was fitted, else a Polars table, with the types that the fitted
-        table's columns had; categorical ones have the schema's categories.
+        ``n`` is by default what the release says of the table's number of rows. Categorical columns
+        have the schema's categories.
         """
         made = self.release
         rows = made.sample(made.base.rows_at_least if n is None else n, seed=seed)
@@ -110,31 +97,15 @@ class Synthesizer:
         return self.fit(X).sample(n)
 
     def save(self, path: str | Path) -> Path:
-        """Write the release of `fit` as a folder; costs no privacy.
-
-        Raises
-        ------
-        BadInputError
-            If nothing was fitted, or as `Release.save`.
-        """
+        """Write the release of `fit` as a folder: see `Release.save`."""
         return self.release.save(path)
 
     @classmethod
     def load(cls, path: str | Path, like: Any = None) -> Synthesizer:
-        """Return a fitted synthesizer with the release of a folder, which any command may write.
+        """Return a fitted synthesizer with the release of a folder: see `load_release`.
 
-        Parameters
-        ----------
-        path
-            The folder.
-        like
-            A table of the kind, and with the types, that samples are to have; None for Polars, and
-            types of the schema.
-
-        Raises
-        ------
-        BadInputError
-            As `load_release`; or if the release makes no records.
+        ``like`` is a table of the kind, and with the types, that samples are to have; None for
+        Polars, and types of the schema. `BadInputError` if the release makes no records.
         """
         made = load_release(path)
         source_of_records(made)
@@ -149,13 +120,7 @@ class Synthesizer:
         return {name: getattr(self, name) for name in PARAMETERS}
 
     def set_params(self, **params: Any) -> Synthesizer:
-        """Change parameters of the constructor, for the next `fit`.
-
-        Raises
-        ------
-        ValueError
-            If there is no such parameter.
-        """
+        """Change parameters for the next `fit`; `ValueError` if there is none of a name."""
         for name, value in params.items():
             if name not in PARAMETERS:
                 close = did_you_mean(name, [*PARAMETERS])
@@ -179,36 +144,25 @@ class Synthesizer:
         given = ", ".join(f"{name}={value!r}" for name, value in self._given().items())
         return f"Synthesizer({given})"
 
-    def _repr_html_(self) -> str:
-        fitted = str(getattr(self, "release_", "not fitted yet"))
-        lines = map(html_text, (repr(self), *fitted.splitlines()))
-        return f"<p>{'<br>'.join(lines)}</p>"
-
     def _given(self) -> dict[str, Any]:
         """Return the parameters that are not as the constructor has them by default."""
-        return {
-            name: value
-            for name, value in self.get_params().items()
-            if value is not PARAMETERS[name].default
-        }
+        known = self.get_params().items()
+        return {name: each for name, each in known if each is not PARAMETERS[name].default}
 
 
 def _parameters() -> dict[str, inspect.Parameter]:
     """Return the constructor's parameters: those of `release`, objects by their fields."""
     own = inspect.signature(release).parameters
-    defaults = {
-        name: each.default
-        for name, each in own.items()
-        if name not in ("table", "guarantee", "run", "keywords")
-    }
+    left_out = ("table", "guarantee", "run", "keywords")
+    defaults = {name: each.default for name, each in own.items() if name not in left_out}
     for kind, names in KEYWORDS.items():
         of_fields = {each.name: each.default for each in fields(kind)}
         defaults |= {name: of_fields[field] for name, field in names.items()}
     defaults["progress"] = None  # a copy must not copy an object
-    first = ("epsilon", "delta")
+    first = {name: defaults.pop(name) for name in ("epsilon", "delta")}
     return {
-        name: inspect.Parameter(name, _EITHER if name in first else _NAMED, default=defaults[name])
-        for name in (*first, *(name for name in defaults if name not in first))
+        name: inspect.Parameter(name, _EITHER if name in first else _NAMED, default=default)
+        for name, default in (first | defaults).items()
     }
 
 

@@ -29,9 +29,7 @@ from dualquery.runtime.escaping import terminal_line
 from dualquery.runtime.versions import __version__
 
 DONE, FAULT, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
-ENTRY_POINTS = "dualquery.commands"
-_LONGEST_MESSAGE = 4000
-"""Characters of an error that are printed: a cell or a name that it quotes may be megabytes."""
+_LONGEST_MESSAGE = 4000  # characters: a cell or a name that it quotes may be megabytes
 
 FIRST_STEPS = """\
 dualquery publishes private answers and synthetic records of a table. First steps, in this order:
@@ -57,17 +55,16 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-MAKE, READ, TRUST, SOLVE = "Make a release", "Read a release", "Budget and trust", "Solvers"
 for heading, commands in {
-    MAKE: (release,),
-    READ: (report, answer, table, sample, evaluate),
-    TRUST: (verify, sign, audit),
-    SOLVE: (solvers, solve, convert, compare_solvers),
+    "Make a release": (release,),
+    "Read a release": (report, answer, table, sample, evaluate),
+    "Budget and trust": (verify, sign, audit),
+    "Solvers": (solvers, solve, convert, compare_solvers),
 }.items():
     for command in commands:
         app.command(rich_help_panel=heading)(command)
-app.add_typer(schema, name="schema", rich_help_panel=MAKE)
-app.add_typer(budget, name="budget", rich_help_panel=TRUST)
+app.add_typer(schema, name="schema", rich_help_panel="Make a release")
+app.add_typer(budget, name="budget", rich_help_panel="Budget and trust")
 
 
 @app.callback()
@@ -86,16 +83,10 @@ def common(
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command line and return its exit code.
-
-    Parameters
-    ----------
-    arguments
-        Without the program's name; None for those of the process.
-    """
+    """Run the command line, on arguments or those of the process, and return its exit code."""
     known = {command.name for command in app.registered_commands}
     known |= {group.name for group in app.registered_groups}
-    for entry in entry_points(group=ENTRY_POINTS):
+    for entry in entry_points(group="dualquery.commands"):
         if entry.name not in known:
             app.command(name=entry.name)(_third_party(entry))
     return guarded(app, sys.argv[1:] if arguments is None else arguments, "dualquery")
@@ -120,12 +111,7 @@ def guarded(
 ) -> int:
     """Run commands; whatever goes wrong ends in one plain line and an exit code.
 
-    Parameters
-    ----------
-    commands, arguments, program
-        What to run, as what.
-    kept
-        What is left of a command that is interrupted.
+    ``program`` is the commands' name, and ``kept`` what remains of one that is interrupted.
     """
     try:
         command = typer.main.get_command(commands)
@@ -134,8 +120,6 @@ def guarded(
         if code == INTERRUPTED:  # what Typer makes of Ctrl-C in its newer versions
             raise KeyboardInterrupt
         return code if isinstance(code, int) else DONE
-    except KeyboardInterrupt:
-        return _stop(f"interrupted: {kept}", INTERRUPTED)
     except BaseException as error:
         return _explain(error, kept, verbose=bool({"--verbose", "-v"} & {*arguments}))
 
@@ -146,19 +130,17 @@ def _explain(error: BaseException, kept: str, *, verbose: bool) -> int:
 
     # What else is to be known: how an unfinished release goes on, for example.
     notes = "".join(f"; {note}" for note in getattr(error, "__notes__", ()))
-    if isinstance(error, InterruptedRun):
-        return _stop(f"interrupted: {error}", INTERRUPTED)
-    if isinstance(error, typer.Abort):
+    if isinstance(error, InterruptedRun | KeyboardInterrupt | typer.Abort):
+        kept = str(error) if isinstance(error, InterruptedRun) else kept
         return _stop(f"interrupted: {kept}", INTERRUPTED)
     if isinstance(error, typer.Exit):
         return error.exit_code
     if isinstance(error, USAGE_ERROR):
         return _stop(f"{error.format_message()}{_found(error)}", BAD_INPUT)
-    if isinstance(error, (BadInputError, SolverError)):
-        return _stop(f"{error}{notes}", BAD_INPUT)
-    if isinstance(error, MemoryError):
+    if isinstance(error, BadInputError | SolverError | MemoryError):
         lack = "not enough memory for this; take fewer queries or columns"
-        return _stop(f"{lack}{notes}", BAD_INPUT)
+        said = lack if isinstance(error, MemoryError) else error
+        return _stop(f"{said}{notes}", BAD_INPUT)
     if isinstance(error, SystemExit | GeneratorExit):
         raise error
     if verbose:
@@ -190,34 +172,29 @@ def _stop(message: str, code: int) -> int:
     return code
 
 
-ENDING = ("SIGTERM", "SIGHUP", "SIGBREAK")
-"""Signals of service managers, of terminals that close, and of Windows; where a system has them."""
-
-
 @contextmanager
 def ending_signals_interrupt() -> Iterator[None]:
     """Raise `KeyboardInterrupt` in the block at the first signal that asks to end.
 
-    Those that follow are ignored, so that they do not end the cleaning up. Signals that are
-    ignored already stay so (``nohup``). Outside the main thread, which gets all signals, nothing is
-    done.
+    Later ones are ignored, so that they do not end the cleaning up, and so are those that were
+    ignored before (``nohup``). Only the main thread gets signals.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    asked = False
+    before: dict[int, Any] = {}
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        nonlocal asked
-        if not asked:
-            asked = True
-            raise KeyboardInterrupt
+        for each in before:
+            signal.signal(each, signal.SIG_IGN)
+        raise KeyboardInterrupt
 
-    before = {}
-    for name in ENDING:
+    # Of service managers, of terminals that close, and of Windows; where a system has them.
+    for name in ("SIGTERM", "SIGHUP", "SIGBREAK"):
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) is signal.SIG_DFL:
-            before[number] = signal.signal(number, interrupt)
+            before[number] = signal.SIG_DFL
+            signal.signal(number, interrupt)
     try:
         yield
     finally:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
+import datetime
 import inspect
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
@@ -16,44 +16,58 @@ from dualquery.data.readers.given_table import Table
 from dualquery.requests import ReleaseSpec
 from dualquery.runtime.documents import parse_toml, read_text
 from dualquery.runtime.errors import BadInputError, did_you_mean
-from dualquery.runtime.option_fields import RUN, Option, options_of
+from dualquery.runtime.option_fields import RUN, options_of
+
+ReleaseFolder: TypeAlias = Annotated[
+    Path, typer.Argument(help="Folder of a release.", metavar="RELEASE")
+]
+TableName: TypeAlias = Annotated[
+    str, typer.Argument(help="The private table: NAME, PATH or FORMAT:PATH.", metavar="TABLE")
+]
 
 
-def declared(name: str) -> Any:
-    """Return how Typer knows an option that a release's request declares."""
-    return _for_typer(options_of(ReleaseSpec)[name])
+def run_option(help: str, *names: str, **more: Any) -> Any:
+    """Return an option, as Typer knows it, of how a command runs and what it prints."""
+    return typer.Option(*names, help=help, rich_help_panel=RUN, **more)
 
 
-def _for_typer(each: Option) -> Any:
-    more: dict[str, Any] = {"help": each.help}
-    if each.metavar:
-        more["metavar"] = each.metavar
-    if not each.flags:
-        return typer.Argument(**more)
-    return typer.Option(*each.flags, rich_help_panel=each.panel, **more)
+Json: TypeAlias = Annotated[bool, run_option("Print JSON on stdout.", "--json")]
+Quiet: TypeAlias = Annotated[
+    bool, run_option("Print errors only, and what voids a guarantee.", "--quiet", "-q")
+]
+Verbose: TypeAlias = Annotated[bool, run_option("Print more.", "--verbose", "-v")]
+
+_NAMED = inspect.Parameter.KEYWORD_ONLY
 
 
-def with_options_of(kind: type[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Return a decorator: a command takes all options of a request's class, beside its own.
+def with_options(
+    *names: str, **defaults: Any
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return a decorator: a command takes options as a release's request declares them.
 
-    The command reads them from its context.
+    Those of some names, and those with ``defaults`` of its own; or all, if neither is given.
     """
+    declared = options_of(ReleaseSpec)
+    chosen = {name: declared[name].default for name in names or ([] if defaults else declared)}
 
     def taking(command: Callable[..., None]) -> Callable[..., None]:
-        first, *own = inspect.signature(command, eval_str=True).parameters.values()
-        inherited = [
-            inspect.Parameter(
-                name,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=each.default,
-                annotation=Annotated[
-                    each.kind if each.default is not None else each.kind | None, _for_typer(each)
-                ],
+        own = inspect.signature(command, eval_str=True).parameters.values()
+        taken = []
+        for name, default in (chosen | defaults).items():
+            each = declared[name]
+            more: dict[str, Any] = {"help": each.help, "metavar": each.metavar or None}
+            if each.flags:
+                panel = each.panel if len(chosen) == len(declared) else None
+                kind: Any = typer.Option(*each.flags, rich_help_panel=panel, **more)
+            else:
+                kind = typer.Argument(**more)
+            typed = each.kind if default is not None else each.kind | None
+            taken.append(
+                inspect.Parameter(name, _NAMED, default=default, annotation=Annotated[typed, kind])
             )
-            for name, each in options_of(kind).items()
-        ]
-        own = [each for each in own if each.kind is not inspect.Parameter.VAR_KEYWORD]
-        signature = inspect.Signature([first, *inherited, *own])
+        known = {*chosen, *defaults}
+        rest = [each for each in own if each.name not in known and each.kind <= _NAMED]
+        signature = inspect.Signature(sorted([*taken, *rest], key=lambda each: each.kind))
         command.__signature__ = signature  # type: ignore[attr-defined]  # Typer reads it
         command.__annotations__ = {}
         return command
@@ -61,45 +75,10 @@ def with_options_of(kind: type[Any]) -> Callable[[Callable[..., None]], Callable
     return taking
 
 
-ReleaseFolder: TypeAlias = Annotated[
-    Path, typer.Argument(help="Folder of a release.", metavar="RELEASE")
-]
-TableName: TypeAlias = Annotated[
-    str,
-    typer.Argument(help="The private table: NAME, PATH or FORMAT:PATH.", metavar="TABLE"),
-]
-Json: TypeAlias = Annotated[
-    bool, typer.Option("--json", help="Print one JSON object on stdout.", rich_help_panel=RUN)
-]
-Quiet: TypeAlias = Annotated[
-    bool, typer.Option("--quiet", "-q", help="Print errors only.", rich_help_panel=RUN)
-]
-Verbose: TypeAlias = Annotated[
-    bool, typer.Option("--verbose", "-v", help="Print more.", rich_help_panel=RUN)
-]
-Csv: TypeAlias = Annotated[str | None, declared("csv")]
-Columns: TypeAlias = Annotated[str | None, declared("columns")]
-SchemaName: TypeAlias = Annotated[str | None, declared("schema")]
-Threads: TypeAlias = Annotated[int | None, declared("threads")]
-EngineName: TypeAlias = Annotated[str, declared("engine")]
-Scheduler: TypeAlias = Annotated[str | None, declared("scheduler")]
-UnitColumn: TypeAlias = Annotated[str | None, declared("unit")]
-MaxRowsPerUnit: TypeAlias = Annotated[int | None, declared("max_rows_per_unit")]
-WeightColumn: TypeAlias = Annotated[str | None, declared("weight")]
-MaxWeight: TypeAlias = Annotated[float | None, declared("max_weight")]
-Epsilon: TypeAlias = Annotated[float, declared("epsilon")]
-Delta: TypeAlias = Annotated[float | None, declared("delta")]
-NeighboursName: TypeAlias = Annotated[str, declared("neighbours")]
-Budget: TypeAlias = Annotated[Path | None, declared("budget")]
-
-
 def read_config(context: typer.Context, path: Path | None) -> Path | None:
     """Make a file's values the defaults of the command's options, so that what is typed wins.
 
-    Raises
-    ------
-    BadInputError
-        If the file cannot be read, or has a key that the command does not take.
+    `BadInputError` if the file cannot be read, or has a key that the command does not take.
     """
     if path is None:
         return None
@@ -134,30 +113,25 @@ def read_config(context: typer.Context, path: Path | None) -> Path | None:
     return path
 
 
+def timed_name(what: str) -> Path:
+    """Return the default name of a folder: what it holds, and the time."""
+    return Path(f"{what}-{datetime.datetime.now(datetime.UTC):%Y%m%dT%H%M%SZ}")
+
+
 def is_stdin(text: str) -> bool:
     """Return whether a table is the standard input: ``-`` or ``FORMAT:-``."""
     return text.rpartition(":")[2] == "-"
 
 
-@contextlib.contextmanager
-def given_table(text: str, csv: str | None) -> Iterator[Any]:
-    """Yield what `dualquery.release` takes as a table, for as long as it is read.
+def given_table(text: str, csv: str | None) -> Any:
+    """Return what `dualquery.release` takes as a table.
 
-    Parameters
-    ----------
-    text
-        As for `parse_source`; or ``-``, for CSV from the standard input, or ``FORMAT:-``.
-    csv
-        How a CSV file is written; None for the standard.
-
-    Raises
-    ------
-    BadInputError
-        If the standard input is a terminal, or too large; if ``csv`` goes with no CSV file.
+    ``text`` is as for `parse_source`; or ``-``, for CSV from the standard input, or ``FORMAT:-``.
+    ``csv`` says how CSV is written. `BadInputError` if the standard input is a terminal or too
+    large, or ``csv`` goes with no CSV file.
     """
     if not is_stdin(text):
-        yield text if csv is None else Table(text, csv=csv).named
-        return
+        return text if csv is None else Table(text, csv=csv).named
     from dualquery.data.opening import held
     from dualquery.data.readers.dialect import Dialect
     from dualquery.data.readers.formats import FORMATS, open_as
@@ -170,18 +144,13 @@ def given_table(text: str, csv: str | None) -> Iterator[Any]:
     if sys.stdin.isatty():
         raise BadInputError(f"{text}: the standard input is the keyboard; pipe a table into it")
     dialect = None if csv is None else Dialect.parse(csv)
-    yield open_as(form, held(sys.stdin.buffer, text), text, dialect)
+    return open_as(form, held(sys.stdin.buffer, text), text, dialect)
 
 
 def with_default(command: str, stands_alone: Callable[[str], bool]) -> type[TyperGroup]:
-    """Return a group of commands of which one need not be named.
+    """Return a group of commands whose ``command`` need not be named.
 
-    Parameters
-    ----------
-    command
-        The command that is meant then.
-    stands_alone
-        Whether a first argument that is neither a command nor a request for help belongs to it.
+    It is meant where `stands_alone` holds of a first argument that names no command.
     """
 
     class WithDefault(TyperGroup):

@@ -101,7 +101,7 @@ def keywords_of(kind: type[Any]) -> dict[str, str]:
 
 
 def built(kind: type[T], typed: Mapping[str, Any]) -> T:
-    """Return a request made of what was typed, by the options' names.
+    """Return a request made of what was typed, by the options' names, and defaults.
 
     A class with a method ``of_options`` is made by that, of its fields' values.
     """
@@ -111,7 +111,7 @@ def built(kind: type[T], typed: Mapping[str, Any]) -> T:
             values[each.name] = built(each.metadata[_PART], typed)
         elif _OPTION in each.metadata:
             declared: Option = each.metadata[_OPTION]
-            value = typed[declared.name or each.name]
+            value = typed.get(declared.name or each.name, declared.default)
             read = declared.read if value is not None else None
             values[each.name] = value if read is None else read(value)
     of_options: Callable[..., T] | None = getattr(kind, "of_options", None)

@@ -139,7 +139,7 @@ def test_bad_input(dualquery: Run, here: Path, arguments: list[str], message: st
 
 
 def test_problems_keep_names_of_their_own(dualquery: Run, here: Path) -> None:
-    """What stands between the first point and the ending is part of a name; folders may be."""
+    """They are called as they were given."""
     texts = {"a.1.wcnf": 1, "a.2.wcnf": 2, "b/a.1.wcnf": 3}
     for name, weight in texts.items():
         Path(name).parent.mkdir(exist_ok=True)

@@ -71,8 +71,7 @@ def test_messages_tables_json_and_the_log_are_escaped(
     assert main(["schema", f"{HOSTILE}.csv"]) == 2
     Terminal().console.print(HOSTILE, markup=False)
     Terminal(machine=True).emit({"name": HOSTILE})
-    with Terminal().progress() as progress:
-        progress.note(HOSTILE)
+    Terminal().progress().note(HOSTILE)
     monkeypatch.setattr(logging.getLogger(), "handlers", [])
     start_logging(verbose=False, quiet=False)
     logging.getLogger("dualquery.test").warning("column %s", HOSTILE)

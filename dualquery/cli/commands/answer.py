@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
@@ -22,32 +23,24 @@ if TYPE_CHECKING:
 
 
 _MOST_DIGITS = 6
-
 _ALONE = 5
-"""Digits of a number above 1 that has no interval: nothing tells how many of them are noise."""
-
+"""Digits of a number above 1 without an interval, which would say how many of them are noise."""
 _HUGE = 1e15
 """From here on digits before the point are rounded, too, and there is an exponent."""
-
 _ALL_DIGITS = Context(prec=400)
 """More than any floating-point number has before its point."""
 
 
 def shown(answer: float | None, low: float | None, high: float | None) -> tuple[str, str]:
-    """Return an answer as text, and its interval as ``low to high``.
+    """Return an answer as text, a dash for None, and its interval, empty if that is unknown.
 
     Both have the decimals down to the second digit of half the interval's width. Its ends are
     rounded outwards: shown shorter than it is, it would hold less often.
-
-    Parameters
-    ----------
-    answer
-        The answer; None, shown as a dash, where there is none.
-    low, high
-        The ends of its interval; None where that is not known, shown as an empty text.
     """
     if low is None or high is None:
-        return "-" if answer is None else _alone(answer), ""
+        if answer is None or abs(answer) <= 1.0:
+            return "-" if answer is None else share(answer), ""
+        return _rounded(answer, _decimals_of(abs(answer), _ALONE), ROUND_HALF_EVEN), ""
     largest = max(abs(each) for each in (answer, low, high) if each is not None)
     decimals = min(_decimals_of(largest, _MOST_DIGITS), _supported(low, high))
     number = "-" if answer is None else _rounded(answer, decimals, ROUND_HALF_EVEN)
@@ -55,15 +48,8 @@ def shown(answer: float | None, low: float | None, high: float | None) -> tuple[
     return number, " to ".join(ends)
 
 
-def _alone(value: float) -> str:
-    """Return a number without an interval: one up to 1 as a share."""
-    if abs(value) <= 1.0:
-        return share(value)
-    return _rounded(value, _decimals_of(abs(value), _ALONE), ROUND_HALF_EVEN)
-
-
 def _decimals_of(size: float, digits: int) -> int:
-    """Return the decimals of a number of so many digits; before the point none is left out.
+    """Return the decimals of a number with some digits; before the point none is left out.
 
     Rounded to tens, a count could exceed the number of rows. Negative for huge numbers.
     """
@@ -125,10 +111,9 @@ def answer(
     Without questions, answers those of the list that the release was made for.
     A query of the release's workload gets its released answer; any other
     question is answered from the fitted model, or else from the synthetic
-    records. Where noisy measurements tell how far off an answer may be, an
-    interval says so, for each question by itself. What it rests on, or why
-    there is none, stands below the answers; a mark such as [2] behind an answer
-    says which of several remarks is its own.
+    records. Where noisy measurements determine an interval of the truth, it is
+    shown, for each question by itself. What it rests on, or why there is none,
+    stands below the answers; a mark such as [2] refers to it.
 
       share      age=30-35 & sex!=Female      age>=18      edu in (9, 10)
                  not (a or b) & age between 18 and 64
@@ -138,10 +123,8 @@ def answer(
 
     What binds most comes first: not, & (and), or, given. A value stands for its
     whole bucket or category, a date for its whole period, in ranges too; a range
-    that cuts a bucket takes the numbers in it to lie as the schema says. The
-    output shows what was answered where it is not what you typed. A name or
-    value that holds signs or words of the language stands in double quotation
-    marks.
+    that cuts a bucket takes the numbers in it to lie as the schema says. A name
+    or value that holds signs or words of the language stands in double quotes.
 
     Example:
 
@@ -156,7 +139,6 @@ def answer(
         raise BadInputError("ask in words, or name a file of questions with --file: one of the two")
     if out is not None:
         check_target(out)
-    terminal = Terminal(machine=as_json)
     made = load_release(release)
     if file is not None:
         texts, place = read_texts(file)
@@ -171,8 +153,8 @@ def answer(
         found = answer_queries(made, asked)
     if out is not None:
         found.save(out)
-    terminal.emit({"answers": found})
-    if terminal.machine or out is not None:
+    Terminal(machine=as_json).emit({"answers": found})
+    if as_json or out is not None:
         return
     marks, notes = _footnotes(found)
     for line, mark in zip(found, marks, strict=True):
@@ -181,7 +163,7 @@ def answer(
         typer.echo(terminal_line(note), err=True)
 
 
-def _shown(line: dict[str, Any], mark: str = "") -> str:
+def _shown(line: dict[str, Any], mark: str) -> str:
     """Return an answer as a line for people: fields between tabs, the mark of its remark last."""
     asked, answered = terminal_line(line["query"]), terminal_line(line["answered"])
     number, ends = shown(line["answer"], line["low"], line["high"])
@@ -233,7 +215,6 @@ def table(
 
     if out is not None:
         check_target(out)
-    terminal = Terminal(machine=as_json)
     made = cross_table(
         load_release(release), rows, columns, where=where, value=value, simultaneous=simultaneous
     )
@@ -243,30 +224,27 @@ def table(
         "rows": made.rows, "columns": made.columns or None, "value": made.value,
         "where": made.where or None, "level": made.level, "simultaneous": made.simultaneous,
     }  # fmt: skip
+    terminal = Terminal(machine=as_json)
     terminal.emit({**described, "cells": made.lines()})
-    if not terminal.machine and out is None:
+    if not as_json and out is None:
         _show(terminal, made)
 
 
 def _show(terminal: Terminal, made: CrossTable) -> None:
-    from rich.markup import escape
-    from rich.table import Table
-
     by = f"{made.rows} and {made.columns}" if made.columns else made.rows
     title = f"{made.value} by {by}" + (f" where {made.where}" if made.where else "")
-    drawn = Table(title=escape(terminal_line(title)))
-    for place, name in enumerate((made.rows, *made.column_labels)):
-        label = terminal_line(name or made.value)
-        drawn.add_column(escape(label), justify="right" if place else "left")
     marks, notes = _footnotes(made.cells)
     texts = []
     for cell, mark in zip(made.cells, marks, strict=True):
         number, interval = shown(cell["answer"], cell["low"], cell["high"])
-        texts.append(escape("\n".join(filter(None, (f"{number} {mark}".rstrip(), interval)))))
+        texts.append("\n".join(filter(None, (f"{number} {mark}".rstrip(), interval))))
     width = len(made.column_labels)
-    for row, label in enumerate(made.row_labels):
-        drawn.add_row(escape(terminal_line(label)), *texts[row * width : (row + 1) * width])
-    terminal.console.print(drawn)
+    rows = [
+        (terminal_line(label), *texts[row * width : (row + 1) * width])
+        for row, label in enumerate(made.row_labels)
+    ]
+    heads = [terminal_line(name or made.value) for name in (made.rows, *made.column_labels)]
+    terminal.table(heads, rows, title=terminal_line(title))
     if any(cell["low"] is not None for cell in made.cells):
         at_once = "all at once" if made.simultaneous else "each by itself"
         notes.insert(0, f"intervals of the truth: {made.level:.0%}, {at_once}")
@@ -278,13 +256,13 @@ def _frame(made: CrossTable) -> pl.DataFrame:
     """Return a row a cell."""
     import polars as pl
 
-    lines = made.lines()
-    found: dict[str, Any] = {}
-    for name in filter(None, (made.rows, made.columns)):
-        found[name] = pl.Series([line[name] for line in lines], dtype=pl.String)
+    pairs = [*itertools.product(made.row_labels, made.column_labels)]
+    found: dict[str, Any] = {made.rows: [row for row, _ in pairs]}
+    if made.columns:
+        found[made.columns] = [column for _, column in pairs]
     for key in ("answer", "low", "high", "source", "basis"):
         kind = pl.String if key in ("source", "basis") else pl.Float64
         # A column of the table may have the name of one of these.
         own = key if key not in found else f"{key}_"
-        found[own] = pl.Series([line[key] for line in lines], dtype=kind)
+        found[own] = pl.Series([cell[key] for cell in made.cells], dtype=kind)
     return pl.DataFrame(found)

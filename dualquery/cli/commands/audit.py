@@ -8,13 +8,15 @@ from typing import Annotated
 
 import typer
 
-from dualquery.cli.options import Json, Quiet, Threads
-from dualquery.cli.terminal import Terminal, set_threads, start_logging
+from dualquery.cli.options import Json, Quiet, with_options
+from dualquery.cli.terminal import Terminal, start
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.files import whole_file
 
 
+@with_options("threads")
 def audit(
+    *,
     quick: Annotated[
         bool, typer.Option("--quick", help="Take about three minutes, and not half an hour.")
     ] = False,
@@ -22,7 +24,7 @@ def audit(
         Path | None,
         typer.Option(help="Folder for the results: audit.md, a page, and audit.json."),
     ] = None,
-    threads: Threads = None,
+    threads: int | None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -37,21 +39,22 @@ def audit(
 
       dualquery audit --quick --out my-audit
     """
+    start(quiet=True, threads=1)  # of each process
     terminal = Terminal(machine=as_json, quiet=quiet)
-    start_logging(verbose=False, quiet=True)
-    set_threads(1)  # of each process
+    progress = terminal.progress()
+    import datetime
 
-    with terminal.progress() as progress:
-        import datetime
+    from dualquery.audit.findings import to_data, to_markdown, verdict
+    from dualquery.audit.suite import run_audit
+    from dualquery.runtime.resources import thread_count
+    from dualquery.runtime.versions import __version__
 
-        from dualquery.audit.findings import to_data, to_markdown, verdict
-        from dualquery.audit.suite import run_audit
-        from dualquery.runtime.resources import thread_count
-        from dualquery.runtime.versions import __version__
-
-        if out is not None:
-            _make_folder(out)
-        found = run_audit(quick=quick, processes=thread_count(threads), progress=progress)
+    if out is not None:
+        try:  # before the work begins
+            out.mkdir(parents=True, exist_ok=True)
+        except OSError as fault:
+            raise BadInputError(f"--out {out}: no folder can be made ({fault.strerror})") from None
+    found = run_audit(quick=quick, processes=thread_count(threads), progress=progress)
     date = datetime.datetime.now(datetime.UTC).date().isoformat()
     data = to_data(found, __version__, date)
     page = to_markdown(found, __version__, date)
@@ -62,14 +65,6 @@ def audit(
                 part.write_text(content, encoding="utf-8")
     terminal.emit(data)
     if not as_json:
-        terminal.console.print(page, markup=False)
+        terminal.say(page)
     if not found.passed:
         raise BadInputError(f"the audit failed: {verdict(found)}")
-
-
-def _make_folder(out: Path) -> None:
-    """Make the folder before the work begins."""
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as fault:
-        raise BadInputError(f"--out {out}: no folder can be made ({fault.strerror})") from None

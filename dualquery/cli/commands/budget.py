@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dualquery.cli.commands.budget_plan import plan
-from dualquery.cli.options import Json, NeighboursName, with_default
+from dualquery.cli.options import Json, with_default, with_options
 from dualquery.cli.terminal import Terminal
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
     from dualquery.budgets.account import Account
+    from dualquery.privacy.composition import Cost
 
 File = Annotated[Path, typer.Argument(help="The budget file.", metavar="FILE")]
 
 FORMAT_VERSION = 1
 """Of what ``export`` writes."""
-
 
 _PlanByDefault = with_default("plan", lambda first: not first or first.startswith("-"))
 """Options without a command mean ``plan``: ``dualquery budget --epsilon 1 ...`` as of old."""
@@ -36,13 +36,9 @@ def about() -> None:
     "plan" looks at no file and no data; its options may also be given without its
     name.
 
-    Examples:
+    Example:
 
       dualquery budget init survey.budget --epsilon 2 --delta 1e-6
-
-      dualquery budget show survey.budget
-
-      dualquery budget plan -n 30162 --epsilon 1 --schema adult
     """
 
 
@@ -50,8 +46,10 @@ budget.command()(plan)
 
 
 @budget.command()
+@with_options("neighbours")
 def init(
     file: File,
+    *,
     epsilon: Annotated[float, typer.Option(help="Largest privacy loss of all releases together.")],
     delta: Annotated[float, typer.Option(help="Delta of all releases together.")],
     composition: Annotated[
@@ -61,7 +59,6 @@ def init(
             "delta), or either (the better of both, each with half of delta)."
         ),
     ] = "sum",
-    neighbours: NeighboursName = "replace-one",
     unit: Annotated[
         str,
         typer.Option(
@@ -70,6 +67,7 @@ def init(
         ),
     ] = "row",
     as_json: Json = False,
+    neighbours: str,
 ) -> None:
     """Make the budget file of a data set. What it is made with cannot be changed later.
 
@@ -81,19 +79,14 @@ def init(
       dualquery budget init survey.budget --epsilon 2 --delta 1e-6
 
       dualquery release survey.csv --schema survey.json --epsilon 0.5 --budget survey.budget
-
-      dualquery budget show survey.budget
     """
     from dualquery.budgets.budget_file import BudgetFile
 
-    made = BudgetFile.create(
-        file, epsilon=epsilon, delta=delta, composition=composition, neighbours=neighbours,
-        unit=unit,
-    )  # fmt: skip
+    terms = {"composition": composition, "neighbours": neighbours, "unit": unit}
+    account = BudgetFile.create(file, epsilon=epsilon, delta=delta, **terms).read()
     terminal = Terminal(machine=as_json)
-    account = made.read()
     terminal.emit(_summary(account))
-    terminal.console.print(f"{file}: {_terms(account)}", markup=False)
+    terminal.say(f"{file}: {_terms(account)}")
 
 
 @budget.command()
@@ -106,31 +99,26 @@ def show(file: File, as_json: Json = False) -> None:
     """
     from dualquery.budgets.budget_file import BudgetFile
 
-    found = BudgetFile(file)
-    account = found.read()
-    problem = _problem(found)
-    terminal = Terminal(machine=as_json)
-    terminal.emit({**_summary(account), "problem": problem})
-    spent = account.spent
-    console = terminal.console
-    console.print(_terms(account), markup=False)
-    console.print(f"spent: epsilon {spent[0]:.6g}, delta {spent[1]:.6g}", markup=False)
-    console.print(f"left: {account.terms.filter.left(account.costs)}", markup=False)
+    account = BudgetFile(file).read()
+    try:
+        problem = BudgetFile(file).problem()
+    except BadInputError as error:  # the user's counter cannot be read
+        problem = str(error)
+    terminal, summary = Terminal(machine=as_json), _summary(account)
+    terminal.emit({**summary, "problem": problem})
+    epsilon, delta = account.spent
+    terminal.say(f"{_terms(account)}\nspent: epsilon {epsilon:.6g}, delta {delta:.6g}")
+    terminal.say(f"left: {summary['left']}")
+    costs = ("epsilon", "delta", "rho")
     rows = [
-        (
-            each.id[:8],
-            each.written[:10],  # the day
-            each.mechanism,
-            *(f"{cost:.3g}" for cost in (each.cost.epsilon, each.cost.delta, each.cost.rho)),
-            _stage(each.finished),
-        )
-        for each in account.releases.values()
-    ]
+        (each["release"][:8], each["begun"][:10], each["mechanism"],  # the day
+         *(f"{each[cost]:.3g}" for cost in costs), each["stage"])
+        for each in summary["releases"]
+    ]  # fmt: skip
     if rows:
-        heads = ("release", "begun", "mechanism", "epsilon", "delta", "rho", "")
-        terminal.table(heads, rows)
+        terminal.table(("release", "begun", "mechanism", *costs, ""), rows)
     if problem is not None:
-        console.print(f"warning: {problem}", style="yellow", markup=False)
+        terminal.say(f"warning: {problem}", style="yellow")
 
 
 @budget.command()
@@ -147,7 +135,12 @@ def export(
     from dualquery.budgets.budget_file import BudgetFile
 
     account = BudgetFile(file).read()
-    content = {"format_version": FORMAT_VERSION, **_summary(account), "entries": _entries(account)}
+    entries = [
+        {"kind": each.kind, "release": each.release, "attempt": each.attempt, **_cost(each.cost),
+         "mechanism": each.mechanism, "begun": each.written, "digest": digest}
+        for each, digest in zip(account.entries, account.digests[1:], strict=True)
+    ]  # fmt: skip
+    content = {"format_version": FORMAT_VERSION, **_summary(account), "entries": entries}
     text = json.dumps(content, indent=2, allow_nan=False)
     if out is None:
         typer.echo(text)
@@ -167,17 +160,8 @@ def _terms(account: Account) -> str:
     )
 
 
-def _problem(file: Any) -> str | None:
-    """Return why this user may not charge the file; also if the user's counter cannot be read."""
-    try:
-        found: str | None = file.problem()
-    except BadInputError as error:
-        return str(error)
-    return found
-
-
-def _stage(finished: bool) -> str:
-    return "finished" if finished else "begun"
+def _cost(cost: Cost) -> dict[str, float]:
+    return {"epsilon": cost.epsilon, "delta": cost.delta, "rho": cost.rho}
 
 
 def _summary(account: Account) -> dict[str, Any]:
@@ -194,34 +178,9 @@ def _summary(account: Account) -> dict[str, Any]:
         "spent": {"epsilon": spent[0], "delta": spent[1]},
         "left": terms.filter.left(account.costs),
         "releases": [
-            {
-                "release": each.id,
-                "begun": each.written,
-                "mechanism": each.mechanism,
-                "epsilon": each.cost.epsilon,
-                "delta": each.cost.delta,
-                "rho": each.cost.rho,
-                "attempts": each.attempt + 1,
-                "stage": _stage(each.finished),
-            }
+            {"release": each.id, "begun": each.written, "mechanism": each.mechanism,
+             **_cost(each.cost), "attempts": each.attempt + 1,
+             "stage": "finished" if each.finished else "begun"}
             for each in account.releases.values()
         ],
-    }
-
-
-def _entries(account: Account) -> list[dict[str, Any]]:
-    """Return every entry with its digest, and without the keyed hash of a table."""
-    return [
-        {
-            "kind": entry.kind,
-            "release": entry.release,
-            "attempt": entry.attempt,
-            "rho": entry.cost.rho,
-            "epsilon": entry.cost.epsilon,
-            "delta": entry.cost.delta,
-            "mechanism": entry.mechanism,
-            "begun": entry.written,
-            "digest": digest,
-        }
-        for entry, digest in zip(account.entries, account.digests[1:], strict=True)
-    ]
+    }  # fmt: skip

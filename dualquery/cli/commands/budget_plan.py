@@ -3,48 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dualquery.cli.options import Delta, Json, NeighboursName, declared
+from dualquery.cli.options import Json, with_options
 from dualquery.cli.terminal import Terminal
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
-    from dualquery.mechanisms.dualquery.parameters import Chosen
     from dualquery.privacy.accountants.choice import Accountant
     from dualquery.privacy.neighbours import Neighbours
 
 
+@with_options("rounds", "samples", "eta", "delta", "schema", "queries", "neighbours", epsilon=None)
 def plan(
+    *,
     rows: Annotated[int, typer.Option("--rows", "-n", help="Number of rows of the table.")],
-    rounds: Annotated[int | None, typer.Option(help="Rounds of the game (T).")] = None,
-    samples: Annotated[int | None, declared("samples")] = None,
-    eta: Annotated[float | None, declared("eta")] = None,
-    epsilon: Annotated[
-        float | None,
-        typer.Option(
-            help="Budget. With it, leave out one of T, s and eta; with --schema, also all."
-        ),
-    ] = None,
-    delta: Delta = None,
-    schema: Annotated[
-        str | None,
-        typer.Option(
-            help="With --epsilon: show the error to expect of each mechanism on this schema."
-        ),
-    ] = None,
-    queries: Annotated[
-        int | None,
-        typer.Option(
-            help="With --schema: a number of signed 3-way conjunctions (default 100000, or all "
-            "that differ if these are fewer).",
-            min=1,
-        ),
-    ] = None,
     columns: Annotated[
         int | None,
         typer.Option(
@@ -53,8 +29,13 @@ def plan(
             min=1,
         ),
     ] = None,
-    neighbours: NeighboursName = "replace-one",
     as_json: Json = False,
+    epsilon: float | None,
+    delta: float | None,
+    schema: str | None,
+    queries: str | None,
+    neighbours: str,
+    **parameters: Any,
 ) -> None:
     """Show every accountant side by side for DualQuery's parameters. Looks at no data.
 
@@ -87,10 +68,11 @@ def plan(
     from dualquery.privacy.neighbours import Neighbours
     from dualquery.releases.make.schema_price import SchemaPrice
     from dualquery.requests import LARGEST_ROWS, WorkloadRequest
+    from dualquery.runtime.option_fields import built
 
     if rows > LARGEST_ROWS:
         raise BadInputError(f"--rows is {rows:,}; at most {LARGEST_ROWS:,} can be accounted for")
-    relation = Neighbours.parse(neighbours)
+    terminal, relation = Terminal(machine=as_json), Neighbours.parse(neighbours)
     used = default_delta(rows) if delta is None else delta
     warnings = check_budget(1.0 if epsilon is None else epsilon, used, rows)
     if columns is not None:
@@ -98,10 +80,9 @@ def plan(
             raise BadInputError("--columns is about a schema that a budget learns: give --epsilon")
         price = SchemaPrice.part(epsilon, used, Table.schema_share, columns, relation, columns)
         price.require_worth(rows)
-        show_price(Terminal(machine=as_json), price, rows)
+        show_price(terminal, price, rows)
         return
-    parameters = {"rounds": rounds, "samples": samples, "eta": eta}
-    given: dict[str, Any] = {name: value for name, value in parameters.items() if value is not None}
+    given = {name: value for name, value in parameters.items() if value is not None}
     if (schema is not None or queries is not None) and epsilon is None:
         raise BadInputError(
             "--schema and --queries show the error to expect of a budget: give --epsilon, and "
@@ -116,25 +97,27 @@ def plan(
             f"--schema; found {'no' if epsilon is None else 'an'} --epsilon and {len(given)} of "
             "the three"
         )
-    terminal = Terminal(machine=as_json)
     expected, chosen, who = Forecast(), None, ""
     if schema is not None and epsilon is not None:
-        with terminal.progress() as progress:
-            described = load_schema(schema)
-            if not described.declared:
-                warnings = (*warnings, "a release with this draft is not private: declare it first")
-            task = Task(WorkloadRequest(queries=queries).build(described, rows), rows)
-            whole = Budget(epsilon, used, neighbours=relation)
-            if by_policy:
-                progress.phase("planning dualquery")
-                chosen = choose_parameters(GameOptions(**given), task, whole)
-                parameters = _left_open(chosen, given)
-                filled = [n for n in parameters if parameters[n] is not None and n not in given]
-                who = f"{' and '.join(filled)} chosen by DualQuery's policy"
-            game = Forecast(reasons={"dualquery": "measured with the policy's parameters only"})
-            if chosen is not None and not given:
-                game = Forecast({"dualquery": game_error(task, chosen.schedule, effort=1.0)})
-            expected = forecast(task, whole, game, progress)
+        progress = terminal.progress()
+        described = load_schema(schema)
+        if not described.declared:
+            warnings = (*warnings, "a release with this draft is not private: declare it first")
+        asked = built(WorkloadRequest, {"queries": queries})
+        task = Task(asked.build(described, rows), rows)
+        whole = Budget(epsilon, used, neighbours=relation)
+        if by_policy:
+            progress.phase("planning dualquery")
+            chosen = choose_parameters(GameOptions(**given), task, whole)
+            # What accountants are to solve for stays open.
+            opened = "samples" if "eta" in given else "eta"
+            parameters = {**chosen.schedule.parameters(), opened: None}
+            filled = [n for n in parameters if parameters[n] is not None and n not in given]
+            who = f"{' and '.join(filled)} chosen by DualQuery's policy"
+        game = Forecast(reasons={"dualquery": "measured with the policy's parameters only"})
+        if chosen is not None and not given:
+            game = Forecast({"dualquery": game_error(task, chosen.schedule, effort=1.0)})
+        expected = forecast(task, whole, game, progress)
     sought = next((name for name, value in parameters.items() if value is None), "epsilon")
     lines = []
     for each in ACCOUNTANTS:
@@ -143,24 +126,14 @@ def plan(
         else:
             priced = _price(each, sought, parameters, epsilon, used, rows, relation)
         lines.append({"accountant": each.name, **priced})
-    terminal.emit(
-        {
-            "rows": rows,
-            "delta": used,
-            "epsilon": epsilon,
-            **parameters,
-            "neighbours": neighbours,
-            "solved_for": sought,
-            "accountants": lines,
-            "expected": {name: asdict(each) for name, each in expected.errors.items()},
-            "not_expected": expected.reasons,
-            "warnings": list(warnings),
-        }
-    )
+    found = {"rows": rows, "delta": used, "epsilon": epsilon, **parameters}
+    found |= {"neighbours": neighbours, "solved_for": sought, "accountants": lines}
+    found |= {"expected": {name: asdict(each) for name, each in expected.errors.items()}}
+    terminal.emit({**found, "not_expected": expected.reasons, "warnings": list(warnings)})
     if as_json:
         return
     for warning in warnings:
-        terminal.console.print(f"note: {warning}", style="yellow")
+        terminal.say(f"note: {warning}", style="yellow")
     shown = ", ".join(f"{k} {v:g}" for k, v in parameters.items() if v is not None)
     spent = "" if epsilon is None else f", epsilon {epsilon:g}"
     title = f"DualQuery: n {rows:,}, delta {used:.3g}, {neighbours}; {shown}{spent}"
@@ -180,12 +153,6 @@ def _figure(value: float | None) -> str:
     return "-" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
 
 
-def _left_open(chosen: Chosen, given: Mapping[str, Any]) -> dict[str, int | float | None]:
-    """Return the policy's rounds, samples and step; None for what accountants are to solve for."""
-    filled: dict[str, int | float | None] = dict(chosen.schedule.parameters())
-    return filled | {"samples" if "eta" in given else "eta": None}
-
-
 def _price(
     accountant: Accountant,
     sought: str,
@@ -203,11 +170,9 @@ def _price(
     if epsilon is None:
         schedule = GameSchedule(rounds, samples, eta, rows, neighbours)
         reason = accountant.supports(schedule, delta)
-        if reason is not None:
-            return {sought: None, "remark": reason}
-        cost = accountant.epsilon(schedule, delta)
+        cost = math.inf if reason else accountant.epsilon(schedule, delta)
         if not math.isfinite(cost):
-            return {sought: None, "remark": "more than a number can hold"}
+            return {sought: None, "remark": reason or "more than a number can hold"}
         return {sought: cost, "remark": accountant.assumptions}
     try:
         found = calibrate_game(

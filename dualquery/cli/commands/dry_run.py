@@ -25,10 +25,7 @@ if TYPE_CHECKING:
 def show_outlook(terminal: Terminal, given: Mapping[str, Any]) -> None:
     """Print what to expect of the release that is asked for.
 
-    Raises
-    ------
-    BadInputError
-        If the release would be refused, or the standard input would have to be read.
+    `BadInputError` if it would be refused, or the standard input would have to be read.
     """
     # Rows that are public need not be stated to a release, but to this.
     public = given["neighbours"] == "replace-one" and not (given["unit"] or given["weight"])
@@ -39,56 +36,42 @@ def show_outlook(terminal: Terminal, given: Mapping[str, Any]) -> None:
         require_free(given["out"])
     if is_stdin(given["data"]):
         raise BadInputError("--dry-run reads no rows, so no standard input (-): name a file")
-    with terminal.progress() as progress:
-        from dualquery.privacy.statement import round_up
-        from dualquery.releases.make.learning import schema_price
-        from dualquery.releases.make.needs import seconds_needed
+    progress = terminal.progress()
+    from dualquery.privacy.statement import round_up
+    from dualquery.releases.make.learning import schema_price
+    from dualquery.releases.make.needs import seconds_needed
 
-        progress.phase("planning")
-        if price := schema_price(spec, given["rows"]):
-            show_price(terminal, price, given["rows"])
-            return
-        rows, planned = plan_without_rows(spec, given["rows"])
+    progress.phase("planning")
+    if price := schema_price(spec, given["rows"]):
+        show_price(terminal, price, given["rows"])
+        return
+    rows, planned = plan_without_rows(spec, given["rows"])
     for warning in planned.warnings:
         privacy_log.warning(warning)
     name = planned.plan.mechanism or planned.mechanism.name
-    expected, memory = planned.expected, planned.memory
+    expected, memory, delta = planned.expected, planned.memory, planned.budget.delta
     epsilon = planned.priced.epsilon + planned.count.epsilon
     accountant, bits = planned.priced.accountant, planned.schema.domain.bits
     seconds, queries = seconds_needed(planned.task), len(planned.task.queries)
-    terminal.emit(
-        {
-            "mechanism": name,
-            "remark": planned.plan.remark,
-            "declared": planned.schema.declared,
-            "queries": queries,
-            "rows": rows,
-            "bits": bits,
-            "epsilon": epsilon,
-            "delta": planned.budget.delta,
-            "accountant": accountant,
-            "notes": planned.warnings,
-            "expected": None if expected is None else asdict(expected),
-            "memory": asdict(memory),
-            "seconds": seconds,
-        }
-    )
+    declared, why = planned.schema.declared, planned.plan.remark
+    found = {"mechanism": name, "remark": why, "declared": declared, "queries": queries}
+    found |= {"rows": rows, "bits": bits, "epsilon": epsilon, "delta": delta}
+    found |= {"accountant": accountant, "notes": planned.warnings, "seconds": seconds}
+    found |= {"expected": expected and asdict(expected), "memory": asdict(memory)}
+    terminal.emit(found)
     if terminal.machine:
         return
-    remark = f" ({planned.plan.remark})" if planned.plan.remark else ""
     counted = f"{rows:,} rows" if spec.budget.weight is None else f"a weight of {rows:,}"
-    lines = [
-        f"{name} would answer {queries:,} queries on {counted} of {bits:,} bits{remark}",
-        f"cost: epsilon {round_up(epsilon, 4)}, delta {round_up(planned.budget.delta, 3)}, by the "
-        f"accountant {accountant}",
-        "errors: no model of them" if expected is None else expected.text(),
-        memory.text(),
-        f"time: about {float(f'{seconds:.2g}'):g} seconds; a third or three times that is possible",
-    ]
-    if not planned.schema.declared:
-        lines.append("the schema is not declared: the release would not be private")
-    for line in lines:
-        terminal.console.print(line, markup=False)
+    terminal.say(
+        f"{name} would answer {queries:,} queries on {counted} of {bits:,} bits"
+        f"{f' ({why})' if why else ''}\n"
+        f"cost: epsilon {round_up(epsilon, 4)}, delta {round_up(delta, 3)}, by the accountant "
+        f"{accountant}\n"
+        f"{'errors: no model of them' if expected is None else expected.text()}\n{memory.text()}\n"
+        f"time: about {float(f'{seconds:.2g}'):g} seconds; a third or three times that is possible"
+    )
+    if not declared:
+        terminal.say("the schema is not declared: the release would not be private")
 
 
 def show_price(terminal: Terminal, price: SchemaPrice, rows: int | None) -> None:
@@ -96,24 +79,15 @@ def show_price(terminal: Terminal, price: SchemaPrice, rows: int | None) -> None
     listed = math.ceil(price.fewest)
     terminal.emit({"schema": {"columns": price.columns, "rows": rows, "listed_from_rows": listed}})
     if not terminal.machine:
-        terminal.console.print(price.text(rows), markup=False)
+        terminal.say(price.text(rows))
 
 
 def plan_without_rows(spec: ReleaseSpec, rows: int | None) -> tuple[int, Planned]:
     """Plan a release without reading a private row; return the number of rows too.
 
-    Parameters
-    ----------
-    spec
-        What is asked for.
-    rows
-        A number of rows to go by; None for the number that the table's format states, if that is
-        public, or that of a public table.
-
-    Raises
-    ------
-    BadInputError
-        If there is no schema or no number of rows, or the release would be refused.
+    ``rows`` is a number to go by; None for the one that the table's format states, if that is
+    public, or that of a public table. `BadInputError` if there is none, or no schema, or the
+    release would be refused.
     """
     from dualquery.data.drafts.choose import choose_schema
     from dualquery.data.encoding.units import without_counting
@@ -168,9 +142,7 @@ def _rows_to_go_by(spec: ReleaseSpec, source: Source, schema: Schema) -> int:
 
 
 def _counted(rows: int, budget: BudgetRequest) -> RowCount:
-    """Return a number of rows to go by, or a total weight, as the release would; no unit is empty,
-    so there are at least as many as could hold so many rows.
-    """
+    """Return a number of rows to go by as the release would; no unit is empty."""
     relation = budget.relation
     n = budget.copies_of(rows)
     if relation.replaces and not relation.rows_public:

@@ -3,40 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from dualquery.cli.options import (
-    Csv,
-    EngineName,
     Json,
     Quiet,
     ReleaseFolder,
-    Scheduler,
     TableName,
-    Threads,
     Verbose,
     given_table,
+    with_options,
 )
-from dualquery.cli.terminal import Terminal, set_threads, start_logging
+from dualquery.cli.terminal import start
 from dualquery.runtime.escaping import share
 
 _NAMED = 5
 """Columns and queries that the terminal shows; ``--json`` has more."""
 
 
+@with_options("csv", "engine", "scheduler", "threads")
 def evaluate(
     release: ReleaseFolder,
     table: TableName,
-    csv: Csv = None,
+    *,
     seed: Annotated[int, typer.Option(help="Seed of the baselines' noise.")] = 0,
-    engine: EngineName = "auto",
-    scheduler: Scheduler = None,
-    threads: Threads = None,
     as_json: Json = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
+    **asked: Any,
 ) -> None:
     """Compare a release with its table and with trivial baselines. The output is NOT PRIVATE.
 
@@ -46,45 +42,38 @@ def evaluate(
 
       dualquery evaluate my-release survey.csv
     """
-    terminal = Terminal(machine=as_json, quiet=quiet)
-    start_logging(verbose=verbose, quiet=quiet)
-    set_threads(threads)
+    threads = asked["threads"]
+    terminal = start(machine=as_json, quiet=quiet, verbose=verbose, threads=threads)
 
     from dualquery.releases.answer.sampling import unasked_note
 
-    with given_table(table, csv) as holders, terminal.progress() as progress:
-        from dualquery.releases.compare.evaluation import compare
-        from dualquery.rows.engines import Engine
+    progress = terminal.progress()
+    from dualquery.releases.compare.evaluation import compare
+    from dualquery.rows.engines import Engine
 
-        compared = compare(
-            release,
-            holders,
-            engine=Engine(name=engine, scheduler=scheduler),
-            threads=threads,
-            seed=seed,
-            progress=progress,
-        )
+    engine = Engine(name=asked["engine"], scheduler=asked["scheduler"])
+    rows = given_table(table, asked["csv"])
+    compared = compare(release, rows, engine=engine, threads=threads, seed=seed, progress=progress)
     found = compared.to_dict()
     terminal.emit(found)
-    console = terminal.console
-    console.print(found["warning"], style="bold white on red")
+    terminal.say(found["warning"], style="bold white on red")
     guarantee = f"epsilon {found['epsilon']:g}, delta {found['delta']:.3g}, {compared.protected}"
     if not found["private"]:
         guarantee = f"the release is NOT private; baselines at {guarantee}"
-    console.print(f"{found['queries']:,} queries on {compared.size}; {guarantee}", markup=False)
+    terminal.say(f"{found['queries']:,} queries on {compared.size}; {guarantee}")
     mechanism, synthetic = found["mechanism"], found["synthetic"]
     if synthetic == {key: found[key] for key in ("max_error", "mean_error")}:
-        rows = [(f"{mechanism} (release and synthetic records)", found)]
+        lines = [(f"{mechanism} (release and synthetic records)", found)]
     else:
-        rows = [(f"{mechanism} (this release)", found)]
+        lines = [(f"{mechanism} (this release)", found)]
         if synthetic is not None:
-            rows.append(("its synthetic records, same queries", synthetic))
-    rows += [
+            lines.append(("its synthetic records, same queries", synthetic))
+    lines += [
         (f"baseline: {name}" + (f" ({line['noise']} noise)" if "noise" in line else ""), line)
         for name, line in found["baselines"].items()
     ]
     errors = ("max error", "mean error")
-    terminal.table(("answers from", *errors), [(name, *_errors(line)) for name, line in rows])
+    terminal.table(("answers from", *errors), [(name, *_errors(line)) for name, line in lines])
     if found["means"]:
         level = f"{found['means'][0]['level']:.0%}"
         means = [
@@ -96,7 +85,7 @@ def evaluate(
     made = compared.release
     for remark in (found["remark"], *unasked_note(made.schema, made.workload, made)):
         if remark:
-            console.print(remark, markup=False)
+            terminal.say(remark)
     if found["by_column"]:
         columns = [
             (each["column"], f"{each['queries']:,}", *_errors(each))

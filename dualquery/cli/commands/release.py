@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import datetime
 import inspect
 import itertools
 import textwrap
@@ -17,17 +16,20 @@ import typer
 
 from dualquery.cli.options import (
     Json,
+    Quiet,
     Verbose,
     given_table,
     is_stdin,
     read_config,
-    with_options_of,
+    run_option,
+    timed_name,
+    with_options,
 )
-from dualquery.cli.terminal import Terminal, set_threads, start_logging
+from dualquery.cli.terminal import Terminal, start
 from dualquery.requests import ReleaseSpec
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.escaping import share, terminal_line
-from dualquery.runtime.option_fields import RUN, built, options_of
+from dualquery.runtime.option_fields import built, options_of
 
 if TYPE_CHECKING:
     from dualquery.checkpoints.checkpoint import Checkpoint
@@ -37,96 +39,59 @@ KEPT = tuple(name for name, each in options_of(ReleaseSpec).items() if not each.
 """Options that an interrupted release hands on to the attempt that resumes it."""
 
 
-@with_options_of(ReleaseSpec)
+@with_options()
 def release(
     context: typer.Context,
     *,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="Folder to make; default: release-<UTC time>.", rich_help_panel=RUN),
-    ] = None,
+    out: Annotated[Path | None, run_option("Folder to make; default: release-<UTC time>.")] = None,
     resume: Annotated[
-        Path | None,
-        typer.Option(
-            help="Go on with an interrupted release: its OUT.unfinished.", rich_help_panel=RUN
-        ),
+        Path | None, run_option("Go on with an interrupted release: its OUT.unfinished.")
     ] = None,
     dry_run: Annotated[
         bool,
-        typer.Option(
+        run_option(
+            "Say what the release would be, cost and need; reads no row, spends nothing.",
             "--dry-run",
-            help="Say what the release would be, cost and need; reads no row, spends nothing.",
-            rich_help_panel=RUN,
         ),
     ] = False,
     no_other_copy: Annotated[
         bool,
-        typer.Option(
+        run_option(
+            "With --resume, and without --budget: your word that no other copy of it ran.",
             "--no-other-copy",
-            help="With --resume, and without --budget: your word that no other copy of it ran.",
-            rich_help_panel=RUN,
         ),
     ] = False,
     config: Annotated[
         Path | None,
-        typer.Option(
-            help="TOML file with these options; see above.",
-            rich_help_panel=RUN,
-            is_eager=True,
-            callback=read_config,
-        ),
+        run_option("TOML file with these options; see above.", is_eager=True, callback=read_config),
     ] = None,
     as_json: Json = False,
-    quiet: Annotated[
-        bool,
-        typer.Option(
-            "--quiet",
-            "-q",
-            help="Print errors only, and what weakens the guarantee or voids it.",
-            rich_help_panel=RUN,
-        ),
-    ] = False,
+    quiet: Quiet = False,
     verbose: Verbose = False,
     **_: Any,
 ) -> None:
     """Release private answers and synthetic records of a table.
 
+    A TOML file for --config holds the same options by their names, such as
+    query-columns = "age,sex" or option = {rounds = 40}.
+
     Examples:
 
-      dualquery release
-
       dualquery release survey.csv --schema survey.json --epsilon 0.5 --out survey-release
-
-      dualquery release adult --schema adult-paper --queries 100000 --delta 0.001
 
       dualquery release survey.csv --schema survey.json --rows 5000 --dry-run
 
       dualquery release baskets.dat.gz --columns 0-999 --query-items top:100 --way 2
 
-      dualquery release --mechanism mwem -o help
-
       dualquery release --resume survey-release.unfinished
-
-    A TOML file for --config holds the same options by their names, for example:
-
-      epsilon = 0.5
-
-      queries = "all"
-
-      mechanism = "dualquery"
-
-      option = {free = "coins", burn_in = 0}
     """
     given = dict(context.params)
-    if given["show_private_errors"] and given["quiet"]:
+    if given["show_private_errors"] and quiet:
         raise BadInputError("--show-private-errors has something to say; leave --quiet out")
-    terminal = Terminal(machine=given["as_json"], quiet=given["quiet"])
-    start_logging(verbose=given["verbose"], quiet=given["quiet"])
-    set_threads(given["threads"])
-
+    terminal = start(machine=as_json, quiet=quiet, verbose=verbose, threads=given["threads"])
     if "help" in (given["option"] or []):
         _show_options(terminal, given["mechanism"])
-    elif given["dry_run"]:
+    elif dry_run:
         from dualquery.cli.commands.dry_run import show_outlook
 
         show_outlook(terminal, given)
@@ -158,12 +123,10 @@ def _show_options(terminal: Terminal, mechanism: str | None) -> None:
 
     for name in AUTOMATIC if mechanism is None else (mechanism,):
         helps = option_helps(mechanism_class(name))
-        terminal.console.print(f"options of the mechanism {name}", markup=False)
+        terminal.say(f"options of the mechanism {name}" if helps else f"{name} has no options")
         for title, text in helps.items():
-            terminal.console.print(title, markup=False, style="bold")
-            terminal.console.print(f"    {text}", markup=False)
-        if not helps:
-            terminal.console.print(f"{name} has no options")
+            terminal.say(title, style="bold")
+            terminal.say(f"    {text}")
 
 
 def _release(context: typer.Context, given: dict[str, Any], terminal: Terminal) -> None:
@@ -182,16 +145,16 @@ def _release(context: typer.Context, given: dict[str, Any], terminal: Terminal) 
             given = _resumed(context, given, place.checkpoint)
             spec = built(ReleaseSpec, given)
         else:
-            place = held.enter_context(reservation.reserve(given["out"] or Path(default_name())))
+            place = held.enter_context(reservation.reserve(given["out"] or timed_name("release")))
         place.hold_space()
         if spec.seed is None:
             place.checkpoint.same("command", {name: _plain(given[name]) for name in KEPT})
-        progress = held.enter_context(terminal.progress())
+        progress = terminal.progress()
 
         from dualquery.releases.make.making import release_of
 
         if is_stdin(given["data"]):
-            table = held.enter_context(given_table(given["data"], spec.table.csv))
+            table = given_table(given["data"], spec.table.csv)
             spec = replace(spec, table=replace(spec.table, data=table))
         run = replace(spec.run, checkpoint=place.checkpoint, progress=progress)
         made = release_of(replace(spec, run=run))
@@ -204,11 +167,6 @@ def _release(context: typer.Context, given: dict[str, Any], terminal: Terminal) 
     terminal.emit({"release": str(place.target), **shown})
     if not terminal.machine:
         _show(terminal, made, place.target, verbose=given["verbose"])
-
-
-def default_name() -> str:
-    """Return the default name of a release folder."""
-    return f"release-{datetime.datetime.now(datetime.UTC):%Y%m%dT%H%M%SZ}"
 
 
 def _resumed(
@@ -243,48 +201,43 @@ def _show(terminal: Terminal, made: Release, target: Path, *, verbose: bool) -> 
     """Show a release to a person."""
     from rich.markup import escape
     from rich.panel import Panel
-    from rich.table import Table
 
     from dualquery.queries.conjunctions import require_conjunctions
     from dualquery.queries.text import print_queries
 
-    console = terminal.console
     style = "green" if made.privacy.private else "bold red"
     statement = made.privacy.text() if verbose else made.privacy.guarantee()
-    console.print(Panel(escape(statement), title="Privacy", border_style=style))
+    terminal.console.print(Panel(escape(statement), title="Privacy", border_style=style))
     for note in made.notes:
         # The panel says already why a release is not private, and what some notes repeat.
         if note not in statement and "not private" not in note:
-            console.print(f"note: {escape(note)}", style="yellow")
+            terminal.say(f"note: {note}", style="yellow")
     if questions := made.workload.description.get("questions"):
-        console.print(
+        terminal.say(
             f"{len(questions):,} questions of the list were asked by their parts, the conjunctions "
-            "that they are made of; they are answered by "
-            f"[bold]dualquery answer {escape(str(target))}[/bold]"
+            f"that they are made of; they are answered by dualquery answer {target}"
         )
     shown = 5  # the text of all of them would take a while
     few = ", the first few" if len(made.workload) > shown else ""
     answers = "answer" if len(made.workload) == 1 else "answers"
-    table = Table("query", "released answer", title=f"{len(made.workload):,} {answers}{few}")
     texts = print_queries(require_conjunctions(made.workload).literals[:shown], made.schema)
-    rows = [[escape(text), share(made.answers[i])] for i, text in enumerate(texts)]
+    heads = ["query", "released answer"]
+    rows = [[text, share(made.answers[i])] for i, text in enumerate(texts)]
     if made.intervals is not None:
-        table.add_column(f"{made.intervals.level:.0%} interval of the truth")
-        for i, row in enumerate(rows):
-            row.append(made.intervals.text(i))
-        table.caption = f"intervals: {escape(made.intervals.basis)}"
-    for row in rows:
-        table.add_row(*row)
-    console.print(table)
+        heads.append(f"{made.intervals.level:.0%} interval of the truth")
+        rows = [[*row, made.intervals.text(i)] for i, row in enumerate(rows)]
+    terminal.table(heads, rows, title=f"{len(made.workload):,} {answers}{few}")
+    if made.intervals is not None:
+        terminal.say(f"intervals: {made.intervals.basis}")
     if made.means:
         from dualquery.releases.answer.bought import means_of
 
         for column, mean, _ in means_of(made):
-            console.print(f"mean of {column}: {mean:.6g}", markup=False)
+            terminal.say(f"mean of {column}: {mean:.6g}")
     if made.records is not None:
         grain = f": answers are multiples of 1/{len(made.records):,}"
-        console.print(
+        terminal.say(
             f"{len(made.records):,} synthetic records in the table's own columns"
             f"{grain if made.chosen == 'dualquery' else ''}"
         )
-    console.print(f"written to [bold]{escape(str(target))}[/bold]")
+    terminal.say(f"written to {target}")

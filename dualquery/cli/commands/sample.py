@@ -7,33 +7,30 @@ from typing import Annotated
 
 import typer
 
-from dualquery.cli.options import Json, Quiet, ReleaseFolder
+from dualquery.cli.options import Json, Quiet, ReleaseFolder, with_options
 from dualquery.cli.terminal import Terminal
 from dualquery.runtime.errors import BadInputError
 
 
+@with_options("csv")
 def sample(
     release: ReleaseFolder,
+    *,
     records: Annotated[int, typer.Option(help="Number of records.", min=1)],
     out: Annotated[Path, typer.Option(help="File to make: .csv or .parquet.")],
     seed: Annotated[
         int | None,
         typer.Option(help="Makes the records reproducible; may be told to others.", min=0),
     ] = None,
-    csv: Annotated[
-        str | None,
-        typer.Option(
-            help="How a CSV file is to be written, such as delimiter=;,encoding=latin-1,decimal=, "
-            "in quotation marks; default: as the table of the release was."
-        ),
-    ] = None,
+    csv: str | None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Draw new synthetic records from a release; costs no privacy, however many.
 
     They come from the fitted model that the release keeps. Where it keeps none,
-    its own records are repeated; the output says so.
+    its own records are repeated; the output says so. Without --csv, a CSV file is
+    written as that of the release's table was.
 
     Examples:
 
@@ -60,25 +57,21 @@ def sample(
         csv, told = kept, f" like the table of the release (--csv {kept!r})"
     dialect = STANDARD if csv is None else Dialect.parse(csv)
     source = source_of_records(made)
-    with terminal.progress() as progress:
-        progress.phase("drawing records")
-        generator = np.random.default_rng(seed)
-        blocks = sampled_blocks(made, records, generator)
-        schema = made.read_by
-        tables = (schema.decode(block, generator) for block in blocks)
-        if isinstance(schema, TableSchema) and out.suffix == ".csv":
-            tables = (schema.with_missing_texts(table) for table in tables)
-        write_frames(tables, out, dialect)
+    progress = terminal.progress()
+    progress.phase("drawing records")
+    generator = np.random.default_rng(seed)
+    blocks = sampled_blocks(made, records, generator)
+    schema = made.read_by
+    tables = (schema.decode(block, generator) for block in blocks)
+    if isinstance(schema, TableSchema) and out.suffix == ".csv":
+        tables = (schema.with_missing_texts(table) for table in tables)
+    write_frames(tables, out, dialect)
     written = {} if csv is None else {"csv": csv}
     terminal.emit({"records": records, "source": source, "out": str(out), **written})
     if not terminal.machine:
-        from rich.markup import escape
-
         own = 0 if made.records is None else len(made.records)
         said = "the model" if source == "model" else f"its {own:,} records, which repeat: no model"
-        terminal.console.print(
-            f"{records:,} records from {said}; written to [bold]{escape(str(out))}[/bold]"
-            + escape("" if csv is None else told)
-        )
+        how = "" if csv is None else told
+        terminal.say(f"{records:,} records from {said}; written to {out}{how}")
         for note in unasked_note(made.schema, made.workload, made):
-            terminal.console.print(note, markup=False)
+            terminal.say(note)

@@ -2,39 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dualquery.cli.options import (
-    Budget,
-    Columns,
-    Csv,
-    Delta,
-    MaxRowsPerUnit,
-    NeighboursName,
-    Quiet,
-    TableName,
-    UnitColumn,
-    given_table,
-    with_default,
-)
-from dualquery.cli.terminal import Terminal, start_logging
-from dualquery.data.schema.columns import Binary
+from dualquery.cli.options import Quiet, TableName, given_table, with_default, with_options
+from dualquery.cli.terminal import Terminal, start
+from dualquery.data.schema.columns import Binary, Column
 from dualquery.data.schema.numbers import finite_number
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.escaping import some, terminal_line, terminal_text
 from dualquery.runtime.files import require_new
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from dualquery.data.drafts.drafting import DraftedColumn
-    from dualquery.data.schema.items import ItemSchema
+    from dualquery.data.schema.protocol import Schema
     from dualquery.data.schema.table import TableSchema
-    from dualquery.privacy.neighbours import Neighbours
 
 NOT_PRIVATE = (
     "NOT PRIVATE: the draft holds what the table's rows hold; give it to nobody before you have "
@@ -42,9 +27,10 @@ NOT_PRIVATE = (
 )
 """How every draft from a table ends."""
 
+_CHECK_IT = 'check that all of it is public knowledge, then set "declared": true'
+
 _SHOWN, _COLUMNS = 6, 500
 """Values of a column that ``check`` shows, and columns that are shown."""
-
 
 _DraftByDefault = with_default("draft", lambda first: bool(first))
 """What is no command is a table: ``dualquery schema survey.csv`` drafts."""
@@ -58,20 +44,17 @@ def about() -> None:
 
     "dualquery schema TABLE" is short for "dualquery schema draft TABLE".
 
-    Examples:
+    Example:
 
       dualquery schema survey.csv --out survey.json
-
-      dualquery schema check survey.json
     """
 
 
 @schema.command()
+@with_options("csv")
 def check(
-    file: Annotated[
-        str,
-        typer.Argument(help="A schema's file.", metavar="FILE"),
-    ],
+    file: Annotated[str, typer.Argument(help="A schema's file.", metavar="FILE")],
+    *,
     out: Annotated[
         Path | None, typer.Option(help="File to make: the same as a schema of this program.")
     ] = None,
@@ -83,7 +66,7 @@ def check(
             "PRIVATE.",
         ),
     ] = None,
-    csv: Csv = None,
+    csv: str | None,
     quiet: Quiet = False,
 ) -> None:
     """Read a schema's file and say what it means, or what is wrong with it.
@@ -99,68 +82,52 @@ def check(
 
       dualquery schema check survey.json --with survey.csv
     """
-    terminal = Terminal(quiet=quiet)
-    start_logging(verbose=False, quiet=quiet)
-    if out is not None:
-        _require_place(out)
+    terminal = start(quiet=quiet)
+    _require_place(out)
 
-    from dualquery.data.schema.files import load_schema, write_schema
+    from dualquery.data.schema.files import load_schema
     from dualquery.data.schema.table import TableSchema
     from dualquery.rules.reading import rules_of
 
     found = load_schema(file)
     rules = rules_of(found)
     if isinstance(found, TableSchema):
-        terminal.console.print(_columns(found))
+        _show_columns(terminal, ("column", "kind", "bits", "values"), found.columns, _described)
         for remark in _on_missing_values(found):
-            terminal.console.print(f"note: {terminal_line(remark)}", markup=False)
+            terminal.say(f"note: {terminal_line(remark)}")
     for number, (text, forbids) in enumerate(rules.said(), 1):
         told = "" if forbids else " (always holds: it forbids nothing)"
-        terminal.console.print(f"rule {number}: {terminal_line(text)}{told}", markup=False)
+        terminal.say(f"rule {number}: {terminal_line(text)}{told}")
     if out is not None:
-        write_schema(found, out)
-    state = (
-        "declared"
-        if found.declared
-        else "not declared, so releases with it are not private: check that all of it is public "
-        'knowledge, then set "declared": true'
-    )
+        _write(found, out)
+    draft = "not declared, so releases with it are not private: " + _CHECK_IT
     written = "" if out is None else f"; written to {out}"
-    terminal.console.print(
-        f"{len(found.column_names):,} columns, {found.domain.bits:,} bits: {state}{written}",
-        markup=False,
-    )
+    terminal.say(f"{_size(found)}: {'declared' if found.declared else draft}{written}")
     if table is None:
         return
 
     from dualquery.rows.engines import Engine
 
-    with given_table(table, csv) as rows, Engine().open(rows, found):
+    with Engine().open(given_table(table, csv), found):
         pass  # whatever does not fit has been said by now
 
 
 @schema.command()
+@with_options(
+    "columns", "csv", "delta", "neighbours", "unit", "max_rows_per_unit", "budget", epsilon=None
+)
 def draft(
     table: TableName,
-    columns: Columns = None,
-    csv: Csv = None,
-    epsilon: Annotated[
-        float | None,
-        typer.Option(help="Learn the schema under differential privacy, at this epsilon."),
-    ] = None,
-    delta: Delta = None,
+    *,
     known: Annotated[
         str | None,
         typer.Option("--schema", help="With --epsilon: columns that are public; not paid for."),
     ] = None,
-    neighbours: NeighboursName = "replace-one",
-    unit: UnitColumn = None,
-    max_rows_per_unit: MaxRowsPerUnit = None,
-    budget: Budget = None,
     out: Annotated[
         Path | None, typer.Option(help="File to make; default: print the draft.")
     ] = None,
     quiet: Quiet = False,
+    **asked: Any,
 ) -> None:
     """Draft a schema from a table, for you to check; or learn it privately.
 
@@ -180,119 +147,124 @@ def draft(
       dualquery schema survey.csv --epsilon 0.2 --out survey.json
     """
     terminal = Terminal(machine=out is None, quiet=quiet)
-    if out is not None:
-        _require_place(out)
-    if epsilon is not None:
-        from dualquery.data.encoding.units import Unit
-        from dualquery.privacy.neighbours import Neighbours
-
-        relation = Neighbours.parse(neighbours, Unit.of_options(unit, max_rows_per_unit))
-        _learn(terminal, table, csv, columns, epsilon, delta, known, relation, budget, out)
+    _require_place(out)
+    if asked["epsilon"] is not None:
+        _learn(terminal, table, known, out, asked)
         return
-    needless = {"--delta": delta, "--schema": known, "--unit": unit, "--budget": budget}
+    needless = {name: asked[name] for name in ("delta", "unit", "budget")} | {"schema": known}
     for option, value in needless.items():
         if value is not None:
-            raise BadInputError(f"{option} is for a schema that is learned: give --epsilon, too")
-    with given_table(table, csv) as rows, terminal.progress() as progress:
-        from dualquery.data.drafts.choose import choose_schema
-        from dualquery.data.drafts.drafting import careful_draft
-        from dualquery.data.readers.formats import source_of
-        from dualquery.data.readers.source import TableSource
-        from dualquery.data.schema.files import format_schema, write_schema
+            raise BadInputError(f"--{option} is for a schema that is learned: give --epsilon, too")
+    progress = terminal.progress()
+    from dualquery.data.drafts.choose import choose_schema
+    from dualquery.data.drafts.drafting import careful_draft
+    from dualquery.data.readers.formats import source_of
+    from dualquery.data.readers.source import TableSource
 
-        drafted: TableSchema | ItemSchema
-        progress.phase("reading the table")
-        source = source_of(rows)
-        if isinstance(source, TableSource) and source.implied_schema is None:
-            draft = careful_draft(source, columns)
-            drafted = draft.schema
-            remarks = draft.columns
-        else:
-            drafted = choose_schema(source, None, columns)
-            remarks = ()
-    if remarks:
-        terminal.console.print(_explained(remarks))
-        if any(finite_number(each.name) is not None for each in remarks):
-            terminal.console.print("Some columns are called by numbers: is the first row a header?")
-    if out is None:
-        typer.echo(terminal_text(format_schema(drafted)), nl=False)
+    drafted: Schema
+    remarks: Sequence[DraftedColumn] = ()
+    progress.phase("reading the table")
+    source = source_of(given_table(table, asked["csv"]))
+    if isinstance(source, TableSource) and source.implied_schema is None:
+        draft = careful_draft(source, asked["columns"])
+        drafted, remarks = draft.schema, draft.columns
     else:
-        write_schema(drafted, out)
+        drafted = choose_schema(source, None, asked["columns"])
+    if remarks:
+        heads = ("column", "kept as", "taken from the data: check it")
+        _show_columns(terminal, heads, remarks, _explained)
+        if any(finite_number(each.name) is not None for each in remarks):
+            terminal.say("Some columns are called by numbers: is the first row a header?")
+    _write(drafted, out)
     if not drafted.declared:
         typer.echo(NOT_PRIVATE, err=True)  # however quiet
-    if out is None:
-        return
-    from rich.markup import escape
-
-    state = (
-        "declared already" if drafted.declared else 'a draft: check it, then set "declared": true'
-    )
-    terminal.console.print(
-        f"{len(drafted.column_names):,} columns, {drafted.domain.bits:,} bits: {state}; "
-        f"written to [bold]{escape(str(out))}[/bold]"
-    )
+    if out is not None:
+        state = "declared already" if drafted.declared else f"a draft: {_CHECK_IT}"
+        terminal.say(f"{_size(drafted)}: {state}; written to {out}")
 
 
 def _learn(
-    terminal: Terminal,
-    table: str,
-    csv: str | None,
-    columns: str | None,
-    epsilon: float,
-    delta: float | None,
-    known: str | None,
-    relation: Neighbours,
-    budget: Path | None,
-    out: Path | None,
+    terminal: Terminal, table: str, known: str | None, out: Path | None, asked: Mapping[str, Any]
 ) -> None:
     """Learn a schema under differential privacy, and write or print it."""
-    from dualquery.data.schema.files import format_schema, load_schema, write_schema
+    from dualquery.data.encoding.units import Unit
+    from dualquery.data.schema.files import load_schema
     from dualquery.data.schema.table import TableSchema
+    from dualquery.privacy.neighbours import Neighbours
     from dualquery.releases.make.learning import schema_of_table
 
+    unit = Unit.of_options(asked["unit"], asked["max_rows_per_unit"])
+    relation = Neighbours.parse(asked["neighbours"], unit)
     said = None if known is None else load_schema(known)
     if said is not None and not (isinstance(said, TableSchema) and said.declared):
         raise BadInputError(
             f'--schema {known}: what it says is taken as public, so it must say "declared": true'
         )
-    with given_table(table, csv) as rows, terminal.progress() as progress:
-        progress.phase("learning the schema")
-        learned = schema_of_table(
-            rows, epsilon, delta, columns=columns, neighbours=relation, known=said, budget=budget
-        )
+    progress = terminal.progress()
+    progress.phase("learning the schema")
+    rows = given_table(table, asked["csv"])
+    learned = schema_of_table(
+        rows, asked["epsilon"], asked["delta"], columns=asked["columns"], neighbours=relation,
+        known=said, budget=asked["budget"],
+    )  # fmt: skip
     for note in learned.notes:
-        terminal.console.print(terminal_line(note), markup=False)
-    if out is None:
-        typer.echo(terminal_text(format_schema(learned.schema)), nl=False)
-    else:
-        write_schema(learned.schema, out)
-        terminal.console.print(f"written to {terminal_line(str(out))}", markup=False)
+        terminal.say(terminal_line(note))
+    _write(learned.schema, out)
+    if out is not None:
+        terminal.say(f"written to {out}")
 
 
-def _require_place(out: Path) -> None:
+def _require_place(out: Path | None) -> None:
     """Refuse a file that cannot be made, or whose name says that it is no JSON."""
+    if out is None:
+        return
     if out.suffix.lower() in (".toml", ".yaml", ".yml"):
         raise BadInputError(f"{out}: schemas are written as JSON; name a file that ends in .json")
     require_new(out)
 
 
-def _columns(found: TableSchema) -> Table:
-    """Return every column of a schema, and the first of its values."""
-    from rich.table import Table
-    from rich.text import Text
+def _write(found: Schema, out: Path | None) -> None:
+    """Write a schema to a file, or print it."""
+    from dualquery.data.schema.files import format_schema, write_schema
 
-    table = Table("column", "kind", "bits", "values", box=None)
-    for column in found.columns[:_COLUMNS]:
-        shown = ", ".join(column.labels[:_SHOWN])
-        more = "" if len(column.labels) <= _SHOWN else ", ..."
-        if isinstance(column, Binary):
-            shown, more = f"{column.zero}, {column.one}", ""
-        kind = type(column).__name__.lower()
-        values = Text(terminal_line(shown + more))
-        table.add_row(Text(terminal_line(column.name)), kind, f"{column.bits}", values)
-    if (more_columns := len(found.columns) - _COLUMNS) > 0:
-        table.add_row(f"and {more_columns:,} more")
-    return table
+    if out is None:
+        typer.echo(terminal_text(format_schema(found)), nl=False)
+    else:
+        write_schema(found, out)
+
+
+def _size(found: Schema) -> str:
+    return f"{len(found.column_names):,} columns, {found.domain.bits:,} bits"
+
+
+def _show_columns(
+    terminal: Terminal,
+    heads: Sequence[str],
+    columns: Sequence[Any],
+    line: Callable[[Any], tuple[str, ...]],
+) -> None:
+    """Print a line for each of the first columns."""
+    rows = [[*map(terminal_line, line(each))] for each in columns[:_COLUMNS]]
+    terminal.table(heads, rows, box=None)
+    if (more := len(columns) - _COLUMNS) > 0:
+        terminal.say(f"and {more:,} more")
+
+
+def _described(column: Column) -> tuple[str, ...]:
+    """Return what a column is, and the first of its values."""
+    values = (column.zero, column.one) if isinstance(column, Binary) else column.labels
+    more = ", ..." if len(values) > _SHOWN else ""
+    shown = ", ".join(values[:_SHOWN])
+    return column.name, type(column).__name__.lower(), f"{column.bits}", f"{shown}{more}"
+
+
+def _explained(each: DraftedColumn) -> tuple[str, ...]:
+    """Return what is proposed for a column, and what of it is to be checked."""
+    kept = "left out"
+    if each.column is not None:
+        kept = type(each.column).__name__.lower()
+        kept += "" if each.column.bits == 1 else f", {each.column.bits} bits"
+    return each.name, kept, each.remark
 
 
 def _on_missing_values(found: TableSchema) -> Iterator[str]:
@@ -304,20 +276,3 @@ def _on_missing_values(found: TableSchema) -> Iterator[str]:
     if own:
         of_all = ", ".join(filter(None, ("null", some(found.missing_values, _SHOWN))))
         yield f"missing values of all columns are {of_all}"
-
-
-def _explained(columns: Sequence[DraftedColumn]) -> Table:
-    """Return what is proposed for every column, and what of it is to be checked."""
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table("column", "kept as", "taken from the data: check it", box=None)
-    for each in columns[:_COLUMNS]:
-        kept = "left out"
-        if each.column is not None:
-            kept = type(each.column).__name__.lower()
-            kept += "" if each.column.bits == 1 else f", {each.column.bits} bits"
-        table.add_row(Text(each.name), kept, Text(each.remark))
-    if (more := len(columns) - _COLUMNS) > 0:
-        table.add_row(f"and {more:,} more: see the file")
-    return table

@@ -6,12 +6,12 @@ import math
 import time
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from dualquery.cli.options import Json, Quiet, Verbose
-from dualquery.cli.terminal import Terminal, set_threads, start_logging
+from dualquery.cli.options import Json, Quiet, Verbose, with_options
+from dualquery.cli.terminal import Terminal, start
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.escaping import terminal_line
 
@@ -37,22 +37,20 @@ _MAXSAT = {
 """Line ``s`` and exit code by status; any other status has a record."""
 
 
+Problem: TypeAlias = Annotated[
+    Path,
+    typer.Argument(help="A .wcnf, .lp, .mps or .opb file, also with .gz or .xz.", metavar="FILE"),
+]
+
+
+@with_options(solver="auto", solver_timeout=20.0, threads=1)
 def solve(
-    instance: Annotated[
-        Path,
-        typer.Argument(
-            help="A .wcnf, .lp, .mps or .opb file, also with .gz or .xz.", metavar="FILE"
-        ),
-    ],
-    solver: Annotated[str, typer.Option(help="See dualquery solvers.")] = "auto",
-    solver_timeout: Annotated[
-        float, typer.Option(help="Seconds, model building included.", min=0.0)
-    ] = 20.0,
+    instance: Problem,
+    *,
     no_reduce: Annotated[
         bool, typer.Option("--no-reduce", help="Give the solver the problem as it is.")
     ] = False,
     seed: Annotated[int, typer.Option(help="Seed of the solver's random choices.", min=0)] = 0,
-    threads: Annotated[int, typer.Option(help="Most threads.", min=1)] = 1,
     output: Annotated[
         Output,
         typer.Option(
@@ -64,6 +62,9 @@ def solve(
     as_json: Json = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
+    solver: str,
+    solver_timeout: float,
+    threads: int,
 ) -> None:
     """Solve one problem: weighted MaxSAT, or a linear program in 0-1 variables.
 
@@ -74,15 +75,11 @@ def solve(
 
     Examples:
 
-      dualquery solve instance.wcnf --solver cpsat --solver-timeout 60
-
       dualquery solve instance.lp --solver "maxsat:uwrmaxsat -m" --json
 
       dualquery solve instance.wcnf --format maxsat
     """
-    terminal = Terminal(machine=as_json, quiet=quiet)
-    start_logging(verbose=verbose, quiet=quiet)
-    set_threads(threads)
+    terminal = start(machine=as_json, quiet=quiet, verbose=verbose, threads=threads)
 
     from solvers import InfeasibleProblemError, NoRecordFoundError, Reducing, get_solver
     from solvers.formats import read_instance
@@ -115,14 +112,14 @@ def solve(
         "instance": str(instance),
         "solver": solver,
         "sense": "min" if read.minimises else "max",
-        "objective": None if solution is None else sign * solution.objective,
+        "objective": solution and sign * solution.objective,
         "bound": sign * solution.bound if solution and math.isfinite(solution.bound) else None,
         "status": status,
         "message": fault,
-        "seconds": solving if solution is None else solution.seconds,
+        "seconds": solution.seconds if solution else solving,
         "read_seconds": reading,
         "solve_seconds": solving,
-        "incumbent_seconds": None if solution is None else solution.incumbent_seconds,
+        "incumbent_seconds": solution and solution.incumbent_seconds,
         "attributes": read.problem.attributes,
         "terms": len(read.problem.terms),
         "found": list(read.found),
@@ -139,7 +136,7 @@ def solve(
     else:
         ones = [name for name, bit in zip(read.variables, values.tolist(), strict=True) if bit]
         lines.append(f"record: {len(ones)} of {len(values)} variables are 1: {' '.join(ones)}")
-    terminal.console.print("\n".join(lines), markup=False)
+    terminal.say("\n".join(lines))
 
 
 def _print_maxsat(read: Instance, status: str, values: NDArray[np.uint8] | None) -> int:
@@ -156,10 +153,7 @@ def _print_maxsat(read: Instance, status: str, values: NDArray[np.uint8] | None)
 
 
 def convert(
-    source: Annotated[
-        Path,
-        typer.Argument(help="A .wcnf, .lp, .mps or .opb file, also with .gz or .xz.", metavar="IN"),
-    ],
+    source: Problem,
     target: Annotated[Path, typer.Argument(help="A new file.", metavar="OUT")],
 ) -> None:
     """Write a problem in another format: the suffixes tell which.
@@ -183,9 +177,7 @@ def convert(
     typer.echo(f"written to {terminal_line(str(target))}")
 
 
-def solvers(
-    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list on stdout.")] = False,
-) -> None:
+def solvers(as_json: Json = False) -> None:
     """List the solvers of best responses, and whether they are installed.
 
     Example:
@@ -194,19 +186,11 @@ def solvers(
     """
     from solvers import UnknownSolverError, available_solvers, get_solver
 
-    terminal = Terminal(machine=as_json)
-    found: list[dict[str, Any]] = []
-    rows = []
+    found, rows = [], []
     for info in available_solvers():
         capabilities = sorted(capability.value for capability in info.capabilities)
-        found.append(
-            {
-                "name": info.name,
-                "version": info.version,
-                "installed": info.installed,
-                "capabilities": capabilities,
-            }
-        )
+        described = {"name": info.name, "version": info.version, "installed": info.installed}
+        found.append({**described, "capabilities": capabilities})
         usable = "yes" if info.installed else "no"
         if info.installed:
             try:
@@ -214,6 +198,7 @@ def solvers(
             except UnknownSolverError:
                 usable = "with a command"
         rows.append((info.name, info.version or "-", usable, ", ".join(capabilities)))
+    terminal = Terminal(machine=as_json)
     terminal.emit(found)
     if not as_json:
         terminal.table(("solver", "version", "installed", "capabilities"), rows)

@@ -41,7 +41,6 @@ def verify(
 
     if (signature is None) != (key is None):
         raise BadInputError("--signature and --key go together: give both or neither")
-    terminal = Terminal(machine=as_json)
     report = examine(release)
     faults = list(report.faults)
     if signature is not None and key is not None:
@@ -50,15 +49,9 @@ def verify(
                 faults.append(f"{signature} is no signature of it by the owner of {key}")
         except (OSError, ValueError) as fault:
             raise BadInputError(f"the signature cannot be checked: {fault}") from fault
-    terminal.emit(
-        {
-            "release": str(release),
-            "confirmed": not faults,
-            "signed": signature is not None and not faults,
-            **asdict(report),
-            "faults": faults,
-        }
-    )
+    stated = {"confirmed": not faults, "signed": signature is not None and not faults}
+    whole = {"release": str(release), **stated, **asdict(report), "faults": faults}
+    Terminal(machine=as_json).emit(whole)
     if faults:
         raise BadInputError(f"{release} is not confirmed: {'; '.join(faults)}")
     if not as_json:
@@ -67,12 +60,8 @@ def verify(
             "follows from the events listed (epsilon computed anew: "
             f"{report.recomputed:.6g}), and all files are as they were written."
         )
-        if signature is None:
-            typer.echo(
-                "Who wrote them, a signature tells: dualquery sign, verify --signature --key."
-            )
-        else:
-            typer.echo(f"The signature is by the owner of {key}.")
+        unsigned = "Who wrote them, a signature tells: dualquery sign, verify --signature --key."
+        typer.echo(f"The signature is by the owner of {key}." if signature else unsigned)
 
 
 def sign(
