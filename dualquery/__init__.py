@@ -2,7 +2,6 @@
 
 >>> import dualquery
 >>> released = dualquery.release("adult", queries=1000)  # doctest: +SKIP
->>> released.synthetic.head(3)  # doctest: +SKIP
 
 `release` does the main job (`Table`, `WorkloadRequest`, `SyntheticRecords`, `Guarantee` and `Run`
 hold its rarer arguments); `load_release` reads a folder back; `evaluate` and `compare` compare a

@@ -43,15 +43,11 @@ OBJECTS = {
 }  # fmt: skip
 """Arguments of `release` that are objects, or the value of their first field."""
 
-PLAIN = ("schema", "mechanism", "options", "epsilon", "delta", "budget", "seed")
-"""Its other arguments."""
-
+_OTHERS = {
+    *OBJECTS, "schema", "mechanism", "options", "epsilon", "delta", "budget", "seed", "data",
+}  # fmt: skip
 KEYWORDS: Mapping[type[Any], Mapping[str, str]] = {
-    kind: {
-        name: field
-        for name, field in keywords_of(kind).items()
-        if name not in (*OBJECTS, *PLAIN, "data")
-    }
+    kind: {name: field for name, field in keywords_of(kind).items() if name not in _OTHERS}
     for kind in OBJECTS.values()
 }
 """For each object: the keywords of `dualquery.release` that stand for its fields."""
@@ -111,8 +107,6 @@ def release(
     BadInputError
         If anything asked for cannot be, or the budget file has no room for it; nothing private has
         been drawn then, but for the noisy number of rows. Options are named as on the command line.
-    TypeError
-        If there is no such keyword.
 
     Examples
     --------
@@ -148,10 +142,8 @@ def _merged(kind: type[Any], given: object, keywords: Mapping[str, Any]) -> Any:
     made = given if isinstance(given, kind) else kind(**{fields(kind)[0].name: given})
     for each in fields(kind):
         if each.name in own and getattr(made, each.name) != each.default:
-            raise BadInputError(
-                f"{own[each.name]} is given twice: as a keyword and in the {kind.__name__}; leave "
-                "one out"
-            )
+            place = f"as a keyword and in the {kind.__name__}"
+            raise BadInputError(f"{own[each.name]} is given twice: {place}; leave one out")
     return replace(made, **{field: keywords[name] for field, name in own.items()}) if own else made
 
 
@@ -169,18 +161,13 @@ def expected_error(
 
     Parameters
     ----------
-    queries
-        The workload: a `Workload`, or another family of queries.
-    n
-        Public number of rows of the table, >= 2.
+    queries, n
+        A `Workload`, or another family of queries; a public number of rows, >= 2.
     mechanism, options, budget
         As for `dualquery.release`; ``budget`` is epsilon, delta, neighbours and accountant.
     """
     if not isinstance(queries, Queries):
-        raise BadInputError(
-            f"queries is {queries!r}; a workload is needed, such as random_conjunctions(domain, m, "
-            "k) makes one, since no table says which columns there are"
-        )
+        raise BadInputError(f"queries is {queries!r}; a Workload is needed, or another family")
     configured = configure(mechanism, options or {})
     wanted = BudgetRequest(**budget)
     bought = 0.0 if wanted.relation.rows_public else COUNT_SHARE * wanted.epsilon

@@ -5,7 +5,6 @@ All options of a release are declared here, or on the objects that its fields ho
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
@@ -23,7 +22,7 @@ from dualquery.privacy.accountants.choice import choices
 from dualquery.privacy.budget import check_budget, check_ranges, default_delta
 from dualquery.privacy.events import Event
 from dualquery.privacy.neighbours import Neighbours
-from dualquery.queries.family import Queries
+from dualquery.queries.family import Queries, over_domain
 from dualquery.queries.generate.frequent import Frequent, FrequentItems
 from dualquery.room.journal import NO_JOURNAL, Journal
 from dualquery.room.row_count import RowCount, bought_epsilon, buy_row_count
@@ -65,8 +64,7 @@ def _read_queries(text: str) -> int | str:
     found = _number_or_text(text)
     if found != "all" and isinstance(found, str) and not is_file(Path(found)):
         raise BadInputError(
-            f"--queries is {text!r}, and there is no such file; give a number, 'all', or the path "
-            "of a file of queries"
+            f"--queries is {text!r}, and there is no such file; give a number, 'all' or a file"
         )
     return found
 
@@ -79,57 +77,48 @@ class WorkloadRequest:
     (`dualquery.queries.family`), and columns names, positions or ranges.
     """
 
+    panel = WORKLOAD
     queries: int | str | Path | Sequence[str] | Queries | None = option(
         None,
         "Number of random conjunctions (default: 100000, or all that differ), 'all', or a file "
         "with one query a line.",
-        WORKLOAD,
         read=_read_queries,
         least=1,
     )
-    way: int = option(DEFAULT_WAY, "Literals of a query.", WORKLOAD, least=1)
-    signed: bool = option(
-        True, "Whether literals may be negated.", WORKLOAD, flags=("--signed/--positive",)
-    )
-    seed: int = option(
-        0, "Seed of the random queries. Public.", WORKLOAD, name="workload_seed", least=0
-    )
+    way: int = option(DEFAULT_WAY, "Literals of a query.", least=1)
+    signed: bool = option(True, "Whether literals may be negated.", flags=("--signed/--positive",))
+    seed: int = option(0, "Seed of the random queries. Public.", name="workload_seed", least=0)
     columns: Sequence[str | int] | str | None = option(
-        None, "Columns that queries may use; default: all.", WORKLOAD, name="query_columns"
+        None, "Columns that queries may use; default: all.", name="query_columns"
     )
     marginals: int | str | None = option(
         None,
         "Number of random whole marginals to ask about, or 'all', instead of --queries.",
-        WORKLOAD,
         read=_number_or_text,
         least=1,
     )
-    max_cells: int | None = option(None, "Most cells of a marginal; default: n.", WORKLOAD, least=1)
+    max_cells: int | None = option(None, "Most cells of a marginal; default: n.", least=1)
     target: str | int | None = option(
         None,
         "Column that models will predict, instead of --queries: all its marginals with two other "
         "columns.",
-        WORKLOAD,
     )
     items: str | None = option(
         None,
         "Ask about items found to be frequent, instead of --queries: top:100 or share>=0.01. All "
         "positive conjunctions of --way of them.",
-        WORKLOAD,
         name="query_items",
     )
     means: Sequence[str | int] | str | None = option(
-        None, "Numeric columns whose means are bought besides, for a tenth of epsilon.", WORKLOAD
+        None, "Numeric columns whose means are bought besides, for a tenth of epsilon."
     )
 
     def __post_init__(self) -> None:
         require_least(self)
         if isinstance(self.queries, Queries):
             return
-        texts = isinstance(self.queries, list | tuple)
-        if isinstance(self.queries, bool) or not (
-            texts or isinstance(self.queries, Integral | str | Path | None)
-        ):
+        known = Integral | str | Path | list | tuple | None
+        if isinstance(self.queries, bool) or not isinstance(self.queries, known):
             raise BadInputError(
                 f"queries is {self.queries!r}; give a number, 'all', a path or a list of texts"
             )
@@ -142,7 +131,7 @@ class WorkloadRequest:
             raise BadInputError(
                 f"{asked[0]} and {asked[1]} are two ways to say what is asked; leave one out"
             )
-        listed = texts or (isinstance(self.queries, str | Path) and self.queries != "all")
+        listed = isinstance(self.queries, str | Path | list | tuple) and self.queries != "all"
         whole = self.marginals is not None or self.target is not None
         for flag, given in {
             "--query-columns": self.columns is not None and listed,
@@ -168,10 +157,7 @@ class WorkloadRequest:
         if self.items is None:
             return None
         if not mechanism.finds_frequent:
-            raise BadInputError(
-                f"mechanism {mechanism.name!r} cannot find frequent items; use auto "
-                "with --query-items"
-            )
+            raise BadInputError(f"mechanism {mechanism.name!r} cannot find frequent items")
         return FrequentItems.of(self.items, schema.domain, self.way, self._chosen(schema))
 
     def _chosen(self, schema: Schema) -> Any:
@@ -193,8 +179,6 @@ class WorkloadRequest:
 
     def over(self, schema: Schema, n: int) -> Queries:
         """Return a family of the user's own, if it is about the schema's columns; else `build`."""
-        from dualquery.queries.family import over_domain
-
         if not isinstance(self.queries, Queries):
             return self.build(schema, n)
         own = self.queries.domain
@@ -209,50 +193,36 @@ class WorkloadRequest:
     def build(self, schema: Schema, n: int) -> Workload:
         """Make the queries; ``n`` is the number of rows, which limits the size of marginals.
 
-        `BadInputError` if the schema has too few columns or queries, the file has a faulty line, or
-        queries are about frequent items (`frequent`).
+        `BadInputError` if that cannot be, or queries are about frequent items (`frequent`).
         """
         if self.items is not None:
             raise BadInputError("the queries of --query-items are known only to a release of them")
-        from dualquery.queries.generate.files import read_queries, workload_of_texts
-        from dualquery.queries.generate.marginals import (
-            all_marginals,
-            random_marginals,
-            target_marginals,
-        )
-        from dualquery.queries.generate.random import count_distinct, random_conjunctions
+        from dualquery.queries.generate import files, marginals, random
 
         domain, columns, way = schema.domain, self._chosen(schema), self.way_of(schema)
         if self.target is not None:
             chosen = schema.select([self.target]).tolist()
             if len(chosen) != 1:
                 raise BadInputError(f"--target is {self.target!r}; name one column")
-            return target_marginals(domain, chosen[0], columns)
+            return marginals.target_marginals(domain, chosen[0], columns)
         if isinstance(self.marginals, int):
-            width = domain.columns if columns is None else len(columns)
-            if self.marginals > (possible := math.comb(width, way)):
-                raise BadInputError(
-                    f"{self.marginals:,} random {way}-way marginals asked, but {width:,} columns "
-                    f"have only {possible:,}; ask for fewer, or for all of them with --marginals "
-                    "all"
-                )
             cells = n if self.max_cells is None else self.max_cells
-            return random_marginals(domain, self.marginals, way, cells, self.seed, columns)
+            return marginals.random_marginals(
+                domain, self.marginals, way, cells, self.seed, columns
+            )
         if self.queries == "all" or self.marginals == "all":
-            return all_marginals(domain, way, self.signed, columns)
+            return marginals.all_marginals(domain, way, self.signed, columns)
         if isinstance(self.queries, str | Path):
-            return read_queries(self.queries, schema)
+            return files.read_queries(self.queries, schema)
         if isinstance(self.queries, Sequence):
             if not self.queries or not all(isinstance(text, str) for text in self.queries):
-                raise BadInputError(
-                    "queries is a list; give it texts such as 'age=30-35 & sex=Male'"
-                )
-            return workload_of_texts(self.queries, schema, "a list", "query {}".format)
+                raise BadInputError("queries is a list; give it texts such as 'age>=30 & sex=Male'")
+            return files.workload_of_texts(self.queries, schema, "a list", "query {}".format)
         m = self.queries
         if m is None:
-            m = min(DEFAULT_QUERIES, count_distinct(domain, way, self.signed, columns))
+            m = min(DEFAULT_QUERIES, random.count_distinct(domain, way, self.signed, columns))
         assert not isinstance(m, Queries)
-        return random_conjunctions(domain, int(m), way, self.signed, self.seed, columns)
+        return random.random_conjunctions(domain, int(m), way, self.signed, self.seed, columns)
 
 
 @dataclass(frozen=True)
@@ -260,23 +230,21 @@ class Guarantee:
     """What epsilon and delta are about.
 
     `unit` and `weight` are a `Unit` and a `Weight` (`dualquery.data.encoding.units`), or None for
-    rows that stand alone and count once. `BadInputError` if one is something else.
+    rows that stand alone and count once.
     """
 
+    panel = BUDGET
     neighbours: str = option(
-        "replace-one", "replace-one (n is public) or add-remove (n is private).", BUDGET
+        "replace-one", "replace-one (n is public) or add-remove (n is private)."
     )
     _: KW_ONLY
     rows: int | None = option(
         None,
         "With add-remove or --unit: a public number of rows (with --weight their total weight); "
         "default: a noisy one. With --dry-run: how many rows to plan for.",
-        BUDGET,
     )
     accountant: str = option(
-        "auto",
-        "auto (the smallest valid bound), or one that 'dualquery budget plan' lists.",
-        BUDGET,
+        "auto", "auto (the smallest valid bound), or one that 'dualquery budget plan' lists."
     )
     unit: Unit | None = part(Unit, None)
     weight: Weight | None = part(Weight, None)
@@ -284,7 +252,7 @@ class Guarantee:
     def __post_init__(self) -> None:
         for name, kind, rest in (("unit", Unit, "max_rows"), ("weight", Weight, "max")):
             given = getattr(self, name)
-            if given is not None and not isinstance(given, kind):
+            if not isinstance(given, kind | None):
                 raise BadInputError(
                     f"{name} is {given!r}; a dualquery.{kind.__name__}(column, {rest}) is needed"
                 )
@@ -292,14 +260,11 @@ class Guarantee:
 
 @dataclass(frozen=True, kw_only=True)
 class BudgetRequest(Guarantee):
-    """The budget as asked for, and its guarantee; `resolve` completes it for a number of rows.
+    """The budget as asked for, and its guarantee; `resolve` completes it for a number of rows."""
 
-    `BadInputError` if it cannot be, whatever the table.
-    """
-
-    epsilon: float = option(1.0, "Largest privacy loss.", BUDGET)
+    epsilon: float = option(1.0, "Largest privacy loss.")
     delta: float | None = option(
-        None, "Default: 1/n^2 of n rows or units, or 0 for a pure mechanism.", BUDGET
+        None, "Default: 1/n^2 of n rows or units, or 0 for a pure mechanism."
     )
 
     def __post_init__(self) -> None:
@@ -332,12 +297,9 @@ class BudgetRequest(Guarantee):
         return max(2, round(rows / self.relation.of_copy))
 
     def require_delta(self, mechanism: Mechanism[Any]) -> None:
-        """Raise `BadInputError` if there is no delta, and no public number n for 1/n^2.
-
-        A noisy number is none: the guarantee must not depend on what the noise was.
-        """
-        counted = self.relation.replaces
-        if self.delta is None and self.rows is None and not counted and not mechanism.pure:
+        """Refuse to take 1/n^2 from a noisy n: no guarantee may depend on what the noise was."""
+        needless = self.relation.replaces or mechanism.pure
+        if self.delta is None and self.rows is None and not needless:
             raise BadInputError(
                 "--neighbours add-remove has no public number of rows n to take the default delta "
                 "1/n^2 from; give --delta, or state a number of rows with --rows"
@@ -353,9 +315,8 @@ class BudgetRequest(Guarantee):
     ) -> RowCount:
         """Return the number of rows that everything public uses: known, stated or bought.
 
-        ``units`` is the true number of units, if there are any. ``pay`` is called before a number
-        is bought, with the event that is about to be drawn; ``journal`` keeps it. `BadInputError`
-        if a noisy number is too small.
+        ``units`` is the true number of units, if any. ``pay`` is called before a number is bought,
+        with the event; ``journal`` keeps it. `BadInputError` if a noisy number is too small.
         """
         relation = self.relation
         if relation.rows_public:
@@ -374,71 +335,52 @@ class BudgetRequest(Guarantee):
         return 0.0 if mechanism.pure else default_delta(protected)
 
     def resolve(self, mechanism: Mechanism[Any], rows: RowCount) -> tuple[Budget, tuple[str, ...]]:
-        """Return the budget of the mechanism and remarks on it.
-
-        What the number of rows cost is taken off epsilon. `BadInputError` if there are too few
-        rows, or units.
-        """
+        """Return the mechanism's budget, without the cost of the number of rows, and remarks."""
         self.require_delta(mechanism)
         delta = self.delta_of(mechanism, rows.protected)
         notes = check_budget(self.epsilon, delta, rows.protected)
-        budget = Budget(rows.rest(self.epsilon), delta, self.accountant, rows.neighbours)
-        return budget, notes
+        return Budget(rows.rest(self.epsilon), delta, self.accountant, rows.neighbours), notes
 
 
 @dataclass(frozen=True)
 class SyntheticRecords:
     """The synthetic records of a release; a mechanism that fits no distribution repeats its own."""
 
+    panel = MECHANISM
     number: int | None = option(
-        None,
-        "Synthetic records; default: one a row, 1,000,000 at most.",
-        MECHANISM,
-        name="records",
-        least=1,
+        None, "Synthetic records; default: one a row, 1,000,000 at most.", name="records", least=1
     )
 
-    def __post_init__(self) -> None:
-        require_least(self)
+    __post_init__ = require_least
 
 
 @dataclass(frozen=True, kw_only=True)
 class MechanismRequest:
-    """A mechanism by name, and values for the fields of its configuration.
+    """A mechanism by name, and values for the fields of its configuration."""
 
-    `BadInputError` if there is no such mechanism or solver, or an option is given twice.
-    """
-
+    panel = MECHANISM
     name: str | None = option(
         None,
         f"One of {', '.join(BUILT_IN)}. Default: auto, which passes the options below on to what "
         "it chooses; those of a game imply dualquery.",
-        MECHANISM,
         name="mechanism",
     )
     given: Mapping[str, Any] | Sequence[str] | None = option(
         None,
         "An option of the mechanism; -o help lists them.",
-        MECHANISM,
         name="option",
         flags=("--option", "-o"),
         kind=list[str],
         metavar="KEY=VALUE",
     )
-    rounds: int | None = option(
-        None, "Rounds of the game (T).", MECHANISM, flags=("--rounds", "--iterations")
-    )
-    samples: int | None = option(None, "Queries drawn in each round (s).", MECHANISM)
-    eta: float | None = option(None, "Learning rate of the game.", MECHANISM)
-    repetitions: int | None = option(None, "Updates in each iteration of mwem.", MECHANISM)
+    rounds: int | None = option(None, "Rounds of the game (T).", flags=("--rounds", "--iterations"))
+    samples: int | None = option(None, "Queries drawn in each round (s).")
+    eta: float | None = option(None, "Learning rate of the game.")
+    repetitions: int | None = option(None, "Updates in each iteration of mwem.")
     solver: str | None = option(
-        None,
-        "Solver of best responses, one that 'dualquery solvers' lists; default: auto.",
-        MECHANISM,
+        None, "Solver of best responses, one that 'dualquery solvers' lists; default: auto."
     )
-    solver_timeout: float | None = option(
-        None, "Most seconds for one best response; default: 20.", MECHANISM
-    )
+    solver_timeout: float | None = option(None, "Most seconds for one best response; default: 20.")
 
     def __post_init__(self) -> None:
         if self.name is not None:
@@ -469,28 +411,25 @@ class MechanismRequest:
 class Run:
     """How a release is run. Nothing of it changes an answer or a record.
 
-    What you choose after seeing private errors is not covered by the guarantee, and the release
-    says that they were shown. ``checkpoint`` keeps what is drawn, or has it from an interrupted run
-    that this one goes on with (see `dualquery.releases.keep.reservation`). ``progress`` listens to
-    phases and rounds; True for lines on stderr.
+    What you choose after seeing private errors is not covered by the guarantee. ``checkpoint``
+    keeps what is drawn, or has it from an interrupted run (`dualquery.releases.keep.reservation`).
+    ``progress`` listens to phases and rounds; True for lines on stderr.
     """
 
+    panel = RUN
     engine: EngineChoice | str = part(EngineChoice, "auto")
     _: KW_ONLY
     threads: int | None = option(
-        None, "Most threads; default: one for each core.", RUN, least=1, attempt=True
+        None, "Most threads; default: one for each core.", least=1, attempt=True
     )
     checkpoint: Checkpoint | None = None
     show_private_errors: bool = option(
         False,
         "Show the TRUE errors of the answers on stderr: for you only, NOT PRIVATE.",
-        RUN,
-        flags=("--show-private-errors",),
     )
     progress: Progress | bool | None = NO_PROGRESS
 
-    def __post_init__(self) -> None:
-        require_least(self)
+    __post_init__ = require_least
 
     @property
     def reading(self) -> Engine:
@@ -509,9 +448,7 @@ class ReleaseSpec:
 
     table: Table = part(Table)
     schema: Schema | Mapping[str, object] | str | Path | None = option(
-        None,
-        "Schema: a file or a built-in name. Without it a part of the budget learns one.",
-        DATA,
+        None, "Schema: a file or a built-in name. Without it a part of the budget learns one.", DATA
     )
     workload: WorkloadRequest = part(WorkloadRequest)
     mechanism: MechanismRequest = part(MechanismRequest)
@@ -529,16 +466,11 @@ class ReleaseSpec:
     )
     run: Run = part(Run)
 
-    def __post_init__(self) -> None:
-        require_least(self)
+    __post_init__ = require_least
 
     @cached_property
     def configured(self) -> Mechanism[Any]:
-        """The mechanism with its options.
-
-        `BadInputError` if it lacks an option, makes no records where some are asked for, or needs a
-        delta.
-        """
+        """The mechanism with its options; `BadInputError` if it cannot be."""
         configured = configure(self.mechanism.name, self.mechanism.options)
         made = with_records(configured, self.records.number)
         self.budget.require_delta(made)

@@ -6,35 +6,22 @@ import inspect
 import warnings
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dualquery.api import KEYWORDS, release
 from dualquery.data.frames import FrameKind, as_table
 from dualquery.releases.answer.sampling import source_of_records
-from dualquery.releases.keep.folder import load_release
+from dualquery.releases.keep.folder import Release, load_release
 from dualquery.runtime.errors import BadInputError, did_you_mean
-
-if TYPE_CHECKING:
-    from dualquery.releases.keep.folder import Release
 
 
 class Synthesizer:
     """Makes synthetic rows from a private table; an estimator by scikit-learn's rules.
 
     Rows are drawn from the model that the release keeps. A mechanism that fits none, such as
-    ``dualquery``, makes a limited number of records instead, and `sample` repeats these.
-
-    Parameters
-    ----------
-    epsilon, delta
-        Privacy budget; ``delta`` None for 1/n^2.
-    schema, queries, mechanism
-        And all others: as for `dualquery.release`, checked by `fit`.
-
-    Attributes
-    ----------
-    release_
-        After `fit`: the `Release`, with its privacy statement.
+    ``dualquery``, makes a limited number of records instead, and `sample` repeats these. Parameters
+    are those of `dualquery.release`, and are checked by `fit`; ``release_`` is the `Release` then,
+    with its privacy statement.
 
     Examples
     --------
@@ -43,6 +30,7 @@ class Synthesizer:
     """
 
     schema: Any
+    release_: Release
 
     def __init__(self, *values: Any, **named: Any) -> None:
         given = SIGNATURE.bind(*values, **named)
@@ -61,10 +49,9 @@ class Synthesizer:
         X
             The table, as `dualquery.release` takes it; or a NumPy matrix of any numbers, whose
             columns are called ``0``, ``1`` and so on (one of 0 and 1 only if ``schema`` has them).
-            Its types are taken as public: `sample` gives them back. Where pandas made a column of
-            whole numbers ``float64`` because some row lacks one, that says so; ``Int64`` does not.
+            Its types are taken as public, even ``float64`` for whole numbers of which some lack.
         y
-            Ignored; scikit-learn's pipelines pass it. A target is a column of the table.
+            Ignored: a target is a column of the table.
         """
         made = release(as_table(X, self.schema), **self._given())
         if not made.privacy.private:
@@ -77,10 +64,9 @@ class Synthesizer:
     @property
     def release(self) -> Release:
         """The release behind the samples, with its privacy statement."""
-        made: Release | None = getattr(self, "release_", None)
-        if made is None:
+        if not hasattr(self, "release_"):
             raise BadInputError("call fit before sample")
-        return made
+        return self.release_
 
     def sample(self, n: int | None = None, *, seed: int | None = None) -> Any:
         """Return rows of the fitted table's kind and types: see `Release.sample`.
@@ -88,9 +74,8 @@ class Synthesizer:
         ``n`` is by default what the release says of the table's number of rows. Categorical columns
         have the schema's categories.
         """
-        made = self.release
-        rows = made.sample(made.base.rows_at_least if n is None else n, seed=seed)
-        return self._kind.made_of(rows)
+        least = self.release.base.rows_at_least
+        return self._kind.made_of(self.release.sample(least if n is None else n, seed=seed))
 
     def fit_sample(self, X: Any, n: int | None = None) -> Any:
         """Fit and sample (see both)."""
@@ -132,13 +117,10 @@ class Synthesizer:
         """Return what scikit-learn has to know of an estimator, as its own checks ask for it."""
         from sklearn.utils import InputTags, Tags, TargetTags
 
-        return Tags(
-            estimator_type=None,
-            target_tags=TargetTags(required=False),
-            input_tags=InputTags(sparse=True, categorical=True, string=True, allow_nan=True),
-            no_validation=True,
-            non_deterministic=True,
-        )
+        target = TargetTags(required=False)
+        columns = InputTags(sparse=True, categorical=True, string=True, allow_nan=True)
+        own = {"input_tags": columns, "no_validation": True, "non_deterministic": True}
+        return Tags(estimator_type=None, target_tags=target, **own)
 
     def __repr__(self) -> str:
         given = ", ".join(f"{name}={value!r}" for name, value in self._given().items())

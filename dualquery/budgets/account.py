@@ -1,8 +1,7 @@
 """What a budget file says: its terms, an entry for each event in order, and a claim a release.
 
 Entries are only ever added, each with a digest of itself and of the entry before it: a changed
-entry is found, and so are two copies of a file that were charged separately. A claim says which
-attempt may draw for a release, and how many draws were begun.
+entry is found, and so are two copies of a file that were charged separately.
 """
 
 from __future__ import annotations
@@ -20,8 +19,7 @@ from dualquery.privacy.composition import Cost, PrivacyFilter
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.runtime.errors import BadInputError
 
-CHARGE, RESUME, FINISH = "charge", "resume", "finish"
-KINDS = (CHARGE, RESUME, FINISH)
+CHARGE, RESUME, FINISH = KINDS = ("charge", "resume", "finish")
 
 ROW = "row"
 """The unit of protection where nothing else is said: one row of the table."""
@@ -43,7 +41,7 @@ class Terms:
     unit: str
     """What one neighbour differs in: `ROW`, or the name of a column."""
     created: str
-    """UTC time, ISO 8601; for people, nothing is decided by it."""
+    """UTC time, ISO 8601, for people: nothing is decided by it."""
 
     def __post_init__(self) -> None:
         _require(_TOKEN.fullmatch(self.id), "the id", self.id)
@@ -53,11 +51,9 @@ class Terms:
     @property
     def digest(self) -> str:
         """What the digest of the first entry begins with."""
-        chosen = self.filter
-        return _digest(
-            self.id, float(chosen.epsilon), float(chosen.delta), chosen.composition.value,
-            self.neighbours.value, self.unit, self.created,
-        )  # fmt: skip
+        budget = float(self.filter.epsilon), float(self.filter.delta)
+        composition, relation = self.filter.composition.value, self.neighbours.value
+        return _digest(self.id, *budget, composition, relation, self.unit, self.created)
 
 
 @dataclass(frozen=True)
@@ -77,7 +73,6 @@ class Entry:
     mark: str
     """Keyed hash of the table (see `dualquery.releases.make.payment`), or ""."""
     written: str
-    """UTC time, ISO 8601; for people, nothing is decided by it."""
 
     def __post_init__(self) -> None:
         _require(self.kind in KINDS, "the kind of an entry", self.kind)
@@ -90,21 +85,19 @@ class Entry:
 
     def digest(self, before: str) -> str:
         """Return the digest of this entry, after another one's or that of the terms."""
+        *costs, threshold = map(float, astuple(self.cost))  # files of version 1 have no threshold
         return _digest(
-            before, self.kind, self.release, self.attempt, float(self.cost.rho),
-            float(self.cost.epsilon), float(self.cost.delta), self.mechanism, self.mark,
-            self.written, *([float(self.cost.threshold)] if self.cost.threshold else []),
+            before, self.kind, self.release, self.attempt, *costs, self.mechanism, self.mark,
+            self.written, *([threshold] if threshold else []),
         )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Claim:
-    """Who may draw for a release."""
+    """Who may draw for a release: the attempt that has the nonce, 32 random hexadecimal digits."""
 
     release: str
-    """The release's id."""
     nonce: str
-    """32 random hexadecimal digits, those of the attempt that may draw."""
     begun: int = 0
     """Number of draws that were begun for it, in all attempts."""
 
@@ -114,7 +107,7 @@ class Claim:
         _require(0 <= self.begun < 1 << 31, "the number of draws", self.begun)
 
     def digest(self, file: str) -> str:
-        """Return the digest of the claim, in the file of an id."""
+        """Return the digest of the claim, in a file of some id."""
         return _digest(file, self.release, self.nonce, self.begun)
 
 
@@ -126,8 +119,7 @@ class Charged:
     cost: Cost
     mechanism: str
     written: str
-    attempt: int
-    """Number of times that it was taken over."""
+    attempt: int  # number of times that it was taken over
     finished: bool
 
 
@@ -137,8 +129,7 @@ class Account:
 
     terms: Terms
     entries: Sequence[Entry]
-    claims: Mapping[str, Claim] = field(default_factory=dict)
-    """By release; a release that an older version charged has none."""
+    claims: Mapping[str, Claim] = field(default_factory=dict)  # by release; of format 1 none
 
     @cached_property
     def digests(self) -> tuple[str, ...]:
@@ -156,14 +147,11 @@ class Account:
             known = found.get(entry.release)
             if known is None:
                 _require(entry.kind == CHARGE, "the first entry of a release", entry.kind)
-            charged = entry.kind == CHARGE
+            last = entry if entry.kind == CHARGE or known is None else known
+            begun = entry if known is None else known
+            finished = entry.kind == FINISH
             found[entry.release] = Charged(
-                entry.release,
-                entry.cost if charged or known is None else known.cost,
-                entry.mechanism if charged or known is None else known.mechanism,
-                entry.written if known is None else known.written,
-                entry.attempt,
-                entry.kind == FINISH,
+                entry.release, last.cost, last.mechanism, begun.written, entry.attempt, finished
             )
         return found
 

@@ -1,7 +1,6 @@
 """A budget file: one SQLite file for one data set. Releases charge it before their first draw.
 
-A file says what all releases of a data set may cost together, and what each of them has cost. A
-charge is one transaction: read the content, ask the filter (`dualquery.privacy.composition`), add
+A charge is one transaction: read the content, ask the filter (`dualquery.privacy.composition`), add
 an entry, while no other process can write. It is on the disk when `BudgetFile.write` returns.
 Nothing takes an entry away: a run that fails or is killed has spent its charge.
 """
@@ -52,27 +51,18 @@ _WHAT = "the budget file"
 
 @dataclass(frozen=True)
 class BudgetFile:
-    """The budget of one data set, in a file that `create` made.
-
-    Parameters
-    ----------
-    path
-        The file. It is opened anew for each use, so the object can be kept and sent to processes.
-    """
+    """The budget of one data set, in a file that `create` made, opened anew for each use."""
 
     path: str | Path
 
     @staticmethod
     def of(given: str | Path | BudgetFile) -> BudgetFile:
         """Return a budget file that is given by its path or as what it is."""
-        if isinstance(given, BudgetFile):
-            return given
-        if not isinstance(given, str | Path):
-            raise BadInputError(
-                f"budget is of type {type(given).__name__}; give the path of a budget file, or a "
-                "BudgetFile"
-            )
-        return BudgetFile(given)
+        if isinstance(given, str | Path):
+            return BudgetFile(given)
+        if not isinstance(given, BudgetFile):
+            raise BadInputError(f"budget is of type {type(given).__name__}; give a file's path")
+        return given
 
     @staticmethod
     def create(
@@ -84,38 +74,22 @@ class BudgetFile:
         neighbours: Neighbours | str = Neighbours.REPLACE_ONE,
         unit: str = ROW,
     ) -> BudgetFile:
-        """Make a new budget file where nothing is yet.
+        """Make a new budget file where nothing is yet; `BadInputError` if that cannot be.
 
-        Parameters
-        ----------
-        path
-            Where.
-        epsilon, delta
-            What all releases may cost together: in (0, 10,000], and in [0, 1).
-        composition
-            How their costs add up; ``zcdp`` and ``either`` need a delta above 0.
-        neighbours, unit
-            What every release must protect.
-
-        Raises
-        ------
-        BadInputError
-            If a value is out of its range, or the file cannot be made there.
+        All releases together may cost ``epsilon`` in (0, 10,000] and ``delta`` in [0, 1), added up
+        by ``composition`` (``zcdp`` and ``either`` need a delta above 0). Each must protect what
+        ``neighbours`` and ``unit`` say.
         """
-        if isinstance(composition, str):
-            composition = Composition.parse(composition)
-        if isinstance(neighbours, str):
-            neighbours = Neighbours.parse(neighbours)
+        composition = (
+            Composition.parse(composition) if isinstance(composition, str) else composition
+        )
+        neighbours = Neighbours.parse(neighbours) if isinstance(neighbours, str) else neighbours
         chosen = PrivacyFilter(epsilon, delta, composition)
         terms = Terms(new_token(), chosen, neighbours, unit, now())
         file = BudgetFile(path)
         place = file._place()
         try:
             place.open("x").close()
-        except FileExistsError:
-            raise BadInputError(
-                f"{path} exists already; a budget file is made once for a data set: name another"
-            ) from None
         except OSError as error:
             raise BadInputError(f"{path}: {error.strerror}; name another place") from None
         try:
@@ -137,15 +111,8 @@ class BudgetFile:
         return file
 
     def read(self) -> Account:
-        """Return what the file says now.
-
-        Raises
-        ------
-        BadInputError
-            If it is no budget file, of a newer version, damaged or cannot be read.
-        """
-        place = self._place()
-        with connected(place, _WHAT) as connection:
+        """Return what the file says now; `BadInputError` if it is damaged or of a newer format."""
+        with connected(self._place(), _WHAT) as connection:
             connection.execute("BEGIN")
             return _content(connection, self.path)
 
@@ -158,19 +125,16 @@ class BudgetFile:
     def write(self, decide: Callable[[Account], Sequence[Entry | Claim]]) -> None:
         """Add entries and set claims; they are on the disk when this returns.
 
-        The user's counter is locked around the file (`dualquery.budgets.seen`): it is raised after
-        the file's commit and before anything is drawn.
-
         ``decide`` gets the content, which no other process can change meanwhile, and returns what
-        is to be written; what it raises leaves the file as it was. Raises `BadInputError` as
-        `read`, and if the file cannot be written, or is an older copy by the user's counter.
+        is to be written; what it raises leaves the file as it was. The user's counter is locked
+        around the file (`dualquery.budgets.seen`), and raised after its commit. `BadInputError` as
+        `read`, and if the file cannot be written, or is an older copy by that counter.
         """
         place = self._place()
         with Seen.opened() as seen:
             with connected(place, _WHAT) as connection, transaction(connection):
                 account = _content(connection, self.path)
-                problem = seen.problem(account, self.path)
-                if problem is not None:
+                if problem := seen.problem(account, self.path):
                     raise BadInputError(problem)
                 written = decide(account)
                 if written and _pragma(connection, "user_version") == 1:
@@ -198,8 +162,7 @@ class BudgetFile:
     def count_draw(self, claim: Claim) -> bool:
         """Count a draw that is about to be made; it is on the disk when this returns.
 
-        Reads nothing but the claim, so that a game may count thousands. Returns whether the file
-        has the claim's nonce, and one draw less than it: else it is as it was.
+        Returns whether the file has the claim's nonce, and one draw less: else it is as it was.
         """
         with connected(self._place(), _WHAT) as connection, transaction(connection):
             (name,) = connection.execute("SELECT id FROM terms").fetchone() or ("",)
@@ -258,25 +221,21 @@ def _checked(connection: sqlite3.Connection, *, claims: bool) -> Account:
     name, epsilon, delta, composition, neighbours, unit, created = stored
     chosen = PrivacyFilter(epsilon, delta, Composition.parse(composition))
     terms = Terms(name, chosen, Neighbours.parse(neighbours), unit, created)
-    entries: list[Entry] = []
-    digests: list[str] = []
-    for line in connection.execute("SELECT * FROM entries ORDER BY number"):
-        number, kind, release, attempt, *parts = line
-        cost, (mechanism, mark, written, digest) = (*parts[:3], *parts[7:]), parts[3:7]
+    lines, entries = connection.execute("SELECT * FROM entries ORDER BY number").fetchall(), []
+    for line in lines:
+        number, kind, release, attempt, *costs, mechanism, mark, written, _ = line[:11]
         if number != len(entries) + 1:
             raise ValueError(f"entry {len(entries) + 1} is missing")
-        entries.append(Entry(kind, release, attempt, Cost(*cost), mechanism, mark, written))
-        digests.append(digest)
+        cost = Cost(*costs, *line[11:])
+        entries.append(Entry(kind, release, attempt, cost, mechanism, mark, written))
     held = {}
     for *stored, digest in connection.execute("SELECT * FROM claims") if claims else ():
         held[stored[0]] = Claim(*stored)
         if digest != held[stored[0]].digest(name):
             raise ValueError(f"the claim of release {stored[0]} is not as it was written")
     account = Account(terms, entries, held)
-    for number, (found, expected) in enumerate(
-        zip(digests, account.digests[1:], strict=True), start=1
-    ):
-        if found != expected:
+    for number, line in enumerate(lines, start=1):
+        if line[10] != account.digests[number]:
             raise ValueError(f"entry {number} is not as it was written")
     _ = account.releases
     return account

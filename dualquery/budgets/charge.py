@@ -1,11 +1,10 @@
 """One release's charge in a budget file, and the claim of the one attempt that may draw for it.
 
 The page of this folder has the states of a release. Each transaction compares the claim's nonce
-first. A nonce is random, and stands in the checkpoint before the file has it: whatever stops an
-attempt, the next one from the same checkpoint knows the file's nonce. A copy that was made before
-does not. A draw stands in the checkpoint before it is counted here, and is counted before it is
-made: a checkpoint with fewer draws than the file was restored or shortened, and one whose last draw
-was not counted did not make it.
+first, which is random and stands in the checkpoint before the file has it: the next attempt from
+the same checkpoint knows it, a copy that was made before does not. A draw stands in the checkpoint
+before it is counted here, and is counted before it is made: a checkpoint with fewer draws than the
+file was restored or shortened, and one whose last draw was not counted did not make it.
 """
 
 from __future__ import annotations
@@ -30,29 +29,22 @@ class Charge:
     file: BudgetFile
     release: str = field(default_factory=new_token)
     """The release's id, random; it is public and stands in ``release.json``."""
-    nonce: str = field(default_factory=new_token)
-    """Of this attempt: random, never used before."""
-    earlier: tuple[str, ...] = ()
-    """Nonces of earlier attempts, from the checkpoint that this one goes on from."""
+    nonce: str = field(default_factory=new_token)  # of this attempt
+    earlier: tuple[str, ...] = ()  # nonces of earlier attempts, from the checkpoint
     begun: str = field(default_factory=now, compare=False)
-    """UTC time, for people: of all entries, so that none tells how long a private pass took."""
+    """UTC time of all entries, for people: none tells how long a private pass took."""
 
     def check(self, neighbours: Neighbours, unit: str) -> None:
         """Refuse a file that protects something else, or that this user may not charge."""
         terms = self.file.read().terms
-        if terms.neighbours.value != neighbours.value:
-            raise BadInputError(
-                f"{self.file.path} is the budget of releases with --neighbours "
-                f"{terms.neighbours.value}, and this release has {neighbours.value}; one file has "
-                "one relation of neighbours"
-            )
-        if terms.unit != unit:
-            raise BadInputError(
-                f"{self.file.path} is the budget of releases that protect one {terms.unit!r}, and "
-                f"this release protects one {unit!r}; one file has one unit"
-            )
-        problem = self.file.problem()
-        if problem is not None:
+        relations = (terms.neighbours.value, neighbours.value)
+        for option, (held, own) in {"neighbours": relations, "unit": (terms.unit, unit)}.items():
+            if held != own:
+                raise BadInputError(
+                    f"{self.file.path} is the budget of releases with --{option} {held}, and this "
+                    f"release has {own}; one file has one"
+                )
+        if problem := self.file.problem():
             raise BadInputError(problem)
 
     def known(self) -> bool:
@@ -64,26 +56,20 @@ class Charge:
 
         On the disk when this returns; to be called before the draw. ``cost`` is that of everything
         that this release has drawn and is about to draw, ``foreseen`` what it will cost in the end
-        at least: refused if there is no room for that. ``mechanism`` and ``mark``: see `Entry`.
-
-        Raises
-        ------
-        BadInputError
-            If the file has no room: nothing is charged then. If another attempt has claimed the
-            release, or it is finished.
+        at least. ``mechanism`` and ``mark``: see `Entry`. `BadInputError`, with nothing charged, if
+        the file has no room for either, another attempt has claimed the release, or it is finished.
         """
 
         def decide(account: Account) -> _Written:
             known = account.releases.get(self.release)
-            before = _NOTHING if known is None else known.cost
             if known is not None:
                 self._claim_of(account)
                 if known.finished:
                     raise self._refused("is finished")
-                if before.covers(cost):
+                if known.cost.covers(cost):
                     return ()
-            if not cost.covers(before):
-                raise RuntimeError(f"{cost} is less than {before}, which is charged already")
+                if not cost.covers(known.cost):
+                    raise RuntimeError(f"{cost} is less than {known.cost}, charged already")
             for wanted in (cost, foreseen):
                 if not account.allows(self.release, wanted):
                     raise BadInputError(_refusal(self.file, account, wanted))
@@ -94,25 +80,13 @@ class Charge:
         self.file.write(decide)
 
     def go_on(self, draws: int, *, open_draw: bool, needed: bool = False) -> int | None:
-        """Take the release over from an earlier attempt.
+        """Take the release over from an earlier attempt; return the draws that were counted.
 
-        Parameters
-        ----------
-        draws
-            Number of draws that the checkpoint has, in all attempts.
-        open_draw, needed
-            Whether the last of them has no result; whether the run cannot do without it: then
-            nothing is taken over if it was made.
-
-        Returns
-        -------
-        Number of draws that were counted: ``draws``, or one less if the open draw was never made.
-        None if the release is not charged yet: nothing was drawn, and `pay` claims it.
-
-        Raises
-        ------
-        BadInputError
-            If another attempt has claimed it, or the file has other draws; nothing is changed then.
+        The checkpoint has ``draws``, in all attempts, the last of them without a result if
+        ``open_draw``: one less is counted if that was never made. If it was, and the run cannot do
+        without it (``needed``), nothing is taken over. None if the release is not charged yet:
+        nothing was drawn, and `pay` claims it. `BadInputError`, with nothing changed, if another
+        attempt has claimed it, or the file has other draws.
         """
         counted: list[int] = []
 
@@ -122,15 +96,12 @@ class Charge:
                 return ()
             claim = self._claim_of(account, *self.earlier)
             assert known is not None
-            if claim.begun > draws:
+            if not draws - open_draw <= claim.begun <= draws:
+                older = "this checkpoint" if claim.begun > draws else "the budget file"
                 raise self._refused(
-                    f"has begun {claim.begun} draws, and this checkpoint has {draws}: it is an "
-                    "older copy or was shortened, and no draw is made twice; go on with the newest"
-                )
-            if claim.begun < draws - open_draw:
-                raise self._refused(
-                    f"has begun {claim.begun} draws and its checkpoint has {draws}: the budget "
-                    "file is an older copy. Go on with the newest one"
+                    f"has begun {claim.begun} draws, and this checkpoint has {draws}: {older} is "
+                    "an older copy or was shortened, and no draw is made twice; go on with the "
+                    "newest"
                 )
             counted.append(claim.begun)
             if open_draw and needed and claim.begun == draws:
@@ -156,7 +127,7 @@ class Charge:
     def finish(self, nonce: str | None = None) -> None:
         """Note that the release is given out now; under another nonce, if copies may know this one.
 
-        Raises `BadInputError` if another attempt has claimed it: this one must not be given out.
+        `BadInputError` if another attempt has claimed it.
         """
 
         def decide(account: Account) -> _Written:
@@ -188,12 +159,10 @@ class Charge:
 
 def _refusal(file: BudgetFile, account: Account, wanted: Cost) -> str:
     """Say why a cost is refused, and what is left."""
-    chosen = account.terms.filter
-    known = account.costs
-    those = "1 release leaves" if len(known) == 1 else f"{len(known)} releases leave"
+    chosen, known = account.terms.filter, account.costs
     return (
         f"the budget file {file.path} has no room for a release of epsilon {wanted.epsilon:g} and "
         f"delta {wanted.delta:g} (rho {wanted.rho:.4g}): of epsilon {chosen.epsilon:g} and delta "
-        f"{chosen.delta:g} (composition {chosen.composition.value}) {those} "
-        f"{chosen.left(known)}. Ask for less; nothing was charged for this"
+        f"{chosen.delta:g} (composition {chosen.composition.value}) the releases charged so far, "
+        f"{len(known)}, leave {chosen.left(known)}. Ask for less; nothing was charged for this"
     )

@@ -3,9 +3,8 @@
 A budget file that is restored from a backup, or copied and used twice, forgets what was spent. So
 the user's state folder keeps, for each file's id, the number of its entries and the digest of the
 last one; a file with fewer entries, or others, is refused. The counter is locked first; the file is
-locked, charged and committed within; then the counter is raised; only then something is drawn. So
-whenever an answer is out, the counter of the user who drew it holds its charge. Another user,
-another machine, or a state folder that was removed or restored has another counter.
+locked, charged and committed within; then the counter is raised; only then something is drawn.
+Another user or machine, or a state folder that was removed or restored, has another counter.
 """
 
 from __future__ import annotations
@@ -23,7 +22,6 @@ from dualquery.budgets.sqlite import connected, transaction
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.files import state_folder
 
-_FILE = "budgets.sqlite"
 _WHAT = "the counter of budget files"
 _MAKING = threading.Lock()
 
@@ -38,7 +36,7 @@ class Seen:
     @contextmanager
     def opened() -> Iterator[Seen]:
         """Lock the counters for a block; what the block records is kept if it does not fail."""
-        path = state_folder() / _FILE
+        path = state_folder() / "budgets.sqlite"
         _make(path)
         with connected(path, _WHAT) as connection, transaction(connection):
             connection.execute(
@@ -51,8 +49,7 @@ class Seen:
     @property
     def key(self) -> bytes:
         """The user's secret key: 32 random bytes, made when it is first asked for."""
-        known = self._connection.execute("SELECT key FROM secret").fetchone()
-        if known is not None:
+        if known := self._connection.execute("SELECT key FROM secret").fetchone():
             return bytes(known[0])
         key = secrets.token_bytes(32)
         self._connection.execute("INSERT INTO secret VALUES (?)", (key,))
@@ -72,13 +69,13 @@ class Seen:
                 "were seen. A copy or a restored backup forgets what was spent: go on with the "
                 "newest file. If that is lost, what it had counts as spent"
             )
-        if account.digests[entries] != digest:
-            return (
-                f"{path} is a copy that was charged apart from the one seen before: they have "
-                f"different entries up to number {entries}. Go on with the other one, or with a "
-                "new file for what both leave over"
-            )
-        return None
+        if account.digests[entries] == digest:
+            return None
+        return (
+            f"{path} is a copy that was charged apart from the one seen before: they have "
+            f"different entries up to number {entries}. Go on with the other one, or with a new "
+            "file for what both leave over"
+        )
 
     def record(self, account: Account) -> None:
         """Note how far a file is."""

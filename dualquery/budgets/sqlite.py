@@ -1,9 +1,9 @@
 """SQLite files that survive a kill at any instant: how they are opened, locked and written.
 
-A change is one transaction with a rollback journal. With ``synchronous=EXTRA`` SQLite syncs the
-journal, the file and the folder before a commit returns. A process that is killed leaves a journal
-from which the next one restores what was there before. These files are opened by SQLite only:
-closing any other handle would drop the locks of this process (POSIX).
+A change is one transaction with a rollback journal, from which the next process restores what was
+there if this one is killed. With ``synchronous=EXTRA`` SQLite syncs journal, file and folder before
+a commit returns. Only SQLite opens these files: closing any other handle would drop the locks of
+this process (POSIX).
 """
 
 from __future__ import annotations
@@ -18,11 +18,8 @@ from dualquery.runtime.errors import BadInputError
 WAIT_SECONDS = 60.0
 """How long a process waits for others, which hold a file for milliseconds."""
 
-_LARGEST_FILE = 1 << 26
-"""64 MiB: above 100,000 releases."""
-
-_LARGEST_VALUE = 1 << 20
-"""Bytes of one text or line."""
+_LARGEST_FILE = 1 << 26  # above 100,000 releases
+_LARGEST_VALUE = 1 << 20  # bytes of one text or line
 
 _HELD = f"another process has held it for {WAIT_SECONDS:g} seconds; try again"
 _REASONS = {
@@ -31,19 +28,15 @@ _REASONS = {
     "readonly": "it or its folder cannot be written; change their permissions",
     "full": "the disk is full",
     "unable to open": "it or its folder cannot be opened; check their permissions",
-}
-"""What parts of SQLite's own messages mean, and what to do."""
+}  # by parts of SQLite's own messages
 
 
 @contextmanager
 def connected(path: Path, what: str) -> Iterator[sqlite3.Connection]:
     """Open an existing file, which messages call ``what``.
 
-    Raises
-    ------
-    BadInputError
-        If the file is missing, too large, locked for too long, damaged, not SQLite's or cannot be
-        written: within the block, too.
+    `BadInputError`, within the block, too, if the file is missing, too large, locked for too long,
+    damaged, not SQLite's or cannot be written.
     """
     with _faults(path, what):
         if not path.is_file():
@@ -56,13 +49,8 @@ def connected(path: Path, what: str) -> Iterator[sqlite3.Connection]:
         with closing(connection):
             # What a stranger wrote into the file must not run, nor take much memory.
             connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST_VALUE)
-            for pragma in (
-                "trusted_schema=OFF",
-                "cell_size_check=ON",
-                "mmap_size=0",
-                "synchronous=EXTRA",
-                "fullfsync=ON",
-            ):
+            for pragma in ("trusted_schema=OFF", "cell_size_check=ON", "mmap_size=0",
+                           "synchronous=EXTRA", "fullfsync=ON"):  # fmt: skip
                 connection.execute(f"PRAGMA {pragma}")
             yield connection
 
@@ -85,9 +73,8 @@ def _faults(path: Path, what: str) -> Iterator[None]:
     try:
         yield
     except sqlite3.OperationalError as fault:
-        text = str(fault)
-        reasons = [reason for part, reason in _REASONS.items() if part in text]
-        reason = reasons[0] if reasons else f"{text}; check the disk and the folder"
+        unknown = f"{fault}; check the disk and the folder"
+        reason = next((_REASONS[part] for part in _REASONS if part in str(fault)), unknown)
         raise BadInputError(f"{what} {path}: {reason}") from fault
     except sqlite3.NotSupportedError as fault:
         raise BadInputError(f"{what} {path}: {fault}") from fault

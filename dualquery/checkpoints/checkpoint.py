@@ -1,14 +1,14 @@
 """The journal of a run in a file: what it is of, what it has drawn, and its public values.
 
-Every attempt to make the release appends to the same file. What is in it was charged and drawn, or
-is public; exact numbers and the state of a generator never are.
+Every attempt to make the release appends to the same file. Exact numbers and the state of a
+generator are never in it.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, get_args
@@ -23,17 +23,11 @@ from dualquery.room.ground import Ground
 from dualquery.room.journal import Journal, Public, Recorded
 from dualquery.runtime.errors import BadInputError
 
-FORMAT = 2
-"""2: claims instead of numbered attempts."""
+FORMAT = 2  # with claims instead of numbered attempts
 
-_KINDS: dict[str, type[Event]] = {
-    each.__name__: each for each in (*get_args(Event), RandomizedReport)
-}
-_MOST_EVENTS = 1 << 24
-"""Events of all draws in a file."""
-
-_MOST_DEATHS = 2
-"""Attempts that may die while they compute one public value."""
+_KINDS: dict[str, Any] = {each.__name__: each for each in (*get_args(Event), RandomizedReport)}
+_MOST_EVENTS = 1 << 24  # of all draws in a file
+_MOST_DEATHS = 2  # attempts that may die while they compute one public value
 
 STUCK = (
     "the run was stopped in the middle of a private draw that it cannot do without, and no draw is "
@@ -52,25 +46,22 @@ class Checkpoint(Journal):
     path
         The file; a new one, or that of earlier attempts.
     on_full, hold
-        Called when the disk is full, returns whether it made room; takes so many bytes of it, until
-        the release is written.
-    no_other_copy
-        The operator's word that it is resumed here and nowhere else.
-    placed
-        Whether the release is written beside it: it is given out then, and not before.
+        Called when the disk is full, returns whether it made room; takes bytes of it, until the
+        release is written.
+    no_other_copy, placed
+        The operator's word that it is resumed here and nowhere else; whether the release is written
+        beside it: it is given out then, and not before.
 
     Attributes
     ----------
-    claims
-        Nonces of all attempts on a budget file (`dualquery.budgets.charge`).
-    named
-        Where the release was made, and the name it was about to get, when an earlier attempt ended.
+    claims, named, facts
+        Nonces of all attempts on a budget file (`dualquery.budgets.charge`); where the release was
+        made, and the name it was about to get, when an earlier attempt ended; what `same` kept.
     complete, fresh, advanced
         Whether all was drawn; draws that began in this attempt; whether it charged or drew.
-    count
-        Called with the number of a draw before it is made; what it raises prevents the draw.
-    before_name, after_name
-        Called before the release's folder gets its name, and when it has it.
+    count, before_name, after_name
+        Called with a draw's number before it is made, and prevents it by what it raises; called
+        before the release's folder gets its name, and when it has it.
     """
 
     def __init__(
@@ -91,7 +82,7 @@ class Checkpoint(Journal):
         self.named: tuple[Path, ...] = ()
         self.complete = self.advanced = self._started = self._settled = False
         self.fresh = self._events = self._taken = 0
-        self._facts: dict[str, Public] = {}
+        self.facts: dict[str, Public] = {}
         self._draws: list[Recorded] = []
         self._needed: list[bool] = []
         self._in_needed_draw = False
@@ -140,22 +131,13 @@ class Checkpoint(Journal):
         return self._in_needed_draw or any(map(all, zip(lost, self._needed, strict=True)))
 
     def stays(self) -> str:
-        """Return, as a clause, how many draws were begun, and that they stay charged."""
-        if self.draws == 0:
-            return "no private draw was begun, and what was charged stays charged"
-        if self.draws == 1:
-            return "1 private draw was begun and stays charged"
-        return f"{self.draws:,} private draws were begun and stay charged"
+        """Return, as a clause, how many draws were begun, and that charges stay."""
+        return f"private draws begun: {self.draws:,}; what was charged stays charged"
 
     @property
     def resumed(self) -> bool:
         """Whether an earlier attempt drew, and this one is to draw more."""
         return bool(self._draws) and not self.complete
-
-    @property
-    def facts(self) -> Mapping[str, Public]:
-        """What `same` kept."""
-        return self._facts
 
     def start(self) -> None:
         """Begin the run; refuse if one began with this object before, or none can go on."""
@@ -172,7 +154,7 @@ class Checkpoint(Journal):
 
         ``out`` is the release's folder, if it is about to get its name.
         """
-        nonce = new_token() if nonce is None else nonce
+        nonce = nonce or new_token()
         names = [] if out is None else [str(each.absolute()) for each in (self._path.parent, out)]
         self._lines.append({"claim": nonce, "named": names}, sync=True)
         self.claims, self.advanced = (*self.claims, nonce), True
@@ -191,8 +173,8 @@ class Checkpoint(Journal):
     def settle(self, counted: int | None = None) -> None:
         """Decide whether an open draw was made; refuse if the run cannot do without it.
 
-        ``counted`` is the number of draws in the budget file: one less than there are here means
-        that the last one was not made. None: nothing tells, so it may have been.
+        It was not if the budget file ``counted`` one draw less than there are here; with None, no
+        file, it may have been.
         """
         if counted is not None and counted < self.draws:
             self._lines.append({"void": self.draws}, sync=True)
@@ -247,10 +229,7 @@ class Checkpoint(Journal):
     def recall(
         self, name: str, compute: Callable[[], Public], instead: Callable[[], Public]
     ) -> Public:
-        """Return a public value: the one kept under a name, else a new one: see `Journal`.
-
-        A new value is on the disk with the next draw, the first thing that may depend on it.
-        """
+        """Return a public value, kept or new (see `Journal`), on the disk with the next draw."""
         if name in self._public:
             return self._public.pop(name)
         if self._deaths[name] >= _MOST_DEATHS:
@@ -268,14 +247,12 @@ class Checkpoint(Journal):
     def same(self, what: str, value: Public) -> None:
         """Keep a fact about the run; refuse to go on if an earlier attempt had another."""
         value = json.loads(json.dumps(dict(value), default=str))
-        known = self._facts.get(what)
+        known = self.facts.get(what)
         if known is None:
             self._lines.append({"fact": what, "value": value}, sync=False)
-            self._facts[what] = value
-            return
+            self.facts[what] = known = value
         pairs = [(name, known.get(name), value.get(name)) for name in sorted({*known, *value})]
-        off = [f"{name} was {old!r} and is {new!r}" for name, old, new in pairs if old != new]
-        if off:
+        if off := [f"{name} was {old!r} and is {new!r}" for name, old, new in pairs if old != new]:
             raise BadInputError(
                 f"the checkpoint {self._path} is of another {what}: {'; '.join(off)}; go on with "
                 "what it was made with, or make a new release"
@@ -295,9 +272,8 @@ class Checkpoint(Journal):
     def _take_in(self, number: int, entry: Entry) -> None:
         """Read an entry of an earlier attempt."""
         if number == 0:
-            version = entry["checkpoint"]
-            if not isinstance(version, int) or version > FORMAT:
-                raise ValueError(f"format {version!r} is newer than {FORMAT}: upgrade dualquery")
+            if entry["checkpoint"] > FORMAT:
+                raise ValueError(f"its format is newer than {FORMAT}: upgrade dualquery")
         elif "begin" in entry:
             times, fields = entry["times"], dict(entry["begin"])
             if type(times) is not int or not 1 <= times <= _MOST_EVENTS - self._events:
@@ -318,7 +294,7 @@ class Checkpoint(Journal):
         elif "public" in entry:
             self._public[entry["public"]] = entry["value"]
         elif "fact" in entry:
-            self._facts[entry["fact"]] = entry["value"]
+            self.facts[entry["fact"]] = entry["value"]
         elif "complete" in entry:
             self.complete = True
         elif "claim" in entry:

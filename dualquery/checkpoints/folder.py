@@ -1,9 +1,9 @@
 """The folder of a release that is being made: ``OUT.unfinished`` beside ``OUT``, visible.
 
 It has a lock, the checkpoint, space that is held for the release, and the release itself while it
-is written. Who holds the lock owns the folder, and with it the name of the release: a second
-process that is asked for the same one is refused at once. A folder whose process is dead is removed
-by the next run beside it, unless it was charged to a budget file or drew: then it can be resumed.
+is written. Who holds the lock owns the folder, and the name of the release. A folder whose process
+is dead is removed by the next run beside it, unless it was charged to a budget file or drew: then
+it can be resumed.
 """
 
 from __future__ import annotations
@@ -21,22 +21,18 @@ from dualquery.runtime.files import sync_folder, try_lock
 
 SUFFIX = ".unfinished"
 LOCK, JOURNAL, SPACE, RELEASE = "lock", "journal", "space", "release"
-LEAST_SPACE = 1 << 20
+LEAST_SPACE = _PIECE = 1 << 20
 """Bytes that are held from the start, so that a full disk is found before anything is drawn."""
-
-_PIECE = 1 << 20
 _TRIES = 5
 
 
 class Unfinished:
-    """The folder at a path, held by this process by its locked lock file."""
+    """The folder at a path, held by this process by its lock; ``release`` is written within."""
 
     def __init__(self, path: Path, lock: IO[bytes], *, no_other_copy: bool = False) -> None:
-        self.path = path
-        self._lock = lock
-        self._no_other_copy = no_other_copy
+        self.path, self._lock, self._no_other_copy = path, lock, no_other_copy
+        self.release, self._space = path / RELEASE, 0
         self._checkpoint: Checkpoint | None = None
-        self._space = 0
 
     @property
     def checkpoint(self) -> Checkpoint:
@@ -69,11 +65,6 @@ class Unfinished:
         if kept is not None:
             kept.after_name()
 
-    @property
-    def release(self) -> Path:
-        """The folder that a release is written to; it is not there yet."""
-        return self.path / RELEASE
-
     def hold_space(self, size: int) -> None:
         """Take so many bytes of the disk, until the release is written, or raise `OSError`."""
         piece = os.urandom(_PIECE)  # what a file system cannot compress
@@ -95,13 +86,10 @@ class Unfinished:
 
     def told(self) -> str:
         """Return what was drawn, and how to go on with it; or that nobody can, and what to do."""
-        stays = self.checkpoint.stays()
+        how = f"go on with dualquery release --resume {self.path}"
         if self.checkpoint.stuck:
-            return (
-                f"{stays}; {STUCK}: delete {self.path} and make a new release; what was spent "
-                "stays spent"
-            )
-        return f"{stays}; go on with dualquery release --resume {self.path}"
+            how = f"{STUCK}: delete {self.path} and make a new release"
+        return f"{self.checkpoint.stays()}; {how}"
 
     def close(self, *, keep: bool) -> None:
         """Let the folder go, and remove it unless it is to be kept."""
@@ -119,9 +107,8 @@ class Unfinished:
 def begin(path: Path) -> Iterator[Unfinished]:
     """Make the folder of a new release, for a block, and remove it at the end.
 
-    If the block fails after a charge or a draw it stays, and the failure says how to go on; if it
-    was interrupted then, by an `InterruptedRun`. `BadInputError` if another process has the folder,
-    or it holds what an interrupted release has drawn.
+    If the block fails after a charge or a draw it stays, and the failure says how to go on.
+    `BadInputError` if another process has the folder, or it is of an interrupted release.
     """
     _sweep(path.parent)
     with _block(Unfinished(path, _made(path))) as unfinished:
@@ -132,15 +119,11 @@ def begin(path: Path) -> Iterator[Unfinished]:
 def take_over(path: Path, *, no_other_copy: bool) -> Iterator[Unfinished]:
     """Open the folder of an interrupted release, to go on with it in a block: see `begin`.
 
-    ``no_other_copy`` is the operator's word that no copy of it was or will be resumed, where no
-    budget file tells.
-
-    Raises
-    ------
-    BadInputError
-        If there is none, it is damaged, nobody can go on with it, or another process does.
+    ``no_other_copy`` is the operator's word that no copy of it was or will be resumed.
+    `BadInputError` if there is none, it is damaged, nobody can go on with it, or another process
+    does.
     """
-    if not _is_ours(path) or not (path / JOURNAL).is_file():
+    if not (_is_ours(path) and (path / JOURNAL).is_file()):
         raise BadInputError(
             f"{path} is no folder of an unfinished release: its name ends in {SUFFIX}, and an "
             "interrupted release leaves it beside its --out"
@@ -190,7 +173,8 @@ def _made(path: Path) -> IO[bytes]:
             if lock is None:
                 if path.exists():
                     raise BadInputError(
-                        f"another process is making {_target(path)}; name another --out, or wait"
+                        f"another process is making {path.with_suffix('')}; name another --out, "
+                        "or wait"
                     ) from None
             elif _is_paid(path / JOURNAL):
                 with lock:
@@ -222,17 +206,14 @@ def _claimed(path: Path) -> IO[bytes] | None:
     except FileNotFoundError:  # the folder was removed meanwhile
         return None
     lock = os.fdopen(handle, "r+b", buffering=0)
+    ours = False
     try:
-        # Whoever had it before may have removed it.
-        if try_lock(lock) and os.path.samestat(os.fstat(handle), (path / LOCK).stat()):
-            return lock
-    except FileNotFoundError:
-        pass
-    except BaseException:
-        lock.close()
-        raise
-    lock.close()
-    return None
+        with suppress(FileNotFoundError):  # whoever had it before may have removed it
+            ours = try_lock(lock) and os.path.samestat(os.fstat(handle), (path / LOCK).stat())
+    finally:
+        if not ours:
+            lock.close()
+    return lock if ours else None
 
 
 def _remove(path: Path, lock: IO[bytes]) -> None:
@@ -259,12 +240,6 @@ def _is_paid(journal: Path) -> bool:
                     return True
                 if b' {"claim":' in line:
                     claimed = b' {"claim":null' not in line
-            return claimed
-    except FileNotFoundError:
-        return False
-    except OSError:
-        return True
-
-
-def _target(path: Path) -> Path:
-    return path.with_name(path.name.removesuffix(SUFFIX))
+    except OSError as error:
+        return not isinstance(error, FileNotFoundError)
+    return claimed

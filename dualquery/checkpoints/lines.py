@@ -1,8 +1,8 @@
 """A file of JSON lines that is only ever appended to, each with a digest of all before it.
 
 A line that was cut off by a loss of power is dropped when the file is opened again: it was not
-synced, so nothing depends on it. Every other change of what is written is found by the digests.
-Whoever edits a line and computes all digests anew is not: the file belongs to the operator.
+synced, so nothing depends on it. The digests show every other change, unless all are computed anew:
+the file belongs to the operator.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from dualquery.runtime.errors import BadInputError
 
 LARGEST_ARRAYS = 1 << 32
 """Bytes of all arrays of a file that is read, at most: 2^29 noisy numbers."""
-
 _BEGINNING = hashlib.sha256(b"dualquery checkpoint").hexdigest()
 _DIGITS = 32
 _DTYPES = ("uint8", "int64", "float64")
@@ -39,12 +38,9 @@ class Lines:
     """
 
     def __init__(self, path: Path, on_full: Callable[[], bool] = lambda: False) -> None:
-        self._path = path
-        self._on_full = on_full
-        self._digest = _BEGINNING
+        self._path, self._on_full, self._digest = path, on_full, _BEGINNING
         self.entries: list[Entry] = []
         try:
-            # Only the user may read it, although all of it is public.
             handle = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600)
             self._file = os.fdopen(handle, "r+b", buffering=0)
         except OSError as error:

@@ -42,15 +42,15 @@ class Option:
 def option(
     default: Any,
     help: str,  # as Typer's
-    panel: str,
+    panel: str = "",
     *,
     typed: Any = None,
     **more: Any,
 ) -> Any:
     """Return a dataclass's field that is an option.
 
-    ``typed`` stands for a field without a default where nothing is typed; ``more`` are further
-    fields of `Option`.
+    ``panel`` is by default that of the class; ``typed`` stands for a field without a default where
+    nothing is typed; ``more`` are further fields of `Option`.
     """
     more = {"default": typed if default is MISSING else default, **more}
     return field(default=default, metadata={_OPTION: Option(help, panel, **more)})
@@ -77,7 +77,8 @@ def options_of(kind: type[Any]) -> dict[str, Option]:
             flags = usual if declared.flags is None else declared.flags
             own = str if declared.default is None else type(declared.default)
             typed = declared.kind or _NUMBERS.get(str(each.type).removesuffix(" | None"), own)
-            found[name] = replace(declared, name=name, flags=flags, kind=typed)
+            panel = declared.panel or kind.panel
+            found[name] = replace(declared, name=name, flags=flags, kind=typed, panel=panel)
     return found
 
 

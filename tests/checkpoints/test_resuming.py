@@ -185,8 +185,7 @@ def test_a_run_goes_on_between_its_draws_and_not_from_within_them(
         if (draw, when) == (1, "before"):
             assert not path.exists()  # nothing was drawn
         elif when == "in":
-            said = ("1 private draw was", "2 private draws were")[draw - 1]
-            nobody_goes_on(path, f"{said} begun and stay")
+            nobody_goes_on(path, f"private draws begun: {draw}")
         else:
             before = draws_of(path)
             assert len(before) == draw - (when == "before")

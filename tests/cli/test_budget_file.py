@@ -116,7 +116,7 @@ def test_bad_terms(dualquery: Run, here: Path, change, message) -> None:
 def test_bad_places(dualquery: Run, here: Path) -> None:
     assert dualquery(*INIT).code == 0
     for arguments, message in (
-        (INIT, "b.budget exists already"),
+        (INIT, "b.budget: File exists"),
         (["budget", "init", "no/b.budget", *INIT[3:]], "there is no folder"),
         (["budget", "show", "none.budget"], "none.budget does not exist"),
         (["budget", "show", "."], "is a folder"),

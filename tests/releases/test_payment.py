@@ -137,7 +137,7 @@ def test_what_is_refused_draws_nothing(file: BudgetFile, monkeypatch) -> None:
         ({"epsilon": 1.5}, "has no room"),
         ({"seed": 1}, "it has a seed"),
         ({"schema": None, "schema_from_data": True}, "its schema is not declared"),
-        ({"neighbours": "add-remove"}, "one relation of neighbours"),
+        ({"neighbours": "add-remove"}, "this release has add-remove"),
         ({"budget": Path(file.path).with_name("none")}, "does not exist"),
         ({"budget": 7}, "of type int"),
     ):

@@ -56,7 +56,7 @@ def test_what_a_dead_run_left_is_removed(tmp_path, files) -> None:
 
 
 def test_what_was_drawn_is_in_nobody_s_way_but_its_own(tmp_path) -> None:
-    with pytest.raises(InterruptedRun, match="1 private draw was begun"):
+    with pytest.raises(InterruptedRun, match="private draws begun: 1"):
         stop_after_a_draw(tmp_path / "out")
     with pytest.raises(BadInputError, match=r"an interrupted release: 1 private .* --resume"):
         enter(reserve(tmp_path / "out"))
@@ -85,7 +85,7 @@ def test_what_may_be_charged_stays_until_it_is_resumed(tmp_path) -> None:
         if not refused:
             with reserve(tmp_path / "other"):  # which sweeps what is left of dead runs
                 pass
-            with pytest.raises(BadInputError, match=r"no private draw was begun.* --resume"):
+            with pytest.raises(BadInputError, match=r"private draws begun: 0.* --resume"):
                 enter(reserve(tmp_path / "out"))
             with resume(tmp_path / "out.unfinished") as place:
                 assert place.checkpoint.claims

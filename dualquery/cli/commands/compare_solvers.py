@@ -28,16 +28,14 @@ if TYPE_CHECKING:
     from solvers import BestResponse
     from solvers.comparison import Measurement, NamedProblem, SolverSummary
 
-_NOT_PRIVATE = "NOT-PRIVATE-"
-"""Begins the name of every file of a comparison that has no guarantee."""
+_NOT_PRIVATE = "NOT-PRIVATE-"  # begins the name of every file of a run without a guarantee
 _HEADS = ("solver", "run", "solved", "proven", "best", "1%", "proof", "gap", "bound", "over")
 _CAPTION = (
     "solved: as good a record as the best known; best, 1%, proof: mean time to the best known, to "
     "within 1% of it, to the proof; gap, bound: mean distance of record and bound from the best "
     "known; over: most time beyond a limit"
 )
-FIRST_SOLVED = 2
-"""The first round needs no solver."""
+FIRST_SOLVED = 2  # the first round needs no solver
 _DEFAULT_SOLVERS = "auto,local-search,cpsat,scip,highs"
 
 

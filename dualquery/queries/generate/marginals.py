@@ -161,14 +161,11 @@ def _draw_sets(
     smallest = math.prod(np.sort(sizes)[: way - 1].tolist())
     usable = np.flatnonzero(sizes <= max_cells // smallest)
     possible = math.comb(len(usable), way)
+    if possible < count:
+        raise _too_few(possible, count, way, max_cells)
     if possible <= _LISTED_SETS:
-        listed = np.zeros((0, way), np.int64)
-        if possible:
-            listed = usable[
-                list_choices(
-                    np.arange(len(usable) + 1), np.arange(len(usable), dtype=np.int32), way
-                )
-            ]
+        columns = np.arange(len(usable), dtype=np.int32)
+        listed = usable[list_choices(np.arange(len(usable) + 1), columns, way)]
         listed = listed[_cell_counts(sizes, listed) <= max_cells]
         if len(listed) < count:
             raise _too_few(len(listed), count, way, max_cells)
