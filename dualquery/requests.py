@@ -367,7 +367,7 @@ class MechanismRequest:
     )
     given: Mapping[str, Any] | Sequence[str] | None = option(
         None,
-        "An option of the mechanism; -o help lists them.",
+        "An option of the mechanism; 'release -o help' lists them.",
         name="option",
         flags=("--option", "-o"),
         kind=list[str],

@@ -43,19 +43,18 @@ _NAMED = inspect.Parameter.KEYWORD_ONLY
 def with_options(
     *names: str, **defaults: Any
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Return a decorator: a command takes options as a release's request declares them.
-
-    Those of some names, and those with ``defaults`` of its own; or all, if neither is given.
-    """
+    """Return a decorator: a command takes a release's options: these, with own defaults, or all."""
     declared = options_of(ReleaseSpec)
-    chosen = {name: declared[name].default for name in names or ([] if defaults else declared)}
+    named = names or ([] if defaults else declared)
+    chosen = {name: declared[name].default for name in named} | defaults
 
     def taking(command: Callable[..., None]) -> Callable[..., None]:
         own = inspect.signature(command, eval_str=True).parameters.values()
         taken = []
-        for name, default in (chosen | defaults).items():
+        for name, default in chosen.items():
             each = declared[name]
-            more: dict[str, Any] = {"help": each.help, "metavar": each.metavar or None}
+            said = each.help.split("; default")[0] if name in defaults else each.help
+            more: dict[str, Any] = {"help": said, "metavar": each.metavar or None}
             if each.flags:
                 panel = each.panel if len(chosen) == len(declared) else None
                 kind: Any = typer.Option(*each.flags, rich_help_panel=panel, **more)
@@ -65,8 +64,7 @@ def with_options(
             taken.append(
                 inspect.Parameter(name, _NAMED, default=default, annotation=Annotated[typed, kind])
             )
-        known = {*chosen, *defaults}
-        rest = [each for each in own if each.name not in known and each.kind <= _NAMED]
+        rest = [each for each in own if each.name not in chosen and each.kind <= _NAMED]
         signature = inspect.Signature(sorted([*taken, *rest], key=lambda each: each.kind))
         command.__signature__ = signature  # type: ignore[attr-defined]  # Typer reads it
         command.__annotations__ = {}

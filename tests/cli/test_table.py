@@ -13,7 +13,9 @@ ODD = "=1+1 & <b>"
 @pytest.fixture
 def made(dualquery, tmp_path) -> str:
     """Return a release whose columns and values have names that are formulas and markup."""
-    frame = people().select("age", pl.col("sex").replace("Male", "-<i>x").alias(ODD))
+    frame = people().select(
+        pl.col("age").alias("answer"), pl.col("sex").replace("Male", "-<i>x").alias(ODD)
+    )
     frame.write_csv(tmp_path / "odd.csv")
     assert dualquery(
         "release", tmp_path / "odd.csv", "--mechanism", "gaussian", "--queries", "all", "--way",
@@ -39,16 +41,16 @@ def test_a_table_goes_to_the_terminal_and_to_json(dualquery, released) -> None:
 
 
 def test_tables_in_files_have_no_formulas(dualquery, made, here) -> None:
-    arguments = ("table", made, "--rows", ODD, "--columns", "age", "--out")
+    arguments = ("table", made, "--rows", ODD, "--columns", "answer", "--out")
     assert dualquery(*arguments, "t.csv").code == 0
     assert dualquery(*arguments, "t.parquet").code == 0
     csv = pl.read_csv(here / "t.csv")
-    assert csv.columns[:2] == [f"'{ODD}", "age"]
+    assert csv.columns[:2] == [f"'{ODD}", "answer"]
     assert "'-<i>x" in csv.get_column(f"'{ODD}").to_list()
     parquet = pl.read_parquet(here / "t.parquet")
-    assert parquet.columns == [ODD, "age", "answer", "low", "high", "source", "basis"]
+    assert parquet.columns == [ODD, "answer", "answer_", "low", "high", "source", "basis"]
     assert set(parquet[ODD]) == {"-<i>x", "Female"}
-    assert (parquet["low"] <= parquet["answer"]).all()
+    assert (parquet["low"] <= parquet["answer_"]).all()
     again = dualquery(*arguments, "t.csv")
     assert again.code == 2
     assert "exists already" in again.last
