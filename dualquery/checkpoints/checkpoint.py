@@ -250,7 +250,8 @@ class Checkpoint(Journal):
         known = self.facts.get(what)
         if known is None:
             self._lines.append({"fact": what, "value": value}, sync=False)
-            self.facts[what] = known = value
+            self.facts[what] = value
+            return
         pairs = [(name, known.get(name), value.get(name)) for name in sorted({*known, *value})]
         if off := [f"{name} was {old!r} and is {new!r}" for name, old, new in pairs if old != new]:
             raise BadInputError(
