@@ -117,7 +117,7 @@ class WorkloadRequest:
         require_least(self)
         if isinstance(self.queries, Queries):
             return
-        known = Integral | str | Path | list | tuple | None
+        known = (Integral, str, Path, list, tuple, type(None))
         if isinstance(self.queries, bool) or not isinstance(self.queries, known):
             raise BadInputError(
                 f"queries is {self.queries!r}; give a number, 'all', a path or a list of texts"
@@ -351,7 +351,8 @@ class SyntheticRecords:
         None, "Synthetic records; default: one a row, 1,000,000 at most.", name="records", least=1
     )
 
-    __post_init__ = require_least
+    def __post_init__(self) -> None:
+        require_least(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -429,7 +430,8 @@ class Run:
     )
     progress: Progress | bool | None = NO_PROGRESS
 
-    __post_init__ = require_least
+    def __post_init__(self) -> None:
+        require_least(self)
 
     @property
     def reading(self) -> Engine:
@@ -466,7 +468,8 @@ class ReleaseSpec:
     )
     run: Run = part(Run)
 
-    __post_init__ = require_least
+    def __post_init__(self) -> None:
+        require_least(self)
 
     @cached_property
     def configured(self) -> Mechanism[Any]:

@@ -41,8 +41,7 @@ class Synthesizer:
     def fit(self, X: Any, y: Any = None) -> Synthesizer:  # noqa: ARG002
         """Spend the budget on a table; `sample` costs nothing after that.
 
-        Warns when the result is not private. `BadInputError` if the table or the parameters cannot
-        be used, or the mechanism makes no records.
+        Warns when the result is not private. `BadInputError` if that cannot be.
 
         Parameters
         ----------

@@ -80,9 +80,8 @@ class BudgetFile:
         by ``composition`` (``zcdp`` and ``either`` need a delta above 0). Each must protect what
         ``neighbours`` and ``unit`` say.
         """
-        composition = (
-            Composition.parse(composition) if isinstance(composition, str) else composition
-        )
+        if isinstance(composition, str):
+            composition = Composition.parse(composition)
         neighbours = Neighbours.parse(neighbours) if isinstance(neighbours, str) else neighbours
         chosen = PrivacyFilter(epsilon, delta, composition)
         terms = Terms(new_token(), chosen, neighbours, unit, now())
@@ -221,7 +220,8 @@ def _checked(connection: sqlite3.Connection, *, claims: bool) -> Account:
     name, epsilon, delta, composition, neighbours, unit, created = stored
     chosen = PrivacyFilter(epsilon, delta, Composition.parse(composition))
     terms = Terms(name, chosen, Neighbours.parse(neighbours), unit, created)
-    lines, entries = connection.execute("SELECT * FROM entries ORDER BY number").fetchall(), []
+    lines = connection.execute("SELECT * FROM entries ORDER BY number").fetchall()
+    entries: list[Entry] = []
     for line in lines:
         number, kind, release, attempt, *costs, mechanism, mark, written, _ = line[:11]
         if number != len(entries) + 1:
