@@ -191,5 +191,5 @@ def test_a_file_has_one_relation_and_one_unit(make: Make) -> None:
     Charge(file).check(Neighbours.ADD_REMOVE, "person")
     with pytest.raises(BadInputError, match="--neighbours add-remove, and this release has repl"):
         Charge(file).check(Neighbours.REPLACE_ONE, "person")
-    with pytest.raises(BadInputError, match="protect one 'person'"):
+    with pytest.raises(BadInputError, match="--unit person"):
         Charge(file).check(Neighbours.ADD_REMOVE, "row")

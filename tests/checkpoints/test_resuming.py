@@ -202,7 +202,7 @@ def test_a_run_goes_on_between_its_draws_and_not_from_within_them(
 def nobody_goes_on(path: Path, said: str) -> None:
     """Check that a folder is offered to nobody, and that no attempt draws."""
     before = draws_of(path)
-    way_out = f"{said}.* cannot go on: delete {path} and make a new release.* stays spent"
+    way_out = f"{said}; .* stays charged; .* cannot go on: delete {path} and make a new"
     for refused in (resume(path, no_other_copy=True), reserve(path.with_suffix(""))):
         with pytest.raises(BadInputError, match=way_out) as told, refused:
             pass

@@ -58,7 +58,7 @@ def test_what_a_dead_run_left_is_removed(tmp_path, files) -> None:
 def test_what_was_drawn_is_in_nobody_s_way_but_its_own(tmp_path) -> None:
     with pytest.raises(InterruptedRun, match="private draws begun: 1"):
         stop_after_a_draw(tmp_path / "out")
-    with pytest.raises(BadInputError, match=r"an interrupted release: 1 private .* --resume"):
+    with pytest.raises(BadInputError, match=r"an interrupted release: .* --resume"):
         enter(reserve(tmp_path / "out"))
     with reserve(tmp_path / "other"):
         pass
