@@ -104,14 +104,13 @@ def compare_solvers(
     for name in names:
         get_solver(name)
     given, target = instances or ["adult"], out or timed_name("comparison")
+    of_files = all(is_instance_file(name) for name in given)
+    for name in ("budget", "unit", "weight") if of_files else ():
+        if asked[name] is not None:
+            raise BadInputError(f"--{name} is about a run on a table; files have none")
     spec = built(ReleaseSpec, {**asked, "data": given[0]})
     with _new_folder(target):
-        if all(is_instance_file(name) for name in given):
-            for name in ("budget", "unit", "weight"):
-                if asked[name] is not None:
-                    raise BadInputError(
-                        f"--{name} is about a run on a table; files have none: leave it out"
-                    )
+        if of_files:
             if len({*given}) < len(given):
                 raise BadInputError(f"{Counter(given).most_common(1)[0][0]} is given twice")
             problems = [NamedProblem(name, read_instance(name).problem) for name in given]
