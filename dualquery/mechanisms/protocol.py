@@ -49,6 +49,8 @@ class Task:
     rules: Forbidden | None = None
     frequent: FrequentItems | None = None
     """Makes the queries in a run that `finds_frequent`; ``queries`` stand in for them in plans."""
+    scores: NDArray[np.float64] | None = None
+    """The number that each bit of the domain stands for, NaN for none; None if no bit has one."""
     _known: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False)
 
     def once(self, what: Hashable, find: Callable[[], Found]) -> Found:

@@ -107,6 +107,10 @@ class ItemSchema:
         return replace(Domain.binary(len(self.items)), max_ones=self.max_ones_per_row)
 
     @property
+    def scores(self) -> None:
+        """No item stands for a number."""
+
+    @property
     def column_names(self) -> Sequence[str]:
         """The items' names, or ids as texts: made on each call, so ask once."""
         return list(map(str, self.items.tolist())) if self.names is None else self.names

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -19,6 +20,7 @@ from dualquery.data.schema.columns import Binary, Column, Numeric
 from dualquery.data.schema.dates import Dates
 from dualquery.data.schema.missing import avoided_by, check_missing_values
 from dualquery.data.schema.named_bits import find_bit
+from dualquery.data.schema.numbers import finite_number
 from dualquery.data.schema.orders import Orders
 from dualquery.data.schema.rules import Rule, rules_entry
 from dualquery.runtime.errors import BadInputError, suggest
@@ -126,6 +128,15 @@ class TableSchema:
             for column in self.columns
         )
         return tuple(first.setdefault(each, number) for number, each in enumerate(said))
+
+    @cached_property
+    def scores(self) -> NDArray[np.float64] | None:
+        """The numbers that bits stand for: float64, ``(bits,)``, NaN for none; None for no bit.
+
+        A bucket stands for the mean of its values, one of dates for its place.
+        """
+        found = np.concatenate([_scores(column) for column in self.columns])
+        return None if np.isnan(found).all() else found
 
     @cached_property
     def orders(self) -> Orders:
@@ -351,6 +362,17 @@ class TableSchema:
             **({} if self.learned is None else {"learned": dict(self.learned)}),
             **({"partial": True} if self.partial else {}),
         }
+
+
+def _scores(column: Column) -> NDArray[np.float64]:
+    if isinstance(column, Numeric):
+        known = column.means
+    elif isinstance(column, Dates):
+        known = np.arange(column.buckets, dtype=np.float64)
+    else:
+        values = () if isinstance(column, Binary) else column.values
+        known = np.array([finite_number(texts[0]) for texts in values], np.float64)
+    return np.append(known, np.full(column.bits - len(known), math.nan))
 
 
 def _numbers_of(values: pl.Series) -> NDArray[np.float64]:

@@ -2,7 +2,8 @@
 
 The answers of a mixture fitted to the noisy means, and those of the hierarchical model, are made
 once more from a part of the evidence; the rest determines where between the two the answers lie
-(stacking: Wolpert, Neural Networks 5, 1992). Post-processing, all of it.
+(stacking: Wolpert, Neural Networks 5, 1992). Records are drawn from a mixture that is fitted to the
+stacked means, cross-moments of ordered columns being kept. Post-processing, all of it.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from dualquery.mechanisms.adaptive.evidence import Evidence
 from dualquery.mechanisms.adaptive.interactions import Interactions
 from dualquery.mechanisms.adaptive.labels import with_labels
 from dualquery.mechanisms.adaptive.mixture import Mixture, MixtureFit
+from dualquery.mechanisms.adaptive.moments import fit_records
 from dualquery.mechanisms.protocol import Session
 from dualquery.models.labelled import LabelledMixture
 from dualquery.models.mixture import ProductMixture
@@ -40,12 +42,8 @@ _VECTOR = 16
 _MOST, _MOST_VALUES = 256, 1 << 22
 """Components, and bits times components, beyond which fits take minutes."""
 
-_TRUSTED = 0.5
-"""Records are drawn from the mixture that is fitted to the noisy means if it is trusted by this
-much or more; else from one that is fitted to the hierarchical model's means."""
-
 STEPS = 2100
-"""Gradient steps of a fit, at most."""
+"""Gradient steps of a fit to noisy means, at most."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +94,7 @@ def fit_mixture(
     fitting: Fitting,
     workload: Workload,
     n: int,
+    scores: Float64 | None,
     generator: np.random.Generator,
     session: Session,
 ) -> Fitted:
@@ -107,6 +106,8 @@ def fit_mixture(
         What to fit to, and how.
     workload, n
         The queries, and the number of rows.
+    scores
+        float64, shape ``(bits,)``: the numbers that bits stand for, NaN for none; None if none has.
     generator, session
         Source of the fit's random choices; threads and progress.
     """
@@ -122,20 +123,23 @@ def fit_mixture(
     (apart,) = generator.spawn(1)
     mixture = fitted_to(evidence.means, generator)
     answer, trust = evidence.source.answers, 1.0
-    answers = answer(mixture.means(products))
+    means = mixture.means(products)
+    answers = np.clip(answer(means), 0.0, 1.0)
     if fitting.tried:
         shown, held_back = evidence.split(apart)
-        drawn = _by_interactions(evidence)
-        other = np.clip(answer(_by_interactions(shown)), 0.0, 1.0)
+        found = _interactions(evidence)
+        other = np.clip(answer(_interactions(shown).fitted), 0.0, 1.0)
         tried = np.clip(answer(fitted_to(shown.means, apart).means(products)), 0.0, 1.0)
         between = tried - other
         square = float(between @ between)
         if square:
             trust = min(max(float(between @ (held_back.unbiased - other)) / square, 0.0), 1.0)
-        answers = np.clip(answers, 0.0, 1.0)
-        answers = trust * answers + (1.0 - trust) * np.clip(answer(drawn), 0.0, 1.0)
-        if trust < _TRUSTED:
-            mixture = fitted_to(drawn, generator)
+        answers = trust * answers + (1.0 - trust) * np.clip(answer(found.fitted), 0.0, 1.0)
+        means = trust * means + (1.0 - trust) * found.fitted
+        fit = MixtureFit(
+            products, means, evidence.deviations, fitting.components, pull=fitting.pull
+        )
+        mixture = fit_records(fit, evidence.means, found.chances, scores, generator, session)
     model = with_labels(
         mixture.model(),
         workload,
@@ -146,10 +150,10 @@ def fit_mixture(
         session.progress,
     )
     trace = ({"trust": trust},) if fitting.tried else ()
-    return Fitted(np.clip(answers, 0.0, 1.0), model, trace)
+    return Fitted(answers, model, trace)
 
 
-def _by_interactions(evidence: Evidence) -> Float64:
-    """Return the posterior means of the hierarchical model."""
+def _interactions(evidence: Evidence) -> Interactions:
+    """Return the posterior of the hierarchical model."""
     products = evidence.source.products
-    return Interactions.from_products(products, evidence.means, evidence.deviations).fitted
+    return Interactions.from_products(products, evidence.means, evidence.deviations)

@@ -45,6 +45,7 @@ from dualquery.mechanisms.adaptive.interactions import Interactions
 from dualquery.mechanisms.adaptive.intervals import share_intervals
 from dualquery.mechanisms.adaptive.measurement import FeatureMeasurement, QueryMeasurement
 from dualquery.mechanisms.adaptive.mixture import MixtureFit, mixture_of, with_others
+from dualquery.mechanisms.adaptive.moments import fit_records
 from dualquery.mechanisms.adaptive.planner import (
     ColumnEvidence,
     FirstStage,
@@ -261,7 +262,10 @@ class _Run:
         answers = alone.answers(workload) + found.beyond_columns(workload)
         products = ProductTerms.of_features(seen.looked.features)
         fit = MixtureFit(products, found.fitted, seen.deviations)
-        model = fit.run(self.generator, self.session.threads, self.session.progress).model()
+        mixture = fit_records(
+            fit, seen.means, found.chances, self.task.scores, self.generator, self.session
+        )
+        model = mixture.model()
         return self._outcome(
             np.clip(answers, 0.0, 1.0),
             model,
@@ -398,7 +402,9 @@ class _Run:
         shares: Float64 | None = None,
     ) -> Outcome:
         """Answer by the ensemble; ``shares`` are those of columns that queries are not about."""
-        fitted = fit_mixture(evidence, fitting, workload, self.n, self.generator, self.session)
+        fitted = fit_mixture(
+            evidence, fitting, workload, self.n, self.task.scores, self.generator, self.session
+        )
         model = fitted.model
         if shares is not None:
             assert isinstance(model, ProductMixture)

@@ -146,7 +146,7 @@ def plan_release(
     _check_records(spec, schema)
     statistics = mechanism.statistics(queries)
     declared = declarations(queries, statistics)
-    task = Task(queries, count.n, budget.neighbours.copies, rules, frequent)
+    task = Task(queries, count.n, budget.neighbours.copies, rules, frequent, schema.scores)
     progress.phase(
         f"planning {mechanism.name}: how {len(queries):,} queries are best asked at epsilon "
         f"{budget.epsilon:g}, delta {budget.delta:.3g}"

@@ -1,0 +1,38 @@
+"""Records keep the correlations of ordered columns, which shrinking single cells would weaken."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+import dualquery
+
+_COLUMNS, _VALUES, _ROWS = 6, 12, 6_000
+
+
+def ordered_table(seed: int) -> pl.DataFrame:
+    """Return whole numbers from 0 to 11, all pairs of columns with a correlation of about .5."""
+    rng = np.random.default_rng(seed)
+    normal = rng.standard_normal((_ROWS, 1)) + rng.standard_normal((_ROWS, _COLUMNS))
+    places = np.clip(np.floor(normal / 2**0.5 * 2.5 + _VALUES / 2), 0, _VALUES - 1)
+    return pl.DataFrame({f"c{at}": places[:, at].astype(int) for at in range(_COLUMNS)})
+
+
+def correlations(table: pl.DataFrame) -> np.ndarray:
+    return np.corrcoef(table.to_numpy().astype(float), rowvar=False)[np.triu_indices(_COLUMNS, 1)]
+
+
+def test_correlations_of_ordered_columns_are_kept() -> None:
+    """Few rows, where cells drown in noise: without it records had 0.02 of the correlations."""
+    values = [str(value) for value in range(_VALUES)]
+    columns = [
+        {"name": f"c{at}", "kind": "categorical", "values": values} for at in range(_COLUMNS)
+    ]
+    ratios = []
+    for seed in range(3):
+        table = ordered_table(seed)
+        release = dualquery.release(table, schema={"columns": columns}, epsilon=1.0, seed=seed)
+        assert release.synthetic is not None
+        made = release.synthetic.cast(pl.Int64)
+        ratios.append(correlations(made).mean() / correlations(table).mean())
+    assert 0.65 <= np.mean(ratios) <= 1.05
