@@ -13,7 +13,8 @@ from dualquery.room.sensitivity.conjunctions import Conjunctions
 Float64 = NDArray[np.float64]
 
 _UNIT_ROUNDOFF = 2.0**-53
-_COLUMNS = 2_000  # of dense matrices
+# Dense matrices of columns by columns; of pairs of columns by pairs of columns.
+_COLUMNS, _COLUMNS_QUARTIC = 2_000, 80
 _SWEEPS = 100
 # Squares of the cubic coefficients add up to at most this, so that products of them stay exact.
 _EXACT_SQUARES = 2**48
@@ -107,9 +108,9 @@ def cubic_bound(triple: NDArray[np.int64], amount: Float64, n: int) -> float:
     """Bound ``F(y) = sum_t amount_t y_i y_j y_h`` over y in {-1, 1}^n, ``(i, j, h)`` = triple t.
 
     ``triple``, int64 ``(3, triples)``, has increasing columns, no triple twice; amounts are
-    integers. The smaller of the sum of |amount| and a flattening: with C_i the coefficients of y_i
-    in the ``P`` pairs that occur, three times F is sum_i y_i <C_i, Y> <= sqrt(n) sqrt(P) ||C||, and
-    ||C||^2 is the largest eigenvalue of the n by n matrix CC'.
+    integers. The smallest of the sum of |amount|; a flattening: with C_i the coefficients of y_i in
+    the ``P`` pairs that occur, three times F is sum_i y_i <C_i, Y> <= sqrt(n) sqrt(P) ||C||, and
+    ||C||^2 is the largest eigenvalue of the n by n matrix CC'; of few columns `quartic_bound`.
     """
     from scipy.sparse import csr_array
 
@@ -122,7 +123,51 @@ def cubic_bound(triple: NDArray[np.int64], amount: Float64, n: int) -> float:
     pairs, pair = np.unique(others[0] * n + others[1], return_inverse=True)
     flattened = csr_array((np.tile(amount, 3), (owner, pair)), shape=(n, len(pairs)))
     gram = (flattened @ flattened.T).toarray()
-    return min(plain, sqrt(n * len(pairs) * max(0.0, largest_eigenvalue_bound(gram))) / 3)
+    bound = min(plain, sqrt(n * len(pairs) * max(0.0, largest_eigenvalue_bound(gram))) / 3)
+    return min(bound, quartic_bound(triple, amount, n)) if n <= _COLUMNS_QUARTIC else bound
+
+
+def quartic_bound(triple: NDArray[np.int64], amount: Float64, n: int) -> float:
+    """Bound the cubic form of `cubic_bound` by way of a quartic one.
+
+    Let C be the symmetric tensor of F, so that 6 F = sum_h y_h g_h with g_h = sum_ij C_hij y_i y_j.
+    By Cauchy and Schwarz (6 F)^2 <= n Q, Q = sum_h g_h^2, a quartic form. Y has an entry
+    y_i y_j for each of the N pairs i < j, so ||Y||^2 = N. Two ways to write Q over Y:
+
+    - Q = 4 Y'GY with G[{i,i'}, {j,j'}] = sum_h C_hii' C_hjj';
+    - with the factors regrouped, Q = 2 Y'RY + 2 y'Hy - tr H, where
+      R[{i,i'}, {j,j'}] = sum_h (C_hij C_hi'j' + C_hij' C_hi'j), and H = sum_h C_h C_h, the sum of
+      squares, covers i = i' and j = j'.
+
+    Any mix alpha, 1 - alpha of both is Q. Diagonals are constants, since y_i^2 = 1, and the rest is
+    bounded by eigenvalues (Allen, O'Donnell and Witmer, "How to refute a random CSP", FOCS 2015).
+    """
+    tensor = np.zeros((n, n, n))
+    for axes in ((0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)):
+        tensor[tuple(triple[list(axes)])] = amount
+    first, second = np.triu_indices(n, 1)
+    size = len(first)
+    own = tensor[:, first, second]
+    own = own.T @ own
+    regrouped = np.empty((size, size))
+    start = 0
+    for i in range(n - 1):
+        # products[r, j, j'] = sum_h C_hij C_h(i+1+r)j'
+        products = (tensor[:, i, :].T @ tensor[:, i + 1 :, :].reshape(n, -1)).reshape(n, -1, n)
+        rows = slice(start, start := start + n - 1 - i)
+        regrouped[rows] = products[first, :, second].T + products[second, :, first].T
+    squares = tensor.reshape(n * n, n).T @ tensor.reshape(n * n, n)
+    trace = float(np.trace(squares))
+    np.fill_diagonal(squares, 0)
+    pairs_of_columns = trace + 2 * n * max(0.0, largest_eigenvalue_bound(squares))
+    best = np.inf
+    for alpha in (0.0, 0.125):
+        mixed = 4 * alpha * own + 2 * (1 - alpha) * regrouped
+        diagonal = float(np.trace(mixed))
+        np.fill_diagonal(mixed, 0)
+        quartic = diagonal + size * max(0.0, largest_eigenvalue_bound(mixed))
+        best = min(best, quartic + (1 - alpha) * pairs_of_columns)
+    return sqrt(n * best) / 6
 
 
 def largest_eigenvalue_bound(matrix: Float64) -> float:

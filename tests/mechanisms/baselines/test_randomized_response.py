@@ -15,15 +15,18 @@ from dualquery.queries.conjunctions import Workload
 from dualquery.queries.forms import Subqueries
 from dualquery.queries.generate.random import random_conjunctions
 from dualquery.releases.make.making import run
-from dualquery.room.draws.randomized import (
-    asked_columns,
-    randomize,
-)
+from dualquery.room.draws.randomized import WORDS, asked_columns, randomize, steps_of
 from dualquery.room.randomness import SeededRandomness
 from dualquery.runtime.errors import BadInputError
 from tests.cases import all_records, domain_of
-from tests.room.test_randomized import DOMAIN, WORKLOAD, chance
+from tests.room.test_randomized import DOMAIN, WORKLOAD
 from tests.tables import SCHEMA, dataset, random_records
+
+
+def chance(reported: int, true: int, epsilon: float, values: int) -> float:
+    """Return the chance of a report of one column."""
+    steps = steps_of(epsilon, values)
+    return (WORDS - (values - 1) * steps if reported == true else steps) / WORDS
 
 
 @pytest.mark.parametrize("epsilon", [0.2, 2.0])
@@ -39,10 +42,8 @@ def test_answers_have_no_bias(epsilon) -> None:
     ]
     for record, values in zip(rows, cells, strict=True):
         mean = sum(
-            float(
-                math.prod(
-                    chance(y, x, epsilon, v) for y, x, v in zip(report, values, sizes, strict=True)
-                )
+            math.prod(
+                chance(y, x, epsilon, v) for y, x, v in zip(report, values, sizes, strict=True)
             )
             * answer
             for report, answer in zip(cells, corrected, strict=True)

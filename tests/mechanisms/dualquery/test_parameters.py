@@ -114,7 +114,7 @@ def test_nothing_here_can_see_data() -> None:
                 "options", "task", "budget", "alpha", "beta", "n", "rounds", "samples", "eta",
                 "reason", "schedule", "who", "weights", "mean",
             }, name  # fmt: skip
-    facts = {"queries", "n", "copies", "rules", "frequent"}
+    facts = {"queries", "n", "copies", "rules", "frequent", "scores"}
     assert {*Task.__dataclass_fields__} == facts | {"_known"}
 
 
