@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-from dualquery.rows.dataset import load
 from dualquery.runtime.errors import BadInputError
 from experiments.benchmarks import run
 from experiments.benchmarks.evaluation import ALTERNATIVES, Alternative
-from experiments.benchmarks.scale import write_files
 from tests.queries.naive import truth
 
 BITS = (np.random.default_rng(1).random((300, 9)) < 0.4).astype(np.uint8)
@@ -26,15 +22,6 @@ def test_contenders_count_what_we_count(contender: Alternative) -> None:
     expected = truth(LITERALS, BITS).sum(axis=1)
     np.testing.assert_array_equal(count(), expected)
     np.testing.assert_array_equal(count(), expected)
-
-
-def test_files_hold_the_generated_table(tmp_path: Path) -> None:
-    ones = write_files("netflix-like:500,40,3", tmp_path)
-    expected = load("netflix-like:500,40,3").records.dense_rows(0, 500)
-    assert ones == expected.sum()
-    for source, columns in (("npz:{}/table.npz", None), ("parquet:{}/table.parquet", "1-40")):
-        data = load(source.format(tmp_path), columns=columns)
-        np.testing.assert_array_equal(data.records.dense_rows(0, 500), expected)
 
 
 def test_an_unknown_part_is_explained() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -19,7 +17,6 @@ from experiments.mwem_data_sets import (
 )
 from mwem import relative_entropy
 
-SHARED = Path(__file__).resolve().parents[3] / "../shared/data"
 RECIPES = (ranges.RECIPE, contingency.RECIPE, datacubes.RECIPE, factored.RECIPE)
 QUICK = Choices(quick=True, runs=1)
 
@@ -58,26 +55,6 @@ def test_mwem_without_noise_is_near_the_fit_to_exact_marginals() -> None:
         fitted = contingency.fitted_table(study, 2, method, 1e6, 1)
         assert fitted.sum() == pytest.approx(1)
         assert relative_entropy(truth, fitted) == pytest.approx(exact, abs=0.002)
-
-
-def test_a_cube_is_the_product_of_its_potentials() -> None:
-    generator = np.random.default_rng(1)
-    sizes = np.array([2, 3, 4])
-    model = datacubes.Potentials(sizes)
-    expected = np.full((2, 3, 4), 1 / 24)
-    np.testing.assert_allclose(model.table(), expected)
-    for columns, shape in (((0, 1), (2, 3, 1)), ((1, 2), (1, 3, 4)), ((0, 1), (2, 3, 1))):
-        target = generator.dirichlet(np.ones(int(np.prod(sizes[list(columns)])))).reshape(
-            sizes[list(columns)]
-        )
-        off = target - model.marginal(columns)
-        expected *= np.exp(off / 2).reshape(shape)
-        expected /= expected.sum()
-        with pytest.MonkeyPatch.context() as once:
-            once.setattr(datacubes, "MOST_PASSES", 1)
-            model.fit({columns: target}, error=0.0)
-        np.testing.assert_allclose(model.table(), expected)
-    np.testing.assert_allclose(model.marginal((0, 2)), expected.sum(axis=1))
 
 
 def test_mwem_on_cuboids_beats_the_uniform_cube() -> None:

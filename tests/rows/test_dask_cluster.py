@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,14 +11,7 @@ import polars as pl
 import pytest
 
 import dualquery
-from dualquery.data.readers.formats import parse_source
-from dualquery.data.schema.table import TableSchema
-from dualquery.queries.counting.passes import ConjunctionCounts
-from dualquery.queries.generate.random import random_conjunctions
-from dualquery.rows.dask_cluster import cluster_rows, connect
 from dualquery.rows.engines import Engine
-from dualquery.rows.histogram import Histogram
-from dualquery.rows.protocol import BlockRows
 from dualquery.runtime.errors import BadInputError
 
 distributed = pytest.importorskip("distributed", reason="the extra 'distributed' is not installed")
@@ -52,18 +41,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-class SlowCounts:
-    """Counts conjunctions and leaves time to kill a worker."""
-
-    def __init__(self, literals: Any, started: Path) -> None:
-        self.counts, self.started = ConjunctionCounts(literals), started
-
-    def __call__(self, rows: BlockRows, threads: int, /) -> Any:
-        (self.started / f"{os.getpid()}").touch()
-        time.sleep(0.5)
-        return self.counts(rows, threads)
-
-
 @pytest.mark.slow
 def test_the_release_is_that_of_one_machine(cluster: Any, folder: Path) -> None:
     options = {"schema": SCHEMA, "queries": 200, "seed": 5, "options": {"rounds": "4"}}
@@ -73,36 +50,6 @@ def test_the_release_is_that_of_one_machine(cluster: Any, folder: Path) -> None:
     np.testing.assert_array_equal(here.answers, there.answers)
     np.testing.assert_array_equal(here.records, there.records)
     assert here.n == there.n == PARTS * ROWS + sum(range(PARTS))
-
-
-@pytest.mark.slow
-def test_a_killed_worker_costs_a_retry(cluster: Any, folder: Path, tmp_path: Path) -> None:
-    source = parse_source(str(folder))
-    assert source.parts
-    assert isinstance(SCHEMA, TableSchema)
-    domain = SCHEMA.domain
-    literals = random_conjunctions(domain, 100, 3, True, 0, None).literals
-    with Engine(name="memory").open(str(folder), SCHEMA) as data:
-        expected = data.records.total(ConjunctionCounts(literals), 1)
-        cells = data.records.total(Histogram(domain), 1)
-    with connect(cluster.scheduler_address) as client:
-        rows = cluster_rows(client, source.parts, SCHEMA)
-        killed: list[int] = []
-
-        def kill_the_first_to_start() -> None:
-            while not (names := list(tmp_path.iterdir())):
-                time.sleep(0.01)
-            killed.append(int(names[0].name))
-            os.kill(killed[0], getattr(signal, "SIGKILL", signal.SIGTERM))
-
-        killer = threading.Thread(target=kill_the_first_to_start)
-        killer.start()
-        found = rows.total(SlowCounts(literals, tmp_path), 1)
-        killer.join()
-        np.testing.assert_array_equal(found, expected)
-        np.testing.assert_array_equal(rows.total(Histogram(domain), 1), cells)
-    workers = {int(name.name) for name in tmp_path.iterdir()}
-    assert len(workers - set(killed)) >= 1
 
 
 @pytest.mark.slow
