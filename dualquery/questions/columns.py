@@ -120,12 +120,7 @@ def pieces_of(column: Column, literals: Iterable[Allowed]) -> Pieces:
             if len(ends) > 2:
                 whole = start, (stop - 1 if column.integer else stop)
                 part, middle = part_between(
-                    column.rules[bucket],
-                    whole,
-                    column.integer,
-                    low_end,
-                    high_end,
-                    column.decimals,
+                    column.rules[bucket], whole, column.places, low_end, high_end
                 )
             found.append((bucket, part, low_end, middle, last))
     beyond = range(column.buckets, column.bits)

@@ -70,11 +70,6 @@ def test_of_too_many_texts_those_in_a_few_rows_are_others() -> None:
     assert "20% of the rows" in found["street"].remark
 
 
-@pytest.mark.parametrize(("zero", "one"), [("no", "yes"), ("N", "Y"), ("False", "True")])
-def test_opposites_are_one_bit(zero: str, one: str) -> None:
-    assert draft(x=[one, zero] * 5)["x"].column == Binary("x", zero=zero, one=one)
-
-
 def test_zero_and_one_are_one_bit() -> None:
     found = draft(a=[0, 1, 1], b=["1", "1", "1"], c=[True, False, True], d=[0, 1, None])
     assert found["a"].column == Binary("a")
@@ -200,8 +195,8 @@ def test_dates_become_years_months_or_days() -> None:
         "born": "year", "long": "decade", "paid": "month", "seen": "day", "digits": "year",
         "slips": "year", "clock": "hour of day", "time": "hour of day",
     }  # fmt: skip
+    assert labels(found["seen"])[-1] == "2001-05-31"
     assert labels(found["paid"])[0] == "2001-05"
-    assert "%d.%m.%Y" in found["paid"].remark
     assert labels(found["slips"])[-1] == "(missing)"
 
 
@@ -221,7 +216,7 @@ def test_what_cannot_be_kept_is_left_out_and_said(caplog: pytest.LogCaptureFixtu
     assert "Duration" in remarks["took"]
     assert remarks["nothing"] == "no value at all"
     assert draft_table_schema(source).column_names == ("few",)
-    assert "--columns '!id,!tags,!took,!nothing'" in caplog.text
+    assert "'nothing': no value at all; --columns" in caplog.text
     with pytest.raises(BadInputError, match="no column can be kept"):
         draft_table_schema(source, "0,tags")
     with pytest.raises(BadInputError, match="no rows"):

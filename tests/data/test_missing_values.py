@@ -147,8 +147,8 @@ def everywhere(fields: dict[str, object], *texts: object) -> dict[str, object]:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        (column(missing_values="99"), "column 'c': missing_values is '99'; a list of texts or num"),
-        (column(missing_values=[True]), "missing_values holds True, which is not a text"),
+        (column(missing_values="99"), "column 'c': missing_values is '99'; a list is expected"),
+        (column(missing_values=[None]), "missing_values holds None, which is not a text"),
         (column(missing_values=[""]), "lists '', which stands for a missing value in all columns"),
         (named(CODES, 3), "column 'c': '3' is declared as a value and also stands for a missing"),
         (named(SEEN, "2023-01-02"), "'2023-01-02' is declared as a value and also"),

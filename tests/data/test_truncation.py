@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -109,7 +110,7 @@ def test_the_release_says_so_and_has_less_noise(baskets: Path, tmp_path: Path) -
 
 def test_a_bound_for_few_ones_is_not_taken_for_rows_that_are_not_cut() -> None:
     schema = ItemSchema.numbered(6, "six")
-    cut = random_conjunctions(schema.with_max_ones(2).domain, 10, 2, False, 0, None)
+    cut = random_conjunctions(replace(schema, max_ones_per_row=2).domain, 10, 2, False, 0, None)
     assert differing_queries(cut).count == 2
     table = np.ones((50, 6), np.uint8)
     made = dualquery.release(table, schema=schema, queries=cut, mechanism="gaussian", delta=1e-6)
@@ -119,7 +120,7 @@ def test_a_bound_for_few_ones_is_not_taken_for_rows_that_are_not_cut() -> None:
 @pytest.mark.parametrize("most", [0, -1, True, "3", 2.5])
 def test_a_cut_is_a_whole_number_from_one_on(most: object) -> None:
     with pytest.raises(BadInputError, match="max_ones_per_row is"):
-        ItemSchema.numbered(6, "six").with_max_ones(most)  # type: ignore[arg-type]
+        replace(ItemSchema.numbered(6, "six"), max_ones_per_row=most)  # type: ignore[arg-type]
 
 
 def test_one_hot_columns_cannot_be_cut() -> None:

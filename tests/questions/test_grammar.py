@@ -115,7 +115,7 @@ def test_measures(text: str, question: Question) -> None:
         ("a given b given c", "'given' stands once"),
         ("mean(x given a)", "'given' stands outside of all parentheses"),
         ("quantile(x, 1.5)", "the level of a quantile is '1.5'"),
-        ("quantile(x, 0,5)", "0,5 has a comma; write 0.5"),
+        ("quantile(x, 0,5)", "0,5 has other signs than 1234.5"),
         (
             "variance(x)",
             r"no variance\(...\). What can be asked is share, count, mean",

@@ -92,7 +92,7 @@ def test_of_a_column_whose_range_is_said_only_the_edges_are_learned() -> None:
     found = schema_of_table(frame, 1.0, 1e-6, known=said, seed=2)
     assert [type(event).__name__ for event in found.events] == ["ThresholdedCounts"]
     assert found.price is not None
-    assert found.price.columns == 2
+    assert found.price.sizes == (2, 0)
     columns = {each.name: each for each in found.schema.columns}  # type: ignore[union-attr]
     assert columns["a"].labels == ("x", "y", "(other)", "(missing)")
     edges = columns["hours"].edges

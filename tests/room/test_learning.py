@@ -91,8 +91,8 @@ def schemas(table: list[str], price: SchemaPrice, seeds: range) -> np.ndarray:
     found = np.empty((len(seeds), 3))
     for number, seed in enumerate(seeds):
         room.open(price.events, seed, NO_JOURNAL, 1.0)
-        shapes = room.shapes(price.shapes_scale).ravel()
-        (texts,) = room.values([("a", Values())], price.values_scale, price.delta)
+        shapes = room.shapes(price.shapes.scale).ravel()
+        (texts,) = room.values([("a", Values())], price.listing.scale, price.delta)
         found[number] = shapes @ towards, "word" in texts, "7" in texts
     return found
 
@@ -100,7 +100,7 @@ def schemas(table: list[str], price: SchemaPrice, seeds: range) -> np.ndarray:
 @pytest.mark.slow
 def test_the_worst_pair_shows_no_more_than_is_stated() -> None:
     """100,000 runs at (1, 1e-3): the empirical lower bound on epsilon at 95% stays below 1."""
-    price, runs = SchemaPrice.whole(1.0, 1e-3, 1, RO, 1), 50_000
+    price, runs = SchemaPrice.whole(1.0, 1e-3, RO, (1, 1)), 50_000
     assert round(price.fewest) == 17  # a text of 17 rows is at the threshold
     one, other = (schemas(WORST[k], price, range(k * runs, (k + 1) * runs)) for k in (0, 1))
     low = max(bounds(one, other, 1e-3, error=0.05 / 4))
@@ -153,9 +153,9 @@ def test_accountants_take_the_thresholds_delta_off(name) -> None:
 
 
 def test_the_price_of_a_schema_is_its_budget() -> None:
-    price = SchemaPrice.whole(1.0, 1e-6, 12, RO, 12)
+    price = SchemaPrice.whole(1.0, 1e-6, RO, (12, 12))
     assert 0.999 < best(price.events, 1e-6)[1] <= 1.0
-    part = SchemaPrice.part(1.0, 1e-6, 0.1, 12, RO, 12)
+    part = SchemaPrice.part(1.0, 1e-6, 0.1, RO, (12, 12))
     assert part.delta == pytest.approx(1e-7)
     assert part.fewest > price.fewest
 

@@ -78,7 +78,7 @@ def plan(
     if columns is not None:
         if epsilon is None:
             raise BadInputError("--columns is about a schema that a budget learns: give --epsilon")
-        price = SchemaPrice.part(epsilon, used, Table.schema_share, columns, relation, columns)
+        price = SchemaPrice.part(epsilon, used, Table.schema_share, relation, (columns, columns))
         price.require_worth(rows)
         show_price(terminal, price, rows)
         return

@@ -77,7 +77,7 @@ def show_outlook(terminal: Terminal, given: Mapping[str, Any]) -> None:
 def show_price(terminal: Terminal, price: SchemaPrice, rows: int | None) -> None:
     """Print what a schema that is to be learned would cost, and what it could list."""
     listed = math.ceil(price.fewest)
-    terminal.emit({"schema": {"columns": price.columns, "rows": rows, "listed_from_rows": listed}})
+    terminal.emit({"schema": {"columns": price.sizes[0], "rows": rows, "listed_from_rows": listed}})
     if not terminal.machine:
         terminal.say(price.text(rows))
 

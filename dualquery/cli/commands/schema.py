@@ -10,7 +10,6 @@ import typer
 
 from dualquery.cli.options import Quiet, TableName, given_table, with_default, with_options
 from dualquery.cli.terminal import Terminal, start
-from dualquery.data.schema.columns import Binary, Column
 from dualquery.data.schema.numbers import finite_number
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.escaping import some, terminal_line, terminal_text
@@ -18,6 +17,7 @@ from dualquery.runtime.files import require_new
 
 if TYPE_CHECKING:
     from dualquery.data.drafts.drafting import DraftedColumn
+    from dualquery.data.schema.columns import Column
     from dualquery.data.schema.protocol import Schema
     from dualquery.data.schema.table import TableSchema
 
@@ -252,19 +252,19 @@ def _show_columns(
 
 def _described(column: Column) -> tuple[str, ...]:
     """Return what a column is, and the first of its values."""
-    values = (column.zero, column.one) if isinstance(column, Binary) else column.labels
-    more = ", ..." if len(values) > _SHOWN else ""
-    shown = ", ".join(values[:_SHOWN])
-    return column.name, type(column).__name__.lower(), f"{column.bits}", f"{shown}{more}"
+    from dualquery.data.schema.columns import Binary
+
+    values = column.codes if isinstance(column, Binary) else column.labels
+    shown = ", ".join([*values][:_SHOWN]) + ", ..." * (len(values) > _SHOWN)
+    return column.name, column.KIND, f"{column.bits}", shown
 
 
 def _explained(each: DraftedColumn) -> tuple[str, ...]:
     """Return what is proposed for a column, and what of it is to be checked."""
-    kept = "left out"
-    if each.column is not None:
-        kept = type(each.column).__name__.lower()
-        kept += "" if each.column.bits == 1 else f", {each.column.bits} bits"
-    return each.name, kept, each.remark
+    if each.column is None:
+        return each.name, "left out", each.remark
+    bits = "" if each.column.bits == 1 else f", {each.column.bits} bits"
+    return each.name, each.column.KIND + bits, each.remark
 
 
 def _on_missing_values(found: TableSchema) -> Iterator[str]:

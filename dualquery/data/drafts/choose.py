@@ -32,26 +32,21 @@ def choose_schema(
     columns: ColumnChoice | None = None,
     max_ones_per_row: int | None = None,
 ) -> TableSchema | ItemSchema:
-    """Return the schema with which `load` reads a source; drafting one takes a pass."""
-    chosen = _without_hidden(source, schema, columns)
-    return chosen if max_ones_per_row is None else chosen.with_max_ones(max_ones_per_row)
+    """Return the schema with which `load` reads a source; drafting one takes a pass.
 
-
-def _without_hidden(
-    source: Source,
-    schema: Schema | Mapping[str, object] | str | Path | None,
-    columns: ColumnChoice | None,
-) -> TableSchema | ItemSchema:
-    """Return the schema without columns that are never released, such as that of units."""
-    if not isinstance(source, CutTable):
-        return _find_schema(source, schema, columns)
-    hidden = source.hidden
-    if schema is None and columns is not None:  # a draft; positions are those of the whole table
+    Columns that are never released, such as that of units, are not in it.
+    """
+    hidden = source.hidden if isinstance(source, CutTable) else ()
+    if isinstance(source, CutTable) and schema is None and columns is not None:
+        # A draft; positions are those of the whole table.
         whole = chosen_columns(source.source, columns)
         columns = [each for each in whole if each not in hidden]
     found = _find_schema(source, schema, columns)
-    listed = [f"!{name}" for name in found.column_names if name in hidden]
-    return found.restrict(listed) if listed else found
+    if hidden and (listed := [f"!{name}" for name in found.column_names if name in hidden]):
+        found = found.restrict(listed)
+    if max_ones_per_row is None:
+        return found
+    return replace(found, max_ones_per_row=max_ones_per_row)
 
 
 def _find_schema(
@@ -80,37 +75,26 @@ def _find_schema(
 class Unknown:
     """What is to be learned of some rows: public, and refused before any is read.
 
-    ``names`` are the columns of the schema, and ``said`` is what is known of them, by name. Where
-    rows are lists of items, they have at most ``items`` each.
+    Of the schema's ``names``, ``columns`` are known as a whole, ``shapes`` in part. Where rows are
+    lists of items, they have at most ``items`` each.
     """
 
     source: Source
     names: tuple[str, ...] = ()
     known: TableSchema | None = None
-    said: Mapping[str, Column] = field(default_factory=dict)
+    columns: Mapping[str, Column] = field(default_factory=dict)
+    shapes: Mapping[str, Shape] = field(default_factory=dict)
     items: int = 0
-
-    @property
-    def known_shapes(self) -> dict[str, Shape]:
-        """Columns that are known in part."""
-        shapes = {name: known_shape(column) for name, column in self.said.items()}
-        return {name: shape for name, shape in shapes.items() if shape is not None}
-
-    @property
-    def known_columns(self) -> dict[str, Column]:
-        """Columns that are known as a whole."""
-        return {name: each for name, each in self.said.items() if known_shape(each) is None}
 
     @property
     def learned(self) -> tuple[str, ...]:
         """Columns with something to learn."""
-        known = self.known_columns
-        return tuple(name for name in self.names if name not in known)
+        return tuple(name for name in self.names if name not in self.columns)
 
     @property
     def shaped(self) -> tuple[str, ...]:
         """Columns that are not known at all."""
-        return tuple(name for name in self.names if name not in self.said)
+        return tuple(name for name in self.learned if name not in self.shapes)
 
     @property
     def sizes(self) -> tuple[int, int]:
@@ -140,8 +124,8 @@ def unknown_columns(
 ) -> Unknown:
     """Return what is to be learned of a table, but of hidden columns; read no row.
 
-    ``known`` is public; with ``types`` so are the types that the table states, and truth values
-    are known. `BadInputError` if what is known is not declared, or of another table.
+    What is ``known`` is public; with ``types`` so is which columns hold truth values.
+    `BadInputError` if what is known is not declared, or of another table.
     """
     if not isinstance(source, TableSource):
         raise BadInputError(
@@ -166,6 +150,8 @@ def unknown_columns(
         truth = (name for name, kind in stated if kind.lower() in ("bool", "boolean"))
         values = ("false",), ("true",)
         said = {name: Categorical(name, values, missing="category") for name in truth}
-    if known is not None:
-        said |= {each.name: each for each in known.columns}
-    return Unknown(source, names, known, {name: said[name] for name in names if name in said})
+    said |= {} if known is None else {each.name: each for each in known.columns}
+    found = {name: known_shape(said[name]) for name in names if name in said}
+    shapes = {name: shape for name, shape in found.items() if shape is not None}
+    columns_known = {name: said[name] for name in found if name not in shapes}
+    return Unknown(source, names, known, columns_known, shapes)

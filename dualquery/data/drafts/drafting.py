@@ -2,15 +2,12 @@
 
 `shape_of` and `propose` see no cell. A schema learned under differential privacy gives them noisy
 counts, a draft for a person to check exact ones, whose noise has standard deviation 0. A column
-that is proposed from noisy counts takes every cell: numbers beyond the edges are clipped, unknown
-texts are ``(other)``, and what cannot be read counts as missing. So no later error can tell of one.
+that is proposed from noisy counts takes every cell, so that no later error can depend on one.
 """
 
 from __future__ import annotations
 
 import logging
-import math
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,42 +16,20 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from dualquery.data.drafts import shapes
 from dualquery.data.drafts.column_names import names_codes, names_rows, order_of_text
 from dualquery.data.drafts.edges import BUCKETS, as_written, fitting_edges
-from dualquery.data.drafts.shapes import (
-    CODE,
-    DECADES,
-    DECIMALS,
-    FIRST_DATE,
-    FIRST_DECADE,
-    FIRST_MISSING,
-    FIRST_YEAR,
-    FORMATS,
-    KINDS,
-    MARKERS,
-    MISSING,
-    NO_SIZE,
-    POWERS,
-    STEPS,
-    TEXT,
-    WHOLE,
-    Grid,
-    Months,
-    Numbers,
-    TableCounts,
-    Values,
-)
+from dualquery.data.drafts.shapes import DECIMALS, Grid, Months, Numbers, TableCounts, Values
 from dualquery.data.encoding.cuts import CutTable
 from dualquery.data.encoding.encode import can_become_bits
 from dualquery.data.readers.source import ItemSource, TableSource
 from dualquery.data.schema.column_choice import (
     MAX_ITEMS,
     ColumnChoice,
-    exclude_columns,
     select_columns,
 )
 from dualquery.data.schema.columns import Binary, Categorical, Column, Numeric
-from dualquery.data.schema.dates import CLOCKS, Dates, fitting_period
+from dualquery.data.schema.dates import CLOCKS, Dates, Period
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.table import TableSchema
 from dualquery.runtime.errors import BadInputError
@@ -63,30 +38,29 @@ _log = logging.getLogger(__name__)
 
 Floats = NDArray[np.float64]
 
+Counts = NDArray[np.float64 | np.int64]
+
 SURE = 4.5
 """Standard deviations above which a count is taken for more than noise: of a thousand columns
 with 250 shapes each, less than one shape in a release is so by chance (P(Z > 4.5) = 3.4e-6)."""
 
 _LIKELY = 3.0
-"""The same for the ends of a range, where a mistake costs an empty bucket: of 700 columns one end
-is wrong by chance (P(Z > 3) = 1.4e-3)."""
+"""The same for the ends of a range, where a mistake costs an empty bucket."""
 
-MOST_WHOLE = 32
+_MOST_WHOLE = 32
 """Whole numbers that get a bucket each, if the grid tells them apart (`shapes.STEPS`)."""
 
-MOST_LISTED = 64
+_MOST_LISTED = 64
 """Texts of a column that an exact draft lists, with (other); half as many again are all listed."""
 
-FEW_ROWS = 5
-"""Of too many texts an exact draft lists none that so few rows have: the table alone knows them."""
+_FEW_ROWS = 5
+"""Of too many texts an exact draft lists none that fewer rows have: the table alone knows them."""
 
 _LEAST_LISTED = 0.25
 """Part of the rows that listed texts must name, in an exact draft: (other) would hold the rest."""
 
 _MANY_NUMBERS = 1000
 """A range of whole numbers that may be those of rows or persons, if the column is called so."""
-
-_OPPOSITES = (("no", "yes"), ("n", "y"), ("false", "true"), ("f", "t"), ("off", "on"), ("0", "1"))
 
 
 @dataclass(frozen=True)
@@ -98,40 +72,36 @@ class Shape:
     decimals: int = 0  # of its numbers, at most; `DECIMALS` for that many or more
     gaps: bool = True  # whether cells are missing; noise cannot tell that none is
     slips: bool = True  # whether cells cannot be read
-    absent: tuple[str, ...] = ()  # texts that stand for missing values in all columns
-
-    def without(self, absent: tuple[str, ...]) -> Shape:
-        """Return the same where a table's schema says what is missing in all columns."""
-        own = tuple(text for text in self.missing if text not in absent)
-        return replace(self, missing=own, absent=absent)
 
 
-def shape_of(name: str, counts: NDArray[np.float64 | np.int64], sd: float) -> Shape:
+def shape_of(name: str, counts: Counts, sd: float) -> Shape:
     """Return what a column looks like, by its public name and the counts of `Shapes`.
 
     ``sd`` is the standard deviation of their noise; 0 for exact counts.
     """
-    kinds, sizes, sure = counts[:KINDS], counts[KINDS:], SURE * sd
+    kinds, sizes, sure = counts[: shapes.KINDS], counts[shapes.KINDS :], SURE * sd
     kept = np.where(kinds > sure, kinds, 0)
-    missing = tuple(
-        text for text, count in zip(MISSING, kept[FIRST_MISSING:], strict=True) if count
+    texts, numbers, dates, absent = np.split(
+        kept, (shapes.WHOLE, shapes.FIRST_DATE, shapes.FIRST_MISSING)
     )
-    dates, numbers = kept[FIRST_DATE:FIRST_MISSING], kept[WHOLE:FIRST_DATE]
-    of_texts = kept[TEXT] + kept[CODE]
-    shape = Shape(
-        None, missing, gaps=sd > 0 or bool(missing), slips=sd > 0 or bool(of_texts or dates.sum())
-    )
+    missing, of_texts = tuple(np.array(shapes.MISSING)[absent > 0].tolist()), texts.sum()
+    slips = sd > 0 or bool(of_texts or dates.sum())
+    shape = Shape(None, missing, gaps=sd > 0 or bool(missing), slips=slips)
     if max(dates.max(), numbers.sum(), of_texts) == 0:
         return shape
     if dates.max() > numbers.sum() + of_texts:
-        others = kinds[:FIRST_MISSING].sum() - dates.max()
-        months = _months(int(np.argmax(dates)), sizes, sure)
+        of_decades = sizes[shapes.FIRST_DECADE : shapes.NO_SIZE]
+        decades = np.flatnonzero((of_decades > sure) | (of_decades == of_decades.max()))
+        first, last = int(decades[0]), int(decades[-1])
+        pattern, year = shapes.FORMATS[int(np.argmax(dates))], shapes.FIRST_YEAR + 10 * first
+        months = Months(pattern, year, 10 * (last - first + 1))
+        others = kinds[: shapes.FIRST_MISSING].sum() - dates.max()
         return replace(shape, how=months, slips=sd > 0 or bool(others))
     if of_texts >= numbers.sum() or names_codes(name):
-        markers = tuple(text for text in missing if text in MARKERS)
+        markers = tuple(text for text in missing if text in shapes.MARKERS)
         return replace(shape, how=Values(), missing=markers, gaps=sd > 0 or bool(markers))
     decimals = int(np.flatnonzero(numbers).max())
-    ends = _sizes(sizes[: 2 * POWERS], sd)
+    ends = _sizes(sizes[: 2 * shapes.POWERS], sd)
     return replace(shape, how=Numbers(*ends, whole=decimals == 0), decimals=decimals)
 
 
@@ -146,67 +116,55 @@ def known_shape(column: Column) -> Shape | None:
     if isinstance(column, Numeric) and len(column.edges) == 2:
         decimals = 0 if column.integer else column.decimals or DECIMALS
         ends = (column.edges[0], column.edges[1])
-        return Shape(Numbers(POWERS, POWERS, column.integer, ends), missing, decimals)
+        return Shape(Numbers(shapes.POWERS, shapes.POWERS, column.integer, ends), missing, decimals)
     return None
 
 
-def _sizes(sizes: NDArray[np.float64 | np.int64], sd: float) -> tuple[int, int]:
+def _sizes(sizes: Counts, sd: float) -> tuple[int, int]:
     """Return the first and the last size that is surely there, or likely and next to these."""
     found = np.flatnonzero(sizes > SURE * sd)
     if not len(found):
-        return POWERS, POWERS - 1  # none but 0
+        return shapes.POWERS, shapes.POWERS - 1  # none but 0
     first, last = int(found.min()), int(found.max())
     first -= first > 0 and sizes[first - 1] > _LIKELY * sd
     last += last + 1 < len(sizes) and sizes[last + 1] > _LIKELY * sd
     return first, last
 
 
-def _months(place: int, sizes: NDArray[np.float64 | np.int64], sure: float) -> Months:
-    decades = np.flatnonzero(sizes[FIRST_DECADE:NO_SIZE] > sure)
-    if not len(decades):  # each has few, together they are many
-        decades = np.argsort(-sizes[FIRST_DECADE:NO_SIZE])[:1]
-    first, last = int(decades.min()), int(decades.max())
-    return Months(
-        FORMATS[place], FIRST_YEAR + 10 * first, 10 * (min(last, DECADES - 1) - first + 1)
-    )
-
-
 def propose(
-    name: str, shape: Shape, counts: Sequence[str] | NDArray[np.float64 | np.int64], sd: float
+    name: str, shape: Shape, counts: Sequence[str] | Counts, sd: float, absent: Sequence[str] = ()
 ) -> Column | str:
     """Return the column that counts of a grid's cells, or listed texts, suggest; or why none.
 
-    ``sd`` is the standard deviation of their noise; 0 for exact counts.
+    ``sd`` is the standard deviation of their noise; 0 for exact counts. The texts that are
+    ``absent`` stand for missing values in all columns.
     """
-    how = shape.how
-    if isinstance(how, Months):
-        return _dates(name, how, np.asarray(counts, np.float64), shape, sd)
-    if isinstance(how, Numbers):
-        return _numeric(name, how, np.asarray(counts, np.float64), shape, sd)
-    absent = {"", *shape.missing, *shape.absent}
-    listed = sorted((text for text in counts if text not in absent), key=order_of_text)
-    if not listed:
-        return "no text is frequent enough to be listed"
-    for pair in () if shape.gaps or shape.slips else _OPPOSITES:
-        if sorted(text.lower() for text in listed) == [*pair]:
-            zero, one = sorted(listed, key=str.lower)
-            return Binary(name, zero=zero, one=one)
-    return Categorical(
-        name,
-        tuple((text,) for text in listed),
-        missing="category" if shape.gaps else "error",
-        outside="other" if shape.slips or len(listed) + shape.gaps < 2 else "error",
-        missing_values=tuple(text for text in shape.missing if text),
-    )
+    own = tuple(text for text in shape.missing if text and text not in absent)
+    shape = replace(shape, missing=own)
+    if isinstance(shape.how, Values):
+        hidden = {"", *own, *absent}
+        listed = sorted((text for text in counts if text not in hidden), key=order_of_text)
+        if not listed:
+            return "no text is frequent enough to be listed"
+        return Categorical(
+            name,
+            tuple((text,) for text in listed),
+            missing="category" if shape.gaps else "error",
+            outside="other" if shape.slips or len(listed) + shape.gaps < 2 else "error",
+            missing_values=own,
+        )
+    cells = np.asarray(counts, np.float64)
+    if isinstance(shape.how, Months):
+        return _dates(name, shape.how, cells, shape, sd)
+    assert shape.how is not None
+    return _numeric(name, shape.how, cells, shape, sd)
 
 
 def _numeric(name: str, grid: Numbers, counts: Floats, shape: Shape, sd: float) -> Column | str:
     """Return buckets of a range, where counts exceed their noise, that suit how numbers lie."""
-    bounds = grid.bounds
-    first, last = _range(counts, sd) if sd else _ends(counts)
-    if grid.ends is not None:
-        first, last = 0, len(counts) - 1
-    low, high = float(bounds[first]), float(bounds[last + 1])
+    first, last = _range(counts, sd) if grid.ends is None else (0, len(counts) - 1)
+    bounds = grid.bounds[first : last + 2]
+    low, high = float(bounds[0]), float(bounds[-1])
     certain = not shape.gaps and not shape.slips
     if certain and grid.whole and low >= 0 and high <= 2:
         return Binary(name)
@@ -215,13 +173,11 @@ def _numeric(name: str, grid: Numbers, counts: Floats, shape: Shape, sd: float) 
             "numbers of a wide range, which name rows by what it is called; --unit keeps the rows "
             "of one together"
         )
-    if grid.whole and high - low <= MOST_WHOLE and max(-low, high - 1) < 2 * STEPS:
-        if high - low == 1:  # one number: a column has two buckets
-            high += 1
-        edges = tuple(float(edge) for edge in range(int(low), int(high) + 1))
+    if grid.whole and high - low <= _MOST_WHOLE and max(-low, high - 1) < 2 * shapes.STEPS:
+        # A column has two buckets.
+        edges = tuple(map(float, range(int(low), max(int(high), int(low) + 2) + 1)))
     else:
-        cells = _projected(counts[first : last + 1])
-        edges = _edges(bounds[first : last + 2], cells, shape.decimals)
+        edges = _edges(bounds, _projected(counts[first : last + 1]), shape.decimals)
     decimals = None if grid.whole or shape.decimals == DECIMALS else shape.decimals
     if decimals and max(map(abs, edges)) * 10**decimals >= 2**53:
         decimals = None
@@ -233,7 +189,7 @@ def _numeric(name: str, grid: Numbers, counts: Floats, shape: Shape, sd: float) 
         outside="clip",
         unparsable="missing" if shape.slips else "error",
         decimals=decimals,
-        missing_values=tuple(text for text in shape.missing if text),
+        missing_values=shape.missing,
     )
 
 
@@ -249,33 +205,21 @@ def _edges(bounds: Floats, counts: Floats, decimals: int) -> tuple[float, ...]:
     return tuple(float(as_written(step) / 10**decimals) for step in steps)
 
 
-def _ends(counts: Floats) -> tuple[int, int]:
-    """Return the first and the last cell that is not empty."""
-    found = np.flatnonzero(counts)
-    return int(found[0]), int(found[-1])
-
-
 def _range(noisy: Floats, sd: float) -> tuple[int, int]:
-    """Return the first and the last cell behind which counts do not exceed their noise together.
-
-    From each end: the first cell up to which the sum of counts exceeds its noise.
-    """
-    width = np.sqrt(np.arange(1, len(noisy) + 1)) * sd * _LIKELY
-    ahead = np.flatnonzero(np.cumsum(noisy) > width)
-    back = np.flatnonzero(np.cumsum(noisy[::-1]) > width)
-    if not len(ahead) or not len(back):
-        return 0, len(noisy) - 1
-    first, last = int(ahead[0]), len(noisy) - 1 - int(back[0])
-    # The cell that tips a sum is the last of those that made it: the range begins before it.
-    first = _start(noisy, first, sd)
-    last = len(noisy) - 1 - _start(noisy[::-1], len(noisy) - 1 - last, sd)
+    """Return the first and the last cell behind which counts do not exceed their noise together."""
+    first, last = _start(noisy, sd), len(noisy) - 1 - _start(noisy[::-1], sd)
     return min(first, last), max(first, last)
 
 
-def _start(noisy: Floats, tipped: int, sd: float) -> int:
-    """Return where the sum that tips at a cell most likely began: where it rises the most."""
-    before = np.cumsum(noisy[:tipped][::-1]) - _LIKELY * sd * np.sqrt(np.arange(1, tipped + 1))
-    return tipped - 1 - int(np.argmax(before)) if before.max(initial=0.0) > 0 else tipped
+def _start(noisy: Floats, sd: float) -> int:
+    """Return where counts begin whose sum exceeds its noise; 0 if none does."""
+    noise = np.sqrt(np.arange(1, len(noisy) + 1)) * sd * _LIKELY
+    ahead = np.flatnonzero(np.cumsum(noisy) > noise)
+    if not len(ahead):
+        return 0
+    # The cell that tips the sum is the last of those that made it: it rises the most behind these.
+    before = np.cumsum(noisy[: ahead[0]][::-1]) - noise[: ahead[0]]
+    return int(ahead[0] - (1 + np.argmax(before) if before.max(initial=0.0) > 0 else 0))
 
 
 def _projected(noisy: Floats) -> Floats:
@@ -287,8 +231,8 @@ def _projected(noisy: Floats) -> Floats:
     return np.maximum(noisy - excess[kept[-1]], 0.0) if len(kept) else np.full(len(noisy), 1.0)
 
 
-def _dates(name: str, grid: Months, counts: Floats, shape: Shape, sd: float) -> Dates | str:
-    """Return periods of about as many as numbers get buckets, or hours of the day."""
+def _dates(name: str, grid: Months, counts: Floats, shape: Shape, sd: float) -> Dates:
+    """Return about as many periods as numbers get buckets, or hours of the day."""
     column = Dates(
         name,
         "hour of day",
@@ -296,20 +240,20 @@ def _dates(name: str, grid: Months, counts: Floats, shape: Shape, sd: float) -> 
         missing="category" if shape.gaps or shape.slips else "error",
         outside="clip",
         unparsable="missing" if shape.slips else "error",
-        missing_values=tuple(text for text in shape.missing if text),
+        missing_values=shape.missing,
     )
     if grid.pattern in CLOCKS:
         return column
-    first, last = _range(counts, sd) if sd else _ends(counts)
-    low = (grid.first + first // 12, first % 12 + 1)
-    high = (grid.first + last // 12, last % 12 + 1)
-    days = math.ceil(30.4 * (last - first + 1))
-    return replace(
-        column,
-        by=fitting_period(days) if days > 62 else "day" if first == last else "month",
-        first=f"{low[0]}-{low[1]:02d}-01",
-        last=f"{high[0]}-{high[1]:02d}-28",
-    ).with_whole_periods()
+    first, last = _range(counts, sd)
+    months = last - first + 1
+    by: Period = "month" if months > 1 else "day"
+    if months > 48:
+        by = "year" if months <= 48 * 12 else "decade"
+    step = {"decade": 120, "year": 12}.get(by, 1)
+    start = np.datetime64(f"{grid.first}-01")
+    low = (start + (first - first % step)).astype("datetime64[D]")
+    high = (start + (last - last % step + step)).astype("datetime64[D]") - 1
+    return replace(column, by=by, first=str(low), last=str(high))
 
 
 @dataclass(frozen=True)
@@ -335,17 +279,8 @@ class Draft:
 def careful_draft(source: TableSource, columns: ColumnChoice | None = None) -> Draft:
     """Draft a schema from exact counts, for a person to check: in two passes over a table.
 
-    Parameters
-    ----------
-    source
-        The table.
-    columns
-        Which of its columns to take (see `select_columns`); None for all.
-
-    Raises
-    ------
-    BadInputError
-        If the table has no rows, or no column that a schema can keep.
+    ``columns`` chooses some of the table's (see `select_columns`). `BadInputError` if the table has
+    no rows, or no column that a schema can keep.
     """
     names = chosen_columns(source, columns)
     whole = source.source if isinstance(source, CutTable) else source  # which rows stay comes later
@@ -374,31 +309,23 @@ def _drafted(
         possible = can_become_bits(pl.Series(dtype=kind))
         reason = "no value at all" if possible else f"type {kind}, which cannot become bits"
         return DraftedColumn(name, None, reason)
-    remark = ""
     if isinstance(counts, pl.DataFrame):
         listed, remark, share = _frequent(counts, shape)
         if share < _LEAST_LISTED:
             return DraftedColumn(name, None, f"{remark}: group them, by their first signs perhaps")
-        shape = replace(shape, slips=share < 1.0)
-        found = propose(name, shape, listed, 0.0)
+        found = propose(name, replace(shape, slips=share < 1.0), listed, 0.0)
     else:
         found = propose(name, shape, counts, 0.0)
-    if isinstance(found, str):
-        return DraftedColumn(name, None, found)
-    if kind == pl.Boolean:
-        if isinstance(found, Binary):
-            found = replace(found, zero="false", one="true")
-        else:
-            found = Categorical(name, (("false",), ("true",)), missing="category")
-    if isinstance(found, Binary):
-        remark = "its two values"
-    elif isinstance(found, Numeric):
         remark = "its range and how its values lie"
         remark += "; texts count as missing" if shape.slips else ""
-    elif isinstance(found, Dates):
-        remark = f"its first and last {found.by}" if found.first else "hours of the day"
-        remark += "" if found.format is None else f", read as {found.format}"
-        remark += "; other texts count as missing" if shape.slips else ""
+    if isinstance(found, str):
+        return DraftedColumn(name, None, found)
+    if isinstance(found, Binary):
+        remark = "its two values"
+    if kind == pl.Boolean:
+        binary = Binary(name, zero="false", one="true")
+        truth = Categorical(name, (("false",), ("true",)), missing="category")
+        found = binary if isinstance(found, Binary) else truth
     if markers := [text for text in shape.missing if text]:
         remark += f"; {', '.join(map(repr, markers))} as missing"
     return DraftedColumn(name, found, remark)
@@ -408,10 +335,10 @@ def _frequent(counts: pl.DataFrame, shape: Shape) -> tuple[list[str], str, float
     """Return the texts to list of a column, a remark, and in which part of the rows they are."""
     texts = counts.filter(~pl.col("text").is_in(["", *shape.missing]))
     rows = max(int(texts["rows"].sum()), 1)
-    if len(texts) + shape.gaps <= MOST_LISTED * 3 // 2:
+    if len(texts) + shape.gaps <= _MOST_LISTED * 3 // 2:
         return texts["text"].to_list(), f"its {len(texts)} texts", 1.0
-    kept = texts.filter(pl.col("rows") >= FEW_ROWS).sort("rows", "text", descending=[True, False])
-    kept = kept.head(MOST_LISTED - 1 - shape.gaps)
+    kept = texts.filter(pl.col("rows") >= _FEW_ROWS).sort("rows", "text", descending=[True, False])
+    kept = kept.head(_MOST_LISTED - 1 - shape.gaps)
     share = int(kept["rows"].sum()) / rows
     remark = f"the {len(kept)} most frequent of {len(texts):,} texts ({share:.0%} of the rows)"
     return kept["text"].to_list(), remark, share
@@ -426,10 +353,9 @@ def draft_table_schema(source: TableSource, columns: ColumnChoice | None = None)
     left_out = {each.name: each.remark for each in draft.columns if each.column is None}
     if left_out:
         _log.warning(
-            "%s: left out: %s; --columns %s says so, too",
+            "%s: left out: %s; --columns '!NAME' says so, too",
             source.label,
             "; ".join(f"column {name!r}: {remark}" for name, remark in left_out.items()),
-            shlex.quote(exclude_columns(list(left_out), source.columns())),
         )
     return draft.schema
 

@@ -19,8 +19,8 @@ _HEAVY = 0.25
 """Equal steps, which are easier to read, serve while no bucket holds a larger share of the numbers:
 four times that of an average one of `BUCKETS`."""
 
-_LIGHT = 0.25
-"""A bucket that is not worth its edges holds a smaller part of an average one: the inverse."""
+_TAIL = 0.25
+"""Part of the last bucket on each side that is cut off by itself: tails are long."""
 
 
 def fitting_edges(
@@ -42,46 +42,26 @@ def fitting_edges(
     edges = {*bounds[:-1][own].tolist(), *bounds[1:][own].tolist()}
     rest = np.where(own, 0.0, counts)
     if rest.sum():
-        edges |= _near_quantiles(bounds, rest, max(buckets - int(own.sum()), 2), edges, whole=whole)
-    outer = (_below(low, bounds[1], whole=whole), -_below(-high, -bounds[-2], whole=whole))
+        edges |= _near_quantiles(bounds, rest, max(buckets - int(own.sum()), 2), whole=whole)
+    outer = low if own[0] else equal[0], high if own[-1] else equal[-1]
     tidy = sorted({*outer, *(edge for edge in edges if low < edge < high)})
     return tuple(tidy) if len(tidy) > 2 else equal
 
 
-def _near_quantiles(
-    bounds: Floats, rest: Floats, cuts: int, own: set[float], *, whole: bool
-) -> set[float]:
-    """Return numbers of few digits near the quantiles of what has no bucket of its own.
-
-    The outermost quarter of the last bucket on each side is cut off: tails are long.
-    """
+def _near_quantiles(bounds: Floats, rest: Floats, cuts: int, *, whole: bool) -> set[float]:
+    """Return numbers of few digits near the quantiles of what has no bucket of its own."""
     ends = np.concatenate(([0.0], np.cumsum(rest))) / rest.sum()
     level = np.flatnonzero(np.diff(ends) > 0)
     # Quantiles are those of numbers, not of gaps between them: of equal ends the outer ones.
     knots = np.unique(np.concatenate((level, level + 1)))
-    parts = [_LIGHT, *range(1, cuts), cuts - _LIGHT]
+    parts = [_TAIL, *range(1, cuts), cuts - _TAIL]
     near = np.array([(part - 0.25, part + 0.25) for part in parts]) / cuts
-    near = near.clip(0.0, 1.0)
-    found: set[float] = set()
-    for first, last in np.interp(near, ends[knots], bounds[knots]).tolist():
-        if first < last:
-            found.add(float(simplest(as_written(first), as_written(last), whole=whole)))
-    kept: set[float] = set()
-    begin = 0.0
-    for edge in sorted(found):
-        share = float(np.interp(edge, bounds, ends))
-        if edge in own or min(share - begin, 1.0 - share) * cuts >= _LIGHT / 2:
-            kept.add(edge)
-            begin = share
-    return kept
-
-
-def _below(end: float, inner: float, *, whole: bool) -> float:
-    """Return the number of the fewest digits at or below an end, at most its cell's width away."""
-    first, last = sorted((2 * end - inner, end))
-    found = simplest(as_written(first), as_written(last), whole=False) if first < last else end
-    low = float(np.floor(float(found))) if whole else float(found)
-    return min(low, end)
+    ranges = np.interp(near.clip(0.0, 1.0), ends[knots], bounds[knots]).tolist()
+    return {
+        float(simplest(as_written(first), as_written(last), whole=whole))
+        for first, last in ranges
+        if first < last
+    }
 
 
 def round_edges(low: float, high: float, buckets: int, *, whole: bool) -> tuple[float, ...]:

@@ -1,7 +1,7 @@
 """A public partition of all cells that a table may hold: what a schema is learned from.
 
 Every cell lies in one *kind* and in one *size*: of a number its sign and power of two, of a date
-its decade. Both are fixed before any table is read, so counting them tells nothing by itself.
+its decade. Both are fixed before any table is read.
 """
 
 from __future__ import annotations
@@ -27,8 +27,7 @@ MARKERS = (
     *("#N/A", "#NA", "#NV", "#N/D", "#NULL!"),  # of spreadsheets
     *("k.A.", "k. A.", "k.a.", "K.A.", "s/d", "S/D"),  # keine Angabe, sin datos
 )
-"""Texts that usually stand for a missing value. Not ``ND`` or ``n.d.``, which may be North Dakota
-or "not detected", nor words such as ``None``."""
+"""Texts that usually stand for a missing value. Not ``ND``, which may be North Dakota."""
 
 MISSING = (*MARKERS, "None", "N", "-")
 """Texts that may stand for a missing value: the last three among numbers and dates only."""
@@ -75,9 +74,8 @@ def texts(values: pl.Series) -> pl.Series:
     kind = values.dtype
     if kind.is_float():
         whole = values.round().eq(values) & (values.abs() < 2.0**53)
-        values = values.cast(pl.String).zip_with(
-            ~whole, values.cast(pl.Int64, strict=False).cast(pl.String)
-        )
+        as_whole = values.cast(pl.Int64, strict=False).cast(pl.String)
+        values = as_whole.zip_with(whole, values.cast(pl.String))
     elif kind == pl.Boolean:
         values = values.cast(pl.Int8)
     elif isinstance(kind, pl.Datetime):
@@ -90,36 +88,12 @@ def distinct(frame: pl.DataFrame, names: Sequence[str]) -> Iterator[tuple[pl.Ser
 
     Of a type that no column can hold, none.
     """
-    # Not `select`: it would take a column named "*" for all of them.
-    frame = pl.DataFrame([frame.get_column(name) for name in names])
-    flags = _flags(frame)
     for name in names:
-        if name in flags:
-            yield flags[name]
-        elif can_become_bits(frame[name]):
+        if can_become_bits(frame[name]):
             counted = frame[name].rename("cell").value_counts(name="rows")
             yield counted["cell"], counted["rows"].to_numpy().astype(np.int64)
         else:
             yield pl.Series([], dtype=pl.String), np.zeros(0, np.int64)
-
-
-def _flags(frame: pl.DataFrame) -> dict[str, tuple[pl.Series, Int64]]:
-    """Return what `distinct` yields of columns of 0, 1 and null: thousands are counted at once."""
-    found = {}
-    bits = pl.Enum(["0", "1"])
-    for kind in set(frame.dtypes):
-        zero_one = ("0", "1") if kind in (pl.String, bits) else (False, True)
-        if not (kind.is_integer() or kind in (pl.String, pl.Boolean, bits)):
-            continue
-        some = frame.select(pl.col(kind))
-        counts = [some.select((pl.all() == pl.lit(each, kind)).sum()).row(0) for each in zero_one]
-        rows = np.array([*counts, some.null_count().row(0)], np.int64).T
-        cells = pl.Series([*zero_one, None], dtype=pl.Boolean if kind.is_integer() else kind)
-        occurring = [cells.filter([bool(at & 1), bool(at & 2), bool(at & 4)]) for at in range(8)]
-        names, which = some.columns, (rows > 0) @ np.array([1, 2, 4])
-        for at in np.flatnonzero(rows.sum(axis=1) == frame.height).tolist():
-            found[names[at]] = occurring[which[at]], rows[at][rows[at] > 0]
-    return found
 
 
 @dataclass(frozen=True)
@@ -130,37 +104,31 @@ class Shapes:
 
     def places(self, text: pl.Series) -> Int64:
         """Return the two cells of each text: int64 ``(2, texts)``."""
-        kinds, sizes = _kinds_and_sizes(text)
-        return np.stack([kinds, KINDS + sizes])
-
-
-def _kinds_and_sizes(text: pl.Series) -> tuple[Int64, Int64]:
-    kinds = np.full(len(text), TEXT, np.int64)
-    sizes = np.full(len(text), NO_SIZE, np.int64)
-    left = np.ones(len(text), np.bool_)
-    for place, token in enumerate(MISSING):
-        kinds[(text == token).to_numpy()] = FIRST_MISSING + place
-    left &= kinds == TEXT
-    code = left & text.str.contains(_CODE).to_numpy()
-    kinds[code] = CODE
-    numeric = left & ~code & text.str.contains(_NUMBER).to_numpy()
-    numeric &= ~read_dates(text, _DIGITS).is_not_null().to_numpy()
-    if numeric.any():
-        written = text.filter(pl.Series(numeric))
-        kinds[numeric] = WHOLE + _decimals(written)
-        sizes[numeric] = size_of(_floats(written))
-    left &= ~code & ~numeric
-    if (left & text.str.contains(r"\d").to_numpy()).any():
-        for place, pattern in enumerate(FORMATS):
+        kinds = np.full(len(text), TEXT, np.int64)
+        sizes = np.full(len(text), NO_SIZE, np.int64)
+        for place, token in enumerate(MISSING):
+            kinds[(text == token).to_numpy()] = FIRST_MISSING + place
+        left = kinds == TEXT
+        code = left & text.str.contains(_CODE).to_numpy()
+        kinds[code] = CODE
+        left &= ~code
+        numeric = left & text.str.contains(_NUMBER).to_numpy()
+        numeric &= ~read_dates(text, _DIGITS).is_not_null().to_numpy()
+        if numeric.any():
+            written = text.filter(pl.Series(numeric)).str.strip_chars()
+            kinds[numeric] = WHOLE + _decimals(written)
+            numbers = written.cast(pl.Float64, strict=False).to_numpy()
+            sizes[numeric] = size_of(np.asarray(numbers, np.float64))
+        left &= ~numeric & text.str.contains(r"\d").to_numpy()
+        for place, pattern in enumerate(FORMATS if left.any() else ()):
             rest = np.flatnonzero(left)
             read = read_dates(text.gather(rest), pattern)
-            dated = read.is_not_null().to_numpy()
-            years = read.dt.year().filter(read.is_not_null()).to_numpy()
-            kinds[rest[dated]] = FIRST_DATE + place
-            decade = np.clip((years - FIRST_YEAR) // 10, 0, DECADES - 1)
-            sizes[rest[dated]] = FIRST_DECADE + decade
-            left[rest[dated]] = False
-    return kinds, sizes
+            dated = rest[read.is_not_null().to_numpy()]
+            kinds[dated] = FIRST_DATE + place
+            decade = (read.drop_nulls().dt.year().to_numpy() - FIRST_YEAR) // 10
+            sizes[dated] = FIRST_DECADE + np.clip(decade, 0, DECADES - 1)
+            left[dated] = False
+        return np.stack([kinds, KINDS + sizes])
 
 
 def read_dates(text: pl.Series, pattern: str | None) -> pl.Series:
@@ -171,16 +139,11 @@ def read_dates(text: pl.Series, pattern: str | None) -> pl.Series:
     return read_moments(text, pattern)
 
 
-def _floats(written: pl.Series) -> NDArray[np.float64]:
-    return np.asarray(written.str.strip_chars().cast(pl.Float64, strict=False).to_numpy(), float)
-
-
 def _decimals(written: pl.Series) -> Int64:
     """Return how many decimals numbers have: those behind the point, without zeros at the end."""
-    decimals = written.str.extract(r"\.(\d*?)0*\s*$", 1).fill_null("").str.len_chars()
+    decimals = written.str.extract(r"\.(\d*?)0*$", 1).fill_null("").str.len_chars().to_numpy()
     powers = written.str.contains("[eE]").to_numpy()
-    found = np.minimum(decimals.to_numpy().astype(np.int64), DECIMALS)
-    return np.where(powers, DECIMALS, found)
+    return np.where(powers, DECIMALS, np.minimum(decimals, DECIMALS)).astype(np.int64)
 
 
 def size_of(numbers: NDArray[np.float64]) -> Int64:
@@ -199,7 +162,7 @@ class Numbers:
 
     low: int  # first and last size, of `size_of` without `ZERO`
     high: int
-    whole: bool  # whether numbers are: cells without a whole number are left out
+    whole: bool  # cells without a whole number are left out
     ends: tuple[float, float] | None = None  # of a public range: `RANGE_CELLS` equal cells instead
 
     @cached_property
@@ -287,20 +250,21 @@ class TableCounts:
 
     def values(self, wanted: Sequence[tuple[str, Grid | Values]]) -> list[Int64 | pl.DataFrame]:
         """Return counts of cells of grids, and frames of ``text`` and ``rows``. Private."""
-        found: list[list[Int64 | pl.DataFrame]] = [[] for _ in wanted]
+        grids = [np.zeros(0 if isinstance(how, Values) else how.cells, int) for _, how in wanted]
+        listed: list[list[pl.DataFrame]] = [[] for _ in wanted]
         names = [name for name, _ in wanted]
         for frame in self._frames(names):
-            counted = zip(wanted, found, distinct(frame, names), strict=True)
-            for (_, how), blocks, (cells, rows) in counted:
+            for place, (cells, rows) in enumerate(distinct(frame, names)):
+                how, blocks = wanted[place][1], listed[place]
                 if isinstance(how, Values):
                     blocks.append(pl.DataFrame({"text": texts(cells), "rows": rows}))
-                    if len(blocks) > _BLOCKS:
-                        blocks[:] = [_together(blocks)]
+                    blocks[:] = [_together(blocks)] if len(blocks) > _BLOCKS else blocks
                 else:
-                    blocks[:] = [sum([*blocks, self._count(how, cells, rows)], start=np.int64(0))]  # type: ignore[list-item]
+                    grids[place] += self._count(how, cells, rows)
+        both = zip(wanted, grids, listed, strict=True)
         return [
-            _together(blocks) if isinstance(how, Values) else blocks[0]
-            for (_, how), blocks in zip(wanted, found, strict=True)
+            _together(blocks) if isinstance(how, Values) else counts
+            for (_, how), counts, blocks in both
         ]
 
     def _count(self, how: Grid | Shapes, cells: pl.Series, rows: Int64) -> Int64:
@@ -324,6 +288,5 @@ class TableCounts:
 _BLOCKS = 16
 
 
-def _together(blocks: Sequence[Int64 | pl.DataFrame]) -> pl.DataFrame:
-    frames = [block for block in blocks if isinstance(block, pl.DataFrame)]
-    return pl.concat(frames).group_by("text").agg(pl.col("rows").sum())
+def _together(blocks: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    return pl.concat(blocks).group_by("text").agg(pl.col("rows").sum())

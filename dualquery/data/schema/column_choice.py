@@ -1,16 +1,15 @@
 """The texts of ``--columns`` and of item lists: names, positions, item ids and ranges of them.
 
-A choice of columns is a list with commas: ``age,3,5-7`` keeps the column named age, the one at
-position 3 (counted from 0) and those at 5 to 7. A leading ``!`` leaves out instead: ``!id`` keeps
-all columns but id, and ``0-9,!3`` nine of the first ten; quote it, since shells give ``!`` a
-meaning. A name that has a comma is in double quotation marks: ``age,"city, state"``.
+``age,3,5-7`` keeps the column named age, the one at position 3 (counted from 0) and those at 5 to
+7. A leading ``!`` leaves out instead: ``!id`` keeps all columns but id. A name that has a comma is
+in double quotation marks: ``age,"city, state"``.
 """
 
 from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -32,28 +31,18 @@ def select_columns(
 ) -> list[int]:
     """Return the positions of the selected columns, increasing, each once."""
     positions = {name: position for position, name in enumerate(names)}
+    tokens = _tokens(choice)
     kept: set[int] = set()
     left_out: set[int] = set()
-    tokens = _tokens(choice)
-    excluding = [token.startswith("!") and token not in positions for token in tokens]
-    for token, excludes in zip(tokens, excluding, strict=True):
-        if excludes:
+    for token in tokens:
+        if token.startswith("!") and token not in positions:
             left_out.update(_named(token[1:].strip(), positions, option))
         else:
             kept.update(_named(token, positions, option))
-    if all(excluding):
-        kept.update(range(len(names)))
-    if not kept - left_out:
+    kept = (kept or {*range(len(names))}) - left_out
+    if not kept:
         raise BadInputError(f"{option}: every selected column is also left out; keep at least one")
-    return sorted(kept - left_out)
-
-
-def exclude_columns(chosen: Sequence[str], names: Sequence[str]) -> str:
-    """Return the choice that leaves out some columns of a table."""
-    return ",".join(
-        f"!{names.index(name)}" if "," in name or name != name.strip() else f"!{name}"
-        for name in chosen
-    )
+    return sorted(kept)
 
 
 def _named(token: str, positions: Mapping[str, int], option: str) -> range:
@@ -73,12 +62,7 @@ def _named(token: str, positions: Mapping[str, int], option: str) -> range:
 
 
 def select_items(choice: ColumnChoice) -> NDArray[np.int64]:
-    """Return the item ids that a choice names.
-
-    Returns
-    -------
-    int64, strictly increasing, at least one.
-    """
+    """Return the item ids that a choice names: int64, strictly increasing, at least one."""
     bounds = []
     for token in _tokens(choice):
         if token.startswith("!"):
@@ -95,13 +79,7 @@ def select_items(choice: ColumnChoice) -> NDArray[np.int64]:
     total = sum(last - first + 1 for first, last in bounds)
     if total > MAX_ITEMS:
         raise BadInputError(f"items: {total:,} ids selected; at most {MAX_ITEMS:,} are possible")
-    pieces = []
-    end = -1
-    for first, last in sorted(bounds):
-        if last > end:
-            pieces.append(np.arange(max(first, end + 1), last + 1, dtype=np.int64))
-            end = last
-    return np.concatenate(pieces)
+    return np.unique(np.concatenate([np.arange(low, high + 1) for low, high in bounds]))
 
 
 def format_items(items: NDArray[np.int64]) -> str:
@@ -113,26 +91,19 @@ def format_items(items: NDArray[np.int64]) -> str:
 
 
 def _tokens(choice: ColumnChoice) -> list[str]:
+    pieces: Iterable[str] = map(str, choice)
     if isinstance(choice, str):
-        split = _unquoted(choice) if '"' in choice else choice.split(",")
-        tokens = [token.strip() for token in split]
-    else:
-        tokens = list(map(str, choice))
-    kept = [token for token in tokens if token]
+        try:
+            pieces = next(csv.reader([choice], skipinitialspace=True, strict=True), [])
+        except csv.Error as error:
+            raise BadInputError(f"columns: {choice!r} is no list with commas: {error}") from None
+    kept = [token for piece in pieces if (token := piece.strip())]
     if not kept:
         raise BadInputError(
             "columns: nothing is selected; give names, positions or item ids, or !name to leave "
             "one out"
         )
     return kept
-
-
-def _unquoted(choice: str) -> list[str]:
-    """Split a list as a line of a CSV file: a name with a comma is in double quotes."""
-    try:
-        return next(csv.reader([choice], skipinitialspace=True, strict=True))
-    except csv.Error as error:
-        raise BadInputError(f"columns: {choice!r} is no list with commas: {error}") from None
 
 
 def _range(token: str) -> tuple[int, int] | None:

@@ -1,8 +1,4 @@
-"""The kinds of columns a table may have, and which of a column's bits a value sets.
-
-A column knows its own bits only: they are counted from 0 within the column ("local" bits).
-The schema knows where a column starts within the record.
-"""
+"""The kinds of columns a table may have; their bits are counted from 0 within the column."""
 
 from __future__ import annotations
 
@@ -11,40 +7,29 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dualquery.data.schema import within as spreads
 from dualquery.data.schema.checks import (
-    MISSING_LABEL,
     NO_OPEN_END,
-    OTHER_LABEL,
+    Described,
     OneHot,
-    check_name,
-    entries,
 )
 from dualquery.data.schema.dates import Dates
 from dualquery.data.schema.numbers import number_text, rounded_text
-from dualquery.data.schema.within import (
-    Rule,
-    Within,
-    another,
-    drawn,
-    kept,
-    mean_of,
-    rules_of,
-    shortened,
-    without_lists,
-)
 from dualquery.runtime.errors import BadInputError
 
 MOST_DECIMALS = 6
 
 
 @dataclass(frozen=True)
-class Binary:
+class Binary(Described):
     """A column of two values, held by one bit.
+
+    `BadInputError` if the two values are the same.
 
     Parameters
     ----------
@@ -54,12 +39,9 @@ class Binary:
         The texts of the values that leave the bit at 0 and set it to 1.
     missing_values
         Texts that stand for a missing value in this column, besides those of all columns.
-
-    Raises
-    ------
-    BadInputError
-        If the two values are the same.
     """
+
+    KIND: ClassVar[str] = "binary"
 
     name: str
     zero: str = "0"
@@ -67,17 +49,22 @@ class Binary:
     missing_values: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        check_name(self.name)
+        self.check_choices()
         if self.zero == self.one:
             raise BadInputError(
-                f"schema, column {self.name!r}: both values of a binary column are {self.one!r}; "
-                "declare two different ones"
+                f"{self.where}: both values of a binary column are {self.one!r}; declare two "
+                "different ones"
             )
 
     @property
     def bits(self) -> int:
         """Always 1."""
         return 1
+
+    @property
+    def values(self) -> tuple[tuple[str, ...], ...]:
+        """The texts of each value of the bit, as a categorical column has them."""
+        return (self.zero,), (self.one,)
 
     @property
     def codes(self) -> Mapping[str, int]:
@@ -89,16 +76,13 @@ class Binary:
         """Label of the one bit: the empty text, since the column's name says it all."""
         return ("",)
 
-    def to_dict(self) -> dict[str, object]:
-        """Return the column as JSON-able values."""
-        return entries(self, "binary")
-
 
 @dataclass(frozen=True)
 class Categorical(OneHot):
     """A column of named categories, one bit each; exactly one of the bits is 1.
 
     The bits are, in this order: the categories, "(other)" if declared, "(missing)" if declared.
+    `BadInputError` if fewer than two bits result or a value occurs twice.
 
     Parameters
     ----------
@@ -112,12 +96,10 @@ class Categorical(OneHot):
         What a value that is not in ``values`` does: it is an error, or falls in "(other)".
     missing_values
         Texts that stand for a missing value in this column, besides those of all columns.
-
-    Raises
-    ------
-    BadInputError
-        If fewer than two bits result (a group with one bit is no group) or a value occurs twice.
     """
+
+    KIND: ClassVar[str] = "categorical"
+    OUTSIDE: ClassVar[str] = "other"
 
     name: str
     values: tuple[tuple[str, ...], ...]
@@ -126,28 +108,21 @@ class Categorical(OneHot):
     missing_values: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        self.check_choices(outside=("error", "other"))
+        self.check_choices()
         if not all(self.values):
-            raise BadInputError(f"schema, column {self.name!r}: a category without any value")
-        reserved = {MISSING_LABEL: self.missing == "category", OTHER_LABEL: self.outside == "other"}
+            raise BadInputError(f"{self.where}: a category without any value")
+        reserved = {*self.extra_labels}
         seen: set[str] = set()
         for value in itertools.chain.from_iterable(self.values):
             if value in seen:
+                raise BadInputError(f"{self.where}: the value {value!r} is declared twice")
+            if value in reserved:
                 raise BadInputError(
-                    f"schema, column {self.name!r}: the value {value!r} is declared twice"
-                )
-            if reserved.get(value, False):
-                raise BadInputError(
-                    f"schema, column {self.name!r}: the value {value!r} has the name of a bit that "
-                    "the choices for missing or outside values add; rename it"
+                    f"{self.where}: the value {value!r} has the name of a bit that the choices for "
+                    "missing or outside values add; rename it"
                 )
             seen.add(value)
         self.check_bits("value")
-
-    @property
-    def known_bits(self) -> int:
-        """Number of bits but that of missing values."""
-        return len(self.values) + (self.outside == "other")
 
     @property
     def other_bit(self) -> int | None:
@@ -167,7 +142,7 @@ class Categorical(OneHot):
     def to_dict(self) -> dict[str, object]:
         """Return the column as JSON-able values."""
         values = [texts[0] if len(texts) == 1 else list(texts) for texts in self.values]
-        return {**entries(self, "categorical"), "values": values}
+        return {**super().to_dict(), "values": values}
 
 
 @dataclass(frozen=True)
@@ -177,6 +152,7 @@ class Numeric(OneHot):
     Bucket ``i`` holds ``edges[i] <= v < edges[i + 1]``; the last one also holds its upper edge,
     unless it is one wide in a column of whole numbers: then it holds one number, as others do.
     The bits are the buckets and then "(missing)" if declared.
+    `BadInputError` if a bucket, or its rule, holds no number that the column may have.
 
     Parameters
     ----------
@@ -199,16 +175,13 @@ class Numeric(OneHot):
         `dualquery.data.schema.within`). Records draw their values by it.
     decimals
         How many decimals the numbers have that records draw, 1 to 6; None for as many as cut
-        their bucket into a thousand parts. What a table's numbers may be does not depend on it.
+        their bucket into a thousand parts.
     missing_values
         Texts that stand for a missing value in this column, besides those of all columns.
-
-    Raises
-    ------
-    BadInputError
-        If the edges are not as said, fewer than two bits result, a bucket holds no whole number, of
-        an integer column, or none of so many decimals, or ``within`` does not fit the buckets.
     """
+
+    KIND: ClassVar[str] = "numeric"
+    OUTSIDE: ClassVar[str] = "clip"
 
     name: str
     edges: tuple[float, ...]
@@ -216,60 +189,54 @@ class Numeric(OneHot):
     missing: Literal["error", "category"] = "error"
     outside: Literal["error", "clip"] = "error"
     unparsable: Literal["error", "missing"] = "error"
-    within: Within = "uniform"
+    within: spreads.Within = "uniform"
     decimals: int | None = None
     missing_values: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        self.check_choices(outside=("error", "clip"), unparsable=("error", "missing"))
+        self.check_choices()
         object.__setattr__(self, "edges", tuple(map(float, self.edges)))
         if len(self.edges) < 2:
-            raise BadInputError(
-                f"schema, column {self.name!r}: {len(self.edges)} edges; two buckets need three"
-            )
+            raise BadInputError(f"{self.where}: {len(self.edges)} edges; two buckets need three")
         for low, high in itertools.pairwise(self.edges):
             if not (math.isfinite(low) and math.isfinite(high) and low < high):
                 raise BadInputError(
-                    f"schema, column {self.name!r}: the edges must be finite and increase, but "
-                    f"{number_text(high)} follows {number_text(low)}"
+                    f"{self.where}: the edges must be finite and increase, but {number_text(high)} "
+                    f"follows {number_text(low)}"
                     + (f"; {NO_OPEN_END}" if math.isinf(low) or math.isinf(high) else "")
                 )
+        largest = max(map(abs, self.edges))
+        if self.integer and largest >= 2**63:
+            raise BadInputError(
+                f"{self.where}: whole numbers beyond 64 bits; set integer to false, or declare "
+                "smaller edges"
+            )
         self.check_bits("bucket")
-        if self.integer:
-            if max(map(abs, self.edges)) >= 2**63:
+        for first, last in self.bounds if self.integer else ():
+            if first > last:
                 raise BadInputError(
-                    f"schema, column {self.name!r}: whole numbers beyond 64 bits; set integer to "
-                    "false, or declare smaller edges"
+                    f"{self.where}: a bucket below {number_text(first)} holds no whole number; "
+                    "merge it with a neighbour or set integer to false"
                 )
-            for low, (first, last) in zip(self.edges, self._whole_ranges, strict=False):
-                if first > last:
-                    raise BadInputError(
-                        f"schema, column {self.name!r}: the bucket that starts at "
-                        f"{number_text(low)} holds no whole number; merge it with a neighbour or "
-                        "set integer to false"
-                    )
         if self.decimals is not None:
-            self._check_decimals(self.decimals)
-        object.__setattr__(self, "within", without_lists(self.within))
+            self._check_decimals(self.decimals, largest)
+        object.__setattr__(self, "within", spreads.without_lists(self.within))
         _ = self.rules  # checks them
 
-    def _check_decimals(self, decimals: int) -> None:
-        where = f"schema, column {self.name!r}: decimals"
-        if type(decimals) is not int or not 1 <= decimals <= MOST_DECIMALS:
+    def _check_decimals(self, decimals: int, largest: float) -> None:
+        where = f"{self.where}: decimals is {decimals!r}"
+        if type(decimals) is not int or not 1 <= decimals <= MOST_DECIMALS or self.integer:
             raise BadInputError(
-                f"{where} is {decimals!r}; it is 1 to {MOST_DECIMALS}, and integer says that there "
-                "are none"
+                f"{where}; it is 1 to {MOST_DECIMALS}, and integer says that there are none"
             )
-        if self.integer:
-            raise BadInputError(f"{where} is {decimals}, but integer says that there are none")
-        if max(map(abs, self.edges)) * 10**decimals >= 2**53:
-            raise BadInputError(f"{where} is {decimals}, more than numbers as large as these hold")
+        if largest * 10**decimals >= 2**53:
+            raise BadInputError(f"{where}, more than numbers as large as these hold")
         for ends in self.bounds:
-            nearest = shortened(np.array(ends[:1]), ends, decimals)
+            nearest = spreads.shortened(np.array(ends[:1]), ends, decimals)
             if np.round(nearest, decimals) != nearest:
                 raise BadInputError(
-                    f"{where} is {decimals}, but the bucket that starts at {number_text(ends[0])} "
-                    "holds no such number; declare more of them, or merge it with a neighbour"
+                    f"{where}, but the bucket that starts at {number_text(ends[0])} holds no such "
+                    "number; declare more of them, or merge it with a neighbour"
                 )
 
     @property
@@ -278,17 +245,9 @@ class Numeric(OneHot):
         return len(self.edges) - 1
 
     @property
-    def known_bits(self) -> int:
-        """Number of bits but that of missing values."""
-        return self.buckets
-
-    @cached_property
-    def _whole_ranges(self) -> tuple[tuple[int, int], ...]:
-        """First and last whole number of each bucket."""
-        firsts = [math.ceil(edge) for edge in self.edges]
-        last = firsts[-1] - 1 if self._holds_one else math.floor(self.edges[-1])
-        ends = [first - 1 for first in firsts[1:-1]] + [last]
-        return tuple(zip(firsts[:-1], ends, strict=True))
+    def places(self) -> int | None:
+        """Decimals of the numbers that records draw: 0 of whole numbers; None if not said."""
+        return 0 if self.integer else self.decimals
 
     @property
     def _holds_one(self) -> bool:
@@ -319,29 +278,32 @@ class Numeric(OneHot):
         ]
         if self.integer:
             names = [
-                str(first) if first == last else name
-                for name, (first, last) in zip(names, self._whole_ranges, strict=True)
+                number_text(first) if first == last else name
+                for name, (first, last) in zip(names, self.bounds, strict=True)
             ]
         return (*names, *self.extra_labels)
 
     @cached_property
-    def rules(self) -> tuple[Rule, ...]:
+    def rules(self) -> tuple[spreads.Rule, ...]:
         """How values lie in each bucket."""
-        return rules_of(self.name, self.within, self.bounds, self.integer)
+        return spreads.rules_of(self.where, self.within, self.bounds, self.integer)
 
     @cached_property
     def bounds(self) -> tuple[tuple[float, float], ...]:
         """Lowest and highest value of each bucket."""
         if self.integer:
-            return tuple((float(first), float(last)) for first, last in self._whole_ranges)
-        *inner, last = itertools.pairwise(self.edges)
-        return (*((low, math.nextafter(high, low)) for low, high in inner), last)
+            firsts = [math.ceil(edge) for edge in self.edges]
+            last = firsts[-1] - 1 if self._holds_one else math.floor(self.edges[-1])
+            ends = [first - 1 for first in firsts[1:-1]] + [last]
+            return tuple((float(low), float(high)) for low, high in zip(firsts, ends, strict=False))
+        *inner, outer = itertools.pairwise(self.edges)
+        return (*((low, math.nextafter(high, low)) for low, high in inner), outer)
 
     @cached_property
     def means(self) -> NDArray[np.float64]:
         """Mean of the values of each bucket, by its rule: float64, shape ``(buckets,)``."""
         pairs = zip(self.rules, self.bounds, strict=True)
-        return np.array([mean_of(*each, self.integer, self.decimals) for each in pairs])
+        return np.array([spreads.mean_of(*each, self.places) for each in pairs])
 
     def draw(
         self,
@@ -351,36 +313,20 @@ class Numeric(OneHot):
     ) -> NDArray[np.int64] | NDArray[np.float64]:
         """Return a value of each bucket: int64 for an integer column, else float64.
 
-        Parameters
-        ----------
-        buckets
-            int64, shape ``(r,)``: numbers of buckets.
-        generator
-            Source of randomness (public).
-        avoided
-            Numbers that stand for a missing value, which are not drawn.
+        Bucket numbers are int64, shape ``(r,)``; numbers that stand for a missing value are
+        ``avoided``.
         """
         values = np.empty(len(buckets))
         order = np.argsort(buckets, kind="stable")
         counts = np.bincount(buckets, minlength=self.buckets)
-        for bucket, places in enumerate(np.split(order, np.cumsum(counts)[:-1])):
+        for bucket, rows in enumerate(np.split(order, np.cumsum(counts)[:-1])):
             rule, ends = self.rules[bucket], self.bounds[bucket]
             if isinstance(rule, tuple):
-                rule = kept(rule, avoided)
-            values[places] = drawn(
-                rule, ends, self.integer, len(places), generator, decimals=self.decimals
-            )
-            for place in places[np.isin(values[places], avoided)].tolist():
-                values[place] = another(values[place], ends, self.integer, avoided)
+                rule = spreads.kept(rule, avoided)
+            values[rows] = spreads.drawn(rule, ends, self.places, len(rows), generator)
+            for place in rows[np.isin(values[rows], avoided)].tolist():
+                values[place] = spreads.another(values[place], ends, self.integer, avoided)
         return values.astype(np.int64) if self.integer else values
-
-    def to_dict(self) -> dict[str, object]:
-        """Return the column as JSON-able values."""
-        fields = entries(self, "numeric")
-        fields["edges"] = [int(edge) if edge.is_integer() else edge for edge in self.edges]
-        if self.decimals is None:
-            del fields["decimals"]
-        return fields
 
 
 Column: TypeAlias = Binary | Categorical | Numeric | Dates

@@ -6,19 +6,17 @@ import calendar
 import datetime
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
-from dualquery.data.schema.checks import OneHot, entries
+from dualquery.data.schema.checks import OneHot, check_choice
 from dualquery.data.schema.within import another
 from dualquery.runtime.errors import BadInputError
-
-if TYPE_CHECKING:
-    import polars as pl
 
 ISO = (
     "%Y-%m-%d",
@@ -29,21 +27,13 @@ ISO = (
 CLOCKS = ("%H:%M", "%H:%M:%S")
 """Formats of times without a date: hours of the day."""
 
-MONTHS_OF_PERIOD = {"decade": 120, "year": 12, "quarter": 3, "month": 1}
-
-_LABELS = {
-    "decade": re.compile(r"(\d{3}0)s", re.ASCII),
-    "year": re.compile(r"(\d{4})", re.ASCII),
-    "quarter": re.compile(r"(\d{4})-Q([1-4])", re.ASCII),
-    "month": re.compile(r"(\d{4})-(0[1-9]|1[0-2])", re.ASCII),
-}
-"""How periods are written; the groups are a year and which of its quarters or months."""
+_PERIOD = re.compile(r"\d{3}0s|\d{4}(?:-Q(?P<quarter>[1-4])|-(?P<month>0[1-9]|1[0-2]))?", re.ASCII)
+"""How periods are written, but for days."""
 
 Period: TypeAlias = Literal["decade", "year", "quarter", "month", "day"]
-"""A bucket of the calendar that comes once."""
-
 Cycle: TypeAlias = Literal["month of year", "day of week", "hour of day"]
-"""A bucket of the calendar that comes again."""
+
+_MONTHS = {"decade": 120, "year": 12, "quarter": 3, "month": 1}
 
 _TIME = re.compile(r"[\sT,]*%[HIRT].*")
 """The time behind the date of a format."""
@@ -63,18 +53,12 @@ _MOST_BUCKETS = 10_000
 _EPOCH = datetime.date(1970, 1, 1).toordinal()
 
 
-def fitting_period(days: int) -> Period:
-    """Return the bucket of which so many days have about as many as numbers get."""
-    if days > 48 * 366:
-        return "decade"
-    return "year" if days > 4 * 366 else "month" if days > 62 else "day"
-
-
 @dataclass(frozen=True)
 class Dates(OneHot):
     """A column of dates or times in buckets of the calendar, one bit each; exactly one is 1.
 
     The bits are the buckets and then "(missing)" if declared.
+    `BadInputError` if a key holds no such value, or there are not 2 to 10,000 buckets.
 
     Parameters
     ----------
@@ -99,12 +83,10 @@ class Dates(OneHot):
         What a text that is no such date does: it is an error, or counts as missing.
     missing_values
         Texts that stand for a missing value in this column, besides those of all columns.
-
-    Raises
-    ------
-    BadInputError
-        If a key holds no such value, or there are fewer than two bits, or more than 10,000.
     """
+
+    KIND: ClassVar[str] = "date"
+    OUTSIDE: ClassVar[str] = "clip"
 
     name: str
     by: Period | Cycle
@@ -117,31 +99,26 @@ class Dates(OneHot):
     missing_values: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        self.check_choices(
-            by=(*MONTHS_OF_PERIOD, "day", *CYCLES),
-            outside=("error", "clip"),
-            unparsable=("error", "missing"),
-        )
+        self.check_choices()
+        check_choice(self.where, "by", self.by, (*_MONTHS, "day", *CYCLES))
         if self.format is not None and "%" not in self.format:
             raise BadInputError(
-                f"schema, column {self.name!r}: format is {self.format!r}; write it with signs "
-                "such as %d.%m.%Y"
+                f"{self.where}: format is {self.format!r}; write it with signs such as %d.%m.%Y"
             )
         if self.by in CYCLES:
             if self.first is not None or self.last is not None:
                 raise BadInputError(
-                    f"schema, column {self.name!r}: buckets by {self.by} come again every year or "
-                    "day; leave out first and last"
+                    f"{self.where}: buckets by {self.by} come again every year or day; leave out "
+                    "first and last"
                 )
             return
         low, high = self._ends
         if not low < high or high - low >= _MOST_BUCKETS:
             raise BadInputError(
-                f"schema, column {self.name!r}: from {self.first} to {self.last} there are "
+                f"{self.where}: from {self.first} to {self.last} there are "
                 f"{max(high - low + 1, 0):,} buckets by {self.by}; 2 to {_MOST_BUCKETS:,} are "
                 "possible"
             )
-        self.check_bits("bucket")
 
     @cached_property
     def _days(self) -> NDArray[np.int64]:
@@ -152,8 +129,7 @@ class Dates(OneHot):
                 days.append(datetime.date.fromisoformat(text or "").toordinal() - _EPOCH)
             except (TypeError, ValueError):
                 raise BadInputError(
-                    f"schema, column {self.name!r}: {key} is {text!r}; a date such as 2014-01-31 "
-                    "is expected"
+                    f"{self.where}: {key} is {text!r}; a date such as 2014-01-31 is expected"
                 ) from None
         return np.array(days, np.int64)
 
@@ -168,34 +144,20 @@ class Dates(OneHot):
         if self.by == "day":
             return days
         months = days.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
-        return np.asarray(months // MONTHS_OF_PERIOD[self.by])
+        return np.asarray(months // _MONTHS[self.by])
 
     def _starts(self, first: int, last: int) -> NDArray[np.datetime64]:
         """Return the first days of some periods, given by their numbers."""
         numbers = np.arange(first, last + 1)
         if self.by == "day":
             return numbers.astype("datetime64[D]")
-        months = (numbers * MONTHS_OF_PERIOD[self.by]).astype("datetime64[M]")
+        months = (numbers * _MONTHS[self.by]).astype("datetime64[M]")
         return months.astype("datetime64[D]")
-
-    def with_whole_periods(self) -> Dates:
-        """Return the column that begins and ends with the whole of its outermost buckets."""
-        low, high = self._ends
-        last = self._starts(high + 1, high + 1) - 1
-        return replace(self, first=str(self._starts(low, low)[0]), last=str(last[0]))
 
     @property
     def buckets(self) -> int:
         """Number of buckets, the missing category not counted."""
-        if self.by in CYCLES:
-            return len(CYCLES[self.by])
-        low, high = self._ends
-        return high - low + 1
-
-    @property
-    def known_bits(self) -> int:
-        """Number of bits but that of missing values."""
-        return self.buckets
+        return self.bits - (self.missing == "category")
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
@@ -213,10 +175,7 @@ class Dates(OneHot):
 
     @cached_property
     def bounds(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """First and last day of each bucket that comes once, counted from 1970; int64.
-
-        The first bucket begins at ``first``, and the last one ends at ``last``.
-        """
+        """First and last day, from 1970, of each bucket between ``first`` and ``last``; int64."""
         low, high = self._ends
         starts = self._starts(low, high + 1).astype(np.int64)
         begins, ends = starts[:-1].copy(), starts[1:] - 1
@@ -231,17 +190,9 @@ class Dates(OneHot):
     ) -> pl.Series:
         """Return a value of each bucket: a day of a period, each as likely; the name in a cycle.
 
-        Parameters
-        ----------
-        buckets
-            int64, shape ``(r,)``: numbers of buckets.
-        generator
-            Source of randomness (public).
-        avoided
-            Days that stand for a missing value, counted from 1970, which are not drawn.
+        Bucket numbers are int64, shape ``(r,)``; days from 1970 that stand for a missing value are
+        ``avoided``.
         """
-        import polars as pl
-
         if self.by in CYCLES:
             return pl.Series(self.name, CYCLES[self.by]).gather(buckets)
         low, high = (ends[buckets] for ends in self.bounds)
@@ -252,9 +203,7 @@ class Dates(OneHot):
         return pl.Series(self.name, days.astype(np.int32)).cast(pl.Date)
 
     def written(self, dates: pl.Series) -> pl.Series:
-        """Return dates as texts in the column's format, if it has one that says all of a date."""
-        import polars as pl
-
+        """Return dates as texts, if the column has a format that says all of a date."""
         if self.format is None or self.by in CYCLES:
             return dates
         texts = dates.cast(pl.Datetime("us")).dt.strftime(self.format)
@@ -265,8 +214,6 @@ class Dates(OneHot):
 
         Times count by the clock of their own time zone. Texts may be labels of buckets, too.
         """
-        import polars as pl
-
         found = self._places(self._moments(values))
         if self.by not in CYCLES:
             last = self.buckets - 1
@@ -285,8 +232,6 @@ class Dates(OneHot):
 
     def are_among(self, values: pl.Series, texts: Sequence[str]) -> NDArray[np.bool_]:
         """Return which values are a date or time that one of some texts is."""
-        import polars as pl
-
         meant = self._meant(texts)
         if meant.is_empty():
             return np.zeros(len(values), bool)
@@ -295,8 +240,6 @@ class Dates(OneHot):
 
     def days_among(self, texts: Sequence[str]) -> list[float]:
         """Return the days, counted from 1970, that some texts are."""
-        import polars as pl
-
         meant = self._meant(texts)
         days = meant.cast(pl.Date)
         whole = days.filter(days.cast(pl.Datetime("us")) == meant)
@@ -304,51 +247,37 @@ class Dates(OneHot):
 
     def _meant(self, texts: Sequence[str]) -> pl.Series:
         """Return the times that texts are: as the table writes them, or by ISO 8601."""
-        import polars as pl
-
         given = pl.Series(texts, dtype=pl.String).str.strip_chars()
         found = read_moments(given, self.format)
         return found.fill_null(read_moments(given, None)).drop_nulls()
 
     def places_of_text(self, text: str) -> tuple[int, int] | None:
-        """Return the places of the first and the last bucket that a text in a query means.
+        """Return the places of the first and the last bucket that a text in a query means, or None.
 
-        The text is a period, such as ``2014`` of days, or a date: as the table writes it, by ISO
-        8601, or as `texts_of_dates` says. A place below 0, or from `buckets` on, lies beyond all
+        The text is a period, such as ``2014`` of days, or a date: as the table writes it, with or
+        without its time, or by ISO 8601. A place below 0, or from `buckets` on, lies beyond all
         buckets: where the table has no dates there, only by a text that lies there altogether.
-        None if the text means no place.
         """
-        import polars as pl
-
         if text in self.labels[: self.buckets]:
             place = self.labels.index(text)
             return place, place
-        if self.by not in CYCLES and (days := days_of_period(text)):
-            ends = np.array([day.toordinal() - _EPOCH for day in days], np.int64)
-            low, high = (self._numbers(ends) - self._ends[0]).tolist()
+        if self.by not in CYCLES and (days := _days_of_period(text)) is not None:
+            low, high = (self._numbers(days) - self._ends[0]).tolist()
             last = self.buckets - 1
             if self.outside == "clip" or high < 0 or low > last:
                 return low, high
             return max(low, 0), min(high, last)
-        texts = pl.Series([text.strip()])
+        day = _TIME.sub("", self.format or "") or ISO[0]
         # A day without its time is no hour of the day.
-        others = () if self.by == "hour of day" else (*self.texts_of_dates, None)
+        others = () if self.by == "hour of day" else (day, None)
         for pattern in (self.format, *others):
-            (place,) = self._places(read_moments(texts, pattern)).to_list()
+            (place,) = self._places(read_moments(pl.Series([text.strip()]), pattern)).to_list()
             if place is not None:
                 return int(place), int(place)
         return None
 
-    @cached_property
-    def texts_of_dates(self) -> tuple[str, ...]:
-        """How a question may write a day: as the table does, without a time, or by ISO 8601."""
-        day = _TIME.sub("", self.format or "")
-        return tuple(dict.fromkeys(filter(None, (day, ISO[0]))))
-
     def _places(self, moments: pl.Series) -> pl.Series:
         """Return the places of times on the column's axis, from that of the first bucket on."""
-        import polars as pl
-
         if self.by == "month of year":
             return moments.dt.month().cast(pl.Int64) - 1
         if self.by == "day of week":
@@ -359,13 +288,11 @@ class Dates(OneHot):
             numbers = moments.cast(pl.Date).to_physical().cast(pl.Int64)
         else:
             months = 12 * (moments.dt.year().cast(pl.Int64) - 1970) + moments.dt.month() - 1
-            numbers = months // MONTHS_OF_PERIOD[self.by]
+            numbers = months // _MONTHS[self.by]
         return numbers - self._ends[0]
 
     def _moments(self, values: pl.Series) -> pl.Series:
         """Return values as times without a zone, null where they are none."""
-        import polars as pl
-
         if isinstance(values.dtype, pl.Datetime):
             return values.dt.replace_time_zone(None)
         if values.dtype == pl.Date:
@@ -380,15 +307,9 @@ class Dates(OneHot):
             return pl.Series([None], dtype=pl.Datetime("us")).new_from_index(0, len(values))
         return read_moments(values.cast(pl.String).str.strip_chars(), self.format)
 
-    def to_dict(self) -> dict[str, object]:
-        """Return the column as JSON-able values."""
-        return {key: entry for key, entry in entries(self, "date").items() if entry is not None}
-
 
 def read_moments(texts: pl.Series, pattern: str | None) -> pl.Series:
     """Return texts as times without a zone, null where they are not written so."""
-    import polars as pl
-
     if pattern is None:
         read = pl.Series([None], dtype=pl.Datetime("us")).new_from_index(0, len(texts))
         for iso in ISO:
@@ -404,16 +325,14 @@ def read_moments(texts: pl.Series, pattern: str | None) -> pl.Series:
     return texts.str.to_date(pattern, strict=False).cast(pl.Datetime("us"))
 
 
-def days_of_period(text: str) -> tuple[datetime.date, datetime.date] | None:
-    """Return the first and the last day of a period; None if the text is none."""
-    for period, label in _LABELS.items():
-        found = label.fullmatch(text)
-        if found is None or not int(found[1]):  # there is no year 0
-            continue
-        year, *part = map(int, found.groups())
-        months = MONTHS_OF_PERIOD[period]
-        first = (part[0] - 1) * months if part else 0
-        later, last = divmod(first + months - 1, 12)
-        end = calendar.monthrange(year + later, last + 1)[1]
-        return datetime.date(year, first + 1, 1), datetime.date(year + later, last + 1, end)
-    return None
+def _days_of_period(text: str) -> NDArray[np.int64] | None:
+    """Return the first and the last day of a period, from 1970; None if the text is none."""
+    found = _PERIOD.fullmatch(text)
+    if found is None or not int(text[:4]):  # there is no year 0
+        return None
+    quarter, month = found["quarter"], found["month"]
+    start = np.datetime64(text[:4], "M") + (3 * int(quarter or 1) - 3 + int(month or 1) - 1)
+    length = 120 if text.endswith("s") else 3 if quarter else 1 if month else 12
+    ends = np.array([start, start + length]).astype("datetime64[D]").astype(np.int64)
+    ends[1] -= 1
+    return ends

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeAlias
 
 from dualquery.data.builtin import SCHEMAS, schema_path
 from dualquery.data.opening import is_file
-from dualquery.data.schema.checks import FORMAT_NAME, NO_OPEN_END, SCHEMA_VERSION
+from dualquery.data.schema.checks import FORMAT_NAME, NO_OPEN_END, SCHEMA_VERSION, check_choice
 from dualquery.data.schema.column_choice import select_items
 from dualquery.data.schema.columns import Binary, Categorical, Column, Numeric
 from dualquery.data.schema.dates import Dates
 from dualquery.data.schema.items import ItemSchema
-from dualquery.data.schema.missing import missing_texts
 from dualquery.data.schema.protocol import Schema
 from dualquery.data.schema.rules import rules_from
 from dualquery.data.schema.table import TableSchema
@@ -24,22 +24,12 @@ from dualquery.runtime.documents import read_document
 from dualquery.runtime.errors import BadInputError, suggest
 from dualquery.runtime.files import whole_file
 
-T = TypeVar("T")
-
 
 def load_schema(name_or_path: str | Path) -> TableSchema | ItemSchema:
-    """Return a built-in schema, or the one in a file.
+    """Return a built-in schema (``adult``, ``adult-paper``, ``kdd99``), or the one in a file.
 
-    Parameters
-    ----------
-    name_or_path
-        ``adult``, ``adult-paper``, ``kdd99``, or the path of a JSON file or of a TOML file (ending
-        ``.toml``). A schema without a name takes that of its file.
-
-    Raises
-    ------
-    BadInputError
-        If there is no such schema, the file cannot be read, or what it says is no schema.
+    The file is JSON, or TOML (ending ``.toml``); a schema without a name takes that of its file.
+    `BadInputError` if there is no such schema, or the file says none.
     """
     if name_or_path in SCHEMAS:
         path: Path | Traversable = schema_path(str(name_or_path))
@@ -50,23 +40,19 @@ def load_schema(name_or_path: str | Path) -> TableSchema | ItemSchema:
             close = suggest(str(name_or_path), SCHEMAS, known)
             raise BadInputError(f"{name_or_path}: there is no such schema file; {close}")
     try:
-        fields = _table(read_document(path))
-        schema = schema_from_dict(fields)
+        document = read_document(path)
+        if not isinstance(document, dict):
+            raise BadInputError(f"a schema is a table of keys, found {type(document).__name__}")
+        schema = schema_from_dict(document)
     except BadInputError as fault:
         raise BadInputError(f"{name_or_path}: {fault}") from None
-    return schema if "name" in fields else replace(schema, name=path.name)
-
-
-def _table(document: object) -> Mapping[str, object]:
-    if not isinstance(document, dict):
-        raise BadInputError(f"a schema is a table of keys, found {type(document).__name__}")
-    return document
+    return schema if "name" in document else replace(schema, name=path.name)
 
 
 def given_schema(
     schema: Schema | Mapping[str, object] | str | Path | None,
 ) -> Schema | None:
-    """Return the schema that a user gives: itself, as a dict, by name or path; None for none."""
+    """Return the schema that a user gives as such, as a dict, by name or path; None for none."""
     if isinstance(schema, str | Path):
         return load_schema(schema)
     return schema_from_dict(schema) if isinstance(schema, Mapping) else schema
@@ -75,12 +61,7 @@ def given_schema(
 def write_schema(schema: TableSchema | ItemSchema, path: str | Path) -> None:
     """Write a schema as a JSON file for the user to check (see `format_schema`).
 
-    The file is whole or as it was before.
-
-    Raises
-    ------
-    BadInputError
-        If the file cannot be written.
+    The file is whole or as it was before. `BadInputError` if it cannot be written.
     """
     text = format_schema(schema)
     with whole_file(path) as part:
@@ -109,12 +90,8 @@ def schema_from_dict(fields: Mapping[str, object]) -> TableSchema | ItemSchema:
     """Return the schema that `Schema.to_dict` or a schema file describes.
 
     Only ``columns`` (or ``items``) must be there; a schema declares itself only by
-    ``"declared": true``.
-
-    Raises
-    ------
-    BadInputError
-        If a key is unknown or absent, a value has the wrong type, or the version is newer.
+    ``"declared": true``. `BadInputError` if a key is unknown or absent, a value has the wrong type,
+    or the version is newer.
     """
     if fields.get("format", FORMAT_NAME) != FORMAT_NAME:
         raise BadInputError(f"schema: format is {fields['format']!r}, expected {FORMAT_NAME!r}")
@@ -125,99 +102,52 @@ def schema_from_dict(fields: Mapping[str, object]) -> TableSchema | ItemSchema:
             f"{SCHEMA_VERSION}; a newer dualquery may"
         )
     kind = fields.get("kind", "items" if "items" in fields else "table")
-    if kind not in ("table", "items"):
-        raise BadInputError(f"schema: kind is {kind!r}; it must be table or items")
-    keys = ("format", "version", "kind", "name", "declared", "max_ones_per_row", *_KEYS[str(kind)])
-    for key in fields:
-        if key not in keys:
-            raise BadInputError(f"schema: unknown key {key!r}; {suggest(key, keys)}")
-    common: dict[str, Any] = {
-        "name": _typed(fields, "name", str, "schema" if kind == "table" else "items"),
-        "declared": _typed(fields, "declared", bool, False),
-        "max_ones_per_row": fields.get("max_ones_per_row"),  # checked by the class
+    check_choice("schema", "kind", kind, ("table", "items"))
+    needed, others = ("items", _OF_ITEMS) if kind == "items" else ("columns", _OF_TABLES)
+    partial = kind == "table" and fields.get("partial") is True
+    given = {
+        key: value for key, value in fields.items() if key not in ("format", "version", "kind")
     }
-    if kind == "items":
-        names = tuple(map(str, _typed(fields, "names", list, []))) if "names" in fields else None
-        outside: Any = fields.get("outside", "error")  # checked by the class
-        items = select_items(_typed(fields, "items", str, None))
-        return ItemSchema(items, outside=outside, names=names, **common)
-    absent = missing_texts("schema", fields.get("missing_values", [""]))
-    columns = _typed(fields, "columns", list, None)
-    if not all(isinstance(column, dict) for column in columns):
-        raise BadInputError("schema: every column must be a table of keys and values")
-    partial = _typed(fields, "partial", bool, False)
-    return TableSchema(
-        tuple(column_from_dict(_opened(each) if partial else each) for each in columns),
-        drop_incomplete=_typed(fields, "drop_incomplete", bool, False),
-        missing_values=absent,
-        rules=rules_from(fields.get("rules", [])),
-        learned=_typed(fields, "learned", dict, {}) or None,
-        partial=partial,
-        **common,
-    )
+    if partial and isinstance(columns := fields.get("columns"), list):
+        given["columns"] = list(map(_opened, columns))
+    found: dict[str, Any] = {"name": "schema" if kind == "table" else "items", "declared": False}
+    found |= _read("schema", {**_OF_ALL, **others}, given, (needed,))
+    return ItemSchema(**found) if kind == "items" else TableSchema(**found)
 
 
-_KEYS = {
-    "table": ("drop_incomplete", "missing_values", "columns", "rules", "learned", "partial"),
-    "items": ("outside", "items", "names"),
-}
-_EXPECTED: Mapping[type, str] = {
-    bool: "true or false, without quotation marks,",
-    dict: "a table",
-    list: "a list",
-    str: "a text",
-}
-
-
-def _typed(fields: Mapping[str, object], key: str, kind: type[T], default: T | None) -> T:
-    """Return a value of a schema file that must have a type; without a default it must be there."""
-    found = fields.get(key, default)
-    if not isinstance(found, kind):
-        what = "is missing" if key not in fields else f"is {found!r}"
-        raise BadInputError(f"schema: {key} {what}; {_EXPECTED[kind]} is expected")
-    return found
-
-
-Read = Callable[[str, str, Any], Any]
+Read: TypeAlias = Callable[[str, str, Any], Any]
 """Takes what has a key, for messages, the key and what stands there; returns the field's value."""
 
 
-def _opened(fields: Mapping[str, object]) -> Mapping[str, object]:
-    """Return a column of a partial schema; one without values, or with two edges, takes every cell.
-
-    The rest of such a column is learned: its values, or edges within its range.
-    """
-    edges = fields.get("edges")
-    if fields.get("kind") == "categorical" and "values" not in fields:
-        return {"values": [], "missing": "category", "outside": "other", **fields}
-    if fields.get("kind") == "numeric" and isinstance(edges, list) and len(edges) == 2:
-        return {"missing": "category", "outside": "clip", "unparsable": "missing", **fields}
-    return fields
-
-
-def column_from_dict(fields: Mapping[str, object]) -> Column:
-    """Return the column that a schema file describes; refuse unknown keys and wrong types."""
-    name, kind = fields.get("name"), fields.get("kind")
-    if not isinstance(name, str):
-        raise BadInputError(f"schema: a column needs a name that is a text, found {name!r}")
-    where = f"schema, column {name!r}"
-    if str(kind) not in _KINDS:
-        raise BadInputError(f"{where}: kind is {kind!r}; it must be one of {', '.join(_KINDS)}")
-    build, required, optional = _KINDS[str(kind)]
-    keys = {**required, **optional, "missing_values": _own_missing}
+def _read(
+    where: str, keys: Mapping[str, Read], fields: Mapping[str, object], needed: Iterable[str]
+) -> dict[str, Any]:
+    """Return what stands at the keys of a schema file; refuse others, and those not there."""
     for key in fields:
-        if key not in ("name", "kind", *keys):
+        if key not in keys:
             raise BadInputError(f"{where}: unknown key {key!r}; {suggest(key, list(keys))}")
-    found = {
-        key: read(where, key, fields.get(key))
-        for key, read in keys.items()
-        if key in fields or key in required
-    }
-    return build(name, **found)
+    missing = {key: None for key in needed if key not in fields}
+    return {key: keys[key](where, key, found) for key, found in {**missing, **fields}.items()}
 
 
-def _word(where: str, key: str, found: Any) -> Any:  # noqa: ARG001
-    """Leave a value as it is: the class of the column checks it."""
+def _of(kind: type, expected: str) -> Read:
+    """Return what reads a value of a type."""
+
+    def read(where: str, key: str, found: object) -> object:
+        if not isinstance(found, kind):
+            what = "is missing" if found is None else f"is {found!r}"
+            raise BadInputError(f"{where}: {key} {what}; {expected} is expected")
+        return found
+
+    return read
+
+
+_flag = _of(bool, "true or false, without quotation marks,")
+_list, _table, _words = _of(list, "a list"), _of(dict, "a table"), _of(str, "a text")
+
+
+def _as_it_is(where: str, key: str, found: Any) -> Any:  # noqa: ARG001
+    """Leave a value for the class to check."""
     return found
 
 
@@ -230,14 +160,16 @@ def _text(where: str, key: str, found: object) -> str:
     raise BadInputError(f"{where}: {key} holds {found!r}, which is not a text")
 
 
-def _values(where: str, key: str, found: object) -> tuple[tuple[str, ...], ...]:
-    if not isinstance(found, list):
-        raise BadInputError(f"{where}: {key} must be a list, found {found!r}")
-    merged = (value if isinstance(value, list) else [value] for value in found)
-    return tuple(tuple(_text(where, key, text) for text in bit) for bit in merged)
+def _texts(where: str, key: str, found: Any) -> tuple[str, ...]:
+    return tuple(_text(where, key, text) for text in _list(where, key, found))
 
 
-def _edges(where: str, key: str, found: object) -> tuple[float, ...]:
+def _values(where: str, key: str, found: Any) -> tuple[tuple[str, ...], ...]:
+    merged = (each if isinstance(each, list) else [each] for each in _list(where, key, found))
+    return tuple(_texts(where, key, each) for each in merged)
+
+
+def _edges(where: str, key: str, found: Any) -> tuple[float, ...]:
     if not isinstance(found, list) or not all(
         isinstance(edge, int | float) and not isinstance(edge, bool) for edge in found
     ):
@@ -248,14 +180,8 @@ def _edges(where: str, key: str, found: object) -> tuple[float, ...]:
     return tuple(map(float, found))
 
 
-def _flag(where: str, key: str, found: object) -> bool:
-    if not isinstance(found, bool):
-        raise BadInputError(f"{where}: {key} must be true or false, found {found!r}")
-    return found
-
-
-def _own_missing(where: str, key: str, found: object) -> tuple[str, ...]:
-    own = missing_texts(where, found)
+def _own_missing(where: str, key: str, found: Any) -> tuple[str, ...]:
+    own = _texts(where, key, found)
     if not own:
         raise BadInputError(
             f"{where}: {key} is empty; what it lists counts besides the table's missing_values, so "
@@ -264,19 +190,63 @@ def _own_missing(where: str, key: str, found: object) -> tuple[str, ...]:
     return own
 
 
-_CHOICES: dict[str, Read] = {"missing": _word, "outside": _word}
-_KINDS: dict[str, tuple[Callable[..., Column], dict[str, Read], dict[str, Read]]] = {
-    "binary": (Binary, {}, {"zero": _text, "one": _text}),
-    "categorical": (Categorical, {"values": _values}, _CHOICES),
-    "date": (
-        Dates,
-        {"by": _word},
-        {"first": _text, "last": _text, "format": _text, **_CHOICES, "unparsable": _word},
-    ),
-    "numeric": (
-        Numeric,
-        {"edges": _edges},
-        {"integer": _flag, **_CHOICES, "unparsable": _word, "within": _word, "decimals": _word},
-    ),
+def _columns(where: str, key: str, found: Any) -> tuple[Column, ...]:
+    return tuple(map(column_from_dict, _list(where, key, found)))
+
+
+def _opened(fields: object) -> object:
+    """Return a column of a partial schema; one without values, or with two edges, takes every cell.
+
+    The rest of such a column is learned: its values, or edges within its range.
+    """
+    if not isinstance(fields, dict):
+        return fields
+    edges = fields.get("edges")
+    if fields.get("kind") == "categorical" and "values" not in fields:
+        return {"values": [], "missing": "category", "outside": "other", **fields}
+    if fields.get("kind") == "numeric" and isinstance(edges, list) and len(edges) == 2:
+        return {"missing": "category", "outside": "clip", "unparsable": "missing", **fields}
+    return fields
+
+
+def column_from_dict(fields: object) -> Column:
+    """Return the column that a schema file describes; refuse unknown keys and wrong types."""
+    if not isinstance(fields, dict):
+        raise BadInputError("schema: every column must be a table of keys and values")
+    name, kind = fields.get("name"), fields.get("kind")
+    if not isinstance(name, str):
+        raise BadInputError(f"schema: a column needs a name that is a text, found {name!r}")
+    where = f"schema, column {name!r}"
+    check_choice(where, "kind", kind, tuple(_KINDS))
+    build = _KINDS[str(kind)]
+    keys = dataclasses.fields(build)
+    reads = {key.name: _OF_COLUMNS.get(key.name, _as_it_is) for key in keys}
+    needed = [key.name for key in keys if key.default is dataclasses.MISSING]
+    given = {key: value for key, value in fields.items() if key != "kind"}
+    column: Column = build(**_read(where, reads, given, needed))
+    return column
+
+
+_KINDS: dict[str, Any] = {kind.KIND: kind for kind in (Binary, Categorical, Dates, Numeric)}
+_OF_ALL: dict[str, Read] = {"name": _words, "declared": _flag, "max_ones_per_row": _as_it_is}
+_OF_ITEMS: dict[str, Read] = {
+    "outside": _as_it_is,
+    "items": lambda *found: select_items(_words(*found)),
+    "names": _texts,
 }
-"""For each kind its class, and how the keys are read that must be there, and that may be."""
+_OF_TABLES: dict[str, Read] = {
+    "drop_incomplete": _flag,
+    "missing_values": _texts,
+    "columns": _columns,
+    "rules": lambda _, __, found: rules_from(found),
+    "learned": lambda *found: _table(*found) or None,
+    "partial": _flag,
+}
+_OF_COLUMNS: dict[str, Read] = {
+    **dict.fromkeys(("zero", "one", "first", "last", "format"), _text),
+    "values": _values,
+    "edges": _edges,
+    "integer": _flag,
+    "missing_values": _own_missing,
+}
+"""How the keys are read that a class does not check itself."""

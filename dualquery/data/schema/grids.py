@@ -1,11 +1,11 @@
 """Numbers of a column as whole numbers of steps on a public grid, so that sums of them are exact.
 
-A row carries its number as binary digits beside its bits (`data.encoding.encode`): the sum of a
-column over the rows is then made of counts of bits, the same for every engine.
+A row carries its number as binary digits beside its bits: counts of these give the column's sum.
 """
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,7 +60,7 @@ class Grid:
 
     @property
     def need(self) -> float:
-        """Its range over its typical size: by how much noise of a part of the range matters."""
+        """Its range over its typical size."""
         return (self.high - self.low) / self.typical
 
     @property
@@ -74,24 +74,15 @@ class Grid:
         return 0.0 if self.exact else self.step / 2.0
 
     def encode(self, numbers: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Return the digits of the points next to numbers: bool, ``(r, digits)``, lowest first.
-
-        Numbers beyond the range count as its ends.
-        """
+        """Return the digits of the points next to numbers: bool, ``(r, digits)``, lowest first."""
         points = np.rint((np.clip(numbers, self.low, self.high) - self.low) / self.step)
         whole = np.clip(points, 0, self.steps).astype(np.int64)
-        digits: NDArray[np.bool_] = (whole[:, None] >> np.arange(self.digits) & 1).astype(np.bool_)
-        return digits
+        return (whole[:, None] >> np.arange(self.digits) & 1).astype(np.bool_)
 
     def centred(self, ones: NDArray[np.int64], rows: int) -> int:
         """Return twice the sum of the rows' steps, less ``steps`` a row.
 
-        Parameters
-        ----------
-        ones
-            int64, shape ``(digits,)``: in how many rows each digit is 1.
-        rows
-            Number of rows.
+        ``ones``, int64 of shape ``(digits,)``, has the number of rows in which each digit is 1.
         """
         total = sum(int(count) << place for place, count in enumerate(ones.tolist()))
         return 2 * total - self.steps * rows
@@ -103,7 +94,4 @@ class Grid:
 
 def digit_offsets(grids: tuple[Grid, ...], bits: int) -> list[int]:
     """Return where the digits of each grid start in rows of ``bits`` bits, and where they end."""
-    starts = [bits]
-    for grid in grids:
-        starts.append(starts[-1] + grid.digits)
-    return starts
+    return list(itertools.accumulate((grid.digits for grid in grids), initial=bits))

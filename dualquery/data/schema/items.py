@@ -5,22 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from dualquery.data.domain import Domain
-from dualquery.data.schema.checks import check_max_ones, check_shape, header
+from dualquery.data.schema.checks import check_choice, check_max_ones, check_shape, header
 from dualquery.data.schema.column_choice import ColumnChoice, format_items, select_items
 from dualquery.data.schema.columns import Binary, Column
+from dualquery.data.schema.grids import Grid
 from dualquery.runtime.errors import BadInputError
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from dualquery.data.schema.grids import Grid
-
 
 LONG_FORM_BITS = 10_000
 """Records with more items than this are written as lists."""
@@ -29,6 +25,8 @@ LONG_FORM_BITS = 10_000
 @dataclass(frozen=True, eq=False)
 class ItemSchema:
     """Numbered items, one bit each.
+
+    `BadInputError` if the ids or the names are not as said.
 
     Parameters
     ----------
@@ -41,15 +39,9 @@ class ItemSchema:
     outside
         What an item that is not listed does: it is an error, or is left out of the record.
     max_ones_per_row
-        Rows with more items than this are cut to this many (see `data.encoding.truncation`);
-        None for no cut.
+        Rows with more items are cut to this many (`data.encoding.truncation`); None for no cut.
     names
         What each item is called in queries and tables, all different; None for the ids.
-
-    Raises
-    ------
-    BadInputError
-        If the ids or the names are not as said.
     """
 
     items: NDArray[np.int64]
@@ -58,6 +50,9 @@ class ItemSchema:
     outside: Literal["error", "drop"] = "error"
     max_ones_per_row: int | None = None
     names: tuple[str, ...] | None = None
+
+    grids: ClassVar[tuple[Grid, ...]] = ()
+    """Items have no numbers."""
 
     def __post_init__(self) -> None:
         check_max_ones(self.name, self.max_ones_per_row)
@@ -68,26 +63,21 @@ class ItemSchema:
                 f"schema {self.name!r}: item ids must increase from 0 or more, found "
                 f"{self.items[:6].tolist()}{' ...' if len(self.items) > 6 else ''}"
             )
-        if self.outside not in ("error", "drop"):
-            raise BadInputError(
-                f"schema {self.name!r}: outside is {self.outside!r}; it must be error or drop"
-            )
+        check_choice(f"schema {self.name!r}", "outside", self.outside, ("error", "drop"))
         if self.names is not None:
             self._check_names(self.names)
 
     def _check_names(self, names: tuple[str, ...]) -> None:
-        fault = ""
+        where = f"schema {self.name!r}"
         if len(names) != len(self.items):
-            fault = f"{len(names):,} names for {len(self.items):,} items"
-        for bit, (item, name) in enumerate(zip(self.items.tolist(), names, strict=False)):
+            raise BadInputError(f"{where}: {len(names):,} names for {len(self.items):,} items")
+        for bit, (item, name) in enumerate(zip(self.items.tolist(), names, strict=True)):
             if self._bit_of_name[name] != bit:
-                fault = fault or f"two items have the name {name!r}"
+                raise BadInputError(f"{where}: two items have the name {name!r}")
             if not name or (name.isdigit() and name != str(item)):
-                fault = fault or (
-                    f"item {item} has the name {name!r}, which is empty or the id of another"
+                raise BadInputError(
+                    f"{where}: item {item} has the name {name!r}, which is empty or another's id"
                 )
-        if fault:
-            raise BadInputError(f"schema {self.name!r}: {fault}")
 
     @staticmethod
     def numbered(bits: int, name: str) -> ItemSchema:
@@ -117,25 +107,24 @@ class ItemSchema:
 
     def bit_labels(self) -> pl.Series:
         """Return the names or ids of all bits, String."""
-        import polars as pl
-
-        if self.names is not None:
-            return pl.Series("label", self.names, dtype=pl.String)
-        return pl.Series("label", self.items).cast(pl.String)
+        labels = self.items if self.names is None else self.names
+        return pl.Series("label", labels).cast(pl.String)
 
     def literal(self, column: str, value: str | None) -> int:
-        """Return the literal code of an item being there, or not if ``value`` is "0".
-
-        ``column`` is its name or its id.
-        """
+        """Return the literal code of an item, by name or id, being there; "0": not being there."""
         if value not in (None, "0", "1"):
             raise BadInputError(f"query: item {column} is 0 or 1, never {value!r}")
         return 2 * self.column(column)[0] + (value == "0")
 
     def column(self, name: str) -> tuple[int, Column]:
         """Return the bit of an item, given by its name or id, as a binary column."""
-        named = self._bit_of_name.get(name)
-        return int(self._bits(_item(name))[0]) if named is None else named, Binary(name)
+        if (bit := self._bit_of_name.get(name)) is None:
+            if not (name.isascii() and name.isdigit() and len(name) <= 18):
+                raise BadInputError(
+                    f"query: {name!r} is no item id; the columns of this data are numbers"
+                )
+            bit = int(self._bits(np.array([int(name)]))[0])
+        return bit, Binary(name)
 
     def missing_in(self, column: Column) -> tuple[str, ...]:  # noqa: ARG002
         """Return no texts: an item that is not listed is absent."""
@@ -150,15 +139,6 @@ class ItemSchema:
         bits = self.select(choice)
         names = None if self.names is None else tuple(self.names[bit] for bit in bits.tolist())
         return replace(self, items=self.items[bits], outside="drop", names=names)
-
-    def with_max_ones(self, most: int | None) -> ItemSchema:
-        """Return the schema whose rows are cut to at most ``most`` 1s; None for no cut."""
-        return replace(self, max_ones_per_row=most)
-
-    @property
-    def grids(self) -> tuple[Grid, ...]:
-        """Items have no numbers."""
-        return ()
 
     @property
     def record_bits(self) -> int:
@@ -180,8 +160,6 @@ class ItemSchema:
 
         The list's column is ``items`` and holds item ids (int32 where all ids fit, else int64).
         """
-        import polars as pl
-
         check_shape(records, len(self.items))
         if len(self.items) <= LONG_FORM_BITS:
             schema = dict.fromkeys(self.column_names, pl.UInt8)
@@ -195,12 +173,10 @@ class ItemSchema:
 
     def to_dict(self) -> dict[str, object]:
         """Return the schema as JSON-able values, the items as ranges."""
-        most = self.max_ones_per_row
         return {
-            **header(self.name, self.declared, "items"),
+            **header(self.name, self.declared, "items", self.max_ones_per_row),
             "outside": self.outside,
             "items": format_items(self.items),
-            **({} if most is None else {"max_ones_per_row": most}),
             **({} if self.names is None else {"names": list(self.names)}),
         }
 
@@ -219,11 +195,3 @@ class ItemSchema:
                 f"{len(self.items):,} items from {self.items[0]} to {self.items[-1]}"
             )
         return bits.astype(np.int64)
-
-
-def _item(column: str) -> NDArray[np.int64]:
-    if not (column.isascii() and column.isdigit() and len(column) <= 18):
-        raise BadInputError(
-            f"query: {column!r} is no item id; the columns of this data are numbers"
-        )
-    return np.array([int(column)], np.int64)

@@ -1,7 +1,4 @@
-"""Missing values that a schema lists: for all columns, and besides these for a column of its own.
-
-`dualquery.data.encoding.encode.local_codes` tells which cells are one of them.
-"""
+"""Missing values that a schema lists: for all columns, and a column's own besides these."""
 
 from __future__ import annotations
 
@@ -17,18 +14,6 @@ from dualquery.data.schema.within import Sample, listed
 from dualquery.runtime.errors import BadInputError
 
 
-def missing_texts(where: str, found: object) -> tuple[str, ...]:
-    """Return the texts of a list in a schema file; people write -999 for "-999" there."""
-    if not isinstance(found, list):
-        raise BadInputError(
-            f"{where}: missing_values is {found!r}; a list of texts or numbers is expected"
-        )
-    for text in found:
-        if isinstance(text, bool) or not isinstance(text, str | int | float):
-            raise BadInputError(f"{where}: missing_values holds {text!r}, which is not a text")
-    return tuple(map(str, found))
-
-
 def avoided_by(column: Column, texts: Sequence[str]) -> list[float]:
     """Return the numbers among missing values, of dates the days from 1970: records have none."""
     return column.days_among(texts) if isinstance(column, Dates) else numbers_among(texts)
@@ -38,22 +23,21 @@ def check_missing_values(
     where: str, column: Column, everywhere: Sequence[str], avoided: Sequence[float]
 ) -> None:
     """Refuse missing values that a column lists twice or has as values."""
-    own, of_all, seen = column.missing_values, {*everywhere}, set[str]()
-    for text in own:
+    own, of_all = column.missing_values, {*everywhere}
+    for place, text in enumerate(own):
         if text in of_all:
             raise BadInputError(
                 f"{where}: missing_values lists {text!r}, which stands for a missing value in all "
                 "columns already; leave it out here, or take it out of the list for all columns"
             )
-        if text in seen:
+        if text in own[:place]:
             raise BadInputError(f"{where}: missing_values lists {text!r} twice; list it once")
-        seen.add(text)
     values = {*getattr(column, "codes", ())}
     if isinstance(column, Categorical) and column.other_bit is not None:
         values.add(OTHER_LABEL)
     if isinstance(column, Dates):
         values |= {*column.labels[: column.buckets]}
-    for text in sorted(values & (of_all | seen)):
+    for text in sorted(values & {*of_all, *own}):
         raise BadInputError(
             f"{where}: {text!r} is declared as a value and also stands for a missing value; drop "
             "one of the two"
@@ -64,17 +48,15 @@ def check_missing_values(
 
 def _check_buckets(where: str, column: Numeric | Dates, avoided: Sequence[float]) -> None:
     """Refuse a bucket of which all values stand for missing ones."""
-    if isinstance(column, Numeric):
-        for rule, label in zip(column.rules, column.labels, strict=False):
-            values = None if isinstance(rule, Sample) else listed(rule)
-            if values and {*values} <= {*avoided}:
-                raise BadInputError(
-                    f"{where}: all numbers that within lists for {label} stand for missing values; "
-                    "list another, or take them out of missing_values"
-                )
-        if not column.integer:
-            return
-    elif column.by in CYCLES:
+    rules = column.rules if isinstance(column, Numeric) else ()
+    for rule, label in zip(rules, column.labels, strict=False):
+        values = None if isinstance(rule, Sample) else listed(rule)
+        if values and {*values} <= {*avoided}:
+            raise BadInputError(
+                f"{where}: all numbers that within lists for {label} stand for missing values; "
+                "list another, or take them out of missing_values"
+            )
+    if not column.integer if isinstance(column, Numeric) else column.by in CYCLES:
         return
     firsts, lasts = np.array(column.bounds).T if isinstance(column, Numeric) else column.bounds
     numbers = np.unique(np.array(avoided, np.float64))

@@ -19,19 +19,19 @@ def find_bit(column: Column, value: str) -> tuple[int, bool]:
         codes = {"0": 0, "1": 1, **column.codes}
         if value in codes:
             return 0, codes[value] == 0
+    elif value in column.labels:
+        return column.labels.index(value), False
     else:
-        if value in column.labels:
-            return column.labels.index(value), False
         if isinstance(column, Categorical):
             bit = _category(column, value)
         elif isinstance(column, Dates):
-            bit = _period(column, value)
+            low, high = column.places_of_text(value) or (-1, -1)
+            bit = low if low == high and 0 <= low < column.buckets else None
         else:
             bit = _bucket(column, value)
         if bit is not None:
             return bit, False
-    known = list(column.labels)
-    others = ""
+    known, others = list(column.labels), ""
     if isinstance(column, Binary | Categorical):
         added = [label for label in (OTHER_LABEL, MISSING_LABEL) if label in known]
         known = [*column.codes, *added]
@@ -54,28 +54,18 @@ def _category(column: Categorical, value: str) -> int | None:
     return same.pop() if len(same) == 1 else None
 
 
-def _period(column: Dates, value: str) -> int | None:
-    """Return the bucket that is called so or holds a date, or None if the column has none."""
-    low, high = column.places_of_text(value) or (-1, -1)
-    return low if low == high and 0 <= low < column.buckets else None
-
-
 def _bucket(column: Numeric, value: str) -> int | None:
     """Return the bucket that holds a number or has the ends, or None if the column has none."""
     if ends := NUMBER_RANGE.fullmatch(value):
-        return _bucket_between(column, float(ends[1]), float(ends[2]))
+        low, high = float(ends[1]), float(ends[2])
+        # Each end as the schema has it or as labels show it.
+        meant = zip(column.edges, map(float, column.edge_texts), strict=True)
+        buckets = enumerate(itertools.pairwise(meant))
+        return next((i for i, (lower, upper) in buckets if low in lower and high in upper), None)
     number = finite_number(value)
-    if in_another_style(value, whole=column.integer):
+    if number is None or in_another_style(value, whole=column.integer):
         return None
-    if number is None or not column.edges[0] <= number <= column.bounds[-1][1]:
-        return None
-    if column.integer and not number.is_integer():
+    inside = column.edges[0] <= number <= column.bounds[-1][1]
+    if not inside or (column.integer and not number.is_integer()):
         return None
     return min(int(np.searchsorted(column.edges, number, side="right")), column.buckets) - 1
-
-
-def _bucket_between(column: Numeric, low: float, high: float) -> int | None:
-    """Return the bucket with these ends, each as the schema has it or as labels show it."""
-    meant = list(zip(column.edges, map(float, column.edge_texts), strict=True))
-    buckets = enumerate(itertools.pairwise(meant))
-    return next((i for i, (lower, upper) in buckets if low in lower and high in upper), None)

@@ -26,10 +26,7 @@ def _number_or_nan(text: str) -> float:
 
 
 def with_points(texts: Iterable[str]) -> list[str]:
-    """Return texts, and those with a decimal comma also with a point: ``-999,0`` is ``-999.0``.
-
-    So cells are handed on that a file has with decimal commas.
-    """
+    """Return texts, and those with a decimal comma also with a point, as cells are read."""
     known = list(texts)
     return [*known, *(text.replace(",", ".") for text in known if _DECIMAL_COMMA.fullmatch(text))]
 
@@ -52,16 +49,13 @@ def in_another_style(text: str, *, whole: bool) -> str | None:
     be meant, or where nothing but zeros follow the point.
     """
     plain = text.strip()
-    if _DECIMAL_COMMA.fullmatch(text):
-        return f"{plain} has a comma; write {plain.replace(',', '.')}"
-    if _WITH_COMMA.fullmatch(text):
-        return f"{plain} has a comma; write decimals behind a point, and no sign between thousands"
-    if not _GROUPED.fullmatch(text) or not (whole or plain.endswith(".000")):
+    grouped = _GROUPED.fullmatch(text) and (whole or plain.endswith(".000"))
+    if not grouped and not _WITH_COMMA.fullmatch(text):
         return None
-    joined = plain.replace(".", "")
-    if plain.count(".") > 1:
-        return f"{plain} has signs between thousands; write {joined}"
-    return f"{plain} may be {joined} or {float(plain):g}; write the one that you mean"
+    meant = "decimals behind a point, and thousands without"
+    if _DECIMAL_COMMA.fullmatch(text):
+        meant = plain.replace(",", ".")
+    return f"{plain} has other signs than 1234.5; write {meant}"
 
 
 def number_text(value: float) -> str:

@@ -1,18 +1,15 @@
 """Orders: rules that the number in one column is at most that in another.
 
-Buckets of two columns may be together in a record if some of their values keep the order. The
-values of a record are then drawn under that condition.
-
-**Why pairs are enough.** Along a chain ``a <= b <= c`` the first value may be at most the last one,
-so the orders are closed under chains. If every pair of the closure has values that keep its order,
-then giving each column, in the order of the chains, the least of its values that is at least those
-before it keeps all orders: for a column with neighbours on both sides whose values are an interval
-that is the largest of the least values before it, which by the pairs is not beyond its own greatest
-value. `Orders.of` refuses chains through other columns.
+Buckets of two columns may be together in a record if some of their values keep the order; the
+values of a record are then drawn under that condition. Pairs are enough: if every pair of the
+orders, closed under chains, has values that keep its order, then giving each column, along the
+chains, the least of its values that is at least those before it keeps all. A column between two
+others needs values without gaps for that; `Orders.of` refuses others there.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -23,8 +20,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.schema.columns import Binary, Column, Numeric
+from dualquery.data.schema.columns import Column, Numeric
 from dualquery.data.schema.dates import CYCLES, Dates
+from dualquery.data.schema.numbers import finite_number
 from dualquery.data.schema.rules import Rule, unquoted
 from dualquery.data.schema.within import Sample, another, kept, listed, shortened
 from dualquery.runtime.errors import BadInputError
@@ -51,8 +49,7 @@ class Order:
 
     def broken(self, less: Float64, more: Float64) -> NDArray[np.bool_]:
         """Return where the order does not hold; it holds where there is no number."""
-        found: NDArray[np.bool_] = less >= more if self.strict else less > more
-        return found
+        return np.asarray(less >= more if self.strict else less > more)
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +58,7 @@ class Numbers:
 
     low: Float64
     high: Float64
-    interval: bool
-    """Whether all numbers between (whole ones, if ``whole``) are possible, for each value."""
+    interval: bool  # whether all numbers between (whole ones, if ``whole``) are possible
     whole: bool
 
 
@@ -74,8 +70,8 @@ def read_order(rule: Rule, names: Sequence[str]) -> tuple[str, str, bool] | None
     one, other = unquoted(found[1]), unquoted(found[3])
     if one not in names or other not in names:
         return None
-    strict = len(found[2]) == 1
-    return (one, other, strict) if found[2][0] == "<" else (other, one, strict)
+    less, more = (one, other) if found[2][0] == "<" else (other, one)
+    return less, more, len(found[2]) == 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,24 +100,24 @@ class Orders:
     @cached_property
     def numbers(self) -> dict[int, Numbers]:
         """What the ordered columns may hold."""
-        named = {place for order in self.given for place in (order.less, order.more)}
-        return {
-            place: _numbers(self.columns[place], self.avoided[place]) for place in sorted(named)
-        }
+        named = sorted({place for order in self.given for place in (order.less, order.more)})
+        return {place: _numbers(self.columns[place], self.avoided[place]) for place in named}
 
     @cached_property
     def closed(self) -> tuple[Order, ...]:
         """The orders, and those that follow from chains of them."""
         strict: dict[tuple[int, int], bool] = {}
+
+        def add(pair: tuple[int, int], less_only: bool) -> None:
+            strict[pair] = strict.get(pair, False) | less_only
+
         for order in self.given:
-            pair = order.less, order.more
-            strict[pair] = strict.get(pair, False) | order.strict
+            add((order.less, order.more), order.strict)
         for middle in self.numbers:
-            for (first, to), one in list(strict.items()):
-                for (start, last), other in list(strict.items()):
-                    if to == middle == start:
-                        pair = first, last
-                        strict[pair] = strict.get(pair, False) | one | other
+            pairs = itertools.product(list(strict.items()), repeat=2)
+            for ((first, to), one), ((start, last), other) in pairs:
+                if to == middle == start:
+                    add((first, last), one | other)
         return tuple(Order(less, more, less_only) for (less, more), less_only in strict.items())
 
     def forbidden(self, order: Order) -> Iterator[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
@@ -145,14 +141,8 @@ class Orders:
     ) -> None:
         """Draw values anew, in place, where they break an order; move what still breaks one.
 
-        Parameters
-        ----------
-        codes
-            int32, shape ``(columns, r)``: the value of every column of the records.
-        values
-            The numbers of the ordered columns, ``(r,)`` each; NaN for none.
-        draw
-            Draws numbers of a column anew, for some records.
+        ``codes``, int32 of shape ``(columns, r)``, has the value of every column of the records,
+        ``values`` the numbers of the ordered columns, NaN for none; ``draw`` draws some anew.
         """
         rows = self._broken(values, np.arange(codes.shape[1]))
         for _ in range(_REDRAWS):
@@ -164,19 +154,18 @@ class Orders:
             top = self.numbers[place].high[codes[place, rows]]
             for order in self.given:
                 if order.less == place:
-                    top = np.fmin(top, self._stepped(place, most[order.more], order.strict, -1))
+                    top = np.fmin(top, self._stepped(order, most[order.more], -1))
             most[place] = np.floor(top) if self.numbers[place].whole else top
         for place in self._sorted:
             bottom = self.numbers[place].low[codes[place, rows]]
             for order in self.given:
                 if order.more == place:
-                    before = values[order.less][rows]
-                    bottom = np.fmax(bottom, self._stepped(place, before, order.strict, 1))
+                    bottom = np.fmax(bottom, self._stepped(order, values[order.less][rows], 1))
             bottom = np.ceil(bottom) if self.numbers[place].whole else bottom
             for row, low, high in zip(rows.tolist(), bottom, most[place], strict=True):
+                wished, bucket = values[place][row], int(codes[place, row])
                 # Of a record that breaks the rules some numbers cannot be put in order.
-                if low <= high and not math.isnan(values[place][row]):
-                    wished, bucket = values[place][row], int(codes[place, row])
+                if low <= high and not math.isnan(wished):
                     values[place][row] = self._nearest(place, bucket, wished, low, high)
 
     def _broken(self, values: dict[int, Float64], rows: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -185,11 +174,12 @@ class Orders:
             broken |= order.broken(values[order.less][rows], values[order.more][rows])
         return rows[broken]
 
-    def _stepped(self, place: int, values: Float64, strict: bool, sign: int) -> Float64:
-        if not strict:
+    def _stepped(self, order: Order, values: Float64, sign: int) -> Float64:
+        """Return the next possible numbers of an order's other column, above or below some."""
+        if not order.strict:
             return values
-        if self.numbers[place].whole:
-            return np.floor(values) + 1 if sign > 0 else np.ceil(values) - 1
+        if self.numbers[order.more if sign > 0 else order.less].whole:
+            return sign * (np.floor(sign * values) + 1)
         return np.nextafter(values, sign * np.inf)
 
     def _nearest(self, place: int, bucket: int, wished: float, low: float, high: float) -> float:
@@ -207,14 +197,12 @@ class Orders:
     @cached_property
     def _sorted(self) -> tuple[int, ...]:
         """The ordered columns, each behind those that are at most it."""
-        before = dict.fromkeys(self.numbers, 0)
-        for order in self.closed:
-            before[order.more] += 1
-        return tuple(sorted(before, key=lambda place: before[place]))
+        return tuple(sorted(self.numbers, key=[order.more for order in self.closed].count))
 
     def _check(self) -> None:
         for order in self.closed:
             less, more = self.columns[order.less], self.columns[order.more]
+            both = f"columns {less.name!r} and {more.name!r}"
             if order.less == order.more:
                 raise BadInputError(
                     f"schema: the orders of column {less.name!r} go in a circle; of columns that "
@@ -222,14 +210,13 @@ class Orders:
                 )
             if less.bits * more.bits > _MOST_PAIRS:
                 raise BadInputError(
-                    f"schema: an order of columns {less.name!r} and {more.name!r} compares "
-                    f"{less.bits:,} values with {more.bits:,}; at most {_MOST_PAIRS:,} pairs are "
-                    "possible: take fewer buckets"
+                    f"schema: an order of {both} compares {less.bits:,} values with {more.bits:,}; "
+                    f"at most {_MOST_PAIRS:,} pairs are possible: take fewer buckets"
                 )
             if getattr(less, "by", None) != getattr(more, "by", None):
                 raise BadInputError(
-                    f"schema: columns {less.name!r} and {more.name!r} stand in an order; dates are "
-                    "compared with dates in buckets of the same period"
+                    f"schema: {both} stand in an order; dates are compared with dates in buckets "
+                    "of the same period"
                 )
         for middle in {order.less for order in self.given} & {order.more for order in self.given}:
             self._check_middle(middle)
@@ -251,28 +238,24 @@ class Orders:
 
 
 def _numbers(column: Column, avoided: Sequence[float]) -> Numbers:
+    """Return the numbers that records may have in a column."""
     if isinstance(column, Dates) and column.by in CYCLES:
         raise BadInputError(
             f"schema: column {column.name!r} stands in an order, but its buckets by {column.by} "
             "come again and again; name columns by year, quarter, month or day"
         )
     if not isinstance(column, Numeric | Dates):
-        texts = (
-            [column.zero, column.one]
-            if isinstance(column, Binary)
-            else [merged[0] for merged in column.values]
-        )
-        try:
-            found = list(map(float, texts))
-        except ValueError:
+        texts = [merged[0] for merged in column.values]
+        numbers = list(map(finite_number, texts))
+        known = [number for number in numbers if number is not None]
+        if len(known) < len(numbers):
             raise BadInputError(
                 f"schema: column {column.name!r} stands in an order, but holds texts, such as "
-                f"{texts[0]!r}; an order needs numbers or dates. A numeric column with such texts "
-                'in "missing_values" and "missing": "category" can stand in one'
-            ) from None
-        found += [math.nan] * (max(column.bits, 2) - len(found))
-        whole = all(each.is_integer() for each in found if not math.isnan(each))
-        return Numbers(np.array(found), np.array(found), interval=False, whole=whole)
+                f"{texts[0]!r}; an order needs numbers or dates. A numeric column with "
+                'such texts in "missing_values" and "missing": "category" can stand in one'
+            )
+        own = _padded(known, max(column.bits, 2))
+        return Numbers(own, own, interval=False, whole=all(map(float.is_integer, known)))
     whole = isinstance(column, Dates) or column.integer
     bounds = np.array(column.bounds, np.float64)
     low, high = bounds if isinstance(column, Dates) else bounds.T
@@ -285,5 +268,9 @@ def _numbers(column: Column, avoided: Sequence[float]) -> Numbers:
     for bucket, values in enumerate(lists):
         if values is not None:
             low[bucket], high[bucket] = min(kept(values, avoided)), max(kept(values, avoided))
-    none = [math.nan] * (column.bits - column.buckets)
-    return Numbers(np.array([*low, *none]), np.array([*high, *none]), not any(lists), whole)
+    ends = _padded(low, column.bits), _padded(high, column.bits)
+    return Numbers(*ends, interval=not any(lists), whole=whole)
+
+
+def _padded(numbers: Sequence[float] | Float64, size: int) -> Float64:
+    return np.array([*numbers, *[math.nan] * (size - len(numbers))])

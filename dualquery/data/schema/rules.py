@@ -1,7 +1,6 @@
 """Rules between columns as a schema holds them: texts, and what follows from what. Public.
 
-What a text means is for `dualquery.rules.reading` to say, but for an order of two columns
-(`dualquery.data.schema.orders`), which the values of records are drawn by.
+What a text means is for `dualquery.rules.reading` to say, but for an order of two columns.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from dualquery.runtime.errors import BadInputError
 
@@ -67,7 +66,7 @@ def rules_entry(rules: Sequence[Rule]) -> dict[str, object]:
     return {"rules": stored} if stored else {}
 
 
-def _rule(number: int, stored: object) -> Rule:
+def _rule(number: int, stored: Any) -> Rule:
     where = f"schema, rule {number}"
     if isinstance(stored, str):
         if _follows(stored) is not None:
@@ -76,18 +75,16 @@ def _rule(number: int, stored: object) -> Rule:
                 f'{{"rule": "{stored}", "mapping": {{...}}}}'
             )
         return stored
-    if not isinstance(stored, Mapping):
-        raise BadInputError(f"{where} is {stored!r}; {_FORM}")
-    follows, mapping = _follows(stored.get("rule")), stored.get("mapping")
-    if follows is None or not isinstance(mapping, Mapping) or set(stored) != {"rule", "mapping"}:
+    mapping = stored.get("mapping") if isinstance(stored, Mapping) else None
+    follows = _follows(stored.get("rule")) if isinstance(stored, Mapping) else None
+    if follows is None or not isinstance(mapping, Mapping) or len(stored) > 2:
         raise BadInputError(f"{where} is {stored!r}; {_FORM}")
     for value in mapping.values():
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             raise BadInputError(f"{where}: the mapping holds {value!r}, which is not a text")
-    pairs = tuple((str(key), str(value)) for key, value in mapping.items())
-    if not pairs:
+    if not mapping:
         raise BadInputError(f"{where}: the mapping is empty")
-    return Follows(*follows, pairs)
+    return Follows(*follows, tuple((str(key), str(value)) for key, value in mapping.items()))
 
 
 def _follows(text: object) -> tuple[str, str] | None:

@@ -5,30 +5,26 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from dualquery.data.domain import Domain
-from dualquery.data.schema.checks import OTHER_LABEL, check_max_ones, check_shape, header
+from dualquery.data.schema.checks import check_max_ones, check_shape, header
 from dualquery.data.schema.column_choice import ColumnChoice, select_columns
 from dualquery.data.schema.columns import Binary, Column, Numeric
 from dualquery.data.schema.dates import Dates
+from dualquery.data.schema.grids import Grid
 from dualquery.data.schema.missing import avoided_by, check_missing_values
 from dualquery.data.schema.named_bits import find_bit
 from dualquery.data.schema.numbers import finite_number
 from dualquery.data.schema.orders import Orders
 from dualquery.data.schema.rules import Rule, rules_entry
 from dualquery.runtime.errors import BadInputError, suggest
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from dualquery.data.schema.grids import Grid
 
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}", re.ASCII)
 """A whole number that 64 bits hold, as Python writes it."""
@@ -37,6 +33,8 @@ _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}", re.ASCII)
 @dataclass(frozen=True)
 class TableSchema:
     """The columns of a table.
+
+    `BadInputError` if columns, missing values, cuts or orders contradict each other.
 
     Parameters
     ----------
@@ -50,31 +48,22 @@ class TableSchema:
         Whether rows that lack a value in one of these columns are left out before anything else.
         It is a public filter: neighbouring tables are defined after it.
     missing_values
-        Texts that stand for a missing value in every column, besides null and NaN; a column may
-        add its own (`missing_in`). Columns of buckets compare numbers and dates among them by
-        value: ``-999`` and ``-999,0`` are one.
+        Texts that stand for a missing value in every column, besides null and NaN; columns of
+        buckets compare numbers and dates among them by value.
     max_ones_per_row
-        Rows with more 1s than this are cut to this many (`data.encoding.truncation`); None for no
-        cut. It needs binary columns only.
+        Rows with more 1s than this are cut to it (`data.encoding.truncation`); None for no cut. It
+        needs binary columns only.
     rules
         Rules between the columns, which all records keep (`dualquery.rules`).
     left_out
         Names of columns that rules may name, but records do not have: see `restrict`.
     summed
-        Names of numeric columns whose rows carry their numbers (`grids`). A choice of the reader's,
-        not of the schema's file.
+        Names of numeric columns whose rows carry their numbers (`grids`); not in a schema's file.
     learned
-        What a schema cost that was learned under differential privacy: its ``epsilon``, ``delta``,
-        ``neighbours`` and ``events``. None for one that cost nothing.
+        What the schema cost, if it was learned under differential privacy: its ``epsilon``,
+        ``delta``, ``neighbours`` and ``events``.
     partial
         Whether the table has further columns, which a release learns.
-
-    Raises
-    ------
-    BadInputError
-        If a name occurs twice, there is no column, a declared value stands for a missing one too,
-        a column lists a missing value that all columns have, a column keeps missing values that
-        ``drop_incomplete`` leaves out, or rows of one-hot columns are to be cut.
     """
 
     columns: tuple[Column, ...]
@@ -151,8 +140,6 @@ class TableSchema:
     @cached_property
     def grids(self) -> tuple[Grid, ...]:
         """Where the numbers lie that rows carry, as binary digits behind the domain's bits."""
-        from dualquery.data.schema.grids import Grid
-
         return tuple(Grid.of(self.column(name)[1]) for name in self.summed)
 
     @property
@@ -167,8 +154,6 @@ class TableSchema:
 
     def bit_labels(self) -> pl.Series:
         """Return what each bit means: ``column=label``, or the name of a binary column."""
-        import polars as pl
-
         labels = [
             f"{column.name}={text}" if text else column.name
             for column in self.columns
@@ -219,10 +204,6 @@ class TableSchema:
         others = tuple(name for name in self.column_names if name not in kept and self.rules)
         return replace(self, columns=columns, left_out=(*self.left_out, *others), summed=())
 
-    def with_max_ones(self, most: int | None) -> TableSchema:
-        """Return the schema whose rows are cut to at most ``most`` 1s; None for no cut."""
-        return replace(self, max_ones_per_row=most)
-
     def with_sums(self, choice: ColumnChoice) -> TableSchema:
         """Return the schema whose rows carry the numbers of the selected columns."""
         columns = select_columns(choice, self.column_names, "--means")
@@ -237,23 +218,12 @@ class TableSchema:
 
         A bucket becomes a number that is drawn as ``within`` and the orders among the rules say,
         or any of its days, written in the column's format; merged categories become the first of
-        them, a missing value null. Categories that are whole numbers, and no others, come back as
-        numbers.
+        them, a missing value null. Categories that are all whole numbers come back as numbers.
 
-        Parameters
-        ----------
-        records
-            uint8 0/1, shape ``(records, domain.bits)``, one-hot in every group.
-        generator
-            Source of the values within buckets (public); None for the same values each time.
-
-        Raises
-        ------
-        ValueError
-            If the shape is wrong or a record does not obey a one-hot group.
+        Records are uint8 0/1, shape ``(records, domain.bits)``; values within buckets come from the
+        public ``generator``, or are the same each time. `ValueError` if the shape is wrong or a
+        record does not obey a one-hot group.
         """
-        import polars as pl
-
         check_shape(records, self.domain.bits)
         codes = self._codes(records)
         drawing = np.random.default_rng(0) if generator is None else generator
@@ -267,14 +237,9 @@ class TableSchema:
         )
 
     def _put_in_order(
-        self,
-        codes: NDArray[np.int32],
-        decoded: list[pl.Series],
-        generator: np.random.Generator,
+        self, codes: NDArray[np.int32], decoded: list[pl.Series], generator: np.random.Generator
     ) -> None:
         """Draw the columns of numbers and dates in orders so that these hold, in place."""
-        import polars as pl
-
         known = self.orders.numbers
         drawn = [place for place in known if isinstance(self.columns[place], Numeric | Dates)]
         values = {place: each.low[codes[place]] for place, each in known.items()}
@@ -295,13 +260,7 @@ class TableSchema:
         self, place: int, codes: NDArray[np.int32], generator: np.random.Generator
     ) -> pl.Series:
         """Return values of a column's local bits; none that stands for a missing value."""
-        import polars as pl
-
         column, avoided = self.columns[place], self._avoided[place]
-        if isinstance(column, Binary):
-            if (column.zero, column.one) == ("0", "1") and not {0, 1} & {*avoided}:
-                return pl.Series(column.name, codes.astype(np.uint8))
-            return _named(column.name, [column.zero, column.one], avoided).gather(codes)
         if isinstance(column, Numeric | Dates):
             missing = np.flatnonzero(codes == column.buckets)
             # What is missing is drawn like the first bucket, and then left out.
@@ -309,11 +268,17 @@ class TableSchema:
             drawn = pl.Series(column.name, column.draw(buckets, generator, avoided))
             return drawn.scatter(missing, None) if len(missing) else drawn
         names = [texts[0] for texts in column.values]
-        names += [OTHER_LABEL] * (column.other_bit is not None)
-        values = _named(column.name, names, avoided)
-        if column.missing_bit is not None:
-            values.append(pl.Series(column.name, [None], dtype=values.dtype))
-        return values.gather(codes)
+        whole = all(map(_WHOLE.fullmatch, names)) and not {*map(float, names)} & {*avoided}
+        if isinstance(column, Binary):
+            if whole and names == ["0", "1"]:
+                return pl.Series(column.name, codes.astype(np.uint8))
+        else:
+            whole &= column.other_bit is None
+            names += column.extra_labels
+        found = pl.Series(column.name, names)
+        if not isinstance(column, Binary) and column.missing_bit is not None:
+            found[column.missing_bit] = None
+        return (found.cast(pl.Int64) if whole else found).gather(codes)
 
     def _codes(self, records: NDArray[np.uint8]) -> NDArray[np.int32]:
         """Return the local bit of each column, of a binary one its value: ``(columns, r)``."""
@@ -335,29 +300,24 @@ class TableSchema:
     def with_missing_texts(self, table: pl.DataFrame) -> pl.DataFrame:
         """Return decoded records with a text for each missing value, as a text file has them.
 
-        That is the column's own if it has one, else an empty cell if that is missing, else the
-        first of those listed for all columns.
+        That is the column's only own one, else an empty cell or the first of all columns.
         """
-        import polars as pl
-
         filled = []
         for column, values in zip(self.columns, table.get_columns(), strict=True):
-            known = self.missing_in(column)
             text = column.missing_values[0] if len(column.missing_values) == 1 else ""
-            text = text if text in known else next(iter(known), "")
+            if text not in (known := self.missing_in(column)):
+                text = next(iter(known), "")
             empty = not text or not values.null_count()
             filled.append(values if empty else values.cast(pl.String).fill_null(text))
         return pl.DataFrame(filled)
 
     def to_dict(self) -> dict[str, object]:
         """Return the schema as JSON-able values."""
-        most = self.max_ones_per_row
         return {
-            **header(self.name, self.declared, "table"),
+            **header(self.name, self.declared, "table", self.max_ones_per_row),
             "drop_incomplete": self.drop_incomplete,
             "missing_values": list(self.missing_values),
             "columns": [column.to_dict() for column in self.columns],
-            **({} if most is None else {"max_ones_per_row": most}),
             **rules_entry(self.rules),
             **({} if self.learned is None else {"learned": dict(self.learned)}),
             **({"partial": True} if self.partial else {}),
@@ -377,17 +337,4 @@ def _scores(column: Column) -> NDArray[np.float64]:
 
 def _numbers_of(values: pl.Series) -> NDArray[np.float64]:
     """Return numbers, or the days of dates counted from 1970: float64, NaN where there is none."""
-    import polars as pl
-
-    found: NDArray[np.float64] = values.to_physical().cast(pl.Float64).to_numpy().copy()
-    return found
-
-
-def _named(name: str, texts: list[str], avoided: Sequence[float]) -> pl.Series:
-    """Return texts as a column: as whole numbers if all are these, written in the shortest way."""
-    import polars as pl
-
-    whole = all(_WHOLE.fullmatch(text) for text in texts)
-    if whole and not {*map(float, texts)} & {*avoided}:
-        return pl.Series(name, list(map(int, texts)), dtype=pl.Int64)
-    return pl.Series(name, texts, dtype=pl.String)
+    return np.array(values.to_physical().cast(pl.Float64))

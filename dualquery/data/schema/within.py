@@ -1,4 +1,4 @@
-"""How numbers lie within a bucket: public, said by the schema, and drawn from for records.
+"""How numbers lie within a bucket: said by the public schema, and drawn from for records.
 
 A bucket's rule is ``"uniform"``, ``"sloped"`` (an older word for it), ``"log-uniform"`` (the
 logarithms are uniform), a number (the only one that is used), or a list of numbers, each as likely
@@ -42,27 +42,23 @@ def without_lists(within: Any) -> Any:
     return tuple(map(without_lists, within))
 
 
-def rules_of(name: str, within: object, bounds: Bounds, integer: bool) -> tuple[Rule, ...]:
-    """Return the rule of each bucket."""
+def rules_of(where: str, within: object, bounds: Bounds, integer: bool) -> tuple[Rule, ...]:
+    """Return the rule of each bucket of a column."""
     if isinstance(within, str):
-        check_choice(name, "within", within, SPREADS)
-        return tuple(_checked(name, within, ends, integer) for ends in bounds)
+        check_choice(where, "within", within, SPREADS)
+        within = (within,) * len(bounds)
     if not isinstance(within, list | tuple) or len(within) != len(bounds):
-        found = f"is {within!r}"
-        if isinstance(within, list | tuple):
-            found = f"has {len(within)} rules for {len(bounds)} buckets"
         raise BadInputError(
-            f"schema, column {name!r}: within {found}; it is {' or '.join(SPREADS)}, or a list "
-            f"with a rule for each of the {len(bounds)} buckets, which edges cut"
+            f"{where}: within is {within!r}; it is {' or '.join(SPREADS)}, or a list with a rule "
+            f"for each of the {len(bounds)} buckets, which edges cut"
         )
-    return tuple(
-        _checked(name, rule, ends, integer) for rule, ends in zip(within, bounds, strict=True)
-    )
+    checked = zip(within, bounds, strict=True)
+    return tuple(_checked(where, rule, ends, integer) for rule, ends in checked)
 
 
-def _checked(name: str, rule: object, ends: tuple[float, float], integer: bool) -> Rule:
+def _checked(column: str, rule: object, ends: tuple[float, float], integer: bool) -> Rule:
     low, high = ends
-    where = f"schema, column {name!r}, within, bucket from {low:g} to {high:g}"
+    where = f"{column}, within, bucket from {low:g} to {high:g}"
     if isinstance(rule, str):
         if rule not in SPREADS:
             raise BadInputError(f"{where}: {rule!r} is none of {', '.join(SPREADS)}")
@@ -73,9 +69,8 @@ def _checked(name: str, rule: object, ends: tuple[float, float], integer: bool) 
     if not values:
         raise BadInputError(f"{where}: the list of values is empty")
     for value in values:
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise BadInputError(f"{where}: {value!r} is not a number")
-        if not low <= value <= high or (integer and not float(value).is_integer()):
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not number or not low <= value <= high or (integer and not float(value).is_integer()):
             kind = "whole number" if integer else "number"
             raise BadInputError(f"{where}: {value!r} is no {kind} in the bucket")
     if isinstance(rule, Sample):
@@ -86,29 +81,28 @@ def _checked(name: str, rule: object, ends: tuple[float, float], integer: bool) 
 def drawn(
     rule: Rule,
     ends: tuple[float, float],
-    integer: bool,
+    places: int | None,
     count: int,
     generator: np.random.Generator,
-    decimals: int | None = None,
 ) -> NDArray[np.float64]:
-    """Return ``count`` values of a bucket in random order, spread as evenly as the rule's are.
+    """Return ``count`` values of a bucket in random order, with some decimal ``places``.
 
-    One value comes from each of ``count`` equal parts of the distribution: their mean and quantiles
-    are the rule's, but for a small part of the noise that single draws would have.
+    One comes from each of ``count`` equal parts of the rule's distribution: their mean and
+    quantiles are nearly the rule's.
     """
-    places = (generator.permutation(count) + generator.random(count)) / max(count, 1)
+    levels = (generator.permutation(count) + generator.random(count)) / max(count, 1)
     if isinstance(rule, float):
         return np.full(count, rule)
     if isinstance(rule, tuple):
-        return np.array(rule)[(places * len(rule)).astype(np.int64)]
-    low, top = ends[0], _top(ends, integer, decimals)
-    even = rule != "log-uniform"
-    if not even:
+        return np.array(rule)[(levels * len(rule)).astype(np.int64)]
+    low, top = ends[0], _top(ends, places)
+    logarithms = rule == "log-uniform"
+    if logarithms:
         low, top = math.log(low), math.log(top)
     # Each end by its part: the distance of two huge ones may be infinite.
-    spread = (1.0 - places) * low + places * top
-    values = spread if even else np.exp(spread)
-    return cut(values, ends, integer, decimals)
+    values = (1.0 - levels) * low + levels * top
+    # Cut off, not rounded: else the first number gets half a part, the last one one and a half.
+    return shortened((np.exp(values) if logarithms else values) - _step(places) / 2, ends, places)
 
 
 def kept(values: tuple[float, ...], avoided: Sequence[float]) -> tuple[float, ...]:
@@ -127,28 +121,12 @@ def another(
     return next(inside, value)
 
 
-def cut(
-    values: NDArray[np.float64], ends: tuple[float, float], integer: bool, decimals: int | None
-) -> NDArray[np.float64]:
-    """Return values of a bucket without what is beyond so many decimals; None as for `shortened`.
-
-    Each number of so many decimals then stands for as long a part of the bucket: by rounding, the
-    first one would get half of a part, and the last one one and a half.
-    """
-    if integer:
-        whole: NDArray[np.float64] = np.clip(np.floor(values), *ends)
-        return whole
-    half = 0.0 if decimals is None else 10.0**-decimals / 2.0
-    return shortened(values - half, ends, decimals)
-
-
 def shortened(
     values: NDArray[np.float64], ends: tuple[float, float], decimals: int | None = None
 ) -> NDArray[np.float64]:
-    """Return values of a bucket rounded to so many decimals, where it has any such number.
+    """Return values of a bucket rounded to some decimals, where it has any such number.
 
-    None is for as many as cut it into a thousand parts or more: what is drawn is not known any
-    better, and 855.4 is easier to read than 855.3509172983303.
+    None is for as many as cut it into a thousand parts or more.
     """
     length = ends[1] / 2 - ends[0] / 2
     if not length > 1e-290:  # too short for decimals
@@ -163,39 +141,30 @@ def shortened(
     return inside + 0.0  # -0.03 is rounded to -0.0
 
 
-def mean_of(
-    rule: Rule, ends: tuple[float, float], integer: bool, decimals: int | None = None
-) -> float:
+def mean_of(rule: Rule, ends: tuple[float, float], places: int | None) -> float:
     """Return the mean of a bucket's values, as they are `drawn`."""
-    if isinstance(rule, float):
-        return rule
-    if isinstance(rule, tuple):
-        return math.fsum(rule) / len(rule)
-    low, top = ends[0], _top(ends, integer, decimals)
+    if (values := listed(rule)) is not None:
+        return math.fsum(values) / len(values)
+    low, top = ends[0], _top(ends, places)
     if low == top:
         return low
     middle = low / 2 + top / 2
     if rule == "log-uniform":
         middle = (top - low) / (math.log(top) - math.log(low))
-    # What is drawn is cut to a whole number, or one of so many decimals: half a step lower.
-    return max(low, middle - _step(integer, decimals) / 2)
+    # What is drawn is cut off: half a step lower.
+    return max(low, middle - _step(places) / 2)
 
 
 def part_between(
-    rule: Rule,
-    ends: tuple[float, float],
-    integer: bool,
-    low: float,
-    high: float,
-    decimals: int | None = None,
+    rule: Rule, ends: tuple[float, float], places: int | None, low: float, high: float
 ) -> tuple[float, float]:
     """Return which part of a bucket's values is in ``low <= x < high``, and the mean of these.
 
-    Both ends lie in the bucket, or ``high`` one beyond its last whole number; they are whole where
-    values are. Where no value is, the mean is the middle.
+    Both ends lie in the bucket, or ``high`` one beyond its last whole number (``places`` 0); they
+    are whole where values are. Where no value is, the mean is the middle.
     """
-    last, top = high - 1.0 if integer else high, _top(ends, integer)
-    middle = mean_of("uniform", (low, last), integer, decimals)
+    last, top = (high - 1.0, ends[1] + 1.0) if places == 0 else (high, ends[1])
+    middle = mean_of("uniform", (low, last), places)
     values = listed(rule)
     if values is not None:
         inside = [value for value in values if low <= value < high or value == high == top]
@@ -204,7 +173,7 @@ def part_between(
     if rule != "log-uniform":
         return (high - low) / (top - ends[0]), middle
     part = math.log(high / low) / math.log(top / ends[0])
-    return part, mean_of(rule, (low, last), integer, decimals)
+    return part, mean_of(rule, (low, last), places)
 
 
 def quantile_between(rule: Rule, integer: bool, low: float, high: float, level: float) -> float:
@@ -232,12 +201,13 @@ def listed(rule: Rule) -> tuple[float, ...] | None:
     return rule if isinstance(rule, tuple) else (rule,)
 
 
-def _top(ends: tuple[float, float], integer: bool, decimals: int | None = None) -> float:
-    """Return where a bucket ends; of whole numbers, each of which is as long as 1."""
-    whole = integer or (decimals is not None and round(ends[1], decimals) == ends[1])
-    return ends[1] + _step(integer, decimals) if whole else ends[1]
+def _top(ends: tuple[float, float], places: int | None) -> float:
+    """Return where a bucket ends, whose last number is as long as all others."""
+    if places is None or round(ends[1], places) != ends[1]:
+        return ends[1]
+    return ends[1] + _step(places)
 
 
-def _step(integer: bool, decimals: int | None) -> float:
-    """Return how far numbers that are drawn lie from the next ones; 0 if that is not said."""
-    return 1.0 if integer else 0.0 if decimals is None else 10.0**-decimals
+def _step(places: int | None) -> float:
+    """Return the distance of numbers with some decimal places; 0 if that is not said."""
+    return 0.0 if places is None else 10.0**-places

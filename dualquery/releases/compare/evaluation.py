@@ -277,7 +277,7 @@ def compare(
         data = whole = opened.enter_context(rows)
         # The truth is of the rows before any cut, to a number of 1s or of rows a unit.
         if data.schema.max_ones_per_row is not None or relation.unit is not None:
-            uncut = data.schema.with_max_ones(None)
+            uncut = replace(data.schema, max_ones_per_row=None)
             rows = reading.open(table, uncut, weight=relation.weight, again=True)
             whole = opened.enter_context(rows)
         return _compare(loaded, data, whole, cores, seed, heard)

@@ -14,7 +14,7 @@ import logging
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -317,7 +317,7 @@ def _read(folder: Path) -> Release:
     records, count = None, 0
     if stated := stored["synthetic_records"]:
         check_files(folder, (SYNTHETIC,))
-        uncut = schema.with_max_ones(None)
+        uncut = replace(schema, max_ones_per_row=None)
         check_memory(stated * schema.domain.bits, "the synthetic records", "take a larger machine")
         source = open_parquet(folder / SYNTHETIC, SYNTHETIC)
         count = source.row_count() or 0

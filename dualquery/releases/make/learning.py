@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dualquery.data.drafts.choose import Unknown, unknown_columns
-from dualquery.data.drafts.drafting import Shape, name_of, propose, shape_of
+from dualquery.data.drafts.drafting import name_of, propose, shape_of
 from dualquery.data.drafts.shapes import Values
 from dualquery.data.encoding.units import cut_to_units
 from dualquery.data.readers.formats import source_of
@@ -38,8 +38,7 @@ if TYPE_CHECKING:
 
 
 Pay = Callable[[int | None], SchemaPrice]
-"""Pays for a schema, before anything is drawn, and returns its price: given the number of rows or
-units, None where that is private."""
+"""Pays for a schema of some rows or units, None if that is private, and returns its price."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,6 @@ class LearnedSchema:
     schema: TableSchema | ItemSchema
     price: SchemaPrice | None = None  # what was charged; None if all was known
     grounds: tuple[Ground | None, ...] = ()  # why that covers it
-    left_out: tuple[str, ...] = ()  # columns without a count that exceeded its noise
     notes: tuple[str, ...] = ()  # for the release
 
     @property
@@ -71,8 +69,8 @@ def schema_of_table(
 ) -> LearnedSchema:
     """Learn the schema of a table by itself, for releases of the same neighbours that come later.
 
-    Delta is 1/n^2 of n rows or units by default, where n is public. Of columns that are ``known``
-    to the public nothing is charged. With a ``seed``, for experiments, the schema is not declared.
+    Delta is 1/n^2 of n rows or units by default, where n is public. Columns that are ``known`` to
+    the public cost nothing. With a ``seed``, for experiments, the schema is not declared.
     `BadInputError` if the budget file has no room, or nothing can be learned.
     """
     check_ranges(epsilon, 0.0 if delta is None else delta)
@@ -89,8 +87,7 @@ def schema_of_table(
                 "default delta 1/n^2; give --delta"
             )
         stated.append(spent)
-        learned, shaped = unknown.sizes
-        price = SchemaPrice.whole(epsilon, spent, learned, neighbours, shaped)
+        price = SchemaPrice.whole(epsilon, spent, neighbours, unknown.sizes)
         price.require_worth(rows)
         payment.pay_first(price.events, (epsilon, spent), (epsilon, spent))
         return replace(price, epsilon=max(epsilon, payment.epsilon))
@@ -149,14 +146,14 @@ def schema_price(spec: ReleaseSpec, rows: int | None) -> SchemaPrice | None:
 
 def _part(spec: ReleaseSpec, unknown: Unknown, rows: int | None) -> tuple[SchemaPrice, Budget]:
     """Return the price of a release's schema, and what schema and release may cost together."""
-    budget, share = spec.budget, spec.table.schema_share
-    relation, epsilon = budget.relation, budget.epsilon * (1.0 - COUNT_SHARE * budget.buys_rows)
+    budget = spec.budget
+    epsilon = budget.epsilon * (1.0 - COUNT_SHARE * budget.buys_rows)
     known = rows
     if rows is None and budget.rows is not None:
         known = budget.copies_of(budget.rows)
     delta = budget.delta_of(spec.configured, known or 0)
-    learned, shaped = unknown.sizes
-    price = SchemaPrice.part(epsilon, delta, share, learned, relation, shaped)
+    share, relation = spec.table.schema_share, budget.relation
+    price = SchemaPrice.part(epsilon, delta, share, relation, unknown.sizes)
     price.require_worth(rows)
     return price, Budget(epsilon, delta, budget.accountant, relation)
 
@@ -207,7 +204,7 @@ def _learn_columns(
     unknown: Unknown, relation: Neighbours, pay: Pay, seed: int | None, journal: Journal
 ) -> LearnedSchema:
     """Learn what the columns of a private table hold, but the known ones; in two passes."""
-    found, shaped, source = unknown.known_columns, unknown.known_shapes, unknown.source
+    found, shaped, source = {**unknown.columns}, {**unknown.shapes}, unknown.source
     assert isinstance(source, TableSource)
     if not unknown.learned:
         return LearnedSchema(unknown.schema(found, declared=seed is None))
@@ -216,12 +213,14 @@ def _learn_columns(
     price = pay(room.protected)
     room.open(price.events, seed, journal, price.epsilon)
     if unknown.shaped:
-        for name, counts in zip(unknown.shaped, room.shapes(price.shapes_scale), strict=True):
-            shaped[name] = shape_of(name, counts, price.shapes_scale)
+        noise = price.shapes.scale
+        for name, counts in zip(unknown.shaped, room.shapes(noise), strict=True):
+            shaped[name] = shape_of(name, counts, noise)
     wanted = [(name, how) for name in unknown.learned if (how := shaped[name].how) is not None]
-    values = room.values(wanted, price.values_scale, price.delta) if wanted else []
+    noise = price.listing.scale
+    values = room.values(wanted, noise, price.delta) if wanted else []
     for (name, _), counts in zip(wanted, values, strict=True):
-        column = propose(name, shaped[name].without(unknown.missing), counts, price.values_scale)
+        column = propose(name, shaped[name], counts, noise, unknown.missing)
         if not isinstance(column, str):
             found[name] = column
     if not found:
@@ -229,9 +228,20 @@ def _learn_columns(
             f"{source.label}: no column could be learned at this budget, which is spent; describe "
             "columns with --schema, or give a larger --epsilon or --schema-share"
         )
-    left_out = tuple(name for name in unknown.names if name not in found)
+    texts = sum(isinstance(shape.how, Values) for shape in shaped.values())
+    notes = [
+        f"The schema was learned under differential privacy: {len(shaped):,} columns, {texts:,} of "
+        f"them texts; a text is listed if about {math.ceil(price.fewest):,} rows hold it, others "
+        "are (other). Neighbouring tables have the same columns of the same types."
+    ]
+    if left_out := [name for name in unknown.names if name not in found]:
+        notes.append(
+            f"Left out: {', '.join(left_out)}: names of rows by what they are called, or no value "
+            "of them exceeded the noise. A partial schema that lists their values or says their "
+            "range (two edges), or a larger epsilon, would keep them."
+        )
     schema = unknown.schema(found, declared=seed is None)
-    return LearnedSchema(schema, price, room.grounds(), left_out, _notes(price, shaped, left_out))
+    return LearnedSchema(schema, price, room.grounds(), tuple(notes))
 
 
 def _learn_items(
@@ -254,21 +264,3 @@ def _learn_items(
         f"about {math.ceil(price.fewest):,} rows hold it; others are left out of the records."
     )
     return LearnedSchema(schema, price, grounds, notes=(note,))
-
-
-def _notes(
-    price: SchemaPrice, shaped: Mapping[str, Shape], left_out: tuple[str, ...]
-) -> tuple[str, ...]:
-    texts = [name for name, shape in shaped.items() if isinstance(shape.how, Values)]
-    notes = [
-        f"The schema was learned under differential privacy: {len(shaped):,} columns, "
-        f"{len(texts):,} of them texts; a text is listed if about {math.ceil(price.fewest):,} rows "
-        "hold it, others are (other). Neighbouring tables have the same columns of the same types."
-    ]
-    if left_out:
-        notes.append(
-            f"Left out: {', '.join(left_out)}: names of rows by what they are called, or no value "
-            "of them exceeded the noise. A partial schema that lists their values or says their "
-            "range (two edges), or a larger epsilon, would keep them."
-        )
-    return tuple(notes)

@@ -16,15 +16,13 @@ from dualquery.room.learning import shapes_sensitivity, threshold, values_sensit
 from dualquery.runtime.errors import BadInputError
 
 SHAPES_SHARE = 0.25
-"""Of rho for shapes: most cells of a column have one shape, so their counts bear twice the noise
-that those of its values do."""
+"""Of rho for shapes: most cells of a column have one, so their counts may have more noise."""
 
 _MARGIN = 1e-5
 """Of the rest's rho, so that roundings of both calibrations stay within the whole budget."""
 
 _MOST_LISTED = 0.25
-"""Part of the rows that a value may need to be listed: where it is more, at most four values of a
-column could be, and nothing is spent."""
+"""Part of the rows that a value may need to be listed; where it is more, nothing is spent."""
 
 
 @dataclass(frozen=True)
@@ -33,71 +31,56 @@ class SchemaPrice:
 
     rho: float  # zero-concentrated differential privacy of both events
     delta: float  # of the threshold
-    columns: int  # how many are learned, or the most items of a row; at least 1
     neighbours: Neighbours
+    sizes: tuple[int, int]  # columns, or items of a row, that are learned; how many have shapes to
     epsilon: float  # of the guarantee that this is a part of
-    shaped: int  # how many of the columns have shapes to learn; 0 for items
 
     @staticmethod
     def part(
-        epsilon: float,
-        delta: float,
-        share: float,
-        columns: int,
-        neighbours: Neighbours,
-        shaped: int,
+        epsilon: float, delta: float, share: float, neighbours: Neighbours, sizes: tuple[int, int]
     ) -> SchemaPrice:
         """Return the price of a share of a release's budget: of rho, and of delta, above 0."""
         check_learnable(delta)
         rho = share * rho_for(epsilon, delta * (1.0 - share))
-        return SchemaPrice(rho, share * delta, columns, neighbours, epsilon, shaped)
+        return SchemaPrice(rho, share * delta, neighbours, sizes, epsilon)
 
     @staticmethod
     def whole(
-        epsilon: float, delta: float, columns: int, neighbours: Neighbours, shaped: int
+        epsilon: float, delta: float, neighbours: Neighbours, sizes: tuple[int, int]
     ) -> SchemaPrice:
         """Return the price of a schema by itself: half of delta is the threshold's."""
-
-        def price(rho: float) -> SchemaPrice:
-            return SchemaPrice(rho, delta / 2.0, columns, neighbours, epsilon, shaped)
-
         check_learnable(delta)
-        return price(calibrate_rho(lambda rho: price(rho).events, epsilon, delta))
-
-    @property
-    def shapes_scale(self) -> float:
-        """Standard deviation of the noise in counts of shapes."""
-        moved = shapes_sensitivity(self.shaped, self.neighbours)
-        return moved / math.sqrt(2.0 * SHAPES_SHARE * self.rho)
-
-    @property
-    def values_scale(self) -> float:
-        """Standard deviation of the noise in counts of values."""
-        share = 1.0 - SHAPES_SHARE if self.shaped else 1.0
-        return values_sensitivity(self.columns, self.neighbours) / math.sqrt(2 * share * self.rho)
+        free = SchemaPrice(0.0, delta / 2.0, neighbours, sizes, epsilon)
+        rho = calibrate_rho(lambda rho: replace(free, rho=rho).events, epsilon, delta)
+        return replace(free, rho=rho)
 
     @property
     def events(self) -> tuple[Event, ...]:
         """All events, in their order."""
-        moved = shapes_sensitivity(self.shaped, self.neighbours)
-        shapes = (GaussianNoise(moved, self.shapes_scale),) if self.shaped else ()
-        return (*shapes, self.listing)
+        return (*([self.shapes] if self.sizes[1] else []), self.listing)
+
+    @property
+    def shapes(self) -> GaussianNoise:
+        """The event of the counts of shapes."""
+        moved = shapes_sensitivity(self.sizes[1], self.neighbours)
+        return GaussianNoise(moved, moved / math.sqrt(2.0 * SHAPES_SHARE * self.rho))
 
     @property
     def listing(self) -> ThresholdedCounts:
         """The event of the values, or items, that are listed."""
-        moved = values_sensitivity(self.columns, self.neighbours)
-        return ThresholdedCounts(moved, self.values_scale, self.delta)
+        moved = values_sensitivity(self.sizes[0], self.neighbours)
+        share = 1.0 - SHAPES_SHARE if self.sizes[1] else 1.0
+        return ThresholdedCounts(moved, moved / math.sqrt(2.0 * share * self.rho), self.delta)
 
     @property
     def fewest(self) -> float:
         """How many rows must hold a value for it to be listed, half of the time."""
-        return threshold(self.values_scale, self.columns, self.neighbours, self.delta)
+        return threshold(self.listing.scale, self.sizes[0], self.neighbours, self.delta)
 
     def text(self, rows: int | None) -> str:
         """Return how frequent a value must be, in words; ``rows`` is public, or None."""
         share = "" if rows is None else f" of {rows:,} ({self.fewest / rows:.2g} of them)"
-        what = f"{self.columns:,} columns" if self.shaped else f"{self.columns:,} values a row"
+        what = f"{self.sizes[0]:,} {'columns' if self.sizes[1] else 'values a row'}"
         return (
             f"a schema of {what} would be learned: a value is listed if about "
             f"{math.ceil(self.fewest):,} rows{share} hold it; what is rarer is (other). All else "
@@ -126,12 +109,11 @@ class SchemaPrice:
 
     def require_worth(self, rows: int | None) -> None:
         """Raise `BadInputError` where hardly any value, or kind of cell, could be seen."""
-        if rows is None:
-            return
-        if self.fewest > _MOST_LISTED * rows or SURE * self.shapes_scale > 0.5 * rows:
+        noise = SURE * self.shapes.scale if self.sizes[1] else 0.0
+        if rows is not None and (self.fewest > _MOST_LISTED * rows or noise > 0.5 * rows):
             raise BadInputError(
                 f"a schema cannot be learned from {rows:,} rows at this budget: a value would have "
-                f"to be in {math.ceil(self.fewest):,} of them to be listed, for {self.columns:,} "
+                f"to be in {math.ceil(self.fewest):,} of them to be listed, for {self.sizes[0]:,} "
                 "columns; describe the columns with --schema (what you say is not paid for), name "
                 "fewer with --columns, or give a larger --epsilon or --schema-share"
             )
