@@ -1,7 +1,6 @@
 """What a release keeps of a fit: a public distribution over records, in a file of plain arrays.
 
-A model is post-processing of private draws, so to ask it or to draw records from it costs nothing,
-however often.
+A model is post-processing of private draws, so to ask it or to draw records from it costs nothing.
 """
 
 from __future__ import annotations

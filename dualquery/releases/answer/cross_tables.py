@@ -76,10 +76,8 @@ def cross_table(
 
     Parameters
     ----------
-    release, rows, columns
-        A release, and names of its columns.
-    where
-        A condition: the table is about the rows that satisfy it. None for all.
+    release, rows, columns, where
+        A release, names of its columns, and a condition on the table's rows; None for all.
     value
         What is asked of each cell: ``share`` of the table's rows that are in it, ``count``,
         ``mean(age)``, ``sum(age)``, ``median(age)`` or ``quantile(age, 0.25)`` of the rows in it.
@@ -90,8 +88,7 @@ def cross_table(
     Raises
     ------
     BadInputError
-        If a name or text cannot be read, both columns are the same, or there are more than
-        `MOST_CELLS` cells.
+        If a name or text cannot be read, columns are the same, or there are over `MOST_CELLS`.
     """
     schema = release.schema
     asked = _question(value)

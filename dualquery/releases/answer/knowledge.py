@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -47,12 +47,6 @@ class Limits:
     low: float | None = None
     high: float | None = None
     level: float | None = None
-
-    def times(self, factor: float) -> Limits:
-        """Return the limits of a multiple of the value."""
-        if self.low is None or self.high is None:
-            return self
-        return replace(self, low=self.low * factor, high=self.high * factor)
 
     def near(self, other: Limits) -> bool:
         """Return whether two known intervals have the same ends, but for rounding."""
@@ -161,9 +155,10 @@ class Knowledge:
         gaussian = literals and not found.kurtosis.any()
         guesses = _guesses(found, factors, len(literals)) if gaussian else None
         lower, upper = bounded_interval(found.values[:2], spread, *range, critical, guesses)
-        low, high = np.clip((lower[0], upper[1]), *range)
-        limits = Limits(self.basis, float(low), float(high), level)
-        return limits.times(whole * self.base.unit) if summed else limits
+        low, high = np.clip((lower[0], upper[1]), *range) * (
+            whole * self.base.unit if summed else 1
+        )
+        return Limits(self.basis, float(low), float(high), level)
 
     def _ratio(self, found: Estimates, range: tuple[float, float], level: float) -> Limits:
         """Return the limits of a ratio: estimates of its least and largest numerator, denominator.

@@ -216,11 +216,10 @@ def evaluate(release: Release | str | Path, table: Any, **more: Any) -> dict[str
     -------
     dict
         ``max_error``, ``mean_error``, ``rmse`` of the released answers; ``synthetic`` for the
-        records' own answers (None without records); ``baselines``, and a ``remark`` where these
-        know more than the release did; the columns that are ``unasked``; the ``means`` that were
-        bought, with intervals and the truth; the columns and the queries with the largest errors,
-        ``by_column`` and ``worst``; the budget, and whether the release is ``private``; the rows of
-        the table, of those that count, and of the release; a warning.
+        records' own answers; ``baselines``, and a ``remark`` where these know more than the release
+        did; the columns that are ``unasked``; the ``means`` that were bought, with intervals and
+        the truth; the columns and the queries with the largest errors, ``by_column`` and ``worst``;
+        the budget; the rows of the table, of those that count, and of the release; a warning.
     """
     return compare(release, table, **more).to_dict()
 
@@ -241,8 +240,8 @@ def compare(
     release
         A release or its folder.
     table
-        The table, as `dualquery.release` takes it; of its columns those of the release are read.
-        A CSV file is read as the release's was, unless ``csv`` of a `Table` says how.
+        The table, as `dualquery.release` takes it. A CSV file is read as the release's was, unless
+        ``csv`` of a `Table` says how.
     engine, threads, progress
         As for `dualquery.release`.
     seed

@@ -424,17 +424,14 @@ def _outcome(
         progress.phase("evaluating the queries")
         room.evaluate()
     progress.phase(f"running {plan.mechanism or mechanism.name}")
-    session = replace(session, public_seed=_public_seed(seed, session.journal))
-    outcome = mechanism.run(task, plan, room, session)
-    answered = task.queries if outcome.workload is None else outcome.workload
-    room.log_errors(outcome.answers, "the released answers", answered)
-    return outcome
-
-
-def _public_seed(seed: int | None, journal: Journal) -> int:
-    """Return the seed of public choices: a run that goes on makes the same ones."""
 
     def fresh() -> dict[str, int]:
         return {"seed": secrets.randbits(128) if seed is None else seed}
 
-    return int(journal.recall("public seed", fresh, fresh)["seed"])
+    # A run that goes on makes the same public choices.
+    kept = session.journal.recall("public seed", fresh, fresh)
+    session = replace(session, public_seed=int(kept["seed"]))
+    outcome = mechanism.run(task, plan, room, session)
+    answered = task.queries if outcome.workload is None else outcome.workload
+    room.log_errors(outcome.answers, "the released answers", answered)
+    return outcome
