@@ -199,8 +199,9 @@ def _games(relation: Neighbours, what: str, effort: Effort) -> Finding:
             tried.add(mechanism)
             finding.add(audit_game(game, effort.paths, effort.most_paths))
     for mechanism in refused.keys() - tried:
+        besides = "" if what == mechanism else f", {what}"
         reason = f"refuses every game, {refused[mechanism]}"
-        finding.remarks.append(f"{what}, {mechanism}, {name_of(relation)}: {reason}")
+        finding.remarks.append(f"{mechanism}{besides}, {name_of(relation)}: {reason}")
     return finding
 
 
