@@ -61,7 +61,7 @@ class CrossMoments:
         products, standard = fit.products, _standardised(fit.products.domain, chances, scores)
         column = products.domain.column_of_bit
         present = products.bits >= 0
-        _, factors = products.factors(chances)
+        means, factors = products.factors(chances)
         factors = np.where(present, factors, 1.0)
         shares, numbers = (
             np.where(present, each[products.bits], 1.0) for each in (chances, standard)
@@ -87,16 +87,22 @@ class CrossMoments:
             sums = np.bincount(owner, weights * apart), np.bincount(owner, squares)
             return sums[0].astype(np.float64), sums[1].astype(np.float64)
 
-        # Least squares have less noise, but are off where the association is not linear by linear;
-        # the variance of the difference is that of the variances (Hausman, Econometrica 46, 1978).
+        # Least squares have less noise, but err where the association is not linear by linear: all
+        # by one factor, its prior being 1 with a standard deviation of 1, and each by a difference
+        # that has the difference of the variances (Hausman, Econometrica 46, 1978).
         (least, noise), (moment, more) = estimate(precise), estimate(weights)
         expected = np.full(len(least), CORRELATION)
         moved, _ = posterior_interactions(least, expected, noise)
+        found = CrossMoments(places, owner, weights, slopes, moved)
+        now, apart = found.sizes(fit.targets), found.sizes(means.prod(axis=1))
+        size = now - apart + moved
+        shared = (size * (now - apart + moment) / more).sum()
+        factor = (1.0 + shared) / (1.0 + (size**2 / more).sum())
+        moved = factor * size - (now - apart)
         further, _ = posterior_interactions(
             moment - moved, expected, np.maximum(more - noise, noise)
         )
-        found = CrossMoments(places, owner, weights, slopes, moved + further)
-        return replace(found, goal=found.goal + found.sizes(fit.targets))
+        return replace(found, goal=now + moved + further)
 
     def sizes(self, means: Float64) -> Float64:
         """Return the moments, given the means of all products."""
