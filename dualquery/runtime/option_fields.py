@@ -49,8 +49,7 @@ def option(
 ) -> Any:
     """Return a dataclass's field that is an option.
 
-    ``panel`` is by default that of the class; ``typed`` stands for a field without a default where
-    nothing is typed; ``more`` are further fields of `Option`.
+    ``panel`` is by default the class's; ``typed`` is a default for what is typed only.
     """
     more = {"default": typed if default is MISSING else default, **more}
     return field(default=default, metadata={_OPTION: Option(help, panel, **more)})
