@@ -154,8 +154,7 @@ def test_every_kind_of_column_is_encoded_as_its_cells_are(table, data) -> None:
 @pytest.mark.parametrize("share", [0.002, 0.4], ids=["sparse", "dense"])
 def test_wide_tables_of_every_form_are_the_same_records(share, tmp_path, monkeypatch) -> None:
     """Blocks of records do not end where pieces do; 1,003 columns are no whole number of words."""
-    monkeypatch.setattr("dualquery.data.encoding.blocks._CELLS", 1 << 21)
-    monkeypatch.setattr("dualquery.data.readers.parquet._BATCH_CELLS", 1 << 22)
+    monkeypatch.setattr("dualquery.data.readers.source._BLOCK_CELLS", 1 << 21)
     width, height = 1003, 5000
     bits = (np.random.default_rng(0).random((height, width)) < share).astype(np.uint8)
     names = [str(place) for place in range(width)]
