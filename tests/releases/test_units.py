@@ -104,9 +104,9 @@ def test_one_budget_file_has_one_unit(tmp_path) -> None:
         homes(), mechanism="gaussian", unit=FIVE, budget=file("a", unit="home"), **ASKED
     )
     assert "It was charged to a budget file" in paid.privacy.guarantee()
-    with pytest.raises(BadInputError, match="protect one 'row', and this release protects one 'ho"):
+    with pytest.raises(BadInputError, match="--unit row, and this release has home"):
         dualquery.release(homes(), mechanism="gaussian", unit=FIVE, budget=file("b"), **ASKED)
-    with pytest.raises(BadInputError, match="protect one 'home', and this release protects one 'r"):
+    with pytest.raises(BadInputError, match="--unit home, and this release has row"):
         dualquery.release(homes(), mechanism="gaussian", budget=file("c", unit="home"), **ASKED)
     named = homes().rename({"home": "row"})
     with pytest.raises(BadInputError, match="rename the column"):
