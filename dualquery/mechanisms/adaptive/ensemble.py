@@ -27,14 +27,10 @@ from dualquery.queries.conjunctions import Workload
 
 Float64 = NDArray[np.float64]
 
-_COMPONENTS, _PULL = 100.0, 0.03
-"""Components and pull of `MixtureFit` where signal over noise is 1. They and the powers by which
-they change with it were chosen by errors on seven tables of 8,000 to 500,000 rows at epsilon 0.1 to
+_COMPONENTS, _PULL = 4.5, 14.8
+"""Components over the cube root of rows times sensitivity over scale, and pull times its square.
+They and the powers were chosen by errors on seven tables of 8,000 to 500,000 rows at epsilon 0.1 to
 5; four times the pull costs up to a fifth of the mean error there."""
-
-_ROWS = 11_000.0
-"""Rows times sensitivity over scale at which signal over noise is 1: thirty thousand at epsilon 1,
-or so."""
 
 _VECTOR = 16
 """Components come in multiples of this: one vector of numbers."""
@@ -60,19 +56,13 @@ class Fitting:
 
     @staticmethod
     def suited(
-        n: int,
-        precision: float,
-        bits: int,
-        components: int | None = None,
-        steps: int = STEPS,
-        pull: float | None = None,
+        n: int, precision: float, bits: int, components: int | None, steps: int, pull: float | None
     ) -> Fitting:
         """Return what suits a number of rows, a sensitivity over scale, and a number of bits.
 
-        Few components leave out structure, many fit noise. What is given stays as it is; a trial is
-        made where no pull is.
+        What is given stays as it is; a trial is made where no pull is.
         """
-        signal = (n * precision / _ROWS) ** (1 / 3)
+        signal = float(np.cbrt(n * precision))
         if components is None:
             most = min(_MOST, _MOST_VALUES // bits, _COMPONENTS * signal)
             components = max(round(most / _VECTOR), 1) * _VECTOR

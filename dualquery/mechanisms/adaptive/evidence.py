@@ -1,8 +1,7 @@
 """Evidence: Gaussian sufficient statistics of what was measured, by feature.
 
-Noisy means with independent Gaussian noise of known size. Estimates of the same mean are combined
-by the inverses of their variances. Noise is split after the fact (data fission: Rasines and Young,
-"Splitting strategies for post-selection inference", Biometrika 110, 2023): with y of variance
+Estimates of the same mean are combined by the inverses of their variances. Noise is split after the
+fact (data fission: Rasines and Young, Biometrika 110, 2023): with y of variance
 ``s^2`` and independent z of the same variance, ``y + g z`` and ``y - z / g`` are independent
 measurements of the same mean, of variances ``(1 + g^2) s^2`` and ``(1 + 1 / g^2) s^2``.
 Post-processing, but for `measure`, which the curator charges.
@@ -11,6 +10,7 @@ Post-processing, but for `measure`, which the curator charges.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 
 from dualquery.data.cells import axis_sizes
 from dualquery.data.domain import Domain
-from dualquery.estimates.bounded import bounded_interval
+from dualquery.estimates.bounded import LEVEL, bounded_interval, gaussian_half_width
 from dualquery.estimates.intervals import Intervals
+from dualquery.mechanisms.adaptive.expansion import literals_of
 from dualquery.mechanisms.adaptive.measurement import FeatureMeasurement, QueryMeasurement
 from dualquery.mechanisms.adaptive.prior import posterior_shares
 from dualquery.mechanisms.adaptive.product_terms import ProductTerms
@@ -41,8 +42,8 @@ HELD_BACK = 0.25
 
 MANY = 128
 """Binary columns that are enough to estimate a prior of any shape. Of fewer, the noise of single
-ones passes for groups of them: on public tables of 64 to 126 columns mean errors grew by up to a
-tenth; on those of 128 to 889 they fell, or grew by 3 in 100 at most."""
+ones passes for groups of them: mean errors on public tables of 64 to 126 columns grew by a
+tenth."""
 
 
 def measure(curator: Curator, strategy: Strategy, scale: float, n: int) -> Float64:
@@ -64,10 +65,7 @@ def scale_for(sensitivity: float, ratio: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Shares:
-    """Noisy shares of 1s at some bits, all different: main effects.
-
-    ``bits`` are int32; ``values`` and the ``deviations`` of their noise float64, shape ``(s,)``.
-    """
+    """Noisy shares of 1s at some bits, all different: main effects; ``(s,)`` each."""
 
     bits: NDArray[np.int32]
     values: Float64
@@ -85,17 +83,13 @@ class Shares:
 
     def combined(self, later: Shares) -> Shares:
         """Return these and later shares, with independent noise; new bits come last."""
-        again = np.isin(later.bits, self.bits)
-        at = self.places(later.bits[again])
-        values, deviations = self.values.copy(), self.deviations.copy()
-        values[at], deviations[at] = by_precision(
-            values[at], deviations[at], later.values[again], later.deviations[again]
-        )
-        return Shares(
-            np.append(self.bits, later.bits[~again]),
-            np.append(values, later.values[~again]),
-            np.append(deviations, later.deviations[~again]),
-        )
+        new = ~np.isin(later.bits, self.bits)
+        values = np.append(self.values, later.values[new])
+        deviations = np.append(self.deviations, later.deviations[new])
+        first = Shares(np.append(self.bits, later.bits[new]), values, deviations)
+        at = first.places(later.bits[~new])
+        later_values, noise = later.values[~new], later.deviations[~new]
+        return Shares(first.bits, *_combined(values, deviations, at, later_values, noise))
 
     def places(self, bits: NDArray[np.int32]) -> NDArray[np.int64]:
         """Return where each of some of these bits stands among them."""
@@ -130,31 +124,46 @@ class Shares:
                 deviations[at] = np.sqrt(trust * noise)
         return Shares(self.bits, values, deviations)
 
+    def sparse(self) -> Shares:
+        """Return posterior means and their standard errors where most shares are likely 0."""
+        return Shares(self.bits, *posterior_shares(self.values, self.deviations))
+
     def posterior(self, domain: Domain) -> tuple[Float64, Float64]:
-        """Return distributions of all columns, and standard errors: float64, ``(bits,)`` each.
+        """Return `distributions` and `uncertain` of the shrunk shares."""
+        found = self.shrunk(domain)
+        return found.distributions(domain), found.uncertain(domain)
+
+    def uncertain(self, domain: Domain) -> Float64:
+        """Return the deviations at all bits, 0 where none was measured: float64, ``(bits,)``."""
+        placed = np.zeros(domain.bits)
+        placed[self.bits] = self.deviations
+        return placed
+
+    def distributions(self, domain: Domain) -> Float64:
+        """Return distributions of all columns: float64, ``(bits,)``.
 
         Values that were not measured share the rest of their column; columns that were not measured
         are uniform.
         """
-        found = self.shrunk(domain)
-        column, uniform = domain.column_of_bit, uniform_probabilities(domain)
+        column, values = domain.column_of_bit, np.zeros(domain.bits)
         known = np.zeros(domain.bits, np.bool_)
-        known[found.bits] = True
-        values, uncertain = np.zeros((2, domain.bits))
-        values[found.bits], uncertain[found.bits] = found.values, found.deviations
+        known[self.bits], values[self.bits] = True, self.values
         rest = np.maximum(1.0 - np.bincount(column, values)[column], 0.0)
         others = np.maximum(np.bincount(column, ~known)[column], 1)
         touched = np.bincount(column, known)[column] > 0
-        values = np.where(known, values, np.where(touched, rest / others, uniform))
-        return to_distributions(domain, values), uncertain
+        rest = np.where(touched, rest / others, uniform_probabilities(domain))
+        return to_distributions(domain, np.where(known, values, rest))
 
 
-def by_precision(
-    values: Float64, deviations: Float64, others: Float64, noise: Float64
+def _combined(
+    values: Float64, deviations: Float64, at: NDArray[np.int64], others: Float64, noise: Float64
 ) -> tuple[Float64, Float64]:
-    """Return estimates that weigh two by the inverses of their variances, and their deviations."""
-    trust = deviations**2 / (deviations**2 + noise**2)
-    return values + trust * (others - values), np.sqrt(trust) * noise
+    """Return estimates, some combined with others by the inverses of variances; and deviations."""
+    values, deviations = values.copy(), deviations.copy()
+    trust = deviations[at] ** 2 / (deviations[at] ** 2 + noise**2)
+    values[at] += trust * (others - values[at])
+    deviations[at] = np.sqrt(trust) * noise
+    return values, deviations
 
 
 def of_order(features: Features, order: int) -> NDArray[np.int64]:
@@ -162,11 +171,13 @@ def of_order(features: Features, order: int) -> NDArray[np.int64]:
     return np.flatnonzero((features.bits >= 0).sum(axis=1) == order)
 
 
-def in_shares(singles: Features) -> Float64:
-    """Return the change of a share where the mean of its feature changes by 1.
+def up_to_pairs(features: Features) -> NDArray[np.int64]:
+    """Return the places of the features of one column or two."""
+    return np.flatnonzero((features.bits >= 0).sum(axis=1) <= 2)
 
-    One over the number of its column's values (a contrast; 1/2 for a sign), or 1.
-    """
+
+def in_shares(singles: Features) -> Float64:
+    """Return the change of a share where the mean of its feature changes by 1."""
     return np.where(singles.contrasts[:, 0], 1.0 / singles.values[:, 0], 1.0)
 
 
@@ -206,10 +217,7 @@ class Evidence:
 
     def combined(self, places: NDArray[np.int64], means: Float64, noise: Float64) -> Evidence:
         """Return the same with other noisy means of some of the products; float64, one a place."""
-        found, deviations = self.means.copy(), self.deviations.copy()
-        found[places], deviations[places] = by_precision(
-            found[places], deviations[places], means, noise
-        )
+        found, deviations = _combined(self.means, self.deviations, places, means, noise)
         return replace(self, means=found, deviations=deviations)
 
     def with_shares(self, shares: Shares) -> Evidence:
@@ -240,3 +248,46 @@ def single_shares(products: ProductTerms, noisy: Float64, deviations: Float64) -
     _, slopes = products.part(alone).factors(np.zeros(products.domain.bits))
     bits, first = np.unique(bits, return_index=True)
     return Shares(bits, shares[first], (deviations[alone] / np.abs(slopes.sum(axis=1)))[first])
+
+
+def share_intervals(
+    workload: Workload,
+    looks: Sequence[Shares],
+    neighbours: Neighbours,
+    *,
+    chosen_by: Shares | None = None,
+) -> Intervals:
+    """Return intervals of all queries, from the looks that measured their columns' shares.
+
+    A conjunction holds on no more rows than each of its literals, and fails on no more than all of
+    them together. Each share has an interval from each look, which misses with the chance of its
+    own noise, whatever earlier ones chose; the chances of all that a query rests on add up to 1 -
+    `LEVEL`. A look that decided whether its intervals are used at all must not be among the looks.
+
+    Where a look chose the queries as well (``chosen_by``), it did so by large shares: an upper end
+    misses no more often among those that it chose, for what makes it miss, noise that is far below
+    0, makes it less likely to be chosen. A lower end may miss more often, so it gives none.
+    """
+    domain = workload.domain
+    bits, negated, possible = literals_of(workload)
+    miss = (1.0 - LEVEL) / (len(looks) * workload.way)
+    half = gaussian_half_width(1.0, miss)
+    low, high = np.zeros(domain.bits), np.ones(domain.bits)
+    for measured in looks:
+        at = measured.bits
+        shares = np.clip(measured.values, 0.0, 1.0)  # no interval is a single point
+        if measured is not chosen_by:
+            low[at] = np.maximum(low[at], shares - half * measured.deviations)
+        high[at] = np.minimum(high[at], shares + half * measured.deviations)
+    present = bits >= 0
+    fails = np.where(present, np.where(negated, high[bits], 1.0 - low[bits]), 0.0)
+    holds = np.where(present, np.where(negated, 1.0 - low[bits], high[bits]), 1.0)
+    lower = np.where(possible, 1.0 - fails.sum(axis=1), 0.0)
+    upper = np.where(possible, holds.min(axis=1), 0.0)
+    if not neighbours.rows_public:
+        # A noisy number of rows moves the share of a sign by half its error, one that was measured
+        # itself by all of it, and `Intervals.for_total` allows for all of it once.
+        halves = np.where(domain.has_two_values[bits], 1, 2)
+        lower = np.where((present * halves).sum(axis=1) > 2, 0.0, lower)
+    basis = "from the noise of the columns' shares: a query holds on no more rows than its rarest "
+    return Intervals(np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0), basis + "literal")

@@ -3,23 +3,32 @@
 A literal on a column of three or more values is its indicator, or 1 less it; a literal on a binary
 column is ``(1 - s) / 2`` or ``(1 + s) / 2`` with s the column's sign. Two different values of one
 column exclude each other, so their product is 0.
+
+Whole sets of columns are measured by contrasts, whose noise has no part that answers need. Cells
+are sums of the contrasts of a set of columns and of its subsets (ResidualPlanner's base mechanism:
+Xiao, He, Zhang and Kifer, arXiv 2305.08175, Section 4). Independent noise on all contrasts, and the
+projection that centres them along every wide column, is the correlated noise of that paper.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.mechanisms.adaptive.blocks import Projection, in_contrasts, with_whole_sets
+from dualquery.data.cells import axis_sizes
+from dualquery.data.domain import Domain
 from dualquery.mechanisms.protocol import BYTES_A_QUERY, Task
 from dualquery.queries.conjunctions import Workload
-from dualquery.room.features import Features
+from dualquery.room.features import MOST_CELLS, Features
 from dualquery.rows.repeats import first_occurrences, pad_right, side_by_side
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.resources import check_memory
+
+Float64 = NDArray[np.float64]
 
 MOST_LITERALS = 8
 """Of one query: it has up to 2 to this power terms."""
@@ -38,11 +47,7 @@ _LOADED_LATER = 140 << 20
 
 
 def bytes_on_features(task: Task) -> int:
-    """Return the bytes of a run that measures features: of these, and of the answers.
-
-    While equal features are sought, terms take more: about as many times as they have literals, as
-    measured with 3, 4 and 5.
-    """
+    """Return the bytes of a run: of features, and of the answers or the search for equal ones."""
     way = task.queries.way
     features = expansion_bytes(len(task.queries), way)
     with_answers = features + BYTES_A_QUERY * len(task.queries)
@@ -51,34 +56,17 @@ def bytes_on_features(task: Task) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Expansion:
-    """``m`` queries as sums of features: answers are ``constant`` plus sums of the terms.
-
-    Parameters
-    ----------
-    features
-        The distinct features.
-    constant
-        float64, shape ``(m,)``.
-    query, feature, coefficient
-        int64, int64, float64, one a term.
-    """
+    """``m`` queries as sums of distinct features: ``constant`` ``(m,)`` plus the queries' terms."""
 
     features: Features
-    constant: NDArray[np.float64]
+    constant: Float64
     query: NDArray[np.int64]
     feature: NDArray[np.int64]
-    coefficient: NDArray[np.float64]
+    coefficient: Float64
 
     @staticmethod
     def of(workload: Workload) -> Expansion:
-        """Multiply out the literals of all queries.
-
-        Raises
-        ------
-        BadInputError
-            If queries have more than `MOST_LITERALS` literals or `MOST_TERMS` terms, or the terms
-            do not fit into memory.
-        """
+        """Multiply out the literals of all queries; BadInputError if these are too long or many."""
         way, m, domain = workload.way, len(workload), workload.domain
         if way > MOST_LITERALS:
             raise BadInputError(
@@ -120,15 +108,11 @@ class Expansion:
         listed = _closed(terms, domain.bits)
         first = first_occurrences(np.concatenate((listed, terms)), domain.bits)
         return Expansion(
-            features=Features(listed, domain),
-            constant=constant,
-            query=query,
-            feature=first[len(listed) :],
-            coefficient=coefficient,
+            Features(listed, domain), constant, query, first[len(listed) :], coefficient
         )
 
     def in_blocks(self) -> Expansion:
-        """Return the same queries with whole sets of columns as blocks of contrasts (`blocks`)."""
+        """Return the same queries with whole sets of columns as blocks of contrasts."""
         old, m = self.features, len(self.constant)
         features = with_whole_sets(old.bits, old.domain)
         assert features.centred is not None
@@ -157,21 +141,19 @@ class Expansion:
         """What measured features are brought to."""
         return Projection(self.features)
 
-    def answers(self, means: NDArray[np.float64]) -> NDArray[np.float64]:
+    def answers(self, means: Float64) -> Float64:
         """Return the answers that the means of the features over the rows give: ``(m,)``."""
-        m = len(self.constant)
-        projected = self.projection(means)
-        sums = np.bincount(self.query, self.coefficient * projected[self.feature], m)
-        result: NDArray[np.float64] = self.constant + sums
+        terms = self.coefficient * self.projection(means)[self.feature]
+        result: Float64 = self.constant + np.bincount(self.query, terms, len(self.constant))
         return result
 
     @cached_property
-    def uses(self) -> NDArray[np.float64]:
+    def uses(self) -> Float64:
         """What each term adds to its query's variance at variance 1, but for `_together`."""
         return self.coefficient**2 * self.projection.inner(self.feature, self.feature)
 
     @cached_property
-    def _together(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    def _together(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Float64]:
         """Query, feature and weight of what pairs of a query's terms of one block add."""
         blocks = self.features.blocks
         block = np.full(len(self.features), -1)
@@ -192,11 +174,8 @@ class Expansion:
         both = 2.0 * self.coefficient[first] * self.coefficient[second] * inner
         return self.query[first], self.feature[first], both
 
-    def variances(self, variances: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the answers' variances if the features have independent ones: ``(m,)``.
-
-        Those of a block are the same.
-        """
+    def variances(self, variances: Float64) -> Float64:
+        """Return the answers' variances if features have these, the same in a block: ``(m,)``."""
         m = len(self.constant)
         total = np.bincount(self.query, self.uses * variances[self.feature], m)
         query, feature, both = self._together
@@ -213,8 +192,8 @@ def places_of(terms: NDArray[np.int32], features: Features) -> NDArray[np.int64]
 
 
 def _merged(
-    query: NDArray[np.int64], feature: NDArray[np.int64], coefficient: NDArray[np.float64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    query: NDArray[np.int64], feature: NDArray[np.int64], coefficient: Float64
+) -> tuple[NDArray[np.int64], NDArray[np.int64], Float64]:
     """Add up the coefficients of the same feature in the same query."""
     order = np.lexsort((feature, query))
     query, feature = query[order], feature[order]
@@ -240,17 +219,13 @@ def _closed(terms: NDArray[np.int32], bits: int) -> NDArray[np.int32]:
 
 
 def chances_of_literals(
-    bits: NDArray[np.int32], negated: NDArray[np.bool_], shares: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Return how often each literal holds, if bits have these shares of 1s.
-
-    float64, shaped as the bits and signs of `literals_of`; 1 for padding.
-    """
-    held = np.where(negated, 1.0 - shares[bits], shares[bits])
-    return np.where(bits >= 0, held, 1.0)
+    bits: NDArray[np.int32], negated: NDArray[np.bool_], shares: Float64
+) -> Float64:
+    """Return how often each literal of `literals_of` holds, given shares of 1s; 1 for padding."""
+    return np.where(bits >= 0, np.where(negated, 1.0 - shares[bits], shares[bits]), 1.0)
 
 
-def products_of_others(factors: NDArray[np.float64]) -> NDArray[np.float64]:
+def products_of_others(factors: Float64) -> Float64:
     """Return the product of all other factors in the place of each: float64, ``(m, k)``, both."""
     places = range(factors.shape[1])
     products = [np.delete(factors, place, axis=1).prod(axis=1) for place in places]
@@ -284,3 +259,93 @@ def literals_of(
             bits[same_bit, i] = -1
             negated[same_bit, i] = False
     return bits, negated, possible
+
+
+def with_whole_sets(listed: NDArray[np.int32], domain: Domain) -> Features:
+    """Return features; sets of columns of which half the cells are asked are blocks of contrasts.
+
+    Contrasts of all cells cost no more privacy than half of the cells. ``listed`` are distinct
+    products as of `Features`, with all products of some of their factors: int32, ``(f, k)``.
+    """
+    columns = np.where(listed >= 0, domain.column_of_bit[listed], np.int32(-1))
+    sizes = domain.sizes[columns]
+    wide = (listed >= 0) & (sizes > 2)
+    leaders, of = np.unique(first_occurrences(columns, domain.columns), return_inverse=True)
+    cells = np.where(wide, sizes, 1)[leaders].prod(axis=1, dtype=np.float64)
+    asked = np.bincount(of.ravel(), minlength=len(leaders))
+    whole = wide[leaders].any(axis=1) & (2 * asked >= cells) & (cells <= MOST_CELLS)
+    blocks = [_cells(domain, columns[leader]) for leader in leaders[whole]]
+    kept = listed[~whole[of.ravel()]]
+    bits = np.concatenate((kept, *blocks))
+    return Features(bits, domain, np.arange(len(bits)) >= len(kept))
+
+
+def _cells(domain: Domain, columns: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return a product for each cell of the wide columns of a set, in C order."""
+    used = columns[columns >= 0]
+    values = [np.arange(size if size > 2 else 1) for size in domain.sizes[used].tolist()]
+    grid = np.stack(np.meshgrid(*values, indexing="ij"), axis=-1).reshape(-1, len(used))
+    bits = np.full((len(grid), len(columns)), -1, np.int32)
+    bits[:, : len(used)] = grid + domain.offsets[used]
+    return bits
+
+
+@dataclass(frozen=True, eq=False)
+class Projection:
+    """The projection of measured features (of `with_whole_sets`) to what contrasts can be."""
+
+    features: Features
+
+    @cached_property
+    def _shapes(self) -> list[tuple[int, tuple[int, ...]]]:
+        """The first feature of each block with wide columns, and its wide columns' sizes."""
+        blocks, sizes = self.features.blocks, axis_sizes(self.features.domain)
+        first = blocks.features[np.unique(blocks.of, return_index=True)[1]]
+        return [
+            (start, tuple(size for size in sizes[row[row >= 0]].tolist() if size > 2))
+            for start, row, count in zip(
+                first.tolist(), blocks.columns, blocks.cells.tolist(), strict=True
+            )
+            if count > 1
+        ]
+
+    def __call__(self, means: Float64) -> Float64:
+        """Return means of features with those of blocks centred along every wide column."""
+        projected = means.copy()
+        for start, shape in self._shapes:
+            cells = projected[start : start + int(np.prod(shape))].reshape(shape)
+            for axis in range(len(shape)):
+                cells -= cells.mean(axis=axis, keepdims=True)
+        return projected
+
+    def inner(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> Float64:
+        """Return entries of the projection: of pairs of features of one block, float64, each."""
+        features = self.features
+        sizes = features.values[first]
+        wide = features.contrasts[first] & (sizes > 2)
+        same = features.bits[first] == features.bits[second]
+        entries: Float64 = np.where(wide, same - 1.0 / sizes, 1.0).prod(axis=1)
+        return entries
+
+
+def in_contrasts(
+    terms: NDArray[np.int32], centred: NDArray[np.bool_], domain: Domain
+) -> tuple[NDArray[np.int64], NDArray[np.int32], Float64]:
+    """Multiply out the indicators of some terms, int32 ``(t, k)``, as ``(1 - contrast) / n``.
+
+    Returns of each new term the old one, its factors, and its coefficient.
+    """
+    sizes = np.where(terms >= 0, axis_sizes(domain)[domain.column_of_bit[terms]], 1)
+    replaced = (sizes > 2) & centred[:, None]
+    owners, rows, coefficients = [], [], []
+    for pattern in product((False, True), repeat=terms.shape[1]):
+        kept = np.array(pattern)
+        # What is not replaced is always kept; contrasts are kept, or 1 takes their place.
+        owner = np.flatnonzero((replaced | (kept == (terms >= 0))).all(axis=1) & (
+            kept <= (terms >= 0)
+        ).all(axis=1))  # fmt: skip
+        factors = np.where(replaced[owner], np.where(kept, -1.0, 1.0) / sizes[owner], 1.0)
+        owners.append(owner)
+        rows.append(np.where(kept, terms[owner], np.int32(-1)))
+        coefficients.append(factors.prod(axis=1))
+    return np.concatenate(owners), pad_right(np.concatenate(rows)), np.concatenate(coefficients)

@@ -30,6 +30,7 @@ from dualquery.mechanisms.adaptive.expansion import literals_of, products_of_oth
 from dualquery.mechanisms.adaptive.prior import posterior_interactions
 from dualquery.mechanisms.adaptive.product_terms import ProductTerms
 from dualquery.mechanisms.baselines.independent import to_distributions
+from dualquery.models.mixture import ProductMixture
 from dualquery.queries.conjunctions import Workload
 
 if TYPE_CHECKING:
@@ -37,12 +38,9 @@ if TYPE_CHECKING:
 
 Float64 = NDArray[np.float64]
 
-_ROUNDS, _SETTLED = 12, 0.1
+_ROUNDS, _SETTLED, _HALVINGS = 12, 0.1, 24
 """Linearisations of products in the main effects, at most; the last one moves each by less than
-this part of its standard error."""
-
-_HALVINGS = 24
-"""Of the trust in products, at most."""
+this part of its standard error. Halvings of the trust in products, at most."""
 
 _CERTAIN = 1e-12
 """A share with a smaller standard error is taken as known."""
@@ -52,20 +50,11 @@ _CERTAIN = 1e-12
 class Interactions:
     """Posterior means of the model.
 
-    Parameters
-    ----------
-    chances, uncertain
-        float64, shape ``(bits,)``: shares of 1s, and their standard errors.
-    common, own
-        c, and the typical size of pairs' own interactions in units of the expected ones.
-    pairs, covariances
-        int64, shape ``(p, 2)``, increasing, and float64, shape ``(p,)``: pairs of bits that were
-        measured, and the posterior means of their covariances.
-    unknown, whole
-        Mean squares of pairs' interactions in units of the expected ones: of what their posterior
-        means leave, and of all.
-    fitted
-        float64, shape ``(f,)``: posterior means of the products that were measured.
+    ``chances`` and ``uncertain``, ``(bits,)``, are shares of 1s and their standard errors;
+    ``common`` is c. ``covariances`` are those of the ``pairs`` of bits, ``(p, 2)``, that were
+    measured. In units of the expected ones ``own`` is the typical size of pairs' own interactions,
+    ``unknown`` the mean square of what their posterior means leave, and ``whole`` that of all.
+    ``fitted`` are the means of the products that were measured.
     """
 
     chances: Float64
@@ -96,22 +85,14 @@ class Interactions:
         chances: Float64,
         uncertain: Float64,
     ) -> Interactions:
-        """Return the posterior, given noisy means of products.
+        """Return the posterior, given noisy means of products, and of shares by single factors.
 
-        Parameters
-        ----------
-        products, noisy, deviations
-            What was measured, noisy means, and the standard deviations of the noise. Single factors
-            among them are left to ``chances``. With a product stand all pairs of its factors, or
-            none of them.
-        chances, uncertain
-            float64, shape ``(bits,)``: posterior means of the shares by single factors, and their
-            standard errors.
+        With a product stand all pairs of its factors, or none of them.
         """
         model = _main_effects(products, noisy, deviations, Interactions(chances, uncertain))
         factors, slopes = products.factors(model.chances)
         variances = deviations**2 + _variances(factors, slopes, model.uncertain[products.bits])
-        expected = _expected(products, model.chances, slopes)
+        expected = expected_interactions(products, model.chances)
         order = (products.bits >= 0).sum(axis=1)
         fitted = model.means(products)
         for size in range(2, products.bits.shape[1] + 1):
@@ -155,13 +136,15 @@ class Interactions:
             means[at] += change * np.where(keys[place] == wanted, covariances[place], shared)
         return means
 
-    def beyond_columns(self, workload: Workload) -> Float64:
-        """Return the differences of answers from those of independent columns, as pairs have it."""
+    def answers(self, workload: Workload) -> Float64:
+        """Return the answers by main effects and pairs: float64, ``(m,)``."""
         bits, negated, possible = literals_of(workload)
         rows = np.where(possible[:, None], bits, np.int32(-1))
         products = ProductTerms(workload.domain, rows, negated, literals=True)
         beyond: Float64 = self.means(products) - products.factors(self.chances)[0].prod(axis=1)
-        return beyond
+        # Of literals of one column, one may imply another.
+        alone = ProductMixture.single(workload.domain, self.chances)
+        return alone.answers(workload) + beyond
 
     def _shared(self, ends: NDArray[np.int64]) -> Float64:
         """Return the covariances of pairs of bits that were not measured."""
@@ -174,12 +157,16 @@ class Interactions:
 
 
 def expected_interactions(products: ProductTerms, chances: Float64) -> Float64:
-    """Return standard deviations of products' interactions, before they are measured; of single
-    factors 0.
+    """Return standard deviations of products' interactions, before they are measured: ``(f,)``.
+
+    As `estimates.guessed` has it; of single factors 0.
     """
-    _, slopes = products.factors(chances)
-    single = (products.bits >= 0).sum(axis=1) == 1
-    return np.where(single, 0.0, _expected(products, chances, slopes))
+    _, slopes = products.linear()
+    spread = np.sqrt(chances * (1.0 - chances))[products.bits] * np.abs(slopes)
+    order = (products.bits >= 0).sum(axis=1)
+    expected = CORRELATION * 0.5 ** (order - 2.0)
+    expected *= np.where(products.bits >= 0, spread, 1.0).prod(axis=1)
+    return np.where(order > 1, np.maximum(expected, _CERTAIN), 0.0)
 
 
 def _main_effects(
@@ -207,7 +194,7 @@ def _main_effects(
             unit[at] += change * variance[ends].prod(axis=1) * binary
         effects = hstack((of_columns, unit[:, None]), format="csr")
         variances = deviations**2 + _variances(factors, slopes, before.uncertain[told.bits])
-        expected = _expected(told, chances, slopes)
+        expected = expected_interactions(told, chances)
         apart = noisy - factors.prod(axis=1)
         squares = np.empty(len(noisy))
         for size in np.unique(order):
@@ -277,12 +264,3 @@ def _variances(factors: Float64, slopes: Float64, uncertain: Float64) -> Float64
     off = products_of_others(factors) * slopes * uncertain
     variances: Float64 = (off**2).sum(axis=1) + _CERTAIN**2
     return variances
-
-
-def _expected(products: ProductTerms, chances: Float64, slopes: Float64) -> Float64:
-    """Return products' expected interactions: as `estimates.guessed` has it."""
-    spread = np.sqrt(chances * (1.0 - chances))[products.bits] * np.abs(slopes)
-    present = products.bits >= 0
-    further = np.maximum(present.sum(axis=1) - 2, 0)
-    expected: Float64 = CORRELATION * 0.5**further * np.where(present, spread, 1.0).prod(axis=1)
-    return np.maximum(expected, _CERTAIN)

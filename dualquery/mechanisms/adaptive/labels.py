@@ -4,8 +4,8 @@ Of all models of the target given the other columns it has the largest entropy w
 the noisy ones (Berger, Della Pietra and Della Pietra, Computational Linguistics 22, 1996). Where a
 cell has the share p of the records and a value of the target the chance q, a coefficient changes
 its share by ``w = p q (1 - q)`` times as much. With noise of deviation s and a prior variance
-``t^2 = c / sqrt(w)`` of coefficients the penalty is ``s^2 / (t^2 w)``; c is chosen by splitting the
-noise. Post-processing of noisy numbers.
+``t^2 = c / sqrt(w)`` of coefficients the penalty is ``s^2 / (t^2 w)``. Post-processing of noisy
+numbers.
 """
 
 from __future__ import annotations
@@ -17,29 +17,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.cells import axis_sizes, column_values
-from dualquery.mechanisms.adaptive.evidence import split
 from dualquery.models.labelled import LabelledMixture, cells_of_pairs
 from dualquery.models.mixture import ProductMixture
 from dualquery.queries.conjunctions import Workload
-from dualquery.runtime.progress import NO_PROGRESS, part_of
+from dualquery.runtime.progress import NO_PROGRESS
 
 Float64 = NDArray[np.float64]
 Int64 = NDArray[np.int64]
 
-_SIZES = (0.002, 0.005, 0.0125, 0.03)
-"""Values of c that are tried, the most entropy first."""
-
-_NEARER = 0.7
-"""A value is taken if its model is nearer to what was held back than the last one taken, by more
-than this part of the mean square between the two."""
+_SIZE = 0.01
+"""c: what ``python -m experiments learning`` has the largest areas with."""
 
 _LEAST = 1e-9
 """Least w of a cell, which no record may have."""
 
 _MOST_RECORDS, _MOST_ENTRIES = 50_000, 1 << 24
 """Records of the mixture that the model is fitted on, and these times pairs times values."""
-
-_FEWEST_RECORDS = 1000
 
 _STEPS = 150
 """Of the quasi-Newton search (L-BFGS), at most."""
@@ -54,53 +47,22 @@ def with_labels(
     generator: np.random.Generator,
     progress: Callable[[int, int], None] = NO_PROGRESS.step,
 ) -> ProductMixture | LabelledMixture:
-    """Return the mixture with a logistic model of the workload's target, if it has one.
+    """Return a mixture with a logistic model of the workload's target, if it has one.
 
-    Not from fewer than `_FEWEST_RECORDS` records, nor where the target has one other column only.
-
-    Parameters
-    ----------
-    mixture
-        Fitted to the same numbers.
-    workload
-        The queries; a target is what `target_marginals` says of itself.
-    noisy, deviations
-        float64, shape ``(m,)``: their unbiased noisy answers, and the deviations of the noise.
-    n
-        Public number of rows.
-    generator
-        Public randomness.
-    progress
-        Called with the steps that are done, and their most.
+    ``noisy`` are the queries' unbiased answers, ``deviations`` those of the noise: float64,
+    ``(m,)``. Not where the target has one other column only.
     """
-    if workload.description.get("kind") != "target marginals":
+    if workload.description.get("kind") != "target marginals" or workload.way == 2:
         return mixture
-    fit = _Fit.of(mixture, workload, n, generator)
-    if fit is None:
+    fit = _Fit(mixture, workload, n, generator)
+    if not fit.records.shape[0]:
         return mixture
-    shown, held_back = (fit.shares(half) for half in split(noisy, deviations, generator))
     changes = fit.changes(noisy)
-    penalty = fit.variances(deviations) / np.sqrt(changes)
-    found, size, best = np.zeros(fit.shape), _SIZES[0], np.full(fit.shape, np.nan)
-    steps = (len(_SIZES) + 1) * _STEPS
-    for part, tried in enumerate(_SIZES):
-        told = part_of(progress, part * _STEPS, steps)
-        found = fit.run(shown, penalty / tried, changes, found, told)
-        means = fit.means(found)
-        # Differences of errors are free of the noise that they have in common. Were one of the two
-        # the truth, they would differ by the whole mean square between them.
-        nearer = ((best - held_back) ** 2 - (means - held_back) ** 2).mean()
-        if not nearer <= _NEARER * ((best - means) ** 2).mean():
-            size, best = tried, means
-    told = part_of(progress, len(_SIZES) * _STEPS, steps)
-    found = fit.run(fit.shares(noisy), penalty / size, changes, found, told)
+    penalty = fit.variances(deviations) / np.sqrt(changes) / _SIZE
+    found = fit.run(fit.shares(noisy), penalty, changes, progress)
+    target, coefficients = np.array(fit.target, np.int64), found.astype(np.float32)
     return LabelledMixture(
-        mixture.domain,
-        mixture.weights,
-        mixture.chances,
-        np.array(fit.target, np.int64),
-        fit.pairs,
-        found.astype(np.float32),
+        mixture.domain, mixture.weights, mixture.chances, target, fit.pairs, coefficients
     )
 
 
@@ -108,40 +70,29 @@ class _Fit:
     """Records of the mixture, and where each query's share belongs."""
 
     def __init__(
-        self, values: Int64, target: int, pairs: Int64, places: tuple[Int64, Int64],
-        sizes: Int64, cells: Int64,
-    ) -> None:  # fmt: skip
+        self, mixture: ProductMixture, workload: Workload, n: int, generator: np.random.Generator
+    ) -> None:
         from scipy.sparse import csr_array
 
-        self.target, self.pairs, self.places = target, pairs, places
-        self.shape = (int(sizes[pairs].prod(axis=1).sum()), int(sizes[target]))
-        starts = np.arange(0, cells.size + 1, cells.shape[1])
-        ones = np.full(cells.size, 1.0 / len(values))
-        self.records = csr_array((ones, cells.ravel(), starts), shape=(len(values), self.shape[0]))
-        self.transposed = self.records.T.tocsr()
-        self.present = self.transposed @ np.ones(len(values))
-
-    @staticmethod
-    def of(
-        mixture: ProductMixture, workload: Workload, n: int, generator: np.random.Generator
-    ) -> _Fit | None:
-        """Return the fit of a workload; None if it is too large."""
         domain = mixture.domain
-        sizes, target = axis_sizes(domain), int(workload.description["target"])
+        sizes, self.target = axis_sizes(domain), int(workload.description["target"])
         columns, values = _cells(workload)
-        own = columns == target
+        own = columns == self.target
         others = columns[~own].reshape(len(workload), -1)
         worth = values[~own].reshape(len(workload), -1)
-        pairs, which = np.unique(others[:, [0, -1]], axis=0, return_inverse=True)
-        records = min(_MOST_RECORDS, n, _MOST_ENTRIES // (len(pairs) * int(sizes[target])))
-        if records < _FEWEST_RECORDS or workload.way == 2:
-            return None
-        drawn = column_values(mixture.sample(records, generator), domain)
-        starts = np.concatenate(([0], np.cumsum(sizes[pairs].prod(axis=1))))
+        self.pairs, which = np.unique(others[:, [0, -1]], axis=0, return_inverse=True)
+        starts = np.concatenate(([0], np.cumsum(sizes[self.pairs].prod(axis=1))))
+        self.shape = (int(starts[-1]), int(sizes[self.target]))
         cell = starts[which.ravel()] + worth[:, 0] * sizes[others[:, 1]] + worth[:, 1]
-        places = cell.astype(np.int64), values[own]
-        cells = cells_of_pairs(drawn, pairs, domain)
-        return _Fit(drawn, target, pairs, places, sizes, cells)
+        self.places = cell.astype(np.int64), values[own]
+        records = min(_MOST_RECORDS, n, _MOST_ENTRIES // (len(self.pairs) * self.shape[1]))
+        drawn = column_values(mixture.sample(records, generator), domain)
+        cells = cells_of_pairs(drawn, self.pairs, domain)
+        rows = np.arange(0, cells.size + 1, cells.shape[1])
+        ones = np.full(cells.size, 1.0 / max(records, 1))
+        self.records = csr_array((ones, cells.ravel(), rows), shape=(records, self.shape[0]))
+        self.transposed = self.records.T.tocsr()
+        self.present = self.transposed @ np.ones(records)
 
     def shares(self, answers: Float64) -> Float64:
         """Return answers by cell and value, each cell moved to how often the records have it."""
@@ -171,20 +122,14 @@ class _Fit:
         sums = parts.sum(axis=1, keepdims=True)
         return parts / sums, (top + np.log(sums)).ravel()
 
-    def means(self, coefficients: Float64) -> Float64:
-        """Return the shares of the model's marginals, by cell and value."""
-        found: Float64 = self.transposed @ self.chances(coefficients)[0]
-        return found
-
     def run(
         self,
         shares: Float64,
         penalty: Float64,
         changes: Float64,
-        start: Float64,
         progress: Callable[[int, int], None],
     ) -> Float64:
-        """Minimise, from some coefficients: float64, shape ``(cells, values)``."""
+        """Return the coefficients: float64, shape ``(cells, values)``."""
         from scipy.optimize import minimize
 
         units = 1.0 / np.sqrt(changes + penalty)
@@ -200,7 +145,7 @@ class _Fit:
             return value, (slopes * units).ravel()
 
         found = minimize(
-            objective, (start / units).ravel(), jac=True, method="L-BFGS-B",
+            objective, np.zeros(units.size), jac=True, method="L-BFGS-B",
             callback=lambda _: progress(next(done), _STEPS), options={"maxiter": _STEPS},
         )  # fmt: skip
         solution: Float64 = found.x.reshape(self.shape) * units

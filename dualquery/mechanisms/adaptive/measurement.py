@@ -18,7 +18,7 @@ from dualquery.estimates.guessed import Guesses, guesses_of
 from dualquery.estimates.measurements import Measurements
 from dualquery.mechanisms.adaptive.expansion import MOST_LITERALS, Expansion, literals_of
 from dualquery.mechanisms.adaptive.product_terms import ProductTerms
-from dualquery.mechanisms.adaptive.scales import ANSWERS, FIT, plan_strategy
+from dualquery.mechanisms.adaptive.scales import plan_strategy
 from dualquery.mechanisms.protocol import Task
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import Workload
@@ -38,10 +38,8 @@ _HEAVY_ROWS = (
 
 _MORE_NOISE = 1.35
 """Features are measured if they give the answers at most this times the noise of the queries
-themselves: a fit learns more from them, above all the shares of single bits. Intervals of the
-answers are wider by as much. This was seen in runs on Adult, groceries, plants, BMS-WebView-2 and
-kosarak with 1,000 to 100,000 queries, at ratios of 1.1 to 1.35; at 1.6 (Adult, 1,000 queries) the
-queries themselves are better."""
+themselves: a fit learns more from them. So it was on Adult, groceries, plants, BMS-WebView-2 and
+kosarak with 1,000 to 100,000 queries at ratios of 1.1 to 1.35; at 1.6 queries are better."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,33 +113,19 @@ class FeatureMeasurement:
     def describe(self, scale: float) -> Mapping[str, Any]:
         """Say how many features of each kind there are, and their noise in rows."""
         kinds, kind = np.unique(self.strategy.features.kinds, axis=0, return_inverse=True)
-        of_kind = [self.scales[kind.ravel() == number] * scale for number in range(len(kinds))]
-        return {
-            "measured": "features",
-            "features": len(self.scales),
-            "kinds": [
-                {
-                    "indicators": int(indicators),
-                    "contrasts": int(contrasts),
-                    "features": len(scales),
-                    "least_scale": float(scales.min()),
-                    "largest_scale": float(scales.max()),
-                }
-                for (indicators, contrasts), scales in zip(kinds, of_kind, strict=True)
-            ],
-            "largest_load": self.strategy.limit,
-        }
+        said = []
+        for number, (indicators, contrasts) in enumerate(kinds.tolist()):
+            scales = self.scales[kind.ravel() == number] * scale
+            ends = {"least_scale": float(scales.min()), "largest_scale": float(scales.max())}
+            factors = {"indicators": indicators, "contrasts": contrasts}
+            said.append({**factors, "features": len(scales), **ends})
+        whole = {"measured": "features", "features": len(self.scales)}
+        return {**whole, "kinds": said, "largest_load": self.strategy.limit}
 
 
 @dataclass(frozen=True, eq=False)
 class QueryMeasurement:
-    """The queries themselves, all with the same noise.
-
-    Parameters
-    ----------
-    workload, neighbours
-        The queries, and what neighbouring tables differ in.
-    """
+    """The queries themselves, all with the same noise."""
 
     workload: Workload
     neighbours: Neighbours
@@ -210,20 +194,14 @@ def measurement_for(
 def choose_measurement(
     workload: Workload, neighbours: Neighbours, *, fitted: bool
 ) -> FeatureMeasurement | QueryMeasurement:
-    """Return the measurement that a fit learns more from, or the one of less noise without a fit.
-
-    Raises
-    ------
-    BadInputError
-        If neither can be made of the workload.
-    """
+    """Return what a fit learns more from, or the measurement of less noise without a fit."""
     queries = QueryMeasurement(workload, neighbours)
     if workload.way > MOST_LITERALS:
         return queries
     expansion = Expansion.of(workload).in_blocks()
     if not len(expansion.features):
         return queries  # no legal record satisfies any of them
-    strategy = plan_strategy(expansion, neighbours, FIT if fitted else ANSWERS)
+    strategy = plan_strategy(expansion, neighbours, fitted=fitted)
     features = FeatureMeasurement(expansion, strategy)
     noise = features.sensitivity * features.mean_deviation
     return features if noise <= (_MORE_NOISE if fitted else 1.0) * queries.sensitivity else queries
@@ -232,16 +210,7 @@ def choose_measurement(
 def guesses_from(
     expansion: Expansion, workload: Workload, means: Float64, deviations: Float64
 ) -> Guesses:
-    """Return guesses of the queries' answers, independent of the noise of their own features.
-
-    Parameters
-    ----------
-    expansion, workload
-        The queries, in features and as they are.
-    means, deviations
-        float64, shape ``(f,)``: noisy means of the features, and the standard deviations of their
-        noise.
-    """
+    """Return guesses of the queries' answers, independent of the noise of their own features."""
     features, projection = expansion.features, expansion.projection
     bits, negated, _ = literals_of(workload)
     alone = np.flatnonzero((features.bits >= 0).sum(axis=1) == 1)

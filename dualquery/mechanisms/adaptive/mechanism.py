@@ -1,20 +1,13 @@
 """`adaptive`: measure main effects, judge, measure what is worth its noise, estimate, answer.
 
-The planner chooses the first stage on public facts: everything that the queries are made of (then
-there is no other stage), columns and pairs, or columns. After a first stage it compares predicted
-errors, given what was measured, and chooses the next one: everything, columns again, or the
-features that may differ from what is known by more than their noise. Of thousands of columns a
-first look with `FIRST_LOOK` of the budget says whether they are full.
-
 **Privacy.** Gaussian measurements, adaptively composed. The schedule fixes how many, and the ratio
 of sensitivity to scale of each, before a row is read. What a later one measures is chosen by the
 noisy numbers of those before it; whatever is chosen, its sensitivity over all legal records is
 proven by the room, its scale is set to the planned ratio, and the ledger refuses it otherwise. The
-cost of Gaussian noise depends on that ratio alone, so it is fixed although the content is not:
-zero-concentrated and Gaussian differential privacy compose adaptively where each mechanism, for
-every outcome of those before it, has a cost fixed beforehand (Bun and Steinke 2016, Lemma 2.3;
-Dong, Roth and Su, "Gaussian differential privacy", JRSS B 84, 2022, Theorem 4). Queries about
-frequent items are made of the first stage's noisy shares. All else is post-processing.
+cost of Gaussian noise depends on that ratio alone: zero-concentrated and Gaussian differential
+privacy compose adaptively where each mechanism, for every outcome of those before it, has a cost
+fixed beforehand (Bun and Steinke 2016, Lemma 2.3; Dong, Roth and Su, "Gaussian differential
+privacy", JRSS B 84, 2022, Theorem 4). All else is post-processing.
 """
 
 from __future__ import annotations
@@ -30,34 +23,31 @@ from numpy.typing import NDArray
 from dualquery.estimates.expected import ExpectedError
 from dualquery.estimates.intervals import Intervals
 from dualquery.estimates.measurements import CHOSEN, Measurements
-from dualquery.mechanisms.adaptive.ensemble import STEPS, Fitting, fit_mixture
+from dualquery.mechanisms.adaptive.ensemble import STEPS, fit_mixture
 from dualquery.mechanisms.adaptive.evidence import (
     Evidence,
     Shares,
     measure,
     of_order,
     scale_for,
+    share_intervals,
     uniform_strategy,
+    up_to_pairs,
 )
 from dualquery.mechanisms.adaptive.expansion import Expansion, bytes_on_features
 from dualquery.mechanisms.adaptive.forecast import expected_error
 from dualquery.mechanisms.adaptive.interactions import Interactions
-from dualquery.mechanisms.adaptive.intervals import share_intervals
 from dualquery.mechanisms.adaptive.measurement import FeatureMeasurement, QueryMeasurement
-from dualquery.mechanisms.adaptive.mixture import MixtureFit, mixture_of, with_others
+from dualquery.mechanisms.adaptive.mixture import MixtureFit, mixture_of, with_columns
 from dualquery.mechanisms.adaptive.moments import fit_records
 from dualquery.mechanisms.adaptive.planner import (
     ColumnEvidence,
-    FirstStage,
     PairEvidence,
-    Request,
     Stages,
     choose_first,
     everything,
-    is_wide,
     plan_stages,
 )
-from dualquery.mechanisms.adaptive.prior import posterior_shares
 from dualquery.mechanisms.adaptive.product_terms import ProductTerms
 from dualquery.mechanisms.adaptive.scales import plan_columns
 from dualquery.mechanisms.options import check_choice, check_number, check_whole
@@ -67,6 +57,7 @@ from dualquery.models.mixture import ProductMixture
 from dualquery.queries.conjunctions import Workload, require_conjunctions
 from dualquery.queries.family import Queries
 from dualquery.room.curator import Curator
+from dualquery.room.features import Features
 from dualquery.room.strategy import Strategy
 from dualquery.runtime.errors import BadInputError
 
@@ -78,15 +69,13 @@ COLUMNS_ALONE = (
     "epsilon: only single columns were measured further, so answers and records show links between "
     "columns weaker than they are, or not at all"
 )
-"""Said of a release that measured columns alone."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Adaptive(Mechanism[Stages]):
     """Gaussian noise on features of the queries, in stages; answers from what all of them say.
 
-    Which stages there are, the planner decides by predicted errors (`planner`): one measurement of
-    everything, or a first look at columns, or at columns and pairs, and then what is worth it.
+    The planner decides by predicted errors which stages there are (`planner`).
     """
 
     name: ClassVar[str] = "adaptive"
@@ -137,25 +126,17 @@ class Adaptive(Mechanism[Stages]):
             raise BadInputError(
                 f"{self.name} needs --delta above 0; with delta 0 use laplace or mwem"
             )
-        first, reason = FirstStage.EVERYTHING, "options of one stage were given"
+        first, reason = "everything", "options of one stage were given"
         if self.first != "auto":
-            first, reason = FirstStage(self.first), "it was asked for"
+            first, reason = self.first, "it was asked for"
         elif self.components is None and self.pull is None:
             first, reason = choose_first(task, budget)
-        if task.frequent is not None and first is not FirstStage.COLUMNS:
-            raise BadInputError(
-                "frequent items are found by a first look at columns; first=columns"
-            )
-        records = self.records or task.default_records
-        return plan_stages(
-            task, budget, Request(first, reason, self.suited, self.makes_records, records)
-        )
+        if task.frequent is not None and first != "columns":
+            raise BadInputError("a first look at columns finds frequent items; first=columns")
+        fit = self.components, self.steps, self.pull
+        return plan_stages(task, budget, first, reason, self.records or task.default_records, *fit)
 
-    def suited(self, n: int, precision: float, bits: int) -> Fitting:
-        """Return the fit that suits the noise, and what the user asked for."""
-        return Fitting.suited(n, precision, bits, self.components, self.steps, self.pull)
-
-    def expected_error(self, task: Task, plan: Plan[Stages]) -> ExpectedError | None:
+    def expected_error(self, task: Task, plan: Plan[Stages]) -> ExpectedError:
         """Return the error to expect: predicted errors times factors that runs gave."""
         return expected_error(task, plan.details)
 
@@ -166,9 +147,9 @@ class Adaptive(Mechanism[Stages]):
     def run(self, task: Task, plan: Plan[Stages], curator: Curator, session: Session) -> Outcome:
         """Measure stage by stage, estimate, and answer."""
         run = _Run(self, plan.details, task, curator, session)
-        if plan.details.first is FirstStage.EVERYTHING:
+        if plan.details.first == "everything":
             return run.everything_at_once()
-        if plan.details.first is FirstStage.PAIRS:
+        if plan.details.first == "pairs":
             return run.after_pairs()
         return run.after_columns()
 
@@ -199,13 +180,6 @@ class Staged(Adaptive):
     first: Literal["auto", "everything", "pairs", "columns"] = "columns"
 
 
-def _entry(
-    stage: int, *, columns: int = 0, products: int = 0, queries: int = 0
-) -> Mapping[str, int]:
-    """Return a trace entry: how many numbers of each kind a stage measured."""
-    return {"stage": stage, "columns": columns, "products": products, "queries": queries}
-
-
 class _Run:
     """One run of the plan: what is measured after what, and what comes of it."""
 
@@ -222,9 +196,9 @@ class _Run:
         """Measure everything in one stage; fit, and answer."""
         planned, full = self.plan, self.plan.full
         assert full is not None
-        found = self._measured(full, [planned.sensitivity / planned.scale], planned.scale)
-        if planned.fitting is not None and self.mechanism.makes_records:
-            return self._fitted(found, found, planned.fitting, self.task.workload)
+        found = self._measured(full, (planned.sensitivity / planned.scale,), planned.scale)
+        if self.mechanism.makes_records:
+            return self._fitted(found, found, self.task.workload)
         return Outcome(
             answers=np.clip(found.unbiased, 0.0, 1.0),
             intervals=found.intervals(self.task.workload),
@@ -233,24 +207,22 @@ class _Run:
 
     def after_pairs(self) -> Outcome:
         """Look at columns and pairs; then measure everything, or the columns again."""
-        planned, n, workload = self.plan, self.n, self.task.workload
-        looked, small, full = planned.looked, planned.small, planned.full
+        planned, workload = self.plan, self.task.workload
+        looked, full = planned.looked, planned.full
         assert looked is not None
-        assert small is not None
         assert full is not None
         means = self._looked(looked, planned.scale)
-        seen = PairEvidence(looked, means, planned.scale, workload, n, self.task.rows)
+        seen = PairEvidence(looked, means, planned.scale, workload, self.n, self.task.rows)
         (ratio,) = planned.ratios
         chances, _ = seen.shares.posterior(workload.domain)
         columns = plan_columns(workload, chances, planned.neighbours)
         if not seen.everything_wins(columns, full, ratio):
             return self._columns_again(seen, columns, ratio)
-        found = self._measured(full, [ratio])
-        evidence = found
+        found = evidence = self._measured(full, planned.ratios)
         if isinstance(full, FeatureMeasurement):
+            small = up_to_pairs(full.strategy.features)
             evidence = found.combined(small, means, seen.deviations)
-        suited = self.mechanism.suited(n, ratio, workload.domain.bits)
-        return self._fitted(found, evidence, suited, workload)
+        return self._fitted(found, evidence, workload)
 
     def _columns_again(self, seen: PairEvidence, columns: Strategy, ratio: float) -> Outcome:
         """Measure the columns again; answer by both stages, and by the pairs' interactions."""
@@ -258,8 +230,6 @@ class _Run:
         noisy = self._looked(columns, scale, CHOSEN)
         second = Shares.of(columns.features, noisy, columns.scales * scale / self.n)
         found = seen.model(seen.shares.combined(second))
-        alone = ProductMixture.single(workload.domain, found.chances)
-        answers = alone.answers(workload) + found.beyond_columns(workload)
         products = ProductTerms.of_features(seen.looked.features)
         fit = MixtureFit(products, found.fitted, seen.deviations)
         mixture = fit_records(
@@ -267,7 +237,7 @@ class _Run:
         )
         model = mixture.model()
         return self._outcome(
-            np.clip(answers, 0.0, 1.0),
+            np.clip(found.answers(workload), 0.0, 1.0),
             model,
             # The first stage decided that there are any: it gives none.
             share_intervals(workload, (second,), self.plan.neighbours),
@@ -276,82 +246,61 @@ class _Run:
 
     def after_columns(self) -> Outcome:
         """Look at columns; then measure everything, or the columns again and what is worth it."""
-        planned, n, looked, task = self.plan, self.n, self.plan.looked, self.task
+        planned, looked, task = self.plan, self.plan.looked, self.task
         assert looked is not None
         assert planned.expansion is not None
         shares = around = self._shares(looked, planned.scale)
-        workload, expansion, full = task.workload, planned.expansion, planned.full
+        workload, expansion, ratios = task.workload, planned.expansion, list(planned.ratios)
         if task.frequent is not None:
             workload = task.frequent.workload(task.frequent.choose(shares.values))
             expansion = Expansion.of(workload)
-            if not is_wide(workload):
-                full = everything(workload, expansion, planned.neighbours)
-        ratios = list(planned.ratios)
 
         def known() -> ColumnEvidence:
-            posterior = posterior_shares(shares.values, shares.deviations)
             ratio = math.hypot(*ratios)
-            return ColumnEvidence(looked, shares, posterior, workload, expansion, n, ratio)
+            return ColumnEvidence(looked, shares, workload, expansion, self.n, ratio)
 
-        seen = known()
-        if len(ratios) > 1:
-            full = (
-                everything(workload, expansion, planned.neighbours) if seen.columns_full else None
-            )
-        worth = seen.everything_wins(full)
-        if not worth and len(ratios) > 1:
-            # The first look decided that there is this one: intervals rest on it alone.
-            around = self._shares(looked, scale_for(looked.sensitivity, ratios.pop(0)))
-            shares = shares.combined(around)
-            seen = known()
-        if full is not None and worth:
-            outcome = self._everything_after(seen, full, ratios)
+        seen, full = known(), None
+        if seen.columns_full:
+            full = everything(workload, expansion, planned.neighbours)
+        if full is not None and seen.everything_wins(full):
+            found = self._measured(full, ratios)
+            evidence = found.with_shares(shares)
+            outcome = self._fitted(found, evidence, workload, seen.posterior)
         else:
+            if len(ratios) > 1:
+                # The first look decided that there is this one: intervals rest on it alone.
+                around = self._shares(looked, scale_for(looked.sensitivity, ratios.pop(0)))
+                shares = shares.combined(around)
+                seen = known()
             outcome = self._chosen(seen, around)
         return replace(outcome, workload=None if task.frequent is None else workload)
 
-    def _everything_after(
-        self,
-        seen: ColumnEvidence,
-        full: FeatureMeasurement | QueryMeasurement,
-        ratios: Sequence[float],
-    ) -> Outcome:
-        """Measure everything, and fit a mixture to that and the shares of the first look."""
-        found, workload = self._measured(full, ratios), seen.workload
-        suited = self.mechanism.suited(self.n, math.hypot(*ratios), workload.domain.bits)
-        evidence = found.with_shares(seen.shares)
-        return self._fitted(found, evidence, suited, workload, seen.chances)
-
     def _chosen(self, seen: ColumnEvidence, around: Shares) -> Outcome:
         """Measure what exceeds its noise; answer by the hierarchical model."""
-        features, looked = seen.expansion.features, seen.looked
+        features = seen.expansion.features
         chosen = seen.worth_measuring()
         strategy = uniform_strategy(features.part(chosen), self.plan.neighbours)
         scale = scale_for(strategy.sensitivity, seen.ratio)
         noisy, deviation = self._looked(strategy, scale, CHOSEN), scale / self.n
         alone = of_order(strategy.features, 1)
         second = Shares.of(strategy.features.part(alone), noisy[alone], deviation)
-        shares = seen.shares.combined(second)
-        chances, uncertain = map(seen.at_bits, posterior_shares(shares.values, shares.deviations))
+        shares, domain = seen.shares.combined(second).sparse(), features.domain
         longer = np.setdiff1d(np.arange(len(chosen)), alone)
         products = ProductTerms.of_features(strategy.features.part(longer))
         found = Interactions.fit(
-            products, noisy[longer], np.full(len(longer), deviation), chances, uncertain
-        )
+            products, noisy[longer], np.full(len(longer), deviation),
+            shares.distributions(domain), shares.uncertain(domain),
+        )  # fmt: skip
         means = found.means(ProductTerms.of_features(features))
         means[chosen[longer]] = found.fitted
         means = np.clip(means, -1.0, 1.0)
         model = mixture_of(
-            looked.features.bits[:, 0], found.chances, products, means[chosen[longer]],
+            replace(shares, values=found.chances[shares.bits]), products, means[chosen[longer]],
             self.generator, self.session,
-        ).model()  # fmt: skip
-        asked = self.task.frequent is not None
-        intervals = share_intervals(
-            seen.workload,
-            (around, second),
-            self.plan.neighbours,
-            chosen_by=around if asked else None,
-        )
+        )  # fmt: skip
+        by = None if self.task.frequent is None else around
+        looks, neighbours = (around, second), self.plan.neighbours
+        intervals = share_intervals(seen.workload, looks, neighbours, chosen_by=by)
         return self._outcome(np.clip(seen.expansion.answers(means), 0.0, 1.0), model, intervals)
 
     def _looked(self, strategy: Strategy, scale: float, note: str = "") -> Float64:
@@ -359,11 +308,15 @@ class _Run:
         means = measure(self.curator, strategy, scale, self.n)
         features, deviations = strategy.features, strategy.scales * scale / self.n
         self.kept.append(Measurements.of_features(features, means, deviations, note))
-        columns = len(of_order(features, 1))
-        self.trace.append(
-            _entry(len(self.trace) + 1, columns=columns, products=len(means) - columns)
-        )
+        self._count(features)
         return means
+
+    def _count(self, features: Features | None, queries: int = 0) -> None:
+        """Note in the trace how many numbers of each kind a stage measured."""
+        columns = 0 if features is None else len(of_order(features, 1))
+        products = 0 if features is None else len(features) - columns
+        stage = {"stage": len(self.trace) + 1, "columns": columns, "products": products}
+        self.trace.append({**stage, "queries": queries})
 
     def _shares(self, looked: Strategy, scale: float) -> Shares:
         """Measure the shares of columns."""
@@ -384,32 +337,33 @@ class _Run:
             means += (ratio / together) ** 2 * noisy
             self.kept.append(full.kept(noisy, full.scales * each / self.n))
         if self.trace:
-            stage = len(self.trace) + 1
             if isinstance(full, QueryMeasurement):
-                self.trace.append(_entry(stage, queries=len(means)))
+                self._count(None, len(means))
             else:
-                columns = len(of_order(full.strategy.features, 1))
-                self.trace.append(_entry(stage, columns=columns, products=len(means) - columns))
+                self._count(full.strategy.features)
         unit = (scale or scale_for(full.sensitivity, together)) / self.n
         return Evidence(full, means, full.scales * unit)
 
     def _fitted(
-        self,
-        found: Evidence,
-        evidence: Evidence,
-        fitting: Fitting,
-        workload: Workload,
-        shares: Float64 | None = None,
+        self, found: Evidence, evidence: Evidence, workload: Workload, shares: Shares | None = None
     ) -> Outcome:
         """Answer by the ensemble; ``shares`` are those of columns that queries are not about."""
         fitted = fit_mixture(
-            evidence, fitting, workload, self.n, self.task.scores, self.generator, self.session
+            evidence,
+            self.plan.fitting,
+            workload,
+            self.n,
+            self.task.scores,
+            self.generator,
+            self.session,
         )
         model = fitted.model
         if shares is not None:
             assert isinstance(model, ProductMixture)
-            asked = np.unique(workload.literals[workload.literals >= 0] >> 1)
-            model = with_others(model, asked, shares)
+            domain, literals = workload.domain, workload.literals
+            asked = domain.column_of_bit[np.unique(literals[literals >= 0] >> 1)]
+            others = np.setdiff1d(domain.column_of_bit[shares.bits], asked)
+            model = with_columns(model, others, shares.distributions(domain))
         outcome = self._outcome(fitted.answers, model, found.intervals(workload))
         return replace(outcome, trace=(*outcome.trace, *fitted.trace))
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from dualquery.data.domain import Domain
 from dualquery.mechanisms.adaptive import mixture_kernels as kernels
+from dualquery.mechanisms.adaptive.evidence import Shares
 from dualquery.mechanisms.adaptive.product_terms import ProductTerms
 from dualquery.mechanisms.baselines.product import uniform_probabilities
 from dualquery.mechanisms.protocol import Session
@@ -36,14 +37,11 @@ _BATCH = 60_000
 _SLAB = 128
 """Components that one thread steps at a time, at most. Half as many took a quarter longer."""
 
-_LEG, _FEWEST = 300, 900
-"""Steps of a leg, about, and the fewest before a fit may end."""
+_LEG = 300
+"""Steps of a leg, about; a fit has three at least."""
 
 _STEP = 0.2
 """Largest change of a log-odds in a step, roughly."""
-
-_DISTURBANCE = 1.0
-"""Standard deviation of the components' log-odds around the 1-way means at the start."""
 
 _LEAST = 1e-4
 _BETA = (0.95, 0.99)
@@ -54,8 +52,8 @@ _BETA = (0.95, 0.99)
 class Mixture:
     """Equally weighted product distributions over the columns that features mention.
 
-    ``bits`` are int64, increasing: those of the columns held. ``values`` are float32, shape
-    ``(len(bits), components)``: means of each bit's sign, if its column is binary, or indicator.
+    ``values`` are the means of each bit's sign, if its column is binary, or indicator:
+    ``(len(bits), components)``. ``bits`` are increasing.
     """
 
     domain: Domain
@@ -65,8 +63,7 @@ class Mixture:
     def means(self, products: ProductTerms) -> Float64:
         """Return the means of products, all about columns held: float64, shape ``(f,)``."""
         intercepts, factors = products.terms(self.bits)
-        values = np.repeat(self.values, len(factors) // len(self.bits), axis=0)
-        table = intercepts[:, None] + factors[:, None] * values
+        table = intercepts[:, None] + factors[:, None] * np.repeat(self.values, 2, axis=0)
         rows = products.rows(self.bits)
         sums = np.empty(len(rows), np.float32)
         kernels.sum_products(rows, table, sums)
@@ -93,26 +90,17 @@ class Mixture:
 
 @dataclass(frozen=True, eq=False)
 class MixtureFit:
-    """A fit of a mixture to noisy means.
+    """A fit of a mixture to noisy means of products (``targets``), in ``steps`` steps at most.
 
-    Parameters
-    ----------
-    products
-        What was measured.
-    targets, deviations
-        float64, shape ``(f,)``: their noisy means, and the standard deviations of the noise.
-    components, steps
-        Size of the mixture, and most gradient steps.
-    pull
-        Part of a step's rate by which components are shrunk towards their mean, in [0, 1]: it keeps
-        noise out. The defaults suit estimated means, that records are drawn from.
+    ``pull`` is the part of a step's rate by which components are shrunk towards their mean, in [0,
+    1]: it keeps noise out. The defaults suit estimated means, that records are drawn from.
     """
 
     products: ProductTerms
     targets: Float64
     deviations: Float64
-    components: int = 64
-    steps: int = 600
+    components: int = _SLAB // 2
+    steps: int = 2 * _LEG
     pull: float = 0.2
 
     @cached_property
@@ -144,30 +132,23 @@ class MixtureFit:
         cuts = np.arange(_SLAB, self.components, _SLAB)
         slabs = [_Slab.of(self._columns, part) for part in np.split(odds, cuts, axis=1)]
         done, nearest = 0, math.inf
+        # The mean square distance, in variances, that noise has: two standard errors above 1.
+        explained = 1.0 + 2.0 * math.sqrt(2.0 / len(self.targets))
         with workers(threads, len(slabs)) as pool:
             course = _Course(batches, slabs, odds.mean(axis=1), pool.map)
-            for leg in self._legs():
-                course.run(leg, self.pull, part_of(progress, done, self.steps))
-                done += leg
+            count = max(round(self.steps / _LEG), 1)
+            for number, leg in enumerate(np.array_split(np.arange(self.steps), count)):
+                course.run(len(leg), self.pull, part_of(progress, done, self.steps))
+                done += len(leg)
                 distance = course.distance()
                 if distance >= nearest:
                     break
                 nearest, values = distance, course.values
-                if done >= _FEWEST and distance <= self._explained:
+                if number > 1 and distance <= explained:
                     break
         if done < self.steps:
             progress(self.steps, self.steps)
         return Mixture(self.products.domain, self._bits, values)
-
-    def _legs(self) -> Sequence[int]:
-        """Return the steps of each leg: about as many in all."""
-        count = max(round(self.steps / _LEG), 1)
-        return [len(leg) for leg in np.array_split(np.arange(self.steps), count)]
-
-    @property
-    def _explained(self) -> float:
-        """Mean square distance, in variances, that noise explains: two standard errors above 1."""
-        return 1.0 + 2.0 * math.sqrt(2.0 / len(self.targets))
 
     def _batches(self, generator: np.random.Generator) -> list[_Batch]:
         """Return the products, in a random order if they take turns."""
@@ -177,7 +158,6 @@ class MixtureFit:
         count = -(-len(rows) // _BATCH)
         order = generator.permutation(len(rows)) if count > 1 else np.arange(len(rows))
         owners = np.repeat(np.arange(len(self._columns.binary)), np.diff(self._columns.starts))
-        terms = len(self._columns.factors) // len(self._bits)
         return [
             _Batch(
                 self._columns,
@@ -185,13 +165,13 @@ class MixtureFit:
                 self.targets[chosen].astype(np.float32),
                 self.deviations[chosen],
                 weights[chosen].astype(np.float32),
-                np.unique(owners[rows[chosen][rows[chosen] >= 0] // terms]),
+                np.unique(owners[rows[chosen][rows[chosen] >= 0] // 2]),
             )
             for chosen in np.array_split(order, count)
         ]
 
     def _start(self, generator: np.random.Generator) -> Float32:
-        """Return log-odds (binary columns) and logarithms of shares, with a disturbance each."""
+        """Return log-odds (binary columns) and logarithms of shares, with normal disturbances."""
         shares = np.full(len(self._bits), 0.5)
         bits, chances = self.products.single_chances(self.targets)
         shares[np.searchsorted(self._bits, bits)] = chances
@@ -199,7 +179,7 @@ class MixtureFit:
         binary = self.products.domain.has_two_values[self._bits]
         odds = np.where(binary, np.log(shares / (1.0 - shares)), np.log(shares))
         noise = generator.standard_normal((len(odds), self.components))
-        start: Float32 = (odds[:, None] + _DISTURBANCE * noise).astype(np.float32)
+        start: Float32 = (odds[:, None] + noise).astype(np.float32)
         return start
 
 
@@ -302,72 +282,35 @@ class _Batch:
         return sums
 
 
-_SMALLEST = 1e-9
-"""Chance of a value in a record, at least: some value of a column has one above 0."""
-
-
 def mixture_of(
-    looked: NDArray[np.int32],
-    chances: Float64,
+    shares: Shares,
     products: ProductTerms,
     means: Float64,
     generator: np.random.Generator,
     session: Session,
-) -> Mixture:
-    """Return a mixture of columns with measured products that are fitted, else independent.
-
-    Parameters
-    ----------
-    looked, chances
-        int32: the bits whose shares are known; float64, shape ``(bits,)``: shares of 1s.
-    products, means
-        Products of two factors or more that were measured, and estimates of their means.
-    generator, session
-        Source of the fit's random choices; threads and progress.
-    """
+) -> ProductMixture:
+    """Return a mixture fitted to means of longer products, and to shares; others independent."""
     domain = products.domain
-    held = np.flatnonzero(np.isin(domain.column_of_bit, domain.column_of_bit[looked]))
-    # The values of a column that nobody asks about share what the others leave.
-    asked = np.isin(held, looked)
-    column = domain.column_of_bit[held]
-    rest = 1.0 - np.bincount(column, np.where(asked, chances[held], 0.0))[column]
-    others = np.bincount(column, ~asked)[column]
-    binary = domain.has_two_values[held]
-    filled = np.where(asked, chances[held], rest / np.maximum(others, 1))
-    values = np.where(binary, 1.0 - 2.0 * chances[held], np.maximum(filled, _SMALLEST))
-    values = values[:, None].astype(np.float32)
-    if len(means):
-        tied = np.unique(products.bits[products.bits >= 0])
+    chances = shares.distributions(domain)
+    tied = np.unique(products.bits[products.bits >= 0])
+    mixture = Mixture(domain, np.empty(0, np.int64), np.empty((0, 1), np.float32))
+    if len(tied):
         singles = np.full((len(tied), products.bits.shape[1]), -1, np.int32)
         singles[:, 0] = tied
         both = ProductTerms.of_features(Features(np.concatenate((singles, products.bits)), domain))
         alone, _ = both.part(np.arange(len(tied))).factors(chances)
         targets = np.append(alone[:, 0], means)
         fit = MixtureFit(both, targets, np.ones(len(targets)))
-        fitted = fit.run(generator, session.threads, session.progress)
-        values = np.repeat(values, fit.components, axis=1)
-        values[np.searchsorted(held, fitted.bits)] = fitted.values
-    # Noisy shares of a column do not add up to 1; chances do.
-    place = np.cumsum(np.diff(column, prepend=-1) > 0) - 1
-    totals = np.add.reduceat(values, np.searchsorted(place, np.arange(place[-1] + 1)), axis=0)
-    values = np.where(binary[:, None], values, values / totals[place])
-    return Mixture(domain, held, values)
+        mixture = fit.run(generator, session.threads, session.progress)
+    columns = np.setdiff1d(domain.column_of_bit[shares.bits], domain.column_of_bit[mixture.bits])
+    return with_columns(mixture.model(), columns, chances)
 
 
-def with_others(model: ProductMixture, asked: NDArray[np.int32], shares: Float64) -> ProductMixture:
-    """Return a model with the columns that queries are not about, by their shares.
-
-    Parameters
-    ----------
-    model
-        Of the columns that queries are about.
-    asked
-        The bits of these.
-    shares
-        float64, shape ``(bits,)``: shares of the others; all are of binary columns.
-    """
-    others = np.flatnonzero(model.domain.sizes[model.domain.column_of_bit] == 1)
-    others = np.setdiff1d(others, asked)
-    chances = model.chances.copy()
-    chances[others] = shares[others, None]
-    return replace(model, chances=chances)
+def with_columns(
+    model: ProductMixture, columns: NDArray[np.int32], chances: Float64
+) -> ProductMixture:
+    """Return a model with some columns independent; ``chances`` of 1s have shape ``(bits,)``."""
+    bits = np.flatnonzero(np.isin(model.domain.column_of_bit, columns))
+    changed = model.chances.copy()
+    changed[bits] = chances[bits, None]
+    return replace(model, chances=changed)

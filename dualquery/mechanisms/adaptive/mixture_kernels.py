@@ -21,16 +21,9 @@ Array = NDArray[Any]
 class Columns(NamedTuple):
     """Where the parameters of each column lie, and what terms are made of them.
 
-    Parameters
-    ----------
-    starts
-        int64, shape ``(columns + 1,)``: first bit of each column in the parameters.
-    binary
-        bool, shape ``(columns,)``: whether a column's parameter is the log-odds of its one bit; the
-        others have logarithms of shares.
-    intercepts, factors
-        float32, shape ``(terms,)``: term t has the mean ``intercept + factor * value`` of its bit;
-        each bit has as many terms, those of bit b before those of bit b + 1.
+    ``starts``, ``(columns + 1,)``, are the columns' first bits; ``binary`` ones have the log-odds
+    of their one bit as parameter, others logarithms of shares. A term has the mean ``intercept +
+    factor * value`` of its bit; each bit has as many terms, in the order of bits.
     """
 
     starts: Array
@@ -42,14 +35,8 @@ class Columns(NamedTuple):
 class Parameters(NamedTuple):
     """A slab of a mixture in the course of a fit: float32, shape ``(bits, W)`` each.
 
-    Parameters
-    ----------
-    odds
-        Log-odds of binary columns, logarithms of shares (up to a constant) of others.
-    momentum, power
-        Adam's averages of slopes, and of their squares.
-    values
-        Means of the bits' factors: the sign's of a binary column, the indicator's of others.
+    Log-odds of binary columns, logarithms of shares (up to a constant) of others; Adam's averages
+    of slopes, and of their squares; means of the signs of binary columns and of others' indicators.
     """
 
     odds: Array
@@ -75,17 +62,10 @@ _RATES = types.NamedUniTuple(float32, 4, Rates)
 
 @kernel(void(_ROWS, _TABLE, float32[::1]), fastmath=True)
 def sum_products(rows: Array, table: Array, sums: Array) -> None:
-    """Write the sums of products over the components of a slab.
+    """Write the sums of products over the components of a slab: ``(f,)``.
 
-    Parameters
-    ----------
-    rows
-        int32, shape ``(f, k)``: the terms that each product multiplies, padded on the right with
-        -1.
-    table
-        float32, shape ``(terms, W)``.
-    sums
-        float32, shape ``(f,)``: written.
+    ``rows``, ``(f, k)``, are the places in ``table``, ``(terms, W)``, of the terms that each
+    product multiplies, padded on the right with -1.
     """
     way, width = rows.shape[1], table.shape[1]
     for f in range(len(rows)):
@@ -93,11 +73,7 @@ def sum_products(rows: Array, table: Array, sums: Array) -> None:
         while count < way and rows[f, count] >= 0:
             count += 1
         total = np.float32(0.0)
-        if count == 1:
-            a = rows[f, 0]
-            for k in range(width):
-                total += table[a, k]
-        elif count == 2:
+        if count == 2:
             a, b = rows[f, 0], rows[f, 1]
             for k in range(width):
                 total += table[a, k] * table[b, k]
@@ -118,14 +94,8 @@ def sum_products(rows: Array, table: Array, sums: Array) -> None:
 def add_slopes(rows: Array, table: Array, errors: Array, slopes: Array) -> None:
     """Add the derivatives of half the products' weighted squared errors by a slab's terms.
 
-    Parameters
-    ----------
-    rows, table
-        As for `sum_products`.
-    errors
-        float32, shape ``(f,)``: the derivatives by the sums of the products.
-    slopes
-        float32, shape ``(terms, W)``: added to.
+    ``errors``, ``(f,)``, are the derivatives by the sums of the products; ``slopes``, ``(terms,
+    W)``, are added to.
     """
     way, width = rows.shape[1], table.shape[1]
     for f in range(len(rows)):
@@ -133,11 +103,7 @@ def add_slopes(rows: Array, table: Array, errors: Array, slopes: Array) -> None:
         while count < way and rows[f, count] >= 0:
             count += 1
         error = errors[f]
-        if count == 1:
-            a = rows[f, 0]
-            for k in range(width):
-                slopes[a, k] += error
-        elif count == 2:
+        if count == 2:
             a, b = rows[f, 0], rows[f, 1]
             for k in range(width):
                 x, y = table[a, k], table[b, k]
@@ -218,19 +184,10 @@ def update(
     rates: Rates,
     table: Array,
 ) -> None:
-    """Make Adam's step on a slab's parameters of some columns, and set their slopes to 0 again.
+    """Make Adam's step on a slab's parameters of the touched columns, and clear their slopes.
 
-    Parameters
-    ----------
-    columns, parameters, rates
-        As their classes say.
-    touched
-        int64: the columns.
-    slopes, table
-        float32, shape ``(terms, W)``: the derivatives by the terms, and the terms.
-    centres
-        float32, shape ``(bits,)``: the parameters' means over all components, to which they are
-        pulled.
+    ``centres``, ``(bits,)``, are the parameters' means over all components, to which they are
+    pulled.
     """
     odds, momentum, power, values = parameters
     terms, width = len(table) // len(odds), odds.shape[1]

@@ -1,16 +1,14 @@
 """The planner: what each stage measures, by predicted errors.
 
-On public facts it chooses the first stage and fixes the schedule; given a first stage it compares
-the predicted errors of what the next one may measure. Private numbers do not come here: only public
-facts, and noisy means that were charged.
+On public facts it chooses the first stage and fixes the schedule; given noisy means it compares the
+predicted errors of what the next stage may measure.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import Enum
 from functools import cached_property
 from typing import Any
 
@@ -25,8 +23,14 @@ from dualquery.mechanisms.adaptive.evidence import (
     of_order,
     scale_for,
     uniform_strategy,
+    up_to_pairs,
 )
-from dualquery.mechanisms.adaptive.expansion import MOST_LITERALS, Expansion, literals_of
+from dualquery.mechanisms.adaptive.expansion import (
+    MOST_LITERALS,
+    Expansion,
+    chances_of_literals,
+    literals_of,
+)
 from dualquery.mechanisms.adaptive.interactions import Interactions, expected_interactions
 from dualquery.mechanisms.adaptive.measurement import (
     FeatureMeasurement,
@@ -34,16 +38,14 @@ from dualquery.mechanisms.adaptive.measurement import (
     measurement_for,
 )
 from dualquery.mechanisms.adaptive.predictions import (
-    interactions_of,
     rmse_of_chance,
     rmse_of_fit,
     rmse_of_independent_fit,
     rmse_of_interactions,
-    rmse_of_noise,
     rmse_of_shares,
 )
 from dualquery.mechanisms.adaptive.product_terms import ProductTerms
-from dualquery.mechanisms.adaptive.scales import FIT, plan_columns, plan_strategy
+from dualquery.mechanisms.adaptive.scales import plan_columns, plan_strategy
 from dualquery.mechanisms.baselines.product import uniform_probabilities
 from dualquery.mechanisms.protocol import Budget, Details, Plan, Task
 from dualquery.privacy.accountants.choice import best
@@ -53,112 +55,72 @@ from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import Workload
 from dualquery.room.features import Features
 from dualquery.room.strategy import Strategy
-from dualquery.runtime.errors import BadInputError, LackOfMemoryError
+from dualquery.runtime.errors import BadInputError
 
 Float64 = NDArray[np.float64]
 
-_FIRST, _LEAST = 0.2, 0.01
-"""Part of the budget for a first look at columns and pairs, at most and at least: less where the
-noise of columns' shares hides interactions."""
-
-_SECOND = 1000
-"""Features that the second stage may measure of a wide table. Where d numbers and M others have the
-parts a and 1 - a of rho, the sum of variances is least where a / (1 - a) = sqrt(d / M)."""
+_FIRST = 0.2
+"""Part of the budget for a first look at columns and pairs, at most."""
 
 _FIRST_LOOK = 0.04
 """Part of the budget with which columns of a wide table are measured first of all: it says whether
 they are full, so that the rest is better spent on everything that is asked."""
 
-_USUAL = 1.0 / 3.0
-"""Interactions that tables usually have, of those expected of columns whose values are equally
-frequent: fewer values are, and products of rare ones interact by less."""
+_ITEMS = 11.0
+"""Items of a row, where queries ask which are there together, before anything is measured."""
 
 _FULL = 0.2
-"""Expected interactions over those of columns that are half full, above which columns are full.
-Chosen on generated tables of 100 to 300 columns at epsilon 0.02 to 1: with .07 and .11 what exceeds
-its noise had the smaller errors, with .4 and .6 everything had. Real tables are at .02 to .1
-(baskets, visits) or at .3 to .6 (plants, mushroom, pumsb_star)."""
-
-_FIT_TO_NOISE = 0.125
-"""Mean error of a fit to everything over interactions of nearly empty columns, in mean standard
-deviations of the answers' noise, below which it has the smaller error: generated baskets of 120 to
-3,000 items, triples of the 100 commonest, at epsilon 0.5 to 4."""
-
-_CLEAR = 2.0
-"""Standard deviations of noise that a product's expected interaction has to exceed so that it is
-measured: each that is measured adds noise to all."""
+"""Expected interactions over those of columns that are half full, above which columns are full. On
+generated tables of 100 to 300 columns what exceeds its noise had the smaller errors with .07 and
+.11, everything with .4 and .6. Real tables are at .02 to .1 (baskets) or .3 to .6 (plants)."""
 
 WIDE = 1000
 """Columns that queries are about, from which on these are measured first. This has smaller errors
-than one stage on tables of 3,340 to 17,770 columns; one stage has on those of 69 to 285."""
-
-
-class FirstStage(Enum):
-    """What is measured first."""
-
-    EVERYTHING = "everything"
-    PAIRS = "pairs"  # and columns
-    COLUMNS = "columns"
+than one stage on tables of 3,340 to 17,770 columns; one stage has on those of 69 to 285. As many
+features may be measured after that."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Stages(Details):
     """What the stages measure, with how much noise.
 
-    Parameters
-    ----------
-    first, reason
-        What the first stage is, and why, in a clause.
-    neighbours, sensitivity, scale
-        What neighbouring tables differ in; the L2 sensitivity of what the first stage measures,
-        over its scales; the factor on these, in rows.
-    ratios
-        Sensitivity over scale of the later stages.
-    looked, small
-        What the first stage measures if not everything, and its places there.
-    full, expansion
-        Everything, if it is known beforehand; the queries as sums of features.
-    deviation, unbiased
-        Predicted errors: of the better answers (after a look at columns: of a share), and of
-        unbiased answers from everything.
-    records, fitting
-        Number of synthetic records; the fit that the first stage's noise suits.
+    The ``first`` one is "everything", "pairs" (and columns) or "columns", for a reason in a clause.
+    ``sensitivity`` is that of what the first stage measures, over its scales; ``scale`` the factor
+    on these, in rows; ``ratios`` are sensitivity over scale of later stages. The first one measures
+    ``looked``, or ``full`` (everything) if that is None. ``expansion`` is for a look at columns.
     """
 
-    first: FirstStage
+    first: str
     reason: str
     neighbours: Neighbours
     sensitivity: float
     scale: float
-    ratios: tuple[float, ...] = ()
-    looked: Strategy | None = field(default=None, compare=False)
-    small: NDArray[np.int64] | None = field(default=None, compare=False)
-    full: FeatureMeasurement | QueryMeasurement | None = field(default=None, compare=False)
-    expansion: Expansion | None = field(default=None, compare=False)
-    deviation: float = 0.0
-    unbiased: float = 0.0
-    records: int = 0
-    fitting: Fitting | None = None
+    ratios: tuple[float, ...]
+    looked: Strategy | None = field(compare=False)
+    full: FeatureMeasurement | QueryMeasurement | None = field(compare=False)
+    expansion: Expansion | None = field(compare=False)
+    predicted: Predicted
+    records: int
+    fitting: Fitting
 
     def parameters(self) -> Mapping[str, Any]:
         """Return what is measured with how much noise."""
-        said: dict[str, Any] = {"first_stage": self.first.value, "stage_reason": self.reason}
-        if self.first is FirstStage.EVERYTHING and self.full is not None:
-            said |= self.full.describe(self.scale)
-        elif self.looked is not None:
+        said: dict[str, Any] = {"first_stage": self.first, "stage_reason": self.reason}
+        if self.looked is not None:
             said["features"] = len(self.looked.features)
-        said |= {
+        elif self.full is not None:
+            said |= self.full.describe(self.scale)
+        return said | {
             "neighbours": self.neighbours.value,
             "sensitivity": self.sensitivity,
             "scale": self.scale,
             "later_ratios": list(self.ratios),
-            "deviation": self.deviation,
+            "deviation": self.predicted.least,
             "records": self.records,
+            "components": self.fitting.components,
+            "steps": self.fitting.steps,
+            "pull": self.fitting.pull,
         }
-        if self.fitting is not None:
-            fit = self.fitting
-            said |= {"components": fit.components, "steps": fit.steps, "pull": fit.pull}
-        return said
 
 
 def is_wide(workload: Workload) -> bool:
@@ -175,27 +137,31 @@ def _is_positive(workload: Workload) -> bool:
     return bool((given & 1 == 0).all() and (workload.domain.sizes[columns] == 1).all())
 
 
-def choose_first(task: Task, budget: Budget) -> tuple[FirstStage, str]:
+def _columns_first(workload: Workload) -> bool:
+    """Return whether columns are measured first, of whatever budget."""
+    return workload.way <= MOST_LITERALS and (is_wide(workload) or _is_positive(workload))
+
+
+def choose_first(task: Task, budget: Budget) -> tuple[str, str]:
     """Return the first stage that public facts suggest, and why."""
     if task.frequent is not None:
-        return FirstStage.COLUMNS, "the first stage finds the items that are frequent"
+        return "columns", "the first stage finds the items that are frequent"
     if task.workload.way <= MOST_LITERALS:
         if is_wide(task.workload):
-            return FirstStage.COLUMNS, "of thousands of columns, few are worth more than one look"
+            return "columns", "of thousands of columns, few are worth more than one look"
         if _is_positive(task.workload):
-            return FirstStage.COLUMNS, "which columns are full says what of them is worth measuring"
+            return "columns", "which columns are full says what of them is worth measuring"
         if columns_may_do(task, budget):
-            return FirstStage.PAIRS, "columns alone may be all that is worth measuring"
-    return FirstStage.EVERYTHING, "one measurement of all queries has the smallest predicted error"
+            return "pairs", "columns alone may be all that is worth measuring"
+    return "everything", "one measurement of all queries has the smallest predicted error"
 
 
 def plan_schedule(
     sensitivity: float, parts: Sequence[float], budget: Budget
 ) -> tuple[tuple[GaussianNoise, ...], str]:
-    """Return the schedule of stages that fill a budget, and the accountant that says so.
+    """Return the schedule of stages of some parts of rho, and the accountant that says so.
 
-    ``parts`` of rho, in (0, 1), add up to 1. The sensitivity of later stages is not known yet:
-    their noise has scale 1, so their sensitivity is the ratio to the scale.
+    The sensitivity of later stages is not known yet: with noise of scale 1 it is the ratio.
     """
 
     def schedule_of(rho: float) -> tuple[GaussianNoise, ...]:
@@ -211,138 +177,103 @@ def plan_schedule(
     return schedule, accountant.name
 
 
-@dataclass(frozen=True)
-class Request:
-    """What is planned for: a first stage and why, and what suits a fit.
-
-    ``suited`` takes a number of rows, a sensitivity over scale, and a number of bits.
-    """
-
-    first: FirstStage
-    reason: str
-    suited: Callable[[int, float, int], Fitting]
-    fitted: bool
-    records: int
-
-
-def plan_stages(task: Task, budget: Budget, asked: Request) -> Plan[Stages]:
+def plan_stages(
+    task: Task,
+    budget: Budget,
+    first: str,
+    reason: str,
+    records: int,
+    components: int | None,
+    steps: int,
+    pull: float | None,
+) -> Plan[Stages]:
     """Fix the schedule of the stages: their ratios of sensitivity to scale fill the budget."""
-    planner = {
-        FirstStage.EVERYTHING: _plan_everything,
-        FirstStage.PAIRS: _plan_pairs,
-        FirstStage.COLUMNS: _plan_columns,
-    }[asked.first]
-    plan = planner(task, budget, asked)
-    return replace(plan, remark=f"first stage: {asked.first.value} ({asked.reason})")
-
-
-def _plan_everything(task: Task, budget: Budget, asked: Request) -> Plan[Stages]:
-    """Plan one measurement of everything, with the smallest noise that fits."""
-    full = measurement_for(task, budget.neighbours, fitted=asked.fitted)
-    scale = calibrate_gaussian_scale(
-        budget.epsilon, budget.delta, full.sensitivity, budget.accountant
-    )
-    schedule = (GaussianNoise(full.sensitivity, scale),)
-    accountant, _ = best(schedule, budget.delta, budget.accountant)
-    unbiased = scale / task.n * full.mean_deviation
-    details = Stages(
-        first=FirstStage.EVERYTHING,
-        reason=asked.reason,
-        neighbours=budget.neighbours,
-        sensitivity=full.sensitivity,
-        scale=scale,
-        full=full,
-        deviation=unbiased,
-        unbiased=unbiased,
-        records=asked.records,
-        fitting=asked.suited(task.n, full.sensitivity / scale, task.workload.domain.bits),
-    )
-    return Plan(schedule, accountant.name, details, needs_answers=full.of_queries)
-
-
-def _plan_pairs(task: Task, budget: Budget, asked: Request) -> Plan[Stages]:
-    """Plan a first look at columns and pairs, and what comes after it."""
-    workload, neighbours = task.workload, budget.neighbours
-    if workload.way > MOST_LITERALS:
-        raise BadInputError(
-            f"a query has {workload.way} literals; a first look takes at most {MOST_LITERALS}"
-        )
-    predicted = predict(task, budget)
-    if not predicted.columns:
+    neighbours, predicted = budget.neighbours, predict(task, budget)
+    if first != "everything" and not predicted.columns:
         raise BadInputError("adaptive has nothing to measure: no query depends on a column")
-    full = measurement_for(task, neighbours, fitted=True)
-    if isinstance(full, FeatureMeasurement):
-        strategy = full.strategy
+    full: FeatureMeasurement | QueryMeasurement | None = None
+    expansion: Expansion | None = None
+    looked: Strategy | None = None
+    parts: tuple[float, ...] = (1.0,)
+    if first == "columns":
+        expansion = _expansion_of(task)
+        looked = _columns_of(task, expansion, neighbours)
+        parts = _parts_after_columns(task, budget, expansion, len(looked.features))
     else:
-        expansion = Expansion.of(workload).in_blocks()
-        strategy = plan_strategy(expansion, neighbours, FIT)
-    small = np.flatnonzero((strategy.features.bits >= 0).sum(axis=1) <= 2)
-    looked = Strategy(strategy.features.part(small), strategy.scales[small], neighbours)
-    interactions = predicted.interactions
-    part = max(_FIRST * interactions / (interactions + predicted.columns), _LEAST)
-    schedule, accountant = plan_schedule(looked.sensitivity, (part, 1.0 - part), budget)
+        full = measurement_for(task, neighbours, fitted=components != 0)
+    if full is not None and first == "pairs":
+        looked = _pairs_of(task, full, neighbours)
+        interactions = predicted.interactions
+        # Less where the noise of columns' shares hides interactions.
+        part = max(_FIRST * interactions / (interactions + predicted.columns), 0.01)
+        parts = (part, 1.0 - part)
+    measured = looked or full
+    assert measured is not None
+    schedule, accountant = plan_schedule(measured.sensitivity, parts, budget)
+    scale, ratios = schedule[0].scale, tuple(each.sensitivity for each in schedule[1:])
+    if full is not None and first == "everything":
+        predicted = replace(predicted, unbiased=scale / task.n * full.mean_deviation)
+    ratio = math.hypot(*ratios) if ratios else measured.sensitivity / scale
     details = Stages(
-        first=FirstStage.PAIRS,
-        reason=asked.reason,
+        first=first,
+        reason=reason,
         neighbours=neighbours,
-        sensitivity=looked.sensitivity,
-        scale=schedule[0].scale,
-        ratios=tuple(each.sensitivity for each in schedule[1:]),
-        looked=looked,
-        small=small,
-        full=full,
-        deviation=predicted.least,
-        unbiased=predicted.unbiased,
-        records=asked.records,
-    )
-    return Plan(schedule, accountant, details, needs_answers=full.of_queries)
-
-
-def _plan_columns(task: Task, budget: Budget, asked: Request) -> Plan[Stages]:
-    """Plan a first look at columns, and what comes after it."""
-    neighbours = budget.neighbours
-    expansion = Expansion.of(task.workload)
-    features = expansion.features
-    bits = features.bits[of_order(features, 1)]
-    if not len(bits):
-        raise BadInputError("adaptive has nothing to measure: no query depends on a column")
-    if task.frequent is not None:
-        bits = task.frequent.bits[:, None]
-    looked = uniform_strategy(Features(bits, features.domain), neighbours)
-    full, later = None, float(_SECOND)
-    if not is_wide(task.workload):
-        full = everything(task.workload, expansion, neighbours)
-    if full is not None:
-        scale = calibrate_gaussian_scale(
-            budget.epsilon, budget.delta, _sensitivity_of_sign(neighbours), budget.accountant
-        )
-        # With more of them the noise of each is above an interaction that hardly any exceeds.
-        later = min(float(len(features)), (2.0 * CORRELATION * task.n / scale) ** 2)
-    part = 1.0 / (1.0 + math.sqrt(later / len(looked.features)))
-    parts: tuple[float, ...] = (part, 1.0 - part)
-    if task.frequent is None and is_wide(task.workload):
-        parts = (_FIRST_LOOK, *((1.0 - _FIRST_LOOK) * each for each in parts))
-    schedule, accountant = plan_schedule(looked.sensitivity, parts, budget)
-    ratios = tuple(each.sensitivity for each in schedule[1:])
-    again = math.hypot(looked.sensitivity / schedule[0].scale, *ratios[:-1])
-    unbiased = 0.0
-    if full is not None:
-        unbiased = scale_for(full.sensitivity, ratios[-1]) / task.n * full.mean_deviation
-    details = Stages(
-        first=FirstStage.COLUMNS,
-        reason=asked.reason,
-        neighbours=neighbours,
-        sensitivity=looked.sensitivity,
-        scale=schedule[0].scale,
+        sensitivity=measured.sensitivity,
+        scale=scale,
         ratios=ratios,
         looked=looked,
         full=full,
         expansion=expansion,
-        deviation=float(in_shares(looked.features).min()) / task.n * looked.sensitivity / again,
-        unbiased=unbiased,
-        records=asked.records,
+        predicted=predicted,
+        records=records,
+        fitting=Fitting.suited(task.n, ratio, task.queries.domain.bits, components, steps, pull),
     )
-    return Plan(schedule, accountant, details)
+    remark = f"first stage: {first} ({reason})"
+    needs_answers = full is not None and full.of_queries
+    return Plan(schedule, accountant, details, remark, needs_answers)
+
+
+def _expansion_of(task: Task) -> Expansion:
+    return task.once(Expansion.of, lambda: Expansion.of(task.workload))
+
+
+def _columns_of(task: Task, expansion: Expansion, neighbours: Neighbours) -> Strategy:
+    """Return how single columns are measured in a first look."""
+    features = expansion.features
+    bits = features.bits[of_order(features, 1)]
+    if task.frequent is not None:
+        bits = task.frequent.bits[:, None]
+    return uniform_strategy(Features(bits, features.domain), neighbours)
+
+
+def _parts_after_columns(
+    task: Task, budget: Budget, expansion: Expansion, columns: int
+) -> tuple[float, ...]:
+    """Return the parts of the budget for a look at columns and for what comes after it."""
+    later, wide = float(WIDE), is_wide(task.workload)
+    if not wide:
+        of_sign = budget.neighbours.furthest(2.0, 1.0)
+        scale = calibrate_gaussian_scale(budget.epsilon, budget.delta, of_sign, budget.accountant)
+        # With more of them the noise of each is above an interaction that hardly any exceeds.
+        later = min(float(len(expansion.features)), (2.0 * CORRELATION * task.n / scale) ** 2)
+    # Where d numbers and M others have the parts a and 1 - a of rho, the sum of variances is least
+    # where a / (1 - a) = sqrt(d / M).
+    part = 1.0 / (1.0 + math.sqrt(later / columns))
+    if task.frequent is not None or not wide:
+        return part, 1.0 - part
+    return _FIRST_LOOK, (1.0 - _FIRST_LOOK) * part, (1.0 - _FIRST_LOOK) * (1.0 - part)
+
+
+def _pairs_of(
+    task: Task, full: FeatureMeasurement | QueryMeasurement, neighbours: Neighbours
+) -> Strategy:
+    """Return how columns and pairs are measured in a first look."""
+    if isinstance(full, FeatureMeasurement):
+        strategy = full.strategy
+    else:
+        strategy = plan_strategy(Expansion.of(task.workload).in_blocks(), neighbours)
+    small = up_to_pairs(strategy.features)
+    return Strategy(strategy.features.part(small), strategy.scales[small], neighbours)
 
 
 def everything(
@@ -352,20 +283,16 @@ def everything(
     bits = workload.literals[workload.literals >= 0] >> 1
     if not workload.domain.has_two_values[bits].all():
         return None
-    return FeatureMeasurement(expansion, plan_strategy(expansion, neighbours, FIT))
-
-
-def _sensitivity_of_sign(neighbours: Neighbours) -> float:
-    """Return that of a sign's sum: 2, or 1 where a row is added or removed."""
-    return neighbours.furthest(2.0, 1.0)
+    return FeatureMeasurement(expansion, plan_strategy(expansion, neighbours))
 
 
 @dataclass(frozen=True)
 class Predicted:
     """Predicted errors of answers: root mean squares, as shares of the rows.
 
-    Due to the noise of columns alone; of independent columns fitted to everything; of unbiased
-    answers from everything; to the expected interactions, and chance; to chance alone.
+    Due to the noise of columns alone; of independent columns fitted to everything (``product``); of
+    unbiased answers from everything; to the expected interactions, and chance; to chance alone. And
+    the mean ``answer`` of independent columns.
     """
 
     columns: float = 0.0
@@ -373,54 +300,71 @@ class Predicted:
     unbiased: float = 0.0
     interactions: float = 0.0
     chance: float = 0.0
+    answer: float = 0.0
+
+    @property
+    def loses_interactions(self) -> bool:
+        """Whether columns alone are predicted to have a smaller error than a fit."""
+        return math.hypot(self.columns, self.interactions) < self._fit
 
     @property
     def least(self) -> float:
-        """The smaller one of columns alone and of a fit, at `_USUAL` interactions."""
-        usual = _USUAL * self.interactions
-        return min(math.hypot(self.columns, usual), rmse_of_fit(self.product, usual))
+        """The smallest one of columns alone, a fit, the answer 0, and 1.8 times unbiased ones."""
+        columns = math.hypot(self.columns, self.interactions)
+        return min(columns, self._fit, self.answer, 1.8 * self.unbiased)
+
+    @property
+    def _fit(self) -> float:
+        return rmse_of_fit(self.product, self.interactions)
 
 
 def predict(task: Task, budget: Budget) -> Predicted:
-    """Return predicted errors by public facts, found once a task; all 0 if no column is asked.
-
-    Raises
-    ------
-    BadInputError
-        If everything cannot be measured (`measurement_for`).
-    """
+    """Return predicted errors by public facts, found once a task; all 0 if no column is asked."""
     return task.once((predict, budget), lambda: _predict(task, budget))
 
 
 def _predict(task: Task, budget: Budget) -> Predicted:
     """Find what `predict` returns."""
     workload, neighbours = task.workload, budget.neighbours
-    bits, _, possible = literals_of(workload)
+    bits, negated, possible = literals_of(workload)
     if not (bits[possible] >= 0).any():
         return Predicted()
-    chances = uniform_probabilities(workload.domain)
+    chances = _usual_shares(workload)
+    answers = possible * chances_of_literals(bits, negated, chances).prod(axis=1)
     unit = calibrate_gaussian_scale(budget.epsilon, budget.delta, 1.0, budget.accountant) / task.n
     columns = plan_columns(workload, chances, neighbours)
     nothing = np.zeros(len(columns.scales))
     shares = Shares.of(columns.features, nothing, columns.scales * columns.sensitivity * unit)
-    full = measurement_for(task, neighbours, fitted=True)
+    full: FeatureMeasurement | QueryMeasurement
+    if _columns_first(workload):
+        expansion = _expansion_of(task)
+        full = FeatureMeasurement(expansion, uniform_strategy(expansion.features, neighbours))
+    else:
+        full = measurement_for(task, neighbours, fitted=True)
     scale = full.sensitivity * unit
     return Predicted(
-        columns=rmse_of_noise(workload, chances, shares),
+        columns=rmse_of_shares(workload, chances, shares.uncertain(workload.domain)),
         product=rmse_of_independent_fit(full.products, full.scales * scale, workload, chances),
         unbiased=full.mean_deviation * scale,
         interactions=rmse_of_interactions(workload, chances, task.rows),
         chance=rmse_of_chance(workload, chances, task.rows),
+        answer=float(answers.mean()),
     )
+
+
+def _usual_shares(workload: Workload) -> Float64:
+    """Return shares before anything is measured: uniform, or those of rows of `_ITEMS` items."""
+    if not _is_positive(workload):
+        return uniform_probabilities(workload.domain)
+    columns = len(np.unique(workload.literals[workload.literals >= 0]))
+    return np.full(workload.domain.bits, min(0.5, _ITEMS / columns))
 
 
 def columns_may_do(task: Task, budget: Budget) -> bool:
     """Return whether columns alone may be all that is worth measuring.
 
-    They are if they are nearer than a fit to everything, were all columns independent. On generated
-    tables of independent columns (2,000 to 30,000 rows, 15 to 60 columns, epsilon 0.1 to 1) a fit
-    had 1.1 to 2.6 times the mean error of independent columns where this holds, and 0.6 to 1.4
-    times where it does not.
+    They are if they are nearer than a fit to everything, were all columns independent. There a fit
+    had 1.1 to 2.6 times the mean error of independent columns, and elsewhere 0.6 to 1.4 times.
     """
     workload = task.workload
     bits, _, possible = literals_of(workload)
@@ -430,75 +374,49 @@ def columns_may_do(task: Task, budget: Budget) -> bool:
         return False  # there are no pairs to look at
     if workload.description.get("kind") == "target marginals":
         return False  # who names a target asks how it depends on the other columns
-    try:
-        predicted = predict(task, budget)
-    except LackOfMemoryError:
-        raise  # free memory depends on the private rows: it must not choose
-    except BadInputError:
-        return False  # the mechanisms refuse the task too, and say why
+    predicted = predict(task, budget)
     return predicted.product > math.hypot(predicted.columns, predicted.chance)
 
 
 @dataclass(frozen=True, eq=False)
 class ColumnEvidence:
-    """What a look at columns determines.
-
-    Parameters
-    ----------
-    looked, shares, posterior
-        How the columns are measured; their noisy shares; posterior means and standard errors.
-    workload, expansion, n
-        The queries, what they are made of, and the number of rows.
-    ratio
-        Sensitivity over scale of all that comes next.
-    """
+    """What a look at columns determines; ``ratio``: sensitivity over scale of all that follows."""
 
     looked: Strategy
     shares: Shares
-    posterior: tuple[Float64, Float64]
     workload: Workload
     expansion: Expansion
     n: int
     ratio: float
 
-    def at_bits(self, values: Float64) -> Float64:
-        """Return values of the columns at their bits, 0 at bits that were not looked at."""
-        placed = np.zeros(self.workload.domain.bits)
-        placed[self.shares.bits] = values
-        return placed
+    @cached_property
+    def posterior(self) -> Shares:
+        """Posterior means of the shares, and their standard errors."""
+        return self.shares.sparse()
 
     @cached_property
     def chances(self) -> Float64:
-        """The posterior shares at the columns' bits."""
-        return self.at_bits(self.posterior[0])
+        """Posterior means at all bits."""
+        return self.posterior.distributions(self.workload.domain)
 
     @cached_property
     def columns_full(self) -> bool:
-        """Whether columns are full: interactions may be large then."""
+        """Whether columns are full: pairs of nearly empty ones hardly interact at all."""
         features = self.expansion.features
         products = ProductTerms.of_features(features)
         found = expected_interactions(products, self.chances)
         largest = expected_interactions(products, np.full(len(self.chances), 0.5))
         return float(found @ found) > _FULL**2 * float(largest @ largest)
 
-    def everything_wins(self, full: FeatureMeasurement | QueryMeasurement | None) -> bool:
-        """Return whether a fit to everything has a smaller predicted error than columns again.
-
-        Pairs of nearly empty columns hardly interact at all: only what exceeds its noise is worth
-        it, but where longer queries are asked and the noise of all is small.
-        """
-        if full is None:
-            return False
+    def everything_wins(self, full: FeatureMeasurement) -> bool:
+        """Return whether a fit to everything has a smaller predicted error than columns again."""
         scale = scale_for(full.sensitivity, self.ratio) / self.n
-        interactions = interactions_of(self.workload, self.chances)
-        if not self.columns_full:
-            left = _FIT_TO_NOISE * scale * full.mean_deviation
-            return self.workload.way > 2 and left < float(interactions.mean())
         unit = scale_for(self.looked.sensitivity, self.ratio) / self.n
         again = unit * in_shares(self.looked.features)
-        off = self.posterior[1] * again / np.hypot(self.posterior[1], again)
-        columns = rmse_of_shares(self.workload, self.chances, self.at_bits(off))
-        usual = math.sqrt(float(np.mean(interactions**2)))
+        before, domain = self.posterior.deviations, self.workload.domain
+        off = replace(self.posterior, deviations=before * again / np.hypot(before, again))
+        columns = rmse_of_shares(self.workload, self.chances, off.uncertain(domain))
+        usual = rmse_of_interactions(self.workload, self.chances, self.n)
         product = rmse_of_independent_fit(
             full.products, full.scales * scale, self.workload, self.chances
         )
@@ -508,17 +426,18 @@ class ColumnEvidence:
         """Return the places of columns and products that are worth measuring; increasing.
 
         Each column's standard error is its noise at least, each product's expected interaction
-        `_CLEAR` times that, the noise being the larger the more are measured; the one with the
-        largest is measured alone if there are none.
+        twice that: each that is measured adds noise to all. If there are none, the largest is
+        measured.
         """
         products = ProductTerms.of_features(self.expansion.features)
-        expected = expected_interactions(products, self.chances) / _CLEAR
+        expected = expected_interactions(products, self.chances) / 2.0
         alone = of_order(self.expansion.features, 1)
         _, slopes = products.part(alone).linear()
-        off = self.at_bits(self.posterior[1])
+        off = self.posterior.uncertain(self.workload.domain)
         expected[alone] = np.abs(slopes[:, 0]) * off[products.bits[alone, 0]]
         order = np.argsort(-expected, kind="stable")
-        noise = _sensitivity_of_sign(self.looked.neighbours) / (self.ratio * self.n)
+        of_sign = self.looked.neighbours.furthest(2.0, 1.0)
+        noise = of_sign / (self.ratio * self.n)
         noises = noise * np.sqrt(np.arange(1, len(order) + 1))
         worth = np.flatnonzero(expected[order] >= noises)
         return np.sort(order[: worth[-1] + 1 if len(worth) else 1])
@@ -526,10 +445,7 @@ class ColumnEvidence:
 
 @dataclass(frozen=True, eq=False)
 class PairEvidence:
-    """What a look at columns and pairs determines: noisy means, with a factor on their scales.
-
-    ``n`` and ``rows`` are what weights and chance go by.
-    """
+    """What a look at columns and pairs determines; weights go by ``n``, chance by ``rows``."""
 
     looked: Strategy
     means: Float64
@@ -557,15 +473,11 @@ class PairEvidence:
         return Interactions.fit(products, self.means, self.deviations, *posterior)
 
     def everything_wins(
-        self,
-        columns: Strategy,
-        full: FeatureMeasurement | QueryMeasurement,
-        ratio: float,
+        self, columns: Strategy, full: FeatureMeasurement | QueryMeasurement, ratio: float
     ) -> bool:
         """Return whether a fit to everything has a smaller predicted error than the columns alone.
 
-        ``columns`` is how these would be measured, and ``ratio`` the sensitivity over scale of
-        either.
+        ``ratio`` is the sensitivity over scale of either.
         """
         workload = self.workload
         chances, uncertain = self.shares.posterior(workload.domain)
@@ -582,5 +494,5 @@ class PairEvidence:
             self.shares,
             deviations=np.minimum(uncertain[self.shares.bits], self.shares.deviations),
         )
-        alone = rmse_of_noise(workload, chances, first.combined(again))
+        alone = rmse_of_shares(workload, chances, first.combined(again).uncertain(workload.domain))
         return rmse_of_fit(product, interactions) < math.hypot(alone, interactions)

@@ -16,22 +16,21 @@ from numpy.typing import NDArray
 
 Float64 = NDArray[np.float64]
 
-_CELLS = 2
-"""Points of the grid in a standard deviation of the noise."""
+_MOST_LIKELIHOODS = 1 << 25
+"""Of all shares at all points of their grid: a limit on memory."""
 
-_MOST_POINTS, _MOST_LIKELIHOODS = 1500, 1 << 23
-"""Points of the grid for shares, at most: as many, or more while this number of likelihoods holds
-them all. A grid coarser than the noise would round shares."""
+_SHARE_ROUNDS, _SCALE_ROUNDS = 30, 100
+"""Of expectation and maximisation. It starts near a simple answer and stops early, so it leaves
+that only as far as the noisy numbers demand."""
 
-_EMPTY, _SHARE_ROUNDS = 0.99, 30
-"""Chance of the share 0 at the start of expectation and maximisation, and its rounds. It starts
-near the answer "all columns are empty" and stops early, so shares leave 0 only as far as the noisy
-ones demand."""
+_EMPTY = 0.99
+"""Chance of the share 0 at the start: the simple answer is "all columns are empty"."""
 
 _BELL = np.linspace(-3.0, 3.0, 61)
 """Points of a normal distribution, in its standard deviations."""
 
-SCALES = np.append(0.0, np.exp2(np.arange(-3.0, 4.0)))
+_WIDEST = 3
+SCALES = np.append(0.0, np.exp2(np.arange(-_WIDEST, _WIDEST + 1.0)))
 """Standard deviations of interactions, in units of the expected ones: up to columns that are nearly
 the same."""
 
@@ -39,17 +38,16 @@ _PRIOR = 1.0 / (1.0 + (4.0 * SCALES) ** 2)
 _PRIOR /= _PRIOR.sum()
 """Chances of these before anything is measured: most columns hardly depend on each other."""
 
-_APART, _SCALE_ROUNDS, _TOLD = 0.1, 100, 1 << 15
-"""Part of `_PRIOR` that the search starts from, the rest being one strength of all; its rounds, and
-how many numbers determine it at most. A larger part would find in weak noise whatever it allows."""
+_APART = 0.1
+"""Part of `_PRIOR` that the search starts from, the rest being one strength of all. A larger part
+would find in weak noise whatever it allows."""
+
+_TOLD = 1 << 15
+"""Numbers that determine how often each scale holds, at most: a limit on time."""
 
 
 def maximise(likelihood: NDArray[Any], start: NDArray[Any], rounds: int) -> NDArray[Any]:
-    """Return how often each law holds, by expectation and maximisation: ``(laws,)``.
-
-    ``likelihood`` has shape ``(numbers, laws)``, each number's up to a factor; ``start`` the
-    chances to begin with, of the same type.
-    """
+    """Return how often each law holds, by expectation and maximisation: ``(laws,)``."""
     prior, number = start, likelihood.dtype.type(len(likelihood))
     for _ in range(rounds):
         prior = prior * ((1.0 / (likelihood @ prior)) @ likelihood) / number
@@ -62,18 +60,11 @@ def posterior_shares(
     """Return the posterior means and standard deviations of shares, most of which are likely 0.
 
     The prior of a column is what the others determine, and one more column that may lie anywhere: a
-    share at a distance from all others is believed as it was measured.
-
-    Parameters
-    ----------
-    noisy, deviations
-        float64, shape ``(d,)``: shares plus independent Gaussian noise, and its standard
-        deviations.
-    around
-        Mean and standard deviation of shares that are as likely as 0; none if not given.
+    share at a distance from all others is believed as it was measured. Shares of a mean and
+    standard deviation ``around`` are as likely as 0.
     """
     sizes = np.unique(deviations)
-    most = max(_MOST_POINTS, _MOST_LIKELIHOODS // (len(noisy) * len(sizes)))
+    most = max(_MOST_LIKELIHOODS // (len(noisy) * len(sizes)), 1)
     grid = np.unique(
         np.concatenate([_grid(noisy[deviations == one], float(one), most) for one in sizes])
     )
@@ -102,28 +93,20 @@ def posterior_shares(
 
 
 def _grid(noisy: Float64, deviation: float, most: int) -> Float64:
-    """Return 0, and points of [0, 1] around noisy shares with noise of one size, increasing."""
-    places = np.unique(np.floor(np.clip(noisy, 0.0, 1.0) * (_CELLS / deviation)))
-    near = np.arange(-2 * _CELLS, 2 * _CELLS + 1)
-    places = np.unique(np.maximum((places[:, None] + near).ravel(), 0.0))
-    grid = np.unique(np.minimum(np.append(places, 0.0) * (deviation / _CELLS), 1.0))
+    """Return 0, and points of [0, 1] within two deviations of noisy shares, half of one apart."""
+    places = np.unique(np.floor(np.clip(noisy, 0.0, 1.0) * (2.0 / deviation)))
+    places = np.unique(np.maximum((places[:, None] + np.arange(-4, 5)).ravel(), 0.0))
+    grid = np.unique(np.minimum(np.append(places, 0.0) * (deviation / 2.0), 1.0))
     return grid[:: -(-len(grid) // most)]
 
 
 def posterior_interactions(
     noisy: Float64, expected: Float64, variances: Float64
 ) -> tuple[Float64, Float64]:
-    """Return the posterior means of interactions, and those of their squares.
+    """Return the posterior means of interactions, and those of their squares: ``(p,)`` each.
 
-    The prior is a mixture of normal laws around 0.
-
-    The search for how often each law holds starts near one strength of all.
-
-    Parameters
-    ----------
-    noisy, expected, variances
-        float64, shape ``(p,)``: noisy interactions, how large each is expected to be, as a standard
-        deviation, and the variance of its noise.
+    The prior is a mixture of normal laws around 0, in units of the ``expected`` standard
+    deviations. The search for how often each law holds starts near one strength of all.
     """
     signal = np.outer(SCALES**2, expected**2)
     total = signal + variances

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,19 +19,10 @@ Float64 = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class ProductTerms:
-    """What a mixture is fitted to: products of features' factors, or of queries' literals.
+    """What a mixture is fitted to: products of features' factors, or of queries' ``literals``.
 
-    Parameters
-    ----------
-    domain
-        The columns.
-    bits
-        int32, shape ``(f, k)``: the bits of each product, on different columns, padded with -1.
-    second
-        bool, shape ``(f, k)``: which of its bit's two terms each factor is. Of literals the
-        negation is the second; of features' factors the contrast, if the column is wide.
-    literals
-        Whether factors are literals.
+    ``bits`` of a product are on different columns, padded with -1: int32, ``(f, k)``. Of a bit's
+    two terms the ``second`` is the negation of a literal, or the contrast of a wide column.
     """
 
     domain: Domain
@@ -52,26 +42,15 @@ class ProductTerms:
 
     def rows(self, held: NDArray[np.int64]) -> NDArray[np.int32]:
         """Return which of `terms` each product multiplies, padded on the right with -1."""
-        places = np.searchsorted(held, np.maximum(self.bits, 0))
-        if self._in_both_forms:
-            places = 2 * places + self.second
+        places = 2 * np.searchsorted(held, np.maximum(self.bits, 0)) + self.second
         rows = np.where(self.bits >= 0, places, -1).astype(np.int32)
         # Literals that repeat others left padding between the rest.
         return np.ascontiguousarray(pad_right(rows))
 
     def terms(self, held: NDArray[np.int64]) -> tuple[Float32, Float32]:
-        """Return the means of the terms that `rows` names, as ``intercept + factor * value``.
+        """Return intercepts and factors: terms that `rows` names are linear in the values of bits.
 
-        Parameters
-        ----------
-        held
-            int64: the bits. The value of one of a binary column is the mean of its sign, that of
-            any other a share.
-
-        Returns
-        -------
-        float32, of each bit the one that products have, or both: intercepts, and factors of the
-        bits' values.
+        The value of a bit of a binary column is the mean of its sign, that of any other a share.
         """
         binary = self.domain.has_two_values[held]
         if self.literals:
@@ -85,21 +64,7 @@ class ProductTerms:
             sizes = np.where(binary, 0.0, axis_sizes(self.domain)[self.domain.column_of_bit[held]])
             intercepts = np.stack((np.zeros(len(held)), ~binary), axis=1)
             factors = np.stack((np.ones(len(held)), -sizes), axis=1)
-        if not self._in_both_forms:
-            second = np.isin(held, self._seconds).astype(np.int64)[:, None]
-            intercepts = np.take_along_axis(intercepts, second, axis=1)
-            factors = np.take_along_axis(factors, second, axis=1)
         return intercepts.ravel().astype(np.float32), factors.ravel().astype(np.float32)
-
-    @cached_property
-    def _seconds(self) -> NDArray[np.int32]:
-        """The bits of which products have the second term."""
-        return np.unique(self.bits[self.second & (self.bits >= 0)])
-
-    @cached_property
-    def _in_both_forms(self) -> bool:
-        """Whether products have both terms of some bit."""
-        return bool(np.isin(self.bits[~self.second & (self.bits >= 0)], self._seconds).any())
 
     def single_chances(self, targets: Float64) -> tuple[NDArray[np.int32], Float64]:
         """Return the bits that stand alone, and the chances that they are 1."""
@@ -114,10 +79,7 @@ class ProductTerms:
         return bits, np.where(contrast, (1.0 - shares) / axis_sizes(self.domain)[column], shares)
 
     def factors(self, chances: Float64) -> tuple[Float64, Float64]:
-        """Return the means of factors and their slopes in the shares of their bits: ``(f, k)``.
-
-        Padding has the mean 1 and the slope 0. ``chances`` is float64, shape ``(bits,)``.
-        """
+        """Return the means of factors and their slopes in the shares of their bits: ``(f, k)``."""
         constants, slopes = self.linear()
         means = constants + slopes * chances[self.bits]
         return np.where(self.bits >= 0, means, 1.0), np.where(self.bits >= 0, slopes, 0.0)

@@ -27,62 +27,35 @@ from dualquery.rows.repeats import first_occurrences
 
 Float64 = NDArray[np.float64]
 
+_UNUSED = 0.1
+"""Least use of a set of columns, relative to the mean of those of as many columns: an estimate
+learns from features that no query needs."""
 
-@dataclass(frozen=True)
-class Aim:
-    """What scales are good for.
+_MORE_NOISE = 1.5
+"""Factor on the noise of features of the most factors: a mixture predicts these from the others."""
 
-    Parameters
-    ----------
-    norm
-        The norm of the queries' variances that is made small, between their mean, 1, and their
-        largest.
-    least
-        Least use of a set of columns, relative to the mean of those of as many columns.
-    more_noise
-        What the noise of features of the most factors is multiplied by.
-    """
-
-    norm: float
-    least: float
-    more_noise: float
-
-
-ANSWERS = Aim(norm=1.0, least=0.001, more_noise=1.0)
-"""Unbiased answers of the smallest mean variance."""
-
-FIT = Aim(norm=3.0, least=0.1, more_noise=1.5)
-"""A mixture that is fitted. Its largest error matters as much as its mean one; it learns from
-features that no query needs; and it predicts those of the most factors from the others."""
+_POWER = 1.0 / 8.0
+"""Of columns that are measured alone, the noise is proportional to this power of cost over use."""
 
 _CLIMBS, _FEW_CLIMBS = 300, 40
 """Climbs of the search for the largest load (`loads`)."""
 
 _ROUNDS, _REPETITIONS = 3, 8
 
-_LEAST, _POWER = 0.01, 1.0 / 8.0
-"""Of columns that are measured alone, the least use, relative to the mean, and the power of cost
-over use to which their noise is proportional. A quarter gives the least mean variance, 0 the same
-noise to all; between them, no few columns are left with the largest error."""
-
 _STEPS, _FINE_STEPS = 8, 64
 """Scales to each factor of 2: of features with indicators, and of others. Loads of rows are added
-up, and noise is drawn, scale by scale, so a few serve better than thousands. Rounding adds about a
-400th to the variance, and a 25,000th."""
+up, and noise is drawn, scale by scale, so a few serve better than thousands."""
 
 
-def plan_strategy(expansion: Expansion, neighbours: Neighbours, aim: Aim) -> Strategy:
-    """Return good scales, one for each set of columns.
-
-    They are such that the mean variance of the answers is 1.
+def plan_strategy(expansion: Expansion, neighbours: Neighbours, *, fitted: bool = True) -> Strategy:
+    """Return good scales, one for each set of columns; the answers' mean variance is 1.
 
     With p what a set of columns costs at scale 1 and c its sum of squared coefficients in a mean
     query, the mean variance of the answers is ``sum c s^2`` and the squared sensitivity about
-    ``sum p / s^2``: by Cauchy and Schwarz the best is ``s^2 ~ sqrt(p / c)``. For blocks of
-    contrasts this is ResidualPlanner's closed form (arXiv 2305.08175). A set of which only some
-    cells are asked costs as often as records of large load meet one of these: `_ROUNDS` of searches
-    with the scales so far say how often. An aim with a norm counts queries by their variances;
-    repetitions settle them.
+    ``sum p / s^2``: by Cauchy and Schwarz the best is ``s^2 ~ sqrt(p / c)`` (of contrasts this is
+    ResidualPlanner's closed form). A set of which only some cells are asked costs as often as
+    records of large load meet one of these, which a search with the scales so far says. For a fit
+    queries count by their variances: the largest error matters, too.
     """
     features = expansion.features
     sets = _Sets.of_features(features)
@@ -98,16 +71,15 @@ def plan_strategy(expansion: Expansion, neighbours: Neighbours, aim: Aim) -> Str
         for _ in range(_REPETITIONS):
             used = sets.sums(expansion.uses * weights[expansion.query], expansion.feature)
             # In units of what they cost: a contrast is larger than an indicator.
-            used = np.maximum(used * costs, aim.least * sets.means_by_size(used * costs))
-            # The geometric mean, likewise.
+            used = np.maximum(used * costs, _UNUSED * sets.means_by_size(used * costs))
             variances = np.sqrt(variances * costs * np.sqrt(met / used))
-            of_query = expansion.variances(variances[sets.of])
-            weights = (of_query / of_query.mean()) ** (aim.norm - 1.0)
+            if fitted:
+                of_query = expansion.variances(variances[sets.of])
+                weights = (of_query / of_query.mean()) ** 2
     longest = sets.factors == sets.factors.max()
-    scales = np.sqrt(variances) * np.where(longest, aim.more_noise, 1.0)
+    scales = np.sqrt(variances) * np.where(longest & fitted, _MORE_NOISE, 1.0)
     steps = np.where(sets.partial, _STEPS, _FINE_STEPS)
-    scales = np.exp2(np.round(steps * np.log2(scales)) / steps)
-    of_features: Float64 = scales[sets.of]
+    of_features: Float64 = np.exp2(np.round(steps * np.log2(scales)) / steps)[sets.of]
     of_features /= np.sqrt(expansion.variances(of_features**2).mean())
     return with_limit(Strategy(features, of_features, neighbours))
 
@@ -176,5 +148,7 @@ def plan_columns(workload: Workload, chances: Float64, neighbours: Neighbours) -
     cost = np.where(signs, 1.0, 2.0) if neighbours.replaces else unit**-2
     # All of them 0: each is a product with shares that are taken to be 0.
     weight = used / used.max() if used.max() > 0.0 else np.ones(len(used))
-    powers = np.log2(unit * (cost / np.maximum(weight, _LEAST * weight.mean())) ** _POWER)
+    # The power 1/4 has the least mean variance, 0 the same noise for all: between them no few
+    # columns are left with the largest error.
+    powers = np.log2(unit * (cost / np.maximum(weight, 0.01 * weight.mean())) ** _POWER)
     return Strategy(features, np.exp2(np.round(_STEPS * powers) / _STEPS), neighbours)

@@ -11,7 +11,7 @@ from dualquery.mechanisms.adaptive.measurement import QueryMeasurement, choose_m
 from dualquery.mechanisms.adaptive.mechanism import Matrix
 from dualquery.mechanisms.adaptive.mixture import MixtureFit
 from dualquery.mechanisms.adaptive.product_terms import ProductTerms
-from dualquery.mechanisms.adaptive.scales import FIT, plan_strategy
+from dualquery.mechanisms.adaptive.scales import plan_strategy
 from dualquery.mechanisms.protocol import Budget, Session, Task
 from dualquery.privacy.neighbours import RELATIONS, Neighbours
 from dualquery.queries.conjunctions import Workload
@@ -141,7 +141,7 @@ def test_whole_marginals_are_measured_by_contrasts() -> None:
 def test_features_are_measured_where_their_noise_is_hardly_larger() -> None:
     """Conjunctions drawn at random do not add up to the shares of single bits."""
     work = random_conjunctions(Domain.binary(60), 1_000, 3)
-    strategy = plan_strategy(Expansion.of(work), REPLACED, FIT)
+    strategy = plan_strategy(Expansion.of(work), REPLACED)
     # Its scales make the answers' mean variance 1.
     ratio = strategy.sensitivity / QueryMeasurement(work, REPLACED).sensitivity
     assert 1.0 < ratio < 1.3

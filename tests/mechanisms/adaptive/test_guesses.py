@@ -10,7 +10,7 @@ from dualquery.estimates.bounded import bounded_interval
 from dualquery.mechanisms.adaptive.evidence import Evidence
 from dualquery.mechanisms.adaptive.expansion import Expansion
 from dualquery.mechanisms.adaptive.measurement import FeatureMeasurement
-from dualquery.mechanisms.adaptive.scales import ANSWERS, plan_strategy
+from dualquery.mechanisms.adaptive.scales import plan_strategy
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.generate.marginals import random_marginals
@@ -33,7 +33,9 @@ def workloads() -> list[Workload]:
 def measured(work: Workload) -> FeatureMeasurement:
     """Return the measurement of a workload's features."""
     expansion = Expansion.of(work).in_blocks()
-    return FeatureMeasurement(expansion, plan_strategy(expansion, Neighbours.REPLACE_ONE, ANSWERS))
+    return FeatureMeasurement(
+        expansion, plan_strategy(expansion, Neighbours.REPLACE_ONE, fitted=False)
+    )
 
 
 def records() -> np.ndarray:

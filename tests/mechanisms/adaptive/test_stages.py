@@ -13,10 +13,10 @@ from dualquery.mechanisms.adaptive.ensemble import Fitting
 from dualquery.mechanisms.adaptive.evidence import (
     Shares,
     scale_for,
+    share_intervals,
     uniform_strategy,
 )
 from dualquery.mechanisms.adaptive.expansion import Expansion
-from dualquery.mechanisms.adaptive.intervals import share_intervals
 from dualquery.mechanisms.adaptive.mechanism import COLUMNS_ALONE, Matrix, Probed, Staged
 from dualquery.mechanisms.adaptive.planner import (
     ColumnEvidence,
