@@ -72,8 +72,9 @@ def _rows_that_others_crowd_out(
     return replace(found, kept=rows & (np.cumsum(rows) <= unit.max_rows * found.units))
 
 
-def _weights_by_the_largest(original: Faulty, values: Any, weight: Any, *where: Any) -> Any:
-    return original(values / values.to_numpy().max(initial=1e-9) * weight.max, weight, *where)
+def _weights_by_the_largest(original: Faulty, piece: Any, weight: Any) -> Any:
+    scaled = (values := piece.frame[weight.column]) / (values.max() or 1e-9) * weight.max
+    return original(piece._replace(frame=piece.frame.with_columns(scaled)), weight)
 
 
 def _beyond_its_range(_: Faulty, grid: Grid, numbers: Any) -> Any:
