@@ -91,10 +91,7 @@ class Knowledge:
         return None if records is None else column_values(records, self.release.schema.domain)
 
     def mean(self, form: LinearForm) -> float:
-        """Return the mean of a form under the model, or else over the records, or by least squares.
-
-        `BadInputError` if there are none of these, or the form is too large for the model.
-        """
+        """Return the mean of a form by the model, or else the records, or least squares."""
         model = self.release.model
         if model is not None:
             literals, coefficients, constant = form.conjunctions()

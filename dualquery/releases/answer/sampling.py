@@ -31,10 +31,7 @@ Source = Literal["model", "records"]
 
 
 def source_of_records(release: Release) -> Source:
-    """Return what new records come from: the model, or the records where there is none.
-
-    `BadInputError` if the release has neither.
-    """
+    """Return what new records come from: the model, or the records; `BadInputError` if neither."""
     if release.model is not None:
         return "model"
     if release.records is not None:

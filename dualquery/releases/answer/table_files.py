@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -74,12 +75,10 @@ def _write_parquet(frames: Iterable[pl.DataFrame], path: Path) -> None:
     from pyarrow.parquet import ParquetWriter
 
     writer = None
-    try:
+    with ExitStack() as opened:
         for frame in frames:
             table = frame.to_arrow()
             if writer is None:
                 writer = ParquetWriter(path, table.schema, compression="zstd")
+                opened.enter_context(writer)
             writer.write_table(table)
-    finally:
-        if writer is not None:
-            writer.close()

@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from dualquery.data.readers.given_table import Table
@@ -93,18 +94,13 @@ class Evaluation:
         """Return each bought mean, its interval and that one's level, and the truth."""
         from dualquery.releases.answer.bought import means_of
 
-        return [
-            {
-                "column": name,
-                "mean": mean,
-                "low": float(around.lower[0]),
-                "high": float(around.upper[0]),
-                "level": around.level,
-                "truth": self.means[name],
-            }
-            for name, mean, around in means_of(self.release)
+        found = [
+            (name, mean, *at.lower, *at.upper, at.level, self.means[name])
+            for name, mean, at in means_of(self.release)
             if name in self.means
         ]
+        keys = ("column", "mean", "low", "high", "level", "truth")
+        return [dict(zip(keys, line, strict=True)) for line in found]
 
     @property
     def size(self) -> str:
@@ -145,30 +141,17 @@ class Evaluation:
         mean = np.bincount(asked, off, minlength=len(names)) / np.maximum(queries, 1)
         largest = np.zeros(len(names))
         np.maximum.at(largest, asked, off)
-        return [
-            {
-                "column": names[column],
-                "queries": int(queries[column]),
-                "max_error": float(largest[column]),
-                "mean_error": float(mean[column]),
-            }
-            for column in np.argsort(-mean, kind="stable")
-            if queries[column]
-        ]
+        order = np.argsort(-mean, kind="stable")
+        table = {"column": names, "queries": queries, "max_error": largest, "mean_error": mean}
+        return pl.DataFrame(table)[order].filter(pl.col("queries") > 0).to_dicts()
 
     def worst(self, count: int) -> list[dict[str, Any]]:
         """Return the queries with the largest errors, the largest first."""
         places = np.argsort(-self._off, kind="stable")[:count]
         texts = self.release.workload.text(self.release.schema)
-        return [
-            {
-                "query": texts[int(place)],
-                "answer": float(self.release.answers[place]),
-                "truth": float(self.truth[place]),
-                "error": float(self._off[place]),
-            }
-            for place in places
-        ]
+        numbers = {"answer": self.release.answers, "truth": self.truth, "error": self._off}
+        table = {name: values[places] for name, values in numbers.items()}
+        return pl.DataFrame({"query": texts.gather(places), **table}).to_dicts()
 
     def to_dict(self) -> dict[str, Any]:
         """Return what `evaluate` says: JSON-able."""

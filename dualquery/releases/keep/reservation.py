@@ -18,10 +18,7 @@ if TYPE_CHECKING:
 
 
 class Place:
-    """A name that no other run of this program can take, and the folder that will get it.
-
-    ``target`` is the release's folder to be, ``unfinished`` where it is made.
-    """
+    """The name of a release to be, which no other run can take, and where it is made."""
 
     def __init__(self, target: Path, unfinished: Unfinished) -> None:
         self.target = target
@@ -38,10 +35,7 @@ class Place:
             self._unfinished.hold_space(size)
 
     def write(self, write_files: Callable[[Path], None]) -> None:
-        """Let a release write its files (`Release.write_files`); give it its name in one step.
-
-        `BadInputError` if the disk refuses it, or the name was taken by another program.
-        """
+        """Let a release write its files (`Release.write_files`); give it its name in one step."""
         from polars.exceptions import PolarsError
 
         self._unfinished.give_space()

@@ -169,10 +169,7 @@ def plan_release(
 def require_possible(
     spec: ReleaseSpec, schema: TableSchema | ItemSchema, units: int | None
 ) -> None:
-    """Refuse what no number of rows allows before one is bought, as `plan_release` would.
-
-    ``units`` is the number of units, where it is public.
-    """
+    """Refuse what no number of rows allows before one is bought; ``units`` is public, or None."""
     if not spec.budget.buys_rows:
         return
     _check_records(spec, schema)
@@ -193,10 +190,7 @@ def _check_records(spec: ReleaseSpec, schema: TableSchema | ItemSchema) -> None:
 
 
 def keep_request(spec: ReleaseSpec, journal: Journal) -> None:
-    """Keep versions, options and which table it is: a run that goes on must share them.
-
-    A table in memory is known by its schema and its number of rows only.
-    """
+    """Keep versions, options and which table it is, if in files: a run that goes on shares them."""
     mechanism, workload = spec.configured, spec.workload.described
     options: dict[str, Any] = asdict(mechanism)  # type: ignore[call-overload]  # a dataclass
     journal.same("program", versions())
