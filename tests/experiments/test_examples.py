@@ -51,7 +51,7 @@ def test_the_baskets_stay_within_one_budget_and_show_what_goes_together(run) -> 
 def test_epsilon_is_chosen_from_expected_errors(run) -> None:
     said = run("choosing_epsilon")
     assert "from 50% to at most 73.1%" in said
-    assert "20,000 rows: epsilon 0.3" in said
+    assert "20,000 rows: epsilon 0.1" in said
     assert "the picture is" in said
 
 

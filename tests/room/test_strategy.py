@@ -9,7 +9,7 @@ import pytest
 
 from dualquery.data.domain import Domain
 from dualquery.mechanisms.adaptive.expansion import Expansion
-from dualquery.mechanisms.adaptive.scales import FIT, plan_strategy, with_limit
+from dualquery.mechanisms.adaptive.scales import plan_strategy, with_limit
 from dualquery.privacy.events import GaussianNoise
 from dualquery.privacy.neighbours import RELATIONS, Neighbours
 from dualquery.queries.generate.random import random_conjunctions
@@ -82,7 +82,7 @@ def test_what_an_added_record_costs_is_exact(
     scales = any_scales(features, seed)
     strategy = with_limit(Strategy(features, scales, ADDED))
     if planned:
-        strategy = plan_strategy(expansion, ADDED, FIT)
+        strategy = plan_strategy(expansion, ADDED)
     moves = values_on(features, legal_records(domain)) / strategy.scales
     assert (moves**2).sum(axis=1).max() <= strategy.sensitivity**2
     assert (moves**2).sum(axis=1).max() == pytest.approx(strategy.sensitivity**2, rel=1e-9)
@@ -105,9 +105,7 @@ def test_mixed_features_of_an_added_record_cost_half() -> None:
 @pytest.mark.parametrize("domain", [MIXED, WIDE])
 def test_largest_load_is_found_and_not_above_the_bound(domain: Domain) -> None:
     features = Expansion.of(random_conjunctions(domain, 30, 3, seed=4)).features
-    strategy = plan_strategy(
-        Expansion.of(random_conjunctions(domain, 30, 3, seed=4)), REPLACED, FIT
-    )
+    strategy = plan_strategy(Expansion.of(random_conjunctions(domain, 30, 3, seed=4)), REPLACED)
     held = values_on(features, legal_records(domain)) ** 2
     truth = (held @ (strategy.loads.weights * (features.kinds[:, 0] > 0))).max()
     assert strategy.loads.largest_found(50) == pytest.approx(truth)
@@ -162,7 +160,7 @@ def test_light_rows_read_as_dense_rows_do() -> None:
 
 def test_the_room_charges_what_it_computes_and_scales_each_feature() -> None:
     work = random_conjunctions(WIDE, 30, 3, seed=6)
-    strategy = plan_strategy(Expansion.of(work), REPLACED, FIT)
+    strategy = plan_strategy(Expansion.of(work), REPLACED)
     records = packed(legal_records(WIDE))
     due = GaussianNoise(strategy.sensitivity, 50.0)
     cheap = GaussianNoise(strategy.sensitivity * 0.99, 50.0)
