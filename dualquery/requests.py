@@ -157,7 +157,7 @@ class WorkloadRequest:
         if self.items is None:
             return None
         if not mechanism.finds_frequent:
-            raise BadInputError(f"mechanism {mechanism.name!r} cannot find frequent items")
+            raise BadInputError(f"--query-items: {mechanism.name} cannot find frequent items")
         return FrequentItems.of(self.items, schema.domain, self.way, self._chosen(schema))
 
     def _chosen(self, schema: Schema) -> Any:
