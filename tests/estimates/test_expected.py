@@ -72,6 +72,8 @@ def test_a_mechanism_without_a_model_says_nothing() -> None:
     ):  # fmt: skip
         assert mechanism_class(mechanism).expected_error is Mechanism.expected_error, mechanism
     assert dualquery.expected_error(WORKLOAD, 1000, mechanism="uniform") is None
+    with pytest.raises(dualquery.BadInputError, match="queries is 100"):
+        dualquery.expected_error(100, 1000)  # type: ignore[arg-type]
     for own in ({"memory": 1}, {"mixture": "equal"}, {"rounds": 9}):  # measured without these
         asked = {"mechanism": "dualquery", "options": own}
         assert dualquery.expected_error(WORKLOAD, 1000, **asked) is None

@@ -204,6 +204,7 @@ def test_a_mapping_forbids_all_other_values() -> None:
         (("age=18 => flag",), "one bucket, 15-30, for 18 and other numbers; write age=15-30"),
         (("flag & not flag",), "contradicts itself"),
         (("marital = never", "flag => marital = other", "flag"), "no record keeps all of these"),
+        (("age < 15 => marital=never | marital=other",), "write 'or'"),
         (("marital <= end",), "'marital' stands in an order, but holds texts"),
         (("start < end", "end < start"), "go in a circle"),
         (("region follows from district",), "which value follows from which"),
