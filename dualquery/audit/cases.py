@@ -98,7 +98,7 @@ def name_of(relation: Neighbours) -> str:
 
 
 def tables_of(universe: int, rows: int, relation: Neighbours) -> list[Cells]:
-    """Return the tables of so many rows; if their number is private, those of a unit more, too."""
+    """Return the tables of a number of rows; if that is private, those of a unit more, too."""
     sizes = [rows] if relation.rows_public else range(rows, rows + relation.steps + 1)
     every = itertools.combinations_with_replacement
     return [cells for size in sizes for cells in every(range(universe), size)]

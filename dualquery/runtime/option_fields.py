@@ -15,7 +15,6 @@ from dualquery.runtime.errors import BadInputError
 
 DATA, WORKLOAD, MECHANISM, BUDGET = "Data", "Workload", "Mechanism", "Budget"
 RUN = "Run and output"
-PANELS = (DATA, WORKLOAD, MECHANISM, BUDGET, RUN)
 """Headings of the help."""
 
 _OPTION, _PART = "option", "part"

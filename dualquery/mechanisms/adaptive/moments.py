@@ -1,8 +1,8 @@
 """Cross-moments of ordered columns: what shrinks and clips single cells makes them no smaller.
 
 Of two columns a, b whose values are numbers, with z the standardised ones, the sum of ``z_i z_j
-P(a = i, b = j)`` is their correlation. Its noise is far smaller than that of its cells' sum, so it
-is estimated as one number, and given to the cells as their linear-by-linear association
+P(a = i, b = j)`` is their correlation. It exceeds its noise where no single cell does, so it is
+estimated as one number, and given to the cells as their linear-by-linear association
 ``g p_i p_j z_i z_j`` (Agresti, "Categorical Data Analysis", 2013, section 10.5). Post-processing.
 """
 
@@ -80,12 +80,12 @@ class CrossMoments:
         weights /= np.bincount(owner, weights * slopes)[owner]
         precise = slopes / fit.deviations[places] ** 2
         precise /= np.bincount(owner, precise * slopes)[owner]
-        apart = (noisy - fit.targets)[places]
+        residuals = (noisy - fit.targets)[places]
 
-        def estimate(weights: Float64) -> tuple[Float64, Float64]:
-            squares = (weights * fit.deviations[places]) ** 2
-            sums = np.bincount(owner, weights * apart), np.bincount(owner, squares)
-            return sums[0].astype(np.float64), sums[1].astype(np.float64)
+        def estimate(by: Float64) -> tuple[Float64, Float64]:
+            of_product = by * residuals, (by * fit.deviations[places]) ** 2
+            size, variance = (np.bincount(owner, each) for each in of_product)
+            return size.astype(np.float64), variance.astype(np.float64)
 
         # Least squares have less noise, but err where the association is not linear by linear: all
         # by one factor, its prior being 1 with a standard deviation of 1, and each by a difference
@@ -94,11 +94,12 @@ class CrossMoments:
         expected = np.full(len(least), CORRELATION)
         moved, _ = posterior_interactions(least, expected, noise)
         found = CrossMoments(places, owner, weights, slopes, moved)
-        now, apart = found.sizes(fit.targets), found.sizes(means.prod(axis=1))
-        size = now - apart + moved
-        shared = (size * (now - apart + moment) / more).sum()
+        now = found.sizes(fit.targets)
+        correlation = now - found.sizes(means.prod(axis=1))
+        size = correlation + moved
+        shared = (size * (correlation + moment) / more).sum()
         factor = (1.0 + shared) / (1.0 + (size**2 / more).sum())
-        moved = factor * size - (now - apart)
+        moved = factor * size - correlation
         further, _ = posterior_interactions(
             moment - moved, expected, np.maximum(more - noise, noise)
         )
@@ -135,16 +136,15 @@ def fit_records(
     if moments is not None:
         first = replace(fit, targets=moments.kept(fit.targets))
         means = first.run(generator, session.threads, session.progress).means(fit.products)
-        # The pull takes a part of the moments: the second fit aims beyond by as much.
-        fit = replace(fit, targets=moments.beyond(means).kept(means))
+        fit = replace(fit, targets=moments.beyond(means).kept(means))  # the pull takes a part
     return fit.run(generator, session.threads, session.progress)
 
 
 def _standardised(domain: Domain, chances: Float64, scores: Float64) -> Float64:
     """Return each column's numbers less their mean, over their standard deviation; 0 for none."""
     column = domain.column_of_bit
-    many = np.bincount(column, ~np.isnan(scores)) >= _FEWEST
-    numbers = np.where(many[column], np.nan_to_num(scores), 0.0)
+    many = (np.bincount(column, ~np.isnan(scores)) >= _FEWEST)[column]
+    numbers = np.where(many, np.nan_to_num(scores), 0.0)
     largest = np.zeros(domain.columns)
     np.maximum.at(largest, column, np.abs(numbers))
     numbers /= np.maximum(largest, 1e-300)[column]
@@ -152,5 +152,5 @@ def _standardised(domain: Domain, chances: Float64, scores: Float64) -> Float64:
     total = np.maximum(np.bincount(column, held), 1e-300)
     numbers -= (np.bincount(column, held * numbers) / total)[column]
     spread = np.sqrt(np.bincount(column, held * numbers**2))
-    usable = ~np.isnan(scores) & (many & (spread > 0.0))[column]
+    usable = ~np.isnan(scores) & (spread > 0.0)[column]
     return np.divide(numbers, spread[column], out=np.zeros(len(scores)), where=usable)

@@ -194,8 +194,8 @@ class Release:
 
         They are the model rounded to n records, in random order. A release that keeps no model
         repeats its own records, each equally often but for a random remainder. A ``seed``, which is
-        public, makes them reproducible. `BadInputError` if n is negative or so many do not fit into
-        memory, or the release has neither a model nor records.
+        public, makes them reproducible. `BadInputError` if n is negative or n records
+        do not fit into memory, or the release has neither a model nor records.
         """
         from dualquery.releases.answer.sampling import sampled_rows
 
