@@ -19,8 +19,8 @@ from dualquery.data.readers.given_table import Table
 from dualquery.mechanisms.protocol import Budget, Mechanism
 from dualquery.mechanisms.registry import BUILT_IN, check_mechanism, configure, with_records
 from dualquery.privacy.accountants.choice import choices
-from dualquery.privacy.budget import check_budget, check_ranges, default_delta
 from dualquery.privacy.events import Event
+from dualquery.privacy.guarantee import check_budget, check_ranges, default_delta
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.family import Queries, over_domain
 from dualquery.queries.generate.frequent import Frequent, FrequentItems

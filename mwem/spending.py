@@ -8,8 +8,7 @@ from typing import Literal
 
 from dualquery.mechanisms.baselines.noise import Noise
 from dualquery.mechanisms.protocol import Budget
-from dualquery.privacy.calibrate import laplace_scale
-from dualquery.privacy.calibrate_noise import calibrate_rho
+from dualquery.privacy.calibrate import calibrate_rho, laplace_scale
 from dualquery.privacy.events import (
     RANGE_SLACK,
     Event,

@@ -1,9 +1,9 @@
 """From a budget to the one open parameter of a schedule: the largest that fits.
 
 One search, `largest_that_fits`, serves every parameter whose cost grows with it, a real or a whole
-number; `calibrate_game` poses the schedules of DualQuery, and `dualquery.privacy.calibrate_noise`
-those of Gaussian noise. Every answer is on the safe side: the epsilon of the schedule that is
-returned was computed and is at most the budget's. Only public quantities enter.
+number; `calibrate_game` poses the schedules of DualQuery, `calibrate_rho` those of Gaussian noise,
+alone or among other private draws. Every answer is on the safe side: the epsilon of the schedule
+that it stands for was computed and is at most the budget's. Only public quantities enter.
 """
 
 from __future__ import annotations
@@ -12,14 +12,23 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from dualquery.privacy.accountants.choice import AUTO, Accountant, choices
-from dualquery.privacy.accountants.zcdp import rho_for, rho_of
-from dualquery.privacy.events import RANGE_SLACK, GameSchedule, require_positive
+from dualquery.privacy.accountants.choice import AUTO, Accountant, best, choices
+from dualquery.privacy.accountants.formulas import rho_for, rho_of
+from dualquery.privacy.events import (
+    RANGE_SLACK,
+    GameSchedule,
+    GaussianNoise,
+    Schedule,
+    require_positive,
+)
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.runtime.errors import BadInputError
 
-_TOLERANCE = 1e-4
-"""Relative distance of a game's step from the largest one."""
+_STEP_TOLERANCE, _RHO_TOLERANCE = 1e-4, 1e-6
+"""Relative distance of a game's step, and of a calibrated rho, from the largest one."""
+
+_LEAST = 1e-10
+"""The smallest rho that is tried, in parts of the one that zCDP allows."""
 
 _LARGEST_COUNT = 10**6
 """Whole numbers beyond this are not searched."""
@@ -154,7 +163,7 @@ def calibrate_game(
         reason = each.supports(schedule_of(smallest), delta)
         if reason is None:
             value, spent = largest_that_fits(
-                cost, epsilon, smallest, guess, _TOLERANCE, whole=whole
+                cost, epsilon, smallest, guess, _STEP_TOLERANCE, whole=whole
             )
             if spent <= epsilon:
                 value = int(value) if whole else value
@@ -179,3 +188,52 @@ def laplace_scale(epsilon: float, l1_sensitivity: float) -> float:
     require_positive("epsilon", epsilon)
     require_positive("the sensitivity", l1_sensitivity)
     return math.nextafter(l1_sensitivity / epsilon, math.inf)
+
+
+def calibrate_rho(
+    schedule_of: Callable[[float], Schedule], epsilon: float, delta: float, accountant: str = AUTO
+) -> float:
+    """Return the largest rho whose schedule fits a budget, or one part in 10^6 less.
+
+    For mechanisms that share a budget of zero-concentrated differential privacy out among their
+    draws: an accountant tighter than its conversion leaves them more to share than `rho_for`.
+
+    ``schedule_of`` makes the schedule of a rho, from public facts; its cost grows with rho, and
+    what it raises is passed on. ``epsilon`` > 0, ``delta`` in (0, 1). `BadInputError` if one is out
+    of its range, the accountant does not support the schedule, or no rho is small enough.
+    """
+    require_positive("epsilon", epsilon)
+    if not 0.0 < delta < 1.0:
+        raise BadInputError(f"Gaussian noise needs a delta between 0 and 1; found {delta}.")
+
+    def cost(rho: float) -> float:
+        return best(schedule_of(rho), delta, accountant)[1]
+
+    guess = rho_for(epsilon, delta)
+    rho, spent = largest_that_fits(cost, epsilon, _LEAST * guess, guess, _RHO_TOLERANCE)
+    if not spent <= epsilon:
+        raise BadInputError(
+            f"Even very large noise costs more than epsilon = {epsilon:g}; ask for a larger "
+            "epsilon or another accountant."
+        )
+    return rho
+
+
+def calibrate_gaussian_scale(
+    epsilon: float, delta: float, sensitivity: float, accountant: str = AUTO
+) -> float:
+    """Return the smallest scale of one Gaussian measurement that fits the budget.
+
+    In the units of ``sensitivity``, the largest Euclidean distance between the released vectors of
+    two neighbours. With ``"auto"`` or ``"exact"`` it is that of the analytic Gaussian mechanism
+    (Balle and Wang 2018, Theorem 8). The budget is as for `calibrate_rho`.
+    """
+    require_positive("the sensitivity", sensitivity)
+
+    def scale_of(rho: float) -> float:
+        return sensitivity / math.sqrt(2.0 * rho)
+
+    def schedule_of(rho: float) -> Schedule:
+        return (GaussianNoise(sensitivity, scale_of(rho)),)
+
+    return scale_of(calibrate_rho(schedule_of, epsilon, delta, accountant))

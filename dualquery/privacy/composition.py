@@ -37,7 +37,7 @@ for interactive releases that run side by side.)
 **Rounding.** Epsilons and deltas are added as the decimal numbers that a person wrote, exactly: ten
 releases of 0.1 cost 1. A double differs from its shortest decimal by less than one part in 2^52, so
 the guarantee of a file holds up to this factor. Rhos come from
-`dualquery.privacy.accountants.zcdp.rho_of`, rounded up by more than the rounding of their sum.
+`dualquery.privacy.accountants.formulas.rho_of`, rounded up by more than the rounding of their sum.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ from dataclasses import astuple, dataclass
 from enum import Enum
 from fractions import Fraction
 
-from dualquery.privacy.accountants.zcdp import epsilon_from_rho, rho_for, rho_of
-from dualquery.privacy.budget import check_ranges
+from dualquery.privacy.accountants.formulas import epsilon_from_rho, rho_for, rho_of
 from dualquery.privacy.events import Event, threshold_delta
+from dualquery.privacy.guarantee import check_ranges
 from dualquery.runtime.errors import BadInputError, did_you_mean
 
 _LARGEST_RHO = 1e100
@@ -111,7 +111,7 @@ class _Total:
 class PrivacyFilter:
     """Says whether releases keep within (epsilon, delta) together.
 
-    Epsilon from `dualquery.privacy.budget.SMALLEST_EPSILON` to ``LARGEST_EPSILON``; delta in [0,
+    Epsilon from `dualquery.privacy.guarantee.SMALLEST_EPSILON` to ``LARGEST_EPSILON``; delta in [0,
     1), above 0 unless epsilons and deltas are summed; else `BadInputError`.
     """
 

@@ -25,8 +25,8 @@ from dataclasses import dataclass
 
 from dualquery.privacy.calibrate import laplace_scale
 from dualquery.privacy.events import Event, LaplaceNoise
+from dualquery.privacy.guarantee import REPLACE_ONE_TEXT
 from dualquery.privacy.neighbours import Neighbours
-from dualquery.privacy.statement import REPLACE_ONE_TEXT
 from dualquery.room.ground import Ground
 from dualquery.room.journal import NO_JOURNAL, Journal
 from dualquery.room.ledger import Ledger

@@ -14,7 +14,7 @@ from dualquery.audit.laws import (
     noisy_max_law,
     reports_law,
 )
-from dualquery.privacy.accountants.exact_losses import gaussian_delta
+from dualquery.privacy.accountants.exact import gaussian_delta
 from dualquery.room.draws.noisy_max import report_noisy_max
 from dualquery.room.randomness import SeededRandomness
 

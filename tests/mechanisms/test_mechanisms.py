@@ -16,8 +16,8 @@ from dualquery.mechanisms.protocol import Budget, Mechanism, Outcome, Plan, Sess
 from dualquery.mechanisms.registry import BUILT_IN, configure
 from dualquery.privacy.accountants.choice import ACCOUNTANTS, best
 from dualquery.privacy.events import GaussianNoise, events_of
+from dualquery.privacy.guarantee import PrivacyStatement
 from dualquery.privacy.neighbours import Neighbours
-from dualquery.privacy.statement import PrivacyStatement
 from dualquery.releases.make.making import run
 from dualquery.releases.make.proof import price, statement
 from dualquery.room.curator import Curator

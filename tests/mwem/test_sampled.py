@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from dualquery.data.cells import column_values
 from dualquery.data.domain import Domain
 from dualquery.mechanisms.protocol import Budget, Session, Task
-from dualquery.privacy.accountants.zcdp import rho_of
+from dualquery.privacy.accountants.formulas import rho_of
 from dualquery.privacy.events import GaussianNoise, SampledQueries
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.counting.passes import CountingPass

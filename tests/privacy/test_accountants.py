@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
 from dualquery.privacy.accountants.choice import ACCOUNTANTS, best, choices
-from dualquery.privacy.accountants.closed_forms import AdvancedAccountant, PaperAccountant
-from dualquery.privacy.accountants.zcdp import (
+from dualquery.privacy.accountants.formulas import (
+    AdvancedAccountant,
+    PaperAccountant,
     ZcdpAccountant,
     delta_from_rho,
     epsilon_from_rho,

@@ -8,11 +8,15 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from dualquery.privacy.accountants.choice import ACCOUNTANTS, best, choices
-from dualquery.privacy.budget import check_budget, default_delta
-from dualquery.privacy.calibrate import calibrate_game, laplace_scale, largest_that_fits
-from dualquery.privacy.calibrate_noise import calibrate_gaussian_scale, calibrate_rho
+from dualquery.privacy.calibrate import (
+    calibrate_game,
+    calibrate_gaussian_scale,
+    calibrate_rho,
+    laplace_scale,
+    largest_that_fits,
+)
 from dualquery.privacy.events import GaussianNoise
-from dualquery.privacy.statement import PrivacyStatement
+from dualquery.privacy.guarantee import PrivacyStatement, check_budget, default_delta
 from dualquery.runtime.errors import BadInputError
 
 NAMES = [a.name for a in ACCOUNTANTS]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dualquery.privacy.accountants.zcdp import epsilon_from_rho, rho_of
+from dualquery.privacy.accountants.formulas import epsilon_from_rho, rho_of
 from dualquery.privacy.composition import Composition, Cost, PrivacyFilter
 from dualquery.privacy.events import GaussianNoise, LaplaceNoise
 from dualquery.runtime.errors import BadInputError

@@ -10,10 +10,13 @@ from numpy.typing import NDArray
 from scipy.stats import binom, norm
 
 from dualquery.privacy.accountants import exact
-from dualquery.privacy.accountants.closed_forms import AdvancedAccountant
-from dualquery.privacy.accountants.exact import FEW_DRAWS, ExactAccountant
-from dualquery.privacy.accountants.exact_losses import gaussian_delta, piece_edges
-from dualquery.privacy.accountants.zcdp import ZcdpAccountant, rho_of
+from dualquery.privacy.accountants.exact import (
+    FEW_DRAWS,
+    ExactAccountant,
+    gaussian_delta,
+    piece_edges,
+)
+from dualquery.privacy.accountants.formulas import AdvancedAccountant, ZcdpAccountant, rho_of
 from dualquery.privacy.events import (
     Event,
     GameSchedule,

@@ -10,7 +10,7 @@ import pytest
 
 import dualquery
 from dualquery import BadInputError, BudgetFile
-from dualquery.privacy.statement import PrivacyStatement
+from dualquery.privacy.guarantee import PrivacyStatement
 from dualquery.releases.make import making
 from dualquery.releases.make.payment import ADD_UP
 from dualquery.room import row_count

@@ -20,8 +20,8 @@ from scipy.stats import norm
 
 from dualquery.privacy import events
 from dualquery.privacy.accountants.exact import ExactAccountant
-from dualquery.privacy.accountants.zcdp import ZcdpAccountant
-from dualquery.privacy.calibrate_noise import calibrate_gaussian_scale
+from dualquery.privacy.accountants.formulas import ZcdpAccountant
+from dualquery.privacy.calibrate import calibrate_gaussian_scale
 from dualquery.privacy.events import Event, GaussianNoise, LaplaceNoise, SampledQueries
 from dualquery.room.exact import Exact
 from dualquery.room.ledger import Ledger

@@ -16,7 +16,7 @@ from dualquery.data.drafts.shapes import Months, Numbers, TableCounts, Values
 from dualquery.data.encoding.units import Unit, cut_to_units
 from dualquery.data.readers.formats import source_of
 from dualquery.privacy.accountants.choice import best
-from dualquery.privacy.accountants.zcdp import rho_for
+from dualquery.privacy.accountants.formulas import rho_for
 from dualquery.privacy.composition import Composition, Cost, PrivacyFilter
 from dualquery.privacy.events import GaussianNoise, LaplaceNoise, ThresholdedCounts
 from dualquery.privacy.neighbours import Neighbours

@@ -15,7 +15,7 @@ import dualquery
 from dualquery.cli.commands.compare_solvers import released_with_problems
 from dualquery.cli.commands.schema import NOT_PRIVATE
 from dualquery.cli.main import DONE, main
-from dualquery.privacy.statement import PrivacyStatement
+from dualquery.privacy.guarantee import PrivacyStatement
 from dualquery.releases.compare.evaluation import WARNING
 from dualquery.releases.make.learning import schema_of_table
 from tests.callers import PACKAGES, ROOT, found, unlisted

@@ -12,7 +12,7 @@ from dualquery.data.domain import Domain
 from dualquery.data.encoding.units import Unit, Weight
 from dualquery.mechanisms.protocol import Budget, Task
 from dualquery.mechanisms.registry import configure
-from dualquery.privacy.accountants.closed_forms import PaperAccountant
+from dualquery.privacy.accountants.formulas import PaperAccountant
 from dualquery.privacy.events import GameSchedule
 from dualquery.privacy.neighbours import RELATIONS, Neighbours
 from dualquery.room.curator import Curator

@@ -64,7 +64,7 @@ def plan(
     from dualquery.mechanisms.forecast import Forecast, forecast
     from dualquery.mechanisms.protocol import Budget, Task
     from dualquery.privacy.accountants.choice import ACCOUNTANTS
-    from dualquery.privacy.budget import check_budget, default_delta
+    from dualquery.privacy.guarantee import check_budget, default_delta
     from dualquery.privacy.neighbours import Neighbours
     from dualquery.releases.make.schema_price import SchemaPrice
     from dualquery.requests import LARGEST_ROWS, WorkloadRequest

@@ -23,7 +23,7 @@ from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.option_fields import built
 
 if TYPE_CHECKING:
-    from dualquery.privacy.statement import PrivacyStatement
+    from dualquery.privacy.guarantee import PrivacyStatement
     from dualquery.releases.keep.folder import Release
     from solvers import BestResponse
     from solvers.comparison import Measurement, NamedProblem, SolverSummary

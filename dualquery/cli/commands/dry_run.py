@@ -37,7 +37,7 @@ def show_outlook(terminal: Terminal, given: Mapping[str, Any]) -> None:
     if is_stdin(given["data"]):
         raise BadInputError("--dry-run reads no rows, so no standard input (-): name a file")
     progress = terminal.progress()
-    from dualquery.privacy.statement import round_up
+    from dualquery.privacy.guarantee import round_up
     from dualquery.releases.make.learning import schema_price
     from dualquery.releases.make.needs import seconds_needed
 

@@ -35,7 +35,7 @@ def verify(
 
       dualquery verify my-release --signature my-release.sig --key public.pem
     """
-    from dualquery.privacy.statement import round_up
+    from dualquery.privacy.guarantee import round_up
     from dualquery.verification import verify as examine
     from dualquery.verification.signature import signed
 

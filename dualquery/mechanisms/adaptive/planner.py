@@ -49,7 +49,7 @@ from dualquery.mechanisms.adaptive.scales import plan_columns, plan_strategy
 from dualquery.mechanisms.baselines.product import uniform_probabilities
 from dualquery.mechanisms.protocol import Budget, Details, Plan, Task
 from dualquery.privacy.accountants.choice import best
-from dualquery.privacy.calibrate_noise import calibrate_gaussian_scale, calibrate_rho
+from dualquery.privacy.calibrate import calibrate_gaussian_scale, calibrate_rho
 from dualquery.privacy.events import GaussianNoise
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import Workload

@@ -14,8 +14,7 @@ from dualquery.estimates.intervals import Intervals
 from dualquery.estimates.measurements import NoiseKind
 from dualquery.mechanisms.protocol import Budget, Details, Plan
 from dualquery.privacy.accountants.choice import best
-from dualquery.privacy.calibrate import laplace_scale
-from dualquery.privacy.calibrate_noise import calibrate_gaussian_scale
+from dualquery.privacy.calibrate import calibrate_gaussian_scale, laplace_scale
 from dualquery.privacy.events import GaussianNoise, LaplaceNoise, Schedule
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.family import Statistic

@@ -17,9 +17,12 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from dualquery.privacy.accountants.closed_forms import AdvancedAccountant, PaperAccountant
 from dualquery.privacy.accountants.exact import ExactAccountant
-from dualquery.privacy.accountants.zcdp import ZcdpAccountant
+from dualquery.privacy.accountants.formulas import (
+    AdvancedAccountant,
+    PaperAccountant,
+    ZcdpAccountant,
+)
 from dualquery.privacy.events import Schedule
 from dualquery.runtime.errors import BadInputError, did_you_mean
 

@@ -26,8 +26,8 @@ from dualquery.estimates.intervals import Intervals
 from dualquery.estimates.means import BoughtMean
 from dualquery.estimates.total import Total
 from dualquery.models.protocol import KINDS, Model, write_model
+from dualquery.privacy.guarantee import PrivacyStatement
 from dualquery.privacy.neighbours import Neighbours
-from dualquery.privacy.statement import PrivacyStatement
 from dualquery.releases.answer.answering import answer_queries
 from dualquery.releases.keep.stored import (
     MEASUREMENTS,

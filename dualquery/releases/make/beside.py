@@ -22,8 +22,7 @@ from dualquery.estimates.measurements import NoiseKind
 from dualquery.estimates.total import Total
 from dualquery.mechanisms.protocol import Budget, Plan
 from dualquery.privacy.accountants.choice import best
-from dualquery.privacy.calibrate import laplace_scale
-from dualquery.privacy.calibrate_noise import calibrate_rho
+from dualquery.privacy.calibrate import calibrate_rho, laplace_scale
 from dualquery.privacy.events import GaussianNoise, LaplaceNoise, Schedule, events_of
 from dualquery.queries.family import Statistic
 from dualquery.room.curator import Curator, whole_rows

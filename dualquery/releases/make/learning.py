@@ -20,8 +20,8 @@ from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.table import TableSchema
 from dualquery.mechanisms.protocol import Budget
 from dualquery.privacy.accountants.choice import best
-from dualquery.privacy.budget import check_ranges, default_delta
 from dualquery.privacy.events import Event
+from dualquery.privacy.guarantee import check_ranges, default_delta
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.family import Queries
 from dualquery.releases.make.payment import Payment

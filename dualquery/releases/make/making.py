@@ -14,8 +14,8 @@ import numpy as np
 
 from dualquery.mechanisms.protocol import Budget, Mechanism, Outcome, Plan, Session, Task
 from dualquery.privacy.accountants.choice import best
-from dualquery.privacy.budget import weak_epsilon
 from dualquery.privacy.events import Event, events_of, pure_epsilon
+from dualquery.privacy.guarantee import weak_epsilon
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.releases.answer.ruled import with_forced_answers
 from dualquery.releases.answer.sampling import finished_records, unasked_note
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from dualquery.data.schema.protocol import Schema
     from dualquery.data.schema.table import TableSchema
     from dualquery.estimates.expected import ExpectedError
-    from dualquery.privacy.statement import PrivacyStatement
+    from dualquery.privacy.guarantee import PrivacyStatement
     from dualquery.queries.family import Queries, Statistic
     from dualquery.releases.make.learning import LearnedSchema
     from dualquery.requests import ReleaseSpec

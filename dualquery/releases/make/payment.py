@@ -23,7 +23,7 @@ from dualquery.rows.engines import files_of
 from dualquery.runtime.errors import BadInputError, privacy_log
 
 if TYPE_CHECKING:
-    from dualquery.privacy.statement import PrivacyStatement
+    from dualquery.privacy.guarantee import PrivacyStatement
 
 ADD_UP = (
     "It was not charged to a budget file: with other releases about the same rows the epsilons and "

@@ -25,7 +25,7 @@ from dualquery.privacy.events import (
     ThresholdedCounts,
     events_of,
 )
-from dualquery.privacy.statement import PrivacyStatement
+from dualquery.privacy.guarantee import PrivacyStatement
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.disjunctions import Disjunctions
 from dualquery.queries.family import Queries, Statistic

@@ -16,8 +16,8 @@ from dualquery.data.schema.table import TableSchema
 from dualquery.mechanisms.baselines.independent import Independent
 from dualquery.mechanisms.baselines.noisy_answers import Gaussian, Laplace
 from dualquery.mechanisms.protocol import Budget, Session, Task
-from dualquery.privacy.accountants.zcdp import rho_for
-from dualquery.privacy.calibrate_noise import calibrate_gaussian_scale
+from dualquery.privacy.accountants.formulas import rho_for
+from dualquery.privacy.calibrate import calibrate_gaussian_scale
 from dualquery.privacy.events import GaussianNoise
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.generate.marginals import all_marginals
