@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from dualquery.data.cells import axis_sizes
+from dualquery.data.domain import axis_sizes
 from dualquery.mechanisms.protocol import Budget, Plan, Session, Task
 from dualquery.queries.forms import asked_sets, odd_counts
 from dualquery.queries.generate.marginals import all_marginals

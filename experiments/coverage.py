@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 import dualquery
-from dualquery.data.cells import axis_sizes, column_values
-from dualquery.data.domain import Domain
+from dualquery.data.domain import Domain, axis_sizes, column_values
 from dualquery.data.schema.files import schema_from_dict
 from dualquery.estimates.bounded import bounded_interval
 from dualquery.estimates.evidence import Evidence, Measured

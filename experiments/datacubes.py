@@ -11,8 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from dualquery.data.cells import axis_sizes
-from dualquery.data.domain import Domain
+from dualquery.data.domain import Domain, axis_sizes
 from dualquery.mechanisms.protocol import Budget
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import Workload

@@ -14,8 +14,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.cells import axis_sizes, cells_of, rows_of_values
-from dualquery.data.domain import Domain
+from dualquery.data.domain import Domain, axis_sizes, cells_of, rows_of_values
 from dualquery.estimates.measurements import Measurements
 from dualquery.mechanisms.baselines.noise import Noise, price_noise
 from dualquery.mechanisms.options import check_choice, check_whole

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.cells import axis_sizes, rows_of_values
-from dualquery.data.domain import Domain
+from dualquery.data.domain import Domain, axis_sizes, rows_of_values
 from dualquery.runtime.apportionment import apportion
 from dualquery.runtime.errors import BadInputError
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.cells import axis_sizes
-from dualquery.data.domain import Domain
+from dualquery.data.domain import Domain, axis_sizes
 from dualquery.mechanisms.baselines.independent import to_distributions
 from dualquery.queries.conjunctions import Workload
 from dualquery.runtime.errors import BadInputError

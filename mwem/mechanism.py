@@ -13,8 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.cells import axis_sizes, rows_of_values
-from dualquery.data.domain import Domain
+from dualquery.data.domain import Domain, axis_sizes, rows_of_values
 from dualquery.estimates.measurements import Measurements
 from dualquery.mechanisms.protocol import (
     Budget,

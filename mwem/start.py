@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.cells import axis_sizes
+from dualquery.data.domain import axis_sizes
 from dualquery.estimates.measurements import Measurements
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import require_conjunctions

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.cells import axis_sizes, cells_of, rows_of_values
-from dualquery.data.domain import Domain
+from dualquery.data.domain import Domain, axis_sizes, cells_of, rows_of_values
 from dualquery.data.encoding.units import Unit, Weight
 from dualquery.data.schema.grids import Grid
 from dualquery.privacy.neighbours import RELATIONS, Neighbours

@@ -21,8 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.audit.laws import Law, Noise, noisy_max_law, reports_law, weights_law
-from dualquery.data.cells import axis_sizes, column_values, rows_of_values
-from dualquery.data.domain import Domain
+from dualquery.data.domain import Domain, axis_sizes, column_values, rows_of_values
 from dualquery.room.curator import Curator
 from dualquery.room.draws import noisy_max, randomized, weighted_kernels
 from dualquery.room.exact import Exact, Numbers

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.cells import axis_sizes
-from dualquery.data.domain import Domain
+from dualquery.data.domain import Domain, axis_sizes
 from dualquery.estimates.measurements import Measurements, factors_of
 from dualquery.rows.repeats import first_occurrences
 

@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dualquery.data.cells import axis_sizes
-from dualquery.data.domain import Domain
+from dualquery.data.domain import Domain, axis_sizes
 from dualquery.queries.conjunctions import conjunctions_of
 from dualquery.queries.family import Queries
 

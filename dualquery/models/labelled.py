@@ -13,8 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.cells import axis_sizes, column_values, rows_of_values
-from dualquery.data.domain import Domain
+from dualquery.data.domain import Domain, axis_sizes, column_values, rows_of_values
 from dualquery.models.mixture import ProductMixture
 from dualquery.models.mixture_kernels import round_targets
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.cells import axis_sizes
+from dualquery.data.domain import axis_sizes
 from dualquery.queries.conjunctions import Workload, conjunctions_of
 from dualquery.queries.family import Statistic
 from dualquery.rows.repeats import first_occurrences, pad_right

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.cells import axis_sizes
-from dualquery.data.domain import Domain
+from dualquery.data.domain import Domain, axis_sizes
 from dualquery.queries.choices import chosen_columns, count_choices, list_choices
 from dualquery.queries.disjunctions import Disjunctions
 from dualquery.queries.family import QueryFamily, require_bits

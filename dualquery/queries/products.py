@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.cells import axis_sizes
+from dualquery.data.domain import axis_sizes
 from dualquery.queries.literals import LiteralRows
 
 

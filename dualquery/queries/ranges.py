@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.cells import axis_sizes
-from dualquery.data.domain import Domain
+from dualquery.data.domain import Domain, axis_sizes
 from dualquery.queries.disjunctions import Disjunctions
 from dualquery.queries.family import QueryFamily, require_bits
 from dualquery.queries.literals import read_padded, refuse_rows, write_padded

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dualquery.data.cells import axis_sizes, cells_of, rows_of_values
-from dualquery.data.domain import Domain
+from dualquery.data.domain import Domain, axis_sizes, cells_of, rows_of_values
 from dualquery.queries.family import QueryFamily, require_bits
 from dualquery.queries.products import Products
 from dualquery.rows.histogram import Histogram

@@ -15,8 +15,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.cells import axis_sizes
-from dualquery.data.domain import Domain
+from dualquery.data.domain import Domain, axis_sizes
 from dualquery.questions.boxes import Box
 from dualquery.questions.columns import Pieces
 from dualquery.rows.repeats import first_occurrences, pad_right

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.cells import axis_sizes, cells_of, rows_of_values
-from dualquery.data.domain import Domain
+from dualquery.data.domain import Domain, axis_sizes, cells_of, rows_of_values
 from dualquery.queries.family import Queries, Statistic, disjunctions_of, offers
 from dualquery.room.exclusive import require_exclusive
 from dualquery.rows.packed import RecordsBuilder

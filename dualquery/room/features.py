@@ -18,8 +18,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.cells import axis_sizes
-from dualquery.data.domain import Domain
+from dualquery.data.domain import Domain, axis_sizes
 from dualquery.rows.repeats import first_occurrences, pad_right
 
 Int64 = NDArray[np.int64]

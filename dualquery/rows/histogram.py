@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.cells import axis_sizes, column_values
-from dualquery.data.domain import Domain
+from dualquery.data.domain import Domain, axis_sizes, column_values
 from dualquery.rows.protocol import BLOCK_ROWS, BlockRows
 
 

@@ -8,8 +8,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.cells import axis_sizes
-from dualquery.data.domain import Domain
+from dualquery.data.domain import Domain, axis_sizes
 from dualquery.questions.boxes import Box
 from dualquery.rows.repeats import side_by_side
 from dualquery.rules.forbidden import Forbidden, values_in

@@ -9,8 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.cells import axis_sizes
-from dualquery.data.domain import Domain
+from dualquery.data.domain import Domain, axis_sizes
 from dualquery.questions.boxes import Box
 from dualquery.rules.search_kernels import Boxes, Columns, broken_boxes, record_values
 

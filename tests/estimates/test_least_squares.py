@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from dualquery.data.cells import axis_sizes, rows_of_values
-from dualquery.data.domain import Domain
+from dualquery.data.domain import Domain, axis_sizes, rows_of_values
 from dualquery.estimates.evidence import Measured
 from dualquery.estimates.least_squares import LeastSquares, fieller
 from dualquery.estimates.measurements import Measurements

@@ -8,8 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dualquery.data.cells import axis_sizes, column_values
-from dualquery.data.domain import Domain
+from dualquery.data.domain import Domain, axis_sizes, column_values
 from dualquery.mechanisms.adaptive.labels import with_labels
 from dualquery.models.labelled import LabelledMixture, cells_of_pairs
 from dualquery.models.mixture import ProductMixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dualquery.data.cells import rows_of_values
+from dualquery.data.domain import rows_of_values
 from dualquery.mechanisms.protocol import Budget, Session, Task
 from dualquery.privacy.accountants.choice import best
 from dualquery.queries.family import products_of

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import dualquery
-from dualquery.data.cells import column_values
+from dualquery.data.domain import column_values
 from dualquery.data.schema.columns import Binary, Categorical
 from dualquery.data.schema.table import TableSchema
 from dualquery.queries.parities import Parities

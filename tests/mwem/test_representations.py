@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dualquery.data.cells import rows_of_values
-from dualquery.data.domain import Domain
+from dualquery.data.domain import Domain, rows_of_values
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.generate.random import random_conjunctions
 from dualquery.queries.products import Products

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dualquery.data.cells import column_values
-from dualquery.data.domain import Domain
+from dualquery.data.domain import Domain, column_values
 from dualquery.mechanisms.protocol import Budget, Session, Task
 from dualquery.privacy.accountants.formulas import rho_of
 from dualquery.privacy.events import GaussianNoise, SampledQueries

@@ -6,8 +6,7 @@ import itertools
 
 import numpy as np
 
-from dualquery.data.cells import axis_sizes, column_values, rows_of_values
-from dualquery.data.domain import Domain
+from dualquery.data.domain import Domain, axis_sizes, column_values, rows_of_values
 from dualquery.queries.parities import Parities
 from dualquery.queries.ranges import RangeQueries, SeriesRangeQueries
 from dualquery.queries.tabulated import HistogramQueries

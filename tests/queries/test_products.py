@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dualquery.data.cells import column_values
+from dualquery.data.domain import column_values
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.products import Products
 from tests.cases import all_records, domain_of, random_case, truth_table

@@ -14,7 +14,7 @@ import pytest
 from scipy.stats import binom
 
 import dualquery
-from dualquery.data.cells import column_values
+from dualquery.data.domain import column_values
 from dualquery.data.schema.columns import Binary, Categorical, Numeric
 from dualquery.data.schema.table import TableSchema
 from dualquery.estimates.measurements import Measurements

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dualquery.data.cells import column_values
+from dualquery.data.domain import column_values
 from dualquery.data.schema.items import ItemSchema
 from dualquery.queries.conjunctions import Workload
 from dualquery.room.draws.randomized import WORDS, RandomizedCounts, randomize, steps_of

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dualquery.data.cells import axis_sizes, column_values, rows_of_values
+from dualquery.data.domain import axis_sizes, column_values, rows_of_values
 from dualquery.data.schema.columns import Binary, Categorical, Numeric
 from dualquery.data.schema.dates import Dates
 from dualquery.data.schema.files import schema_from_dict

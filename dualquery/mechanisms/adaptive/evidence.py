@@ -17,8 +17,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.cells import axis_sizes
-from dualquery.data.domain import Domain
+from dualquery.data.domain import Domain, axis_sizes
 from dualquery.estimates.bounded import LEVEL, bounded_interval, gaussian_half_width
 from dualquery.estimates.intervals import Intervals
 from dualquery.mechanisms.adaptive.expansion import literals_of

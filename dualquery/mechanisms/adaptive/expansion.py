@@ -19,8 +19,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.cells import axis_sizes
-from dualquery.data.domain import Domain
+from dualquery.data.domain import Domain, axis_sizes
 from dualquery.mechanisms.protocol import BYTES_A_QUERY, Task
 from dualquery.queries.conjunctions import Workload
 from dualquery.room.features import MOST_CELLS, Features

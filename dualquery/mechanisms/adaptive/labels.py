@@ -16,7 +16,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.cells import axis_sizes, column_values
+from dualquery.data.domain import axis_sizes, column_values
 from dualquery.models.labelled import LabelledMixture, cells_of_pairs
 from dualquery.models.mixture import ProductMixture
 from dualquery.queries.conjunctions import Workload

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.cells import axis_sizes
+from dualquery.data.domain import axis_sizes
 from dualquery.mechanisms.adaptive.expansion import (
     Expansion,
     chances_of_literals,

@@ -19,7 +19,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.cells import axis_sizes
+from dualquery.data.domain import axis_sizes
 from dualquery.mechanisms.protocol import Budget, Details, Mechanism, Outcome, Plan, Session, Task
 from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.calibrate import largest_that_fits

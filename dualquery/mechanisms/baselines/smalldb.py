@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from dualquery.data.cells import cells_of
+from dualquery.data.domain import cells_of
 from dualquery.mechanisms.options import check_whole
 from dualquery.mechanisms.protocol import Budget, Details, Mechanism, Outcome, Plan, Session, Task
 from dualquery.privacy.accountants.choice import best

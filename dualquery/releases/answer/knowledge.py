@@ -85,7 +85,7 @@ class Knowledge:
 
     @cached_property
     def _values(self) -> NDArray[np.int64] | None:
-        from dualquery.data.cells import column_values
+        from dualquery.data.domain import column_values
 
         records = self.release.records
         return None if records is None else column_values(records, self.release.schema.domain)

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.cells import axis_sizes, cells_of, rows_of_values
+from dualquery.data.domain import axis_sizes, cells_of, rows_of_values
 from dualquery.privacy.events import RANGE_SLACK, SampledQueries
 from dualquery.queries.conjunctions import Workload
 from dualquery.room.draws import weighted_kernels as kernels

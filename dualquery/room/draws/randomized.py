@@ -14,8 +14,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.cells import axis_sizes, column_values, rows_of_values
-from dualquery.data.domain import Domain
+from dualquery.data.domain import Domain, axis_sizes, column_values, rows_of_values
 from dualquery.privacy.events import RandomizedReport
 from dualquery.queries.conjunctions import Workload
 from dualquery.room.exact import positive

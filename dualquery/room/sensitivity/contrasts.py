@@ -44,8 +44,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.cells import axis_sizes
-from dualquery.data.domain import Domain
+from dualquery.data.domain import Domain, axis_sizes
 
 Float64 = NDArray[np.float64]
 Int64 = NDArray[np.int64]

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from dualquery.data.cells import axis_sizes, column_values
+from dualquery.data.domain import axis_sizes, column_values
 from dualquery.mechanisms.baselines.randomized_response import RandomizedResponse, correct
 from dualquery.mechanisms.protocol import Budget, Task
 from dualquery.queries.conjunctions import Workload
