@@ -14,7 +14,7 @@ from dualquery.estimates.evidence import Measured
 from dualquery.estimates.least_squares import LeastSquares, fieller
 from dualquery.estimates.measurements import Measurements
 from dualquery.estimates.total import Total
-from tests.measured import functionals, on_cells
+from tests.cases import functionals, on_cells
 
 DOMAIN = Domain(np.array([0, 3, 4, 6, 10, 11]))
 """Columns of 3, 2 (binary), 2, 4 and 2 (binary) values."""

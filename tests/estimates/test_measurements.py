@@ -9,8 +9,7 @@ from dualquery.estimates.measurements import Measurements
 from dualquery.queries.parities import Parities
 from dualquery.room.features import Features
 from dualquery.room.noise.laplace import laplace_deviation
-from tests.cases import all_records, domain_of
-from tests.measured import functionals
+from tests.cases import all_records, domain_of, functionals
 
 DOMAIN = domain_of(1, 3, 2)
 

@@ -20,9 +20,8 @@ from dualquery.room.randomness import SeededRandomness
 from dualquery.room.statistics import OneCuboid, OneQuery
 from mwem import Mwem
 from mwem.representations import Factored, Histogram, JunctionTree
-from tests.cases import MEMORY, domain_of, records_of
+from tests.cases import MEMORY, both_relations, domain_of, records_of
 from tests.mwem.test_representations import measured, naive_mwem
-from tests.neighbouring import both_relations
 from tests.noise import NoNoise
 from tests.queries.families import FAMILIES, all_records, obvious_values
 

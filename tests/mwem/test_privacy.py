@@ -9,8 +9,7 @@ from dualquery.audit.games import Game, audit_game
 from dualquery.mechanisms.protocol import Budget, Task
 from dualquery.queries.conjunctions import Workload
 from mwem import Mwem
-from tests.cases import domain_of
-from tests.neighbouring import both_relations
+from tests.cases import both_relations, domain_of
 
 WORKLOAD = Workload(np.array([[0, -1], [2, -1], [0, 2]], np.int32), domain_of(1, 1))
 N = 2

@@ -27,7 +27,7 @@ from dualquery.releases.answer.cross_tables import cross_table
 from dualquery.releases.answer.knowledge import Knowledge
 from dualquery.room.row_count import RowCount, bought_epsilon
 from dualquery.runtime.errors import BadInputError
-from tests.measured import functionals
+from tests.cases import functionals
 from tests.tables import random_records
 
 SCHEMA = TableSchema(

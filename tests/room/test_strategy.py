@@ -20,14 +20,14 @@ from dualquery.room.noise.gaussian import Gaussian
 from dualquery.room.randomness import SeededRandomness
 from dualquery.room.statistics import FeatureSums
 from dualquery.room.strategy import Strategy
-from tests.features import (
+from tests.cases import (
     BINARY,
     MIXED,
     WIDE,
+    all_records,
     any_conjunctions,
     any_scales,
-    legal_records,
-    packed,
+    records_of,
     values_on,
 )
 
@@ -45,7 +45,7 @@ def test_sensitivity_bounds_every_pair_of_records(
     monkeypatch.setattr("dualquery.room.sensitivity.contrasts.MOST_TRIED", most_tried)
     expansion = Expansion.of(random_conjunctions(domain, 40, 3, seed=seed))
     features = expansion.in_blocks().features if blocks else expansion.features
-    records = legal_records(domain)
+    records = all_records(domain)
     scales = any_scales(features, seed)
     values = values_on(features, records) / scales
     gram = values @ values.T
@@ -83,7 +83,7 @@ def test_what_an_added_record_costs_is_exact(
     strategy = with_limit(Strategy(features, scales, ADDED))
     if planned:
         strategy = plan_strategy(expansion, ADDED)
-    moves = values_on(features, legal_records(domain)) / strategy.scales
+    moves = values_on(features, all_records(domain)) / strategy.scales
     assert (moves**2).sum(axis=1).max() <= strategy.sensitivity**2
     assert (moves**2).sum(axis=1).max() == pytest.approx(strategy.sensitivity**2, rel=1e-9)
 
@@ -106,7 +106,7 @@ def test_mixed_features_of_an_added_record_cost_half() -> None:
 def test_largest_load_is_found_and_not_above_the_bound(domain: Domain) -> None:
     features = Expansion.of(random_conjunctions(domain, 30, 3, seed=4)).features
     strategy = plan_strategy(Expansion.of(random_conjunctions(domain, 30, 3, seed=4)), REPLACED)
-    held = values_on(features, legal_records(domain)) ** 2
+    held = values_on(features, all_records(domain)) ** 2
     truth = (held @ (strategy.loads.weights * (features.kinds[:, 0] > 0))).max()
     assert strategy.loads.largest_found(50) == pytest.approx(truth)
     assert truth <= strategy.loads.proven() * (1 + 1e-12)
@@ -122,7 +122,7 @@ def test_sums_leave_out_heavy_rows_and_nothing_else(
     expansion = Expansion.of(random_conjunctions(domain, 40, 3, seed=5))
     features = expansion.in_blocks().features if blocks else expansion.features
     scales = any_scales(features, 3).round(1)
-    records = legal_records(domain)
+    records = all_records(domain)
     records = records[generator.integers(len(records), size=5000)]
     loads = Strategy(features, scales, relation).loads
     limit = 0.7 * loads.largest_found(20)
@@ -133,9 +133,9 @@ def test_sums_leave_out_heavy_rows_and_nothing_else(
     expected = values.copy()
     expected[np.ix_(heavy, loaded)] = 0
     limited = Strategy(features, scales, relation, limit)
-    np.testing.assert_array_equal(limited.sums(packed(records), 2), expected.sum(axis=0))
+    np.testing.assert_array_equal(limited.sums(records_of(records), 2), expected.sum(axis=0))
     unlimited = Strategy(features, scales, relation)
-    np.testing.assert_array_equal(unlimited.sums(packed(records), 1), values.sum(axis=0))
+    np.testing.assert_array_equal(unlimited.sums(records_of(records), 1), values.sum(axis=0))
 
 
 def test_light_rows_read_as_dense_rows_do() -> None:
@@ -143,8 +143,8 @@ def test_light_rows_read_as_dense_rows_do() -> None:
 
     features = Expansion.of(random_conjunctions(WIDE, 12, 3, seed=5)).features
     loads = Strategy(features, np.ones(len(features)), REPLACED).loads
-    records = np.tile(legal_records(WIDE), (3, 1))
-    light = LightRows(packed(records), loads, 0.7 * loads.largest_found(20))
+    records = np.tile(all_records(WIDE), (3, 1))
+    light = LightRows(records_of(records), loads, 0.7 * loads.largest_found(20))
     (block,) = light.stream()
     dense = np.zeros_like(records)
     block.unpack(0, dense)
@@ -154,14 +154,14 @@ def test_light_rows_read_as_dense_rows_do() -> None:
     assert 0 < (dense.sum(axis=1) == 0).sum() < len(dense)
     assert block.nbytes > 0
     literals = np.array([[0], [2]], np.int32)
-    counts = LightCounts(loads, light.limit, literals, literals)(packed(records), 1)
+    counts = LightCounts(loads, light.limit, literals, literals)(records_of(records), 1)
     assert counts.tolist() == [*dense[:, :2].sum(axis=0), *records[:, :2].sum(axis=0)]
 
 
 def test_the_room_charges_what_it_computes_and_scales_each_feature() -> None:
     work = random_conjunctions(WIDE, 30, 3, seed=6)
     strategy = plan_strategy(Expansion.of(work), REPLACED)
-    records = packed(legal_records(WIDE))
+    records = records_of(all_records(WIDE))
     due = GaussianNoise(strategy.sensitivity, 50.0)
     cheap = GaussianNoise(strategy.sensitivity * 0.99, 50.0)
     for schedule in ((cheap,), ()):

@@ -21,14 +21,14 @@ from dualquery.room.curator import Curator
 from dualquery.room.randomness import SeededRandomness
 from dualquery.room.strategy import Strategy
 from dualquery.runtime.errors import BadInputError
-from tests.features import (
+from tests.cases import (
     BINARY,
     MIXED,
     WIDE,
+    all_records,
     any_conjunctions,
     any_scales,
-    legal_records,
-    packed,
+    records_of,
     values_on,
 )
 
@@ -40,7 +40,7 @@ REPLACED, ADDED = Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE
 @pytest.mark.parametrize("blocks", [False, True])
 def test_queries_are_the_sums_of_their_features(domain: Domain, way: int, blocks: bool) -> None:
     work = any_conjunctions(domain, seed=way, way=way)
-    records = legal_records(domain)
+    records = all_records(domain)
     expansion = Expansion.of(work).in_blocks() if blocks else Expansion.of(work)
     assert expansion.features.centred.any() == (blocks and domain is not BINARY)
     truth = np.stack([work.on_record(record) for record in records])
@@ -92,12 +92,12 @@ def test_answers_are_off_by_the_error_of_the_public_number_of_rows_at_most(
     domain: Domain, public: int
 ) -> None:
     work = any_conjunctions(domain, seed=8)
-    records = legal_records(domain)
+    records = all_records(domain)
     records = records[np.random.default_rng(4).integers(len(records), size=100)]
     shares = np.mean([work.on_record(record) for record in records], axis=0)
     expansion = Expansion.of(work)
     ones = np.ones(len(expansion.features))
-    sums = Strategy(expansion.features, ones, ADDED).sums(packed(records), 1)
+    sums = Strategy(expansion.features, ones, ADDED).sums(records_of(records), 1)
     off = np.abs(expansion.answers(sums / public) - shares)
     assert off.max() <= abs(public - 100) / public + 1e-12
 
@@ -107,7 +107,7 @@ def test_mixture_recovers_what_it_is_fitted_to(domain: Domain) -> None:
     """Means of one product distribution are met to a hundredth; samples are legal and agree."""
     features = Expansion.of(random_conjunctions(domain, 60, 3, seed=7)).features
     generator = np.random.default_rng(1)
-    records = legal_records(domain)
+    records = all_records(domain)
     weights = generator.dirichlet(np.full(len(records), 0.3))
     truth = weights @ values_on(features, records)
     fit = MixtureFit(
@@ -165,13 +165,13 @@ def test_a_trial_says_how_far_to_trust_the_fit(tied: bool) -> None:
     records[np.arange(n)[:, None], domain.offsets[:-1] + (drawn + np.arange(10)) % 6] = 1
     mechanism, work = Matrix(), random_conjunctions(domain, 2_000, 3)
     plan = mechanism.plan(Task(work, n), Budget(1.0, 1e-6))
-    curator = Curator(packed(records), work, plan.schedule, SeededRandomness(2))
+    curator = Curator(records_of(records), work, plan.schedule, SeededRandomness(2))
     outcome = mechanism.run(Task(work, n), plan, curator, Session(public_seed=1))
     (line,) = outcome.trace
     assert line["trust"] > 0.7 if tied else line["trust"] < 0.3
-    of_records = work.counts(packed(outcome.records), threads=1) / len(outcome.records)
+    of_records = work.counts(records_of(outcome.records), threads=1) / len(outcome.records)
     assert np.abs(of_records - outcome.answers).mean() < 0.002
-    truth = work.counts(packed(records), threads=1) / n
+    truth = work.counts(records_of(records), threads=1) / n
     assert np.abs(outcome.answers - truth).mean() < 0.002
 
 

@@ -25,7 +25,7 @@ from dualquery.requests import BudgetRequest, ReleaseSpec, WorkloadRequest
 from dualquery.room.curator import Curator
 from dualquery.room.randomness import SeededRandomness
 from dualquery.runtime.errors import BadInputError
-from tests.features import legal_records, packed, values_on
+from tests.cases import all_records, records_of, values_on
 
 TINY = Domain.binary(4)
 BASKETS = np.random.default_rng(3).random((3_000, 30)) < 0.5 / (1 + np.arange(30))
@@ -50,7 +50,7 @@ def test_whatever_items_the_noise_chooses_both_stages_cost_what_was_planned(
     asked = task_of(frequent, 16)
     plan = Staged(records=2).plan(asked, Budget(1.0, 1e-3, neighbours=relation))
     ratios = [event.sensitivity / event.scale for event in plan.schedule]
-    records = legal_records(TINY)
+    records = all_records(TINY)
     measured: list[tuple[object, float]] = []
     look = mechanism.measure
 
@@ -70,7 +70,7 @@ def test_whatever_items_the_noise_chooses_both_stages_cost_what_was_planned(
         )
         measured.clear()
         room = Curator(
-            packed(records), asked.workload, plan.schedule, SeededRandomness(0),
+            records_of(records), asked.workload, plan.schedule, SeededRandomness(0),
             neighbours=relation, public_rows=16,
         )  # fmt: skip
         outcome = Staged(records=2).run(asked, plan, room, Session(public_seed=1))
@@ -93,7 +93,9 @@ def test_the_choice_sees_noisy_shares_only(monkeypatch: pytest.MonkeyPatch) -> N
     )
     asked = task_of(frequent, 16)
     plan = Staged(records=2).plan(asked, Budget(0.1, 1e-3))
-    room = Curator(packed(legal_records(TINY)), asked.workload, plan.schedule, SeededRandomness(5))
+    room = Curator(
+        records_of(all_records(TINY)), asked.workload, plan.schedule, SeededRandomness(5)
+    )
     Staged(records=2).run(asked, plan, room, Session(public_seed=1))
     (shares,) = seen
     assert plan.details.looked.sensitivity == pytest.approx(4.0)
@@ -133,7 +135,7 @@ def test_intervals_cover_although_noise_chose_what_is_asked() -> None:
     generator = np.random.default_rng(6)
     rows = generator.random((500, 20)) < np.append(np.full(16, 0.3), [0.6, 0.7, 0.8, 0.9])
     frequent = FrequentItems.of("top:8", Domain.binary(20), 1, None)
-    asked, records = task_of(frequent, 500), packed(rows)
+    asked, records = task_of(frequent, 500), records_of(rows)
     plan = Staged(records=1).plan(asked, Budget(0.5, 1e-3))
     truth, hit, all_ = rows.mean(axis=0), 0, 0
     for seed in range(60):

@@ -17,7 +17,7 @@ from dualquery.mechanisms.adaptive.product_terms import ProductTerms
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.generate.random import random_conjunctions
 from dualquery.room.features import Features
-from tests.features import legal_records, values_on
+from tests.cases import all_records, values_on
 
 Float64 = NDArray[np.float64]
 
@@ -98,7 +98,7 @@ def test_exact_pairs_give_triples_up_to_their_own_interaction() -> None:
     domain = Domain.binary(4)
     rows = [(*row, -1)[:3] for size in (2, 3) for row in combinations(range(4), size)]
     features = Features(np.array(rows, np.int32), domain)
-    records = legal_records(domain)
+    records = all_records(domain)
     weights = np.random.default_rng(2).dirichlet(np.ones(len(records)))
     truth, shares = weights @ values_on(features, records), weights @ records
     products = ProductTerms.of_features(features)

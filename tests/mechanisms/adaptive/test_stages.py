@@ -36,7 +36,7 @@ from dualquery.room.randomness import SeededRandomness
 from dualquery.room.statistics import FeatureSums
 from dualquery.room.strategy import Strategy
 from dualquery.runtime.errors import BadInputError
-from tests.features import legal_records, packed, values_on
+from tests.cases import all_records, records_of, values_on
 
 SMALL = Domain(np.array([0, 1, 2, 3, 6]))
 """Three binary columns and one of three values."""
@@ -70,7 +70,7 @@ def released(
     relation: Neighbours = Neighbours.REPLACE_ONE,
 ) -> tuple[Outcome, np.ndarray]:
     """Return what a run gives, and the true answers; all of the schedule is spent."""
-    rows, n = packed(records), len(records)
+    rows, n = records_of(records), len(records)
     asked = Task(work, n)
     plan = mechanism.plan(asked, Budget(epsilon, 1e-3, neighbours=relation))
     held = mechanism.statistics(work)
@@ -97,7 +97,7 @@ def furthest(strategy: Strategy, records: np.ndarray, relation: Neighbours) -> f
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_whatever_is_chosen_costs_the_planned_ratio_at_most(relation: Neighbours) -> None:
     """By enumeration: all sets of features that an adversary may choose, all pairs of records."""
-    work, records, ratio = random_conjunctions(SMALL, 30, 2), legal_records(SMALL), 0.37
+    work, records, ratio = random_conjunctions(SMALL, 30, 2), all_records(SMALL), 0.37
     features = Expansion.of(work).features
     chosen = [set_ for size in (1, 2, 3) for set_ in combinations(range(len(features)), size)]
     chosen += [tuple(range(size)) for size in range(4, len(features) + 1)]
@@ -120,7 +120,7 @@ def test_the_room_refuses_a_later_stage_that_costs_more_than_was_planned() -> No
         strategy = uniform_strategy(features.part(places), Neighbours.REPLACE_ONE)
         scale = scale_for(strategy.sensitivity, ratio)
         room = Curator(
-            packed(legal_records(SMALL)), work, (GaussianNoise(ratio, 1.0),), SeededRandomness(0)
+            records_of(all_records(SMALL)), work, (GaussianNoise(ratio, 1.0),), SeededRandomness(0)
         )
         with pytest.raises(RuntimeError, match="would cost more"):
             room.measure(FeatureSums(strategy), Gaussian(scale * (1 - 1e-12)))
@@ -132,7 +132,7 @@ def test_the_room_refuses_a_later_stage_that_costs_more_than_was_planned() -> No
 def test_an_empty_stage_charges_too() -> None:
     work = random_conjunctions(SMALL, 5, 2)
     room = Curator(
-        packed(legal_records(SMALL)), work, (GaussianNoise(0.5, 1.0),), SeededRandomness(0)
+        records_of(all_records(SMALL)), work, (GaussianNoise(0.5, 1.0),), SeededRandomness(0)
     )
     assert room.measure(FeatureSums(NOTHING), Gaussian(1.0)).size == 0
     with pytest.raises(RuntimeError, match="spent"):
