@@ -55,11 +55,11 @@ def parities(sizes: int, way: int) -> Products:
 
 
 def values_on(features: Features, records: np.ndarray) -> np.ndarray:
-    """Return each feature's value on each record, straight from the definition."""
-    values = np.ones((len(records), len(features)), np.int64)
+    """Return each feature's value on each record, or its mean if columns have these shares."""
+    values = np.ones((len(records), len(features)))
     for f, bits in enumerate(features.bits):
         for bit in bits[bits >= 0]:
-            held = records[:, bit].astype(np.int64)
+            held = records[:, bit].astype(np.float64)
             size = max(int(features.domain.sizes[features.domain.column_of_bit[bit]]), 2)
             contrast = size == 2 or features.centred[f]
             values[:, f] *= 1 - size * held if contrast else held

@@ -18,6 +18,7 @@ from dualquery.queries.conjunctions import Workload
 from dualquery.queries.generate.random import random_conjunctions
 from dualquery.room.features import Features
 from tests.cases import all_records, values_on
+from tests.tables import random_records
 
 Float64 = NDArray[np.float64]
 
@@ -25,22 +26,8 @@ MIXED = Domain(np.array([0, 1, 2, 3, 4, 5, 8, 11, 15, 19, 24]))
 """Five binary columns, and five of three to five values."""
 
 
-def independent(domain: Domain, n: int, seed: int) -> NDArray[np.uint8]:
-    """Return records of independent columns with skewed values."""
-    generator = np.random.default_rng(seed)
-    records = np.zeros((n, domain.bits), np.uint8)
-    for start, size in zip(domain.offsets[:-1], domain.sizes, strict=True):
-        shares = generator.dirichlet(np.full(max(size, 2), 2.0))
-        drawn = generator.choice(len(shares), size=n, p=shares)
-        if size == 1:
-            records[:, start] = drawn
-        else:
-            records[np.arange(n), start + drawn] = 1
-    return records
-
-
 def measured(
-    work: Workload, records: NDArray[np.uint8], noise: float, seed: int
+    work: Workload, records: NDArray[np.generic], noise: float, seed: int
 ) -> tuple[ProductTerms, Float64, Float64, Float64]:
     """Return the products of a workload: exact and noisy means, and deviations."""
     features = Expansion.of(work).in_blocks().features
@@ -53,8 +40,9 @@ def measured(
 @pytest.mark.parametrize("domain", [MIXED, Domain.binary(30)], ids=["mixed", "binary"])
 def test_independent_columns_keep_hardly_any_noise(domain: Domain) -> None:
     work = random_conjunctions(domain, 1_500, 3, signed=True)
-    records = independent(domain, 100_000, 1)
-    products, exact, noisy, deviations = measured(work, records, 0.05, 2)
+    generator = np.random.default_rng(1)
+    columns = [generator.dirichlet(np.full(max(size, 2), 2.0))[-size:] for size in domain.sizes]
+    products, exact, noisy, deviations = measured(work, np.concatenate(columns)[None], 0.05, 2)
     found = Interactions.from_products(products, noisy, deviations).fitted
     assert np.sqrt(np.mean((found - exact) ** 2)) < 0.25 * 0.05
     # Products determine the shares, too: with singles alone these would have all of their noise.
@@ -85,7 +73,7 @@ def test_what_pairs_have_in_common_is_found_and_used_for_others() -> None:
 
 
 def test_without_noise_nothing_moves() -> None:
-    records = independent(MIXED, 3_000, 7)
+    records = random_records(MIXED, 3_000, np.random.default_rng(7))
     records[:, 1] = records[:, 0]
     work = random_conjunctions(MIXED, 400, 3, signed=True)
     products, exact, _, deviations = measured(work, records, 1e-9, 8)

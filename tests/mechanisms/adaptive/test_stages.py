@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -61,27 +63,33 @@ def table(rows: int, tied: float, seed: int = 3) -> np.ndarray:
     return found
 
 
-def released(
+def runs(
+    seeds: range,
     records: np.ndarray,
     work: Workload,
     epsilon: float,
     mechanism: Mechanism,
-    seed: int = 1,
     relation: Neighbours = Neighbours.REPLACE_ONE,
-) -> tuple[Outcome, np.ndarray]:
-    """Return what a run gives, and the true answers; all of the schedule is spent."""
+) -> Iterator[tuple[Outcome, np.ndarray]]:
+    """Yield what runs of one plan give, and the true answers; all of the schedule is spent."""
     rows, n = records_of(records), len(records)
-    asked = Task(work, n)
+    asked, truth = Task(work, n), work.counts(rows, threads=1) / n
     plan = mechanism.plan(asked, Budget(epsilon, 1e-3, neighbours=relation))
     held = mechanism.statistics(work)
-    room = Curator(
-        rows, held, plan.schedule, SeededRandomness(seed), neighbours=relation, public_rows=n
-    )
-    outcome = mechanism.run(asked, plan, room, Session(public_seed=1))
-    with pytest.raises(RuntimeError, match="spent"):
-        room.measure(FeatureSums(NOTHING), Gaussian(1.0))
-    assert ((outcome.answers >= 0) & (outcome.answers <= 1)).all()
-    return outcome, work.counts(rows, threads=1) / n
+    for seed in seeds:
+        room = Curator(
+            rows, held, plan.schedule, SeededRandomness(seed), neighbours=relation, public_rows=n
+        )
+        outcome = mechanism.run(asked, plan, room, Session(public_seed=1))
+        with pytest.raises(RuntimeError, match="spent"):
+            room.measure(FeatureSums(NOTHING), Gaussian(1.0))
+        assert ((outcome.answers >= 0) & (outcome.answers <= 1)).all()
+        yield outcome, truth
+
+
+def released(*asked: Any, **more: Any) -> tuple[Outcome, np.ndarray]:
+    """Return what one run gives, and the true answers (see `runs`)."""
+    return next(runs(range(1, 2), *asked, **more))
 
 
 NOTHING = Strategy(Features(np.empty((0, 1), np.int32), SMALL), np.ones(0), Neighbours.REPLACE_ONE)
@@ -180,11 +188,8 @@ def test_the_rows_decide() -> None:
     """The same plan mostly measures columns again of independent ones, everything of tied ones."""
     work, look = random_conjunctions(MIXED, 400, 3), Probed(records=3)
     products = [
-        [
-            released(table(1_500, tied), work, 1.0, look, seed)[0].trace[1]["products"]
-            for seed in range(4)
-        ]
-        for tied in (0.0, 0.7)
+        [outcome.trace[1]["products"] for outcome, _ in runs(range(4), rows, work, 1.0, look)]
+        for rows in (table(1_500, 0.0), table(1_500, 0.7))
     ]
     assert np.count_nonzero(products[0]) <= 1
     assert np.count_nonzero(products[1]) == 4
@@ -195,8 +200,8 @@ def test_errors_are_hardly_above_those_of_independent_columns() -> None:
     records, work = table(1_500, 0.0), random_conjunctions(MIXED, 400, 3)
     means = []
     for mechanism in (Probed(records=3), Independent(records=3)):
-        runs = [released(records, work, 0.1, mechanism, seed) for seed in range(3)]
-        means.append(np.mean([np.abs(outcome.answers - truth) for outcome, truth in runs]))
+        found = runs(range(3), records, work, 0.1, mechanism)
+        means.append(np.mean([np.abs(outcome.answers - truth) for outcome, truth in found]))
     assert means[0] <= 1.1 * means[1]
 
 
@@ -242,13 +247,12 @@ def test_intervals_cover_through_the_choice(signed: bool, monkeypatch) -> None:
     records = (generator.random((2_000, 12)) < np.linspace(0.0, 0.5, 12)).astype(np.uint8)
     records[:, 11] |= records[:, 10]
     work = random_conjunctions(Domain.binary(12), 150 if signed else 60, 2, signed=signed)
-    covered, runs = np.zeros(len(work)), 60
-    for seed in range(runs):
-        outcome, truth = released(records, work, 0.5, Staged(records=1), seed)
+    covered, times = np.zeros(len(work)), 60
+    for outcome, truth in runs(range(times), records, work, 0.5, Staged(records=1)):
         assert outcome.intervals is not None
         covered += (outcome.intervals.lower <= truth) & (truth <= outcome.intervals.upper)
-    assert binom.cdf(covered.min(), runs, 0.95) > 0.001 / len(work)
-    assert (covered / runs).mean() >= 0.94
+    assert binom.cdf(covered.min(), times, 0.95) > 0.001 / len(work)
+    assert (covered / times).mean() >= 0.94
 
 
 @pytest.mark.parametrize("tied", [0.0, 0.7])
@@ -256,8 +260,7 @@ def test_intervals_cover_after_pairs(tied: float) -> None:
     """Of columns alone and of everything; answers of a run share their noise."""
     records, work = table(800, tied), random_conjunctions(MIXED, 300, 3)
     covered = []
-    for seed in range(6):
-        outcome, truth = released(records, work, 1.0, Probed(records=3), seed)
+    for outcome, truth in runs(range(6), records, work, 1.0, Probed(records=3)):
         found = outcome.intervals
         assert found is not None
         covered.append(np.mean((found.lower <= truth) & (truth <= found.upper)))
