@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from dualquery.data.schema.columns import Numeric
 from dualquery.data.schema.table import TableSchema
-from dualquery.mechanisms.adaptive import forecast
+from dualquery.mechanisms.adaptive import predictions
 from dualquery.mechanisms.registry import configure
 from dualquery.releases.compare.evaluation import Errors
 from dualquery.requests import WorkloadRequest
@@ -317,7 +317,7 @@ RECIPE = Recipe(
 def main(folder: str) -> None:
     """Print the factors of the forecast whose ranges hold the most errors of results."""
     table, wide = pl.read_parquet(Path(folder) / "results.parquet"), math.log(WIDEST)
-    for kind, factor in (("max", forecast.MAX), ("mean", forecast.MEAN)):
+    for kind, factor in (("max", predictions.MAX), ("mean", predictions.MEAN)):
         told = table.filter(pl.col(f"{kind}_told") < 1.0)
         logs = np.sort(np.log((told[f"{kind}_error"] / told[f"{kind}_told"]).to_numpy()))
         held = np.searchsorted(logs, logs + wide, side="right") - np.arange(len(logs))

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dualquery.data.domain import Domain
-from dualquery.mechanisms.baselines.product import uniform_probabilities
+from dualquery.mechanisms.baselines.independent import uniform_probabilities
 from dualquery.mechanisms.protocol import Budget, Mechanism, Outcome, Plan, Session, Task
 from dualquery.mechanisms.registry import BUILT_IN, configure
 from dualquery.privacy.accountants.choice import ACCOUNTANTS, best

@@ -9,7 +9,7 @@ import pytest
 
 from dualquery.data.domain import Domain
 from dualquery.mechanisms.adaptive.expansion import Expansion
-from dualquery.mechanisms.adaptive.scales import plan_strategy, with_limit
+from dualquery.mechanisms.adaptive.measurement import plan_strategy, with_limit
 from dualquery.privacy.events import GaussianNoise
 from dualquery.privacy.neighbours import RELATIONS, Neighbours
 from dualquery.queries.generate.random import random_conjunctions

@@ -5,12 +5,11 @@ A conjunction is a sum of a few *features*: products of indicators "column = val
 needed on each (Li et al., "Optimizing linear counting queries under differential privacy", PODS
 2010). `dualquery/mechanisms/README.md` explains the whole.
 
-- features: `expansion`, `product_terms`; `scales`: how much noise each gets
-- `measurement`: what is measured; `evidence`: what came of it, and intervals
-- `planner`: what each stage measures, by predicted errors (`predictions`)
+- `expansion`: queries as sums of features, and features as products of factors
+- `measurement`: what is measured, with how much noise; `evidence`: what came of it, and intervals
+- `planner`: what each stage measures, by predicted errors (`predictions`, the forecast too)
 - `prior`: empirical Bayes; `interactions`: the hierarchical model
 - `mixture`, `mixture_kernels`: a mixture of product distributions, fitted to evidence
-- `ensemble`: which estimate to trust how far, by held-back noise
-- `labels`: a target column; `forecast`: the error to expect
-- `mechanism`: the class, its presets, and the run
+- `ensemble`: which estimate to trust how far, and cross-moments for records
+- `labels`: a target column; `mechanism`: the class, its presets, and the run
 """

@@ -20,12 +20,10 @@ from numpy.typing import NDArray
 from dualquery.data.domain import Domain, axis_sizes
 from dualquery.estimates.bounded import LEVEL, bounded_interval, gaussian_half_width
 from dualquery.estimates.intervals import Intervals
-from dualquery.mechanisms.adaptive.expansion import literals_of
+from dualquery.mechanisms.adaptive.expansion import ProductTerms, literals_of
 from dualquery.mechanisms.adaptive.measurement import FeatureMeasurement, QueryMeasurement
 from dualquery.mechanisms.adaptive.prior import posterior_shares
-from dualquery.mechanisms.adaptive.product_terms import ProductTerms
-from dualquery.mechanisms.baselines.independent import to_distributions
-from dualquery.mechanisms.baselines.product import uniform_probabilities
+from dualquery.mechanisms.baselines.independent import to_distributions, uniform_probabilities
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import Workload
 from dualquery.room.curator import Curator

@@ -26,9 +26,8 @@ from numpy.typing import NDArray
 
 from dualquery.estimates.guessed import CORRELATION
 from dualquery.mechanisms.adaptive.evidence import single_shares
-from dualquery.mechanisms.adaptive.expansion import literals_of, products_of_others
+from dualquery.mechanisms.adaptive.expansion import ProductTerms, literals_of, products_of_others
 from dualquery.mechanisms.adaptive.prior import posterior_interactions
-from dualquery.mechanisms.adaptive.product_terms import ProductTerms
 from dualquery.mechanisms.baselines.independent import to_distributions
 from dualquery.models.mixture import ProductMixture
 from dualquery.queries.conjunctions import Workload

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from dualquery.estimates.expected import ExpectedError
 from dualquery.estimates.intervals import Intervals
 from dualquery.estimates.measurements import CHOSEN, Measurements
-from dualquery.mechanisms.adaptive.ensemble import STEPS, fit_mixture
+from dualquery.mechanisms.adaptive.ensemble import STEPS, fit_mixture, fit_records
 from dualquery.mechanisms.adaptive.evidence import (
     Evidence,
     Shares,
@@ -34,12 +34,14 @@ from dualquery.mechanisms.adaptive.evidence import (
     uniform_strategy,
     up_to_pairs,
 )
-from dualquery.mechanisms.adaptive.expansion import Expansion, bytes_on_features
-from dualquery.mechanisms.adaptive.forecast import expected_error
+from dualquery.mechanisms.adaptive.expansion import Expansion, ProductTerms, bytes_on_features
 from dualquery.mechanisms.adaptive.interactions import Interactions
-from dualquery.mechanisms.adaptive.measurement import FeatureMeasurement, QueryMeasurement
+from dualquery.mechanisms.adaptive.measurement import (
+    FeatureMeasurement,
+    QueryMeasurement,
+    plan_columns,
+)
 from dualquery.mechanisms.adaptive.mixture import MixtureFit, mixture_of, with_columns
-from dualquery.mechanisms.adaptive.moments import fit_records
 from dualquery.mechanisms.adaptive.planner import (
     ColumnEvidence,
     PairEvidence,
@@ -48,8 +50,7 @@ from dualquery.mechanisms.adaptive.planner import (
     everything,
     plan_stages,
 )
-from dualquery.mechanisms.adaptive.product_terms import ProductTerms
-from dualquery.mechanisms.adaptive.scales import plan_columns
+from dualquery.mechanisms.adaptive.predictions import expected_error
 from dualquery.mechanisms.options import check_choice, check_number, check_whole
 from dualquery.mechanisms.protocol import Budget, Mechanism, Outcome, Plan, Session, Task
 from dualquery.models.labelled import LabelledMixture
@@ -138,7 +139,8 @@ class Adaptive(Mechanism[Stages]):
 
     def expected_error(self, task: Task, plan: Plan[Stages]) -> ExpectedError:
         """Return the error to expect: predicted errors times factors that runs gave."""
-        return expected_error(task, plan.details)
+        fitted = plan.details.fitting.components != 0
+        return expected_error(task, plan.details.predicted, fitted=fitted)
 
     def bytes_needed(self, task: Task, plan: Plan[Stages]) -> int:  # noqa: ARG002
         """Return the bytes of the features and the answers."""

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from dualquery.data.domain import Domain
 from dualquery.mechanisms.adaptive import mixture_kernels as kernels
 from dualquery.mechanisms.adaptive.evidence import Shares
-from dualquery.mechanisms.adaptive.product_terms import ProductTerms
-from dualquery.mechanisms.baselines.product import uniform_probabilities
+from dualquery.mechanisms.adaptive.expansion import ProductTerms
+from dualquery.mechanisms.baselines.independent import uniform_probabilities
 from dualquery.mechanisms.protocol import Session
 from dualquery.models.mixture import ProductMixture
 from dualquery.room.features import Features

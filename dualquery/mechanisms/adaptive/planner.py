@@ -28,7 +28,7 @@ from dualquery.mechanisms.adaptive.evidence import (
 from dualquery.mechanisms.adaptive.expansion import (
     MOST_LITERALS,
     Expansion,
-    chances_of_literals,
+    ProductTerms,
     literals_of,
 )
 from dualquery.mechanisms.adaptive.interactions import Interactions, expected_interactions
@@ -36,17 +36,20 @@ from dualquery.mechanisms.adaptive.measurement import (
     FeatureMeasurement,
     QueryMeasurement,
     measurement_for,
+    plan_strategy,
 )
 from dualquery.mechanisms.adaptive.predictions import (
-    rmse_of_chance,
+    WIDE,
+    Predicted,
+    expansion_of,
+    is_positive,
+    is_wide,
+    predict,
     rmse_of_fit,
     rmse_of_independent_fit,
     rmse_of_interactions,
     rmse_of_shares,
 )
-from dualquery.mechanisms.adaptive.product_terms import ProductTerms
-from dualquery.mechanisms.adaptive.scales import plan_columns, plan_strategy
-from dualquery.mechanisms.baselines.product import uniform_probabilities
 from dualquery.mechanisms.protocol import Budget, Details, Plan, Task
 from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.calibrate import calibrate_gaussian_scale, calibrate_rho
@@ -66,18 +69,10 @@ _FIRST_LOOK = 0.04
 """Part of the budget with which columns of a wide table are measured first of all: it says whether
 they are full, so that the rest is better spent on everything that is asked."""
 
-_ITEMS = 11.0
-"""Items of a row, where queries ask which are there together, before anything is measured."""
-
 _FULL = 0.2
 """Expected interactions over those of columns that are half full, above which columns are full. On
 generated tables of 100 to 300 columns what exceeds its noise had the smaller errors with .07 and
 .11, everything with .4 and .6. Real tables are at .02 to .1 (baskets) or .3 to .6 (plants)."""
-
-WIDE = 1000
-"""Columns that queries are about, from which on these are measured first. This has smaller errors
-than one stage on tables of 3,340 to 17,770 columns; one stage has on those of 69 to 285. As many
-features may be measured after that."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,25 +118,6 @@ class Stages(Details):
         }
 
 
-def is_wide(workload: Workload) -> bool:
-    """Return whether queries are about `WIDE` columns or more, all of them binary."""
-    bits = np.unique(workload.literals[workload.literals >= 0] >> 1)
-    columns = np.unique(workload.domain.column_of_bit[bits])
-    return len(columns) >= WIDE and bool((workload.domain.sizes[columns] <= 2).all())
-
-
-def _is_positive(workload: Workload) -> bool:
-    """Return whether queries ask which columns of one bit are 1 together, and nothing else."""
-    given = workload.literals[workload.literals >= 0]
-    columns = workload.domain.column_of_bit[given >> 1]
-    return bool((given & 1 == 0).all() and (workload.domain.sizes[columns] == 1).all())
-
-
-def _columns_first(workload: Workload) -> bool:
-    """Return whether columns are measured first, of whatever budget."""
-    return workload.way <= MOST_LITERALS and (is_wide(workload) or _is_positive(workload))
-
-
 def choose_first(task: Task, budget: Budget) -> tuple[str, str]:
     """Return the first stage that public facts suggest, and why."""
     if task.frequent is not None:
@@ -149,7 +125,7 @@ def choose_first(task: Task, budget: Budget) -> tuple[str, str]:
     if task.workload.way <= MOST_LITERALS:
         if is_wide(task.workload):
             return "columns", "of thousands of columns, few are worth more than one look"
-        if _is_positive(task.workload):
+        if is_positive(task.workload):
             return "columns", "which columns are full says what of them is worth measuring"
         if columns_may_do(task, budget):
             return "pairs", "columns alone may be all that is worth measuring"
@@ -196,7 +172,7 @@ def plan_stages(
     looked: Strategy | None = None
     parts: tuple[float, ...] = (1.0,)
     if first == "columns":
-        expansion = _expansion_of(task)
+        expansion = expansion_of(task)
         looked = _columns_of(task, expansion, neighbours)
         parts = _parts_after_columns(task, budget, expansion, len(looked.features))
     else:
@@ -231,10 +207,6 @@ def plan_stages(
     remark = f"first stage: {first} ({reason})"
     needs_answers = full is not None and full.of_queries
     return Plan(schedule, accountant, details, remark, needs_answers)
-
-
-def _expansion_of(task: Task) -> Expansion:
-    return task.once(Expansion.of, lambda: Expansion.of(task.workload))
 
 
 def _columns_of(task: Task, expansion: Expansion, neighbours: Neighbours) -> Strategy:
@@ -284,80 +256,6 @@ def everything(
     if not workload.domain.has_two_values[bits].all():
         return None
     return FeatureMeasurement(expansion, plan_strategy(expansion, neighbours))
-
-
-@dataclass(frozen=True)
-class Predicted:
-    """Predicted errors of answers: root mean squares, as shares of the rows.
-
-    Due to the noise of columns alone; of independent columns fitted to everything (``product``); of
-    unbiased answers from everything; to the expected interactions, and chance; to chance alone. And
-    the mean ``answer`` of independent columns.
-    """
-
-    columns: float = 0.0
-    product: float = 0.0
-    unbiased: float = 0.0
-    interactions: float = 0.0
-    chance: float = 0.0
-    answer: float = 0.0
-
-    @property
-    def loses_interactions(self) -> bool:
-        """Whether columns alone are predicted to have a smaller error than a fit."""
-        return math.hypot(self.columns, self.interactions) < self._fit
-
-    @property
-    def least(self) -> float:
-        """The smallest one of columns alone, a fit, the answer 0, and 1.8 times unbiased ones."""
-        columns = math.hypot(self.columns, self.interactions)
-        return min(columns, self._fit, self.answer, 1.8 * self.unbiased)
-
-    @property
-    def _fit(self) -> float:
-        return rmse_of_fit(self.product, self.interactions)
-
-
-def predict(task: Task, budget: Budget) -> Predicted:
-    """Return predicted errors by public facts, found once a task; all 0 if no column is asked."""
-    return task.once((predict, budget), lambda: _predict(task, budget))
-
-
-def _predict(task: Task, budget: Budget) -> Predicted:
-    """Find what `predict` returns."""
-    workload, neighbours = task.workload, budget.neighbours
-    bits, negated, possible = literals_of(workload)
-    if not (bits[possible] >= 0).any():
-        return Predicted()
-    chances = _usual_shares(workload)
-    answers = possible * chances_of_literals(bits, negated, chances).prod(axis=1)
-    unit = calibrate_gaussian_scale(budget.epsilon, budget.delta, 1.0, budget.accountant) / task.n
-    columns = plan_columns(workload, chances, neighbours)
-    nothing = np.zeros(len(columns.scales))
-    shares = Shares.of(columns.features, nothing, columns.scales * columns.sensitivity * unit)
-    full: FeatureMeasurement | QueryMeasurement
-    if _columns_first(workload):
-        expansion = _expansion_of(task)
-        full = FeatureMeasurement(expansion, uniform_strategy(expansion.features, neighbours))
-    else:
-        full = measurement_for(task, neighbours, fitted=True)
-    scale = full.sensitivity * unit
-    return Predicted(
-        columns=rmse_of_shares(workload, chances, shares.uncertain(workload.domain)),
-        product=rmse_of_independent_fit(full.products, full.scales * scale, workload, chances),
-        unbiased=full.mean_deviation * scale,
-        interactions=rmse_of_interactions(workload, chances, task.rows),
-        chance=rmse_of_chance(workload, chances, task.rows),
-        answer=float(answers.mean()),
-    )
-
-
-def _usual_shares(workload: Workload) -> Float64:
-    """Return shares before anything is measured: uniform, or those of rows of `_ITEMS` items."""
-    if not _is_positive(workload):
-        return uniform_probabilities(workload.domain)
-    columns = len(np.unique(workload.literals[workload.literals >= 0]))
-    return np.full(workload.domain.bits, min(0.5, _ITEMS / columns))
 
 
 def columns_may_do(task: Task, budget: Budget) -> bool:

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from dualquery.mechanisms.baselines.product import uniform_probabilities
+from dualquery.mechanisms.baselines.independent import uniform_probabilities
 from dualquery.mechanisms.options import check_whole
 from dualquery.mechanisms.protocol import Budget, Details, Mechanism, Outcome, Plan, Session, Task
 from dualquery.models.mixture import ProductMixture

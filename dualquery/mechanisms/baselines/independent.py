@@ -80,6 +80,11 @@ def one_way(domain: Domain) -> Workload:
     return Workload(literals, domain, {"kind": "one-way"})
 
 
+def uniform_probabilities(domain: Domain) -> NDArray[np.float64]:
+    """Return the chance of each bit under the uniform distribution over legal records."""
+    return np.where(domain.sizes == 1, 0.5, 1.0 / domain.sizes)[domain.column_of_bit]
+
+
 def to_distributions(domain: Domain, shares: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the nearest point, column by column, in [0, 1] or among one-hot distributions.
 

@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 
 from dualquery.data.domain import Domain
-from dualquery.mechanisms.adaptive.expansion import Expansion
-from dualquery.mechanisms.adaptive.measurement import QueryMeasurement, choose_measurement
+from dualquery.mechanisms.adaptive.expansion import Expansion, ProductTerms
+from dualquery.mechanisms.adaptive.measurement import (
+    QueryMeasurement,
+    choose_measurement,
+    plan_strategy,
+)
 from dualquery.mechanisms.adaptive.mechanism import Matrix
 from dualquery.mechanisms.adaptive.mixture import MixtureFit
-from dualquery.mechanisms.adaptive.product_terms import ProductTerms
-from dualquery.mechanisms.adaptive.scales import plan_strategy
 from dualquery.mechanisms.protocol import Budget, Session, Task
 from dualquery.privacy.neighbours import RELATIONS, Neighbours
 from dualquery.queries.conjunctions import Workload

@@ -9,8 +9,7 @@ from dualquery.data.domain import Domain
 from dualquery.estimates.bounded import bounded_interval
 from dualquery.mechanisms.adaptive.evidence import Evidence
 from dualquery.mechanisms.adaptive.expansion import Expansion
-from dualquery.mechanisms.adaptive.measurement import FeatureMeasurement
-from dualquery.mechanisms.adaptive.scales import plan_strategy
+from dualquery.mechanisms.adaptive.measurement import FeatureMeasurement, plan_strategy
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.generate.marginals import random_marginals

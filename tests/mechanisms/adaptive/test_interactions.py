@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 
 from dualquery.data.domain import Domain
 from dualquery.mechanisms.adaptive.evidence import Shares, split
-from dualquery.mechanisms.adaptive.expansion import Expansion
+from dualquery.mechanisms.adaptive.expansion import Expansion, ProductTerms
 from dualquery.mechanisms.adaptive.interactions import Interactions
 from dualquery.mechanisms.adaptive.prior import posterior_interactions, posterior_shares
-from dualquery.mechanisms.adaptive.product_terms import ProductTerms
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.generate.random import random_conjunctions
 from dualquery.room.features import Features

@@ -9,9 +9,8 @@ import pytest
 
 from dualquery.data.domain import Domain
 from dualquery.mechanisms.adaptive import mixture_kernels as kernels
-from dualquery.mechanisms.adaptive.expansion import Expansion
+from dualquery.mechanisms.adaptive.expansion import Expansion, ProductTerms
 from dualquery.mechanisms.adaptive.mixture import MixtureFit
-from dualquery.mechanisms.adaptive.product_terms import ProductTerms
 from dualquery.queries.generate.random import random_conjunctions
 
 # Binary columns of one bit and of two, and wide ones.
