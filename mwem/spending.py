@@ -19,9 +19,8 @@ from dualquery.privacy.events import (
 from dualquery.room.curator import Curator
 from dualquery.room.draws.exponential import Exponential
 from dualquery.room.draws.noisy_max import NoisyMax
-from dualquery.room.exact import Numbers
 from dualquery.room.sensitivity.moves import Moves
-from dualquery.room.statistics import EveryCell, SomeQueries
+from dualquery.room.statistics import EveryCell, Numbers, SomeQueries
 from dualquery.runtime.errors import BadInputError
 
 Selection = Literal["exponential", "noisy-max"]

@@ -24,7 +24,7 @@ from dualquery.audit.laws import Law, Noise, noisy_max_law, reports_law, weights
 from dualquery.data.domain import Domain, axis_sizes, column_values, rows_of_values
 from dualquery.room.curator import Curator
 from dualquery.room.draws import noisy_max, randomized, weighted_kernels
-from dualquery.room.exact import Exact, Numbers
+from dualquery.room.statistics import Exact, Numbers
 
 Records = NDArray[np.uint8]
 

@@ -25,17 +25,15 @@ from dualquery.room.draws.exponential import Exponential
 from dualquery.room.draws.noisy_max import NoisyMax
 from dualquery.room.draws.randomized import count_reports
 from dualquery.room.draws.weighted import Sample
-from dualquery.room.exact import Numbers, positive
 from dualquery.room.ground import Ground
 from dualquery.room.journal import NO_JOURNAL, Journal
 from dualquery.room.ledger import Ledger
 from dualquery.room.noise.gaussian import Gaussian
 from dualquery.room.noise.laplace import Laplace
-from dualquery.room.private_data import PrivateData
-from dualquery.room.private_errors import show_errors
-from dualquery.room.randomness import Randomness
+from dualquery.room.private_data import PrivateData, show_errors
+from dualquery.room.randomness import Randomness, positive
 from dualquery.room.scores import SCORES, PrivateScores
-from dualquery.room.statistics import STATISTICS, PrivateStatistic, RowTotal
+from dualquery.room.statistics import STATISTICS, Numbers, PrivateStatistic, RowTotal
 from dualquery.room.weights import QueryWeights, sample_queries
 from dualquery.rows.protocol import Rows
 

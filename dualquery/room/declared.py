@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.domain import Domain, axis_sizes, cells_of, rows_of_values
-from dualquery.queries.family import Queries, Statistic, disjunctions_of, offers
+from dualquery.queries.family import Queries, disjunctions_of, offers
 from dualquery.room.exclusive import require_exclusive
+from dualquery.room.private_data import require_grid
 from dualquery.rows.packed import RecordsBuilder
 from dualquery.runtime.errors import BadInputError
 
@@ -44,24 +44,6 @@ class Declaration:
         return (
             f"the range and spread of {self.family} are declared by their author and were {tried}"
         )
-
-
-def require_grid(queries: Statistic) -> None:
-    """Refuse a range, grid or spread that no sensitivity follows from.
-
-    `BadInputError` if the step is no power of two, the range is not finite or upside down, or the
-    spread is no whole number from 1 on.
-    """
-    name, step, spread = type(queries).__name__, queries.step, queries.spread
-    if not (0.0 < step < math.inf and math.frexp(step)[0] == 0.5):
-        raise BadInputError(f"{name}: the step is {step}; a power of two is needed")
-    if not -math.inf < queries.low <= queries.high < math.inf:
-        raise BadInputError(
-            f"{name}: the range is {queries.low} to {queries.high}; two finite numbers are needed, "
-            "the lower one first"
-        )
-    if not (1 <= spread < math.inf and spread == int(spread)):
-        raise BadInputError(f"{name}: the spread is {spread}; a whole number from 1 on is needed")
 
 
 def check_declared(queries: Queries) -> Declaration:

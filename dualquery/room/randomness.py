@@ -6,6 +6,7 @@ release that used a seed states no guarantee: whoever knows the seed can undo th
 
 from __future__ import annotations
 
+import math
 import os
 from typing import Any, Protocol
 
@@ -140,6 +141,14 @@ def check_scale(scale: float) -> None:
             f"the budget asks for noise of scale {scale:g} rows, above {LARGEST_SCALE:.3g}: no "
             "answer would be left; ask for a larger --epsilon or --delta"
         )
+
+
+def positive(name: str, value: float) -> float:
+    """Return a parameter as a float; `ValueError` if it is not finite and above 0."""
+    number = float(value)
+    if not (math.isfinite(number) and number > 0):
+        raise ValueError(f"{name} is {number}; a finite number above 0 is needed")
+    return number
 
 
 def check_seed(seed: int | None) -> None:

@@ -17,7 +17,7 @@ for the other two it follows from how their cells are made.
 
 **Parities** (Barak et al., PODS 2007): in how many rows each set of bits has an odd sum. Replacing
 a record moves the number of a set by 1 at most, and only where the parities of the two records
-differ: at most `dualquery.room.sensitivity.parities.parities_apart` of them. Adding a record moves
+differ: at most `dualquery.room.sensitivity.bounds.parities_apart` of them. Adding a record moves
 ``2 o_b + N - n``, o_b being the rows with an odd sum, by +1 or -1 in every set b: the room adds
 noise of twice the scale to it, and gives out the half.
 
@@ -38,6 +38,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, get_args
@@ -51,8 +52,8 @@ from dualquery.queries.conjunctions import Workload, table_cells
 from dualquery.queries.counting.passes import ConjunctionCounts
 from dualquery.queries.family import Statistic
 from dualquery.queries.forms import odd_counts
-from dualquery.room.exact import Exact, Numbers
 from dualquery.room.features import Features
+from dualquery.room.ground import Ground
 from dualquery.room.private_data import PrivateData, as_conjunctions
 from dualquery.room.sensitivity.bounds import complemented
 from dualquery.room.sensitivity.moves import (
@@ -64,6 +65,58 @@ from dualquery.room.sensitivity.moves import (
 )
 from dualquery.room.strategy import Strategy
 from dualquery.rows.histogram import Histogram
+
+Numbers = NDArray[np.int64] | NDArray[np.float64]
+"""Noisy numbers: int64 with Laplace noise (or halves, float64), float64 with Gaussian noise."""
+
+
+@dataclass(frozen=True, eq=False)
+class Exact:
+    """What a statistic is on the private rows. Never leaves the room."""
+
+    statistic: str  # its name
+    numbers: NDArray[np.int64]
+    moves: Moves  # how far ``numbers / scales`` moves between neighbours
+    scales: float | NDArray[np.float64] = 1.0  # of the noise, multiplied: for all, or one a number
+    unit: float = 1.0  # what one of ``numbers`` is worth, in answers times rows
+
+    def ground(
+        self, lemma: str, sensitivity: float, scale: float, deviation: Callable[[float], float]
+    ) -> Ground:
+        """Return why noise of ``scale`` covers the numbers, with what noise each then has.
+
+        ``deviation`` returns the standard deviation of noise of a scale. Public.
+        """
+        own, counts = np.unique(self.scales, return_counts=True)
+        if isinstance(self.scales, float):
+            counts = np.array([self.numbers.size])
+        variances = [(self.unit * deviation(scale * each)) ** 2 for each in own.tolist()]
+        return Ground(
+            lemma,
+            self.statistic,
+            sensitivity,
+            scale,
+            self.moves.proof,
+            self.numbers.size,
+            math.fsum(counts * variances),
+            math.fsum(counts / variances),
+        )
+
+    def noise_scales(self, scale: float) -> list[float]:
+        """Return the different scales that noise of ``scale * scales`` is drawn with."""
+        return [scale * own for own in np.unique(self.scales).tolist()]
+
+    def noisy(
+        self, scale: float, draw: Callable[[NDArray[np.int64], float], NDArray[Any]]
+    ) -> Numbers:
+        """Return the numbers with noise of ``scale * scales``, drawn for equal scales together."""
+        if isinstance(self.scales, float):
+            return draw(self.numbers, scale * self.scales)
+        noisy = np.empty(self.numbers.shape)
+        for own in np.unique(self.scales):
+            chosen = self.scales == own
+            noisy[chosen] = draw(self.numbers[chosen], scale * own)
+        return noisy
 
 
 class _Statistic:

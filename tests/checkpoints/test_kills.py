@@ -55,7 +55,7 @@ _processes.set_forkserver_preload(
         "dualquery.api", "dualquery.cli.main", "dualquery.cli.commands.release",
         "dualquery.mechanisms.baselines.noisy_answers", "dualquery.models.protocol",
         "dualquery.queries.generate.marginals", "dualquery.room.sensitivity.spectral",
-        "dualquery.room.sensitivity.pairwise_kernels", "dualquery.releases.keep.folder",
+        "dualquery.room.sensitivity.combinatorial", "dualquery.releases.keep.folder",
         "dp_accounting.rdp.rdp_privacy_accountant", "opendp.mod", "opendp.measurements",
         "pandas", "polars", "pyarrow.compute", "rich.progress", "scipy.stats",
         "sklearn.decomposition",

@@ -23,13 +23,13 @@ from dualquery.privacy.accountants.exact import ExactAccountant
 from dualquery.privacy.accountants.formulas import ZcdpAccountant
 from dualquery.privacy.calibrate import calibrate_gaussian_scale
 from dualquery.privacy.events import Event, GaussianNoise, LaplaceNoise, SampledQueries
-from dualquery.room.exact import Exact
 from dualquery.room.ledger import Ledger
 from dualquery.room.noise import gaussian
 from dualquery.room.noise.gaussian import add_gaussian
 from dualquery.room.noise.laplace import Laplace
 from dualquery.room.randomness import SeededRandomness
 from dualquery.room.sensitivity.moves import Moves
+from dualquery.room.statistics import Exact
 from dualquery.runtime.errors import BadInputError
 
 EXACT, ZCDP = ExactAccountant(), ZcdpAccountant()

@@ -14,11 +14,19 @@ from dualquery.data.domain import Domain
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.generate.marginals import all_marginals
 from dualquery.queries.generate.random import random_conjunctions
-from dualquery.room.sensitivity.bounds import complemented, contributing_queries, differing_queries
-from dualquery.room.sensitivity.column_sets import column_set_bound
-from dualquery.room.sensitivity.conjunctions import Conjunctions
-from dualquery.room.sensitivity.ones import few_ones_bound
-from dualquery.room.sensitivity.pairwise import UNIT, PairwiseModel, pairwise_bound
+from dualquery.room.sensitivity.bounds import (
+    complemented,
+    contributing_queries,
+    differing_queries,
+    few_ones_bound,
+)
+from dualquery.room.sensitivity.combinatorial import (
+    UNIT,
+    Conjunctions,
+    PairwiseModel,
+    column_set_bound,
+    pairwise_bound,
+)
 from dualquery.room.sensitivity.spectral import (
     cubic_bound,
     largest_eigenvalue_bound,

@@ -19,11 +19,10 @@ from dualquery.privacy.events import GaussianNoise, LaplaceNoise, Schedule
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.family import Statistic
 from dualquery.room.curator import Curator
-from dualquery.room.exact import Numbers
 from dualquery.room.noise.gaussian import Gaussian
 from dualquery.room.noise.laplace import Laplace, laplace_deviation
 from dualquery.room.sensitivity.moves import Moves
-from dualquery.room.statistics import AllQueries, PrivateStatistic
+from dualquery.room.statistics import AllQueries, Numbers, PrivateStatistic
 
 Float64 = NDArray[np.float64]
 

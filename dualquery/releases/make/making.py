@@ -35,7 +35,7 @@ from dualquery.releases.make.proof import (
 from dualquery.room.curator import Curator
 from dualquery.room.declared import Declaration
 from dualquery.room.journal import NO_JOURNAL, Journal
-from dualquery.room.private_errors import SEEN
+from dualquery.room.private_data import SEEN
 from dualquery.room.randomness import randomness
 from dualquery.room.row_count import COUNT_SHARE, RowCount
 from dualquery.rules.reading import rules_of, without_absent

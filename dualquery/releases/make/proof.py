@@ -30,8 +30,8 @@ from dualquery.queries.conjunctions import Workload
 from dualquery.queries.disjunctions import Disjunctions
 from dualquery.queries.family import Queries, Statistic
 from dualquery.queries.stored import BUILT_IN
-from dualquery.room.assumptions import numerical_assumptions
 from dualquery.room.declared import Declaration, check_declared
+from dualquery.room.ledger import numerical_assumptions
 from dualquery.room.row_count import RowCount
 from dualquery.runtime.errors import BadInputError
 

@@ -25,11 +25,10 @@ from dualquery.privacy.events import RANGE_SLACK, SampledQueries
 from dualquery.queries.conjunctions import Workload
 from dualquery.room.draws import weighted_kernels as kernels
 from dualquery.room.draws.weighted import draw_outcomes
-from dualquery.room.exact import positive
 from dualquery.room.ground import Ground
 from dualquery.room.ledger import Ledger
 from dualquery.room.private_data import PrivateData
-from dualquery.room.randomness import Randomness
+from dualquery.room.randomness import Randomness, positive
 from dualquery.runtime.errors import BadInputError
 
 MOST_DATABASES, MOST_COMPARISONS = 1 << 22, 1 << 31

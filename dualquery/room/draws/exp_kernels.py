@@ -26,23 +26,17 @@ _LN2_LOW = 1.90821492927058770002e-10
 _ROUNDER = 6755399441055744.0
 
 
-def _reinterpret(source: types.Type, target: types.Type) -> Any:
-    """Return an intrinsic that takes the 64 bits of one type as the other."""
+@intrinsic
+def _reinterpret(typing_context: Any, value: Any) -> Any:
+    """Return the 64 bits of a float64 as a uint64, and those of a uint64 as a float64."""
+    target = {types.float64: types.uint64, types.uint64: types.float64}.get(value)
+    if target is None:
+        return None
 
-    def declare(typing_context: Any, value: Any) -> Any:
-        if value != source:
-            return None
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.bitcast(arguments[0], context.get_value_type(target))
 
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            return builder.bitcast(arguments[0], context.get_value_type(target))
-
-        return target(source), generate
-
-    return intrinsic(declare)
-
-
-_bits_of: Any = _reinterpret(types.float64, types.uint64)
-_float_of: Any = _reinterpret(types.uint64, types.float64)
+    return target(value), generate
 
 
 @kernel(float64(float64))
@@ -80,4 +74,4 @@ def exponential(x: float) -> float:
     p = p * r + 1.0
     p = p * r + 1.0
     # The exponent field of p, raised by k; the bits of the rounder shift out at the top.
-    return float(_float_of(_bits_of(p) + (_bits_of(shifted) << np.uint64(52))))
+    return float(_reinterpret(_reinterpret(p) + (_reinterpret(shifted) << np.uint64(52))))

@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 from dualquery.privacy.events import RANGE_SLACK, SampledQueries
 from dualquery.room.draws import weighted_kernels as kernels
 from dualquery.room.draws.weighted import draw_outcomes
-from dualquery.room.exact import positive
 from dualquery.room.ground import Ground
 from dualquery.room.ledger import Ledger
-from dualquery.room.randomness import Randomness
+from dualquery.room.randomness import Randomness, positive
 from dualquery.room.scores import GRID, ExactScores
 
 MOST_ALTERNATIVES = (1 << 26) - 1

@@ -18,10 +18,9 @@ from numpy.typing import NDArray
 
 from dualquery.privacy.calibrate import laplace_scale
 from dualquery.privacy.events import LaplaceNoise
-from dualquery.room.exact import positive
 from dualquery.room.ground import Ground
 from dualquery.room.ledger import Ledger
-from dualquery.room.randomness import Randomness
+from dualquery.room.randomness import Randomness, positive
 from dualquery.room.scores import GRID, ExactScores
 
 

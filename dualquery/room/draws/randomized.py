@@ -17,11 +17,10 @@ from numpy.typing import NDArray
 from dualquery.data.domain import Domain, axis_sizes, column_values, rows_of_values
 from dualquery.privacy.events import RandomizedReport
 from dualquery.queries.conjunctions import Workload
-from dualquery.room.exact import positive
 from dualquery.room.ground import Ground
 from dualquery.room.ledger import Ledger
 from dualquery.room.private_data import PrivateData
-from dualquery.room.randomness import Randomness
+from dualquery.room.randomness import Randomness, positive
 from dualquery.rows.packed import RecordsBuilder
 from dualquery.rows.protocol import BLOCK_ROWS, BlockRows, LocalRowSum
 from dualquery.runtime.errors import BadInputError

@@ -54,9 +54,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.privacy.events import GaussianNoise
-from dualquery.room.exact import Exact, Numbers, positive
 from dualquery.room.ledger import Ledger
-from dualquery.room.randomness import Randomness
+from dualquery.room.randomness import Randomness, positive
+from dualquery.room.statistics import Exact, Numbers
 from dualquery.runtime.errors import BadInputError
 
 LEAST_STEPS = 2.0**39

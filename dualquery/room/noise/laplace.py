@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.privacy.events import LaplaceNoise
-from dualquery.room.exact import Exact, Numbers, positive
 from dualquery.room.ledger import Ledger
-from dualquery.room.randomness import Randomness, check_scale
+from dualquery.room.randomness import Randomness, check_scale, positive
+from dualquery.room.statistics import Exact, Numbers
 
 _LEAST_DEVIATION = 1e-9
 

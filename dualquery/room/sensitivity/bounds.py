@@ -31,16 +31,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.family import Statistic
-from dualquery.room.sensitivity.column_sets import column_set_bound
-from dualquery.room.sensitivity.conjunctions import Conjunctions
-from dualquery.room.sensitivity.ones import few_ones_bound
-from dualquery.room.sensitivity.pairwise import MOST_VALUES, pairwise_bound
+from dualquery.room.sensitivity.combinatorial import (
+    MOST_VALUES,
+    Conjunctions,
+    column_set_bound,
+    pairwise_bound,
+)
 from dualquery.runtime.workers import workers
 
 
@@ -130,3 +133,67 @@ def _combinatorial(conjunctions: Conjunctions, records: int) -> Bound:
         if conjunctions.values <= MOST_VALUES:
             bounds.append(Bound(pairwise_bound(conjunctions, records), "pairwise"))
     return min(bounds, key=lambda bound: bound.count)
+
+
+def few_ones_bound(workload: Workload, most: int, records: int = 2) -> int:
+    """Bound the differing queries when every legal record has at most ``most`` ones.
+
+    A conjunction with positive literals differs between two records only if one of them has all the
+    bits that it asks for. A record of k ones has C(k, p) sets of p bits, and each is asked for by a
+    known number of queries, so the record meets at most the sum of the C(k, p) largest of these
+    numbers. Conjunctions of negated literals only gain nothing: they count in full.
+
+    For m positive queries of p different bits each, none repeated, this is min(m, 2 C(most, p)).
+    Columns are binary. With one of ``records`` it bounds what a record contributes.
+    """
+    literals = workload.literals
+    wanted = np.sort(np.where((literals >= 0) & (literals & 1 == 0), literals, -1), axis=1)
+    wanted[:, 1:][wanted[:, 1:] == wanted[:, :-1]] = -1
+    wanted.sort(axis=1)
+    positives = np.count_nonzero(wanted >= 0, axis=1)
+    bound = int(np.count_nonzero(positives == 0))
+    for count in np.unique(positives[positives > 0]).tolist():
+        asked = wanted[positives == count]
+        # How many queries ask for each different set of bits.
+        _, repeats = np.unique(asked, axis=0, return_counts=True)
+        largest = int(np.sort(repeats)[::-1][: comb(most, count)].sum())
+        bound += min(len(asked), records * largest)
+    return bound
+
+
+_ENUMERATED_BITS = 20
+"""Up to this many bits all differences of two records are looked at."""
+
+
+@lru_cache(maxsize=8)
+def parities_apart(sets: Workload) -> int:
+    """Bound the number of sets of bits whose parities can differ between two legal records.
+
+    Replacing one record moves each such o_b by 1: the vector of all of them has L1 sensitivity at
+    most this number and L2 sensitivity at most its root. Parities differ where the records' bitwise
+    difference has an odd number of bits of the set: with up to 20 bits asked about, all differences
+    that legal records can have are looked at, and the number is exact; above, it is the number of
+    sets.
+    """
+    asked = np.unique(sets.literals[sets.literals >= 0] >> 1)
+    if len(asked) > _ENUMERATED_BITS:
+        return len(sets)
+    member = np.zeros((len(sets), len(asked)), np.int64)
+    row, position = np.nonzero(sets.literals >= 0)
+    member[row, np.searchsorted(asked, sets.literals[row, position] >> 1)] = 1
+    signs = np.bincount(member @ (1 << np.arange(len(asked))), minlength=1 << len(asked))
+    for bit in range(len(asked)):
+        pair = signs.reshape(-1, 2, 1 << bit)
+        signs = np.stack((pair[:, 0] + pair[:, 1], pair[:, 0] - pair[:, 1]), axis=1).ravel()
+    apart = (len(sets) - signs) // 2
+    domain = sets.domain
+    columns = domain.column_of_bit[asked]
+    differences = np.arange(1 << len(asked))
+    possible = np.ones(len(apart), bool)
+    for column in np.unique(columns[domain.sizes[columns] > 1]):
+        bits = np.flatnonzero(columns == column)
+        changed = np.bitwise_count(differences & int((1 << bits).sum()))
+        # A difference in an asked bit alone: the other one is a bit that nobody asks about.
+        alone = len(bits) < domain.sizes[column]
+        possible &= (changed == 0) | (changed == 2) | ((changed == 1) & alone)
+    return int(apart[possible].max())

@@ -32,8 +32,11 @@ from dataclasses import dataclass
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.family import Statistic
-from dualquery.room.sensitivity.bounds import contributing_queries, differing_queries
-from dualquery.room.sensitivity.parities import parities_apart
+from dualquery.room.sensitivity.bounds import (
+    contributing_queries,
+    differing_queries,
+    parities_apart,
+)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from math import fsum, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.room.sensitivity.conjunctions import Conjunctions
+from dualquery.room.sensitivity.combinatorial import Conjunctions
 
 Float64 = NDArray[np.float64]
 
