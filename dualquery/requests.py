@@ -197,21 +197,21 @@ class WorkloadRequest:
         """
         if self.items is not None:
             raise BadInputError("the queries of --query-items are known only to a release of them")
-        from dualquery.queries.generate import files, marginals, random
+        from dualquery.queries.generate import files, workloads
 
         domain, columns, way = schema.domain, self._chosen(schema), self.way_of(schema)
         if self.target is not None:
             chosen = schema.select([self.target]).tolist()
             if len(chosen) != 1:
                 raise BadInputError(f"--target is {self.target!r}; name one column")
-            return marginals.target_marginals(domain, chosen[0], columns)
+            return workloads.target_marginals(domain, chosen[0], columns)
         if isinstance(self.marginals, int):
             cells = n if self.max_cells is None else self.max_cells
-            return marginals.random_marginals(
+            return workloads.random_marginals(
                 domain, self.marginals, way, cells, self.seed, columns
             )
         if self.queries == "all" or self.marginals == "all":
-            return marginals.all_marginals(domain, way, self.signed, columns)
+            return workloads.all_marginals(domain, way, self.signed, columns)
         if isinstance(self.queries, str | Path):
             return files.read_queries(self.queries, schema)
         if isinstance(self.queries, Sequence):
@@ -220,9 +220,9 @@ class WorkloadRequest:
             return files.workload_of_texts(self.queries, schema, "a list", "query {}".format)
         m = self.queries
         if m is None:
-            m = min(DEFAULT_QUERIES, random.count_distinct(domain, way, self.signed, columns))
+            m = min(DEFAULT_QUERIES, workloads.count_distinct(domain, way, self.signed, columns))
         assert not isinstance(m, Queries)
-        return random.random_conjunctions(domain, int(m), way, self.signed, self.seed, columns)
+        return workloads.random_conjunctions(domain, int(m), way, self.signed, self.seed, columns)
 
 
 @dataclass(frozen=True)

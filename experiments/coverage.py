@@ -15,9 +15,8 @@ from scipy.stats import binom
 import dualquery
 from dualquery.data.domain import Domain, axis_sizes, column_values
 from dualquery.data.schema.files import schema_from_dict
-from dualquery.estimates.bounded import bounded_interval
 from dualquery.estimates.evidence import Evidence, Measured
-from dualquery.estimates.guessed import guesses_of
+from dualquery.estimates.intervals import bounded_interval, guesses_of
 from dualquery.estimates.least_squares import LeastSquares
 from dualquery.mechanisms.protocol import Task
 from dualquery.mechanisms.registry import configure
@@ -28,7 +27,7 @@ from dualquery.releases.make.making import run as run_mechanism
 from dualquery.requests import BudgetRequest
 from dualquery.room.row_count import RowCount
 from dualquery.rows.cached import CachedRows
-from dualquery.rows.dataset import Dataset, load
+from dualquery.rows.engines import Dataset, load
 from experiments.data_sets import chosen
 from experiments.harness.recipe import Choices, Finding, Recipe, Row, Run
 

@@ -18,7 +18,7 @@ from dualquery.queries.conjunctions import Workload
 from dualquery.room.curator import Curator
 from dualquery.room.randomness import randomness
 from dualquery.rows.cached import CachedRows
-from dualquery.rows.dataset import Dataset
+from dualquery.rows.engines import Dataset
 from experiments.comparing import curve_means, listed_ratios, means
 from experiments.harness.recipe import Choices, Finding, Recipe, Row, Run
 from experiments.measuring import table

@@ -17,7 +17,7 @@ from experiments.harness.recipe import Choices, Finding, Recipe, Row, Run
 
 if TYPE_CHECKING:
     from dualquery.releases.keep.folder import Release
-    from dualquery.rows.dataset import Dataset
+    from dualquery.rows.engines import Dataset
     from dualquery.rows.packed import Records
 
 DATA = ("adult", "kdd99")
@@ -65,7 +65,7 @@ def perform(run: Run, threads: int) -> Sequence[Row]:
     import dualquery
     from dualquery.data.readers.formats import parse_source
     from dualquery.data.readers.source import TableSource
-    from dualquery.rows.dataset import load
+    from dualquery.rows.engines import load
     from experiments.schemas import by_hand
 
     source = parse_source(run["source"])

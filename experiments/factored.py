@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from dualquery.data.schema.items import ItemSchema
 from dualquery.queries.conjunctions import Workload
-from dualquery.queries.generate.marginals import all_marginals
-from dualquery.queries.generate.random import random_conjunctions
-from dualquery.rows.dataset import Dataset, load
+from dualquery.queries.generate.workloads import all_marginals, random_conjunctions
+from dualquery.rows.engines import Dataset, load
 from dualquery.rows.packed import Records
 from experiments.contenders import Contender
 from experiments.harness.recipe import Choices, Finding, Recipe, Row, Run

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from dualquery.rows.dataset import load
+from dualquery.rows.engines import load
 from experiments.data_sets import DATA_SETS
 from experiments.harness.recipe import Choices, Finding, Recipe, Row, Run
 

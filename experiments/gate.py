@@ -26,7 +26,7 @@ from dualquery.mechanisms.registry import configure
 from dualquery.releases.compare.evaluation import Errors
 from dualquery.requests import WorkloadRequest
 from dualquery.rows.cached import CachedRows
-from dualquery.rows.dataset import Dataset, load
+from dualquery.rows.engines import Dataset, load
 from dualquery.rows.packed import RecordsBuilder
 from experiments.contenders import BEST, Contender
 from experiments.data_sets import DATA_SETS

@@ -22,7 +22,7 @@ from dualquery.releases.make.making import run as run_mechanism
 from dualquery.requests import BudgetRequest, WorkloadRequest
 from dualquery.room.row_count import RowCount
 from dualquery.rows.cached import CachedRows
-from dualquery.rows.dataset import Dataset, load
+from dualquery.rows.engines import Dataset, load
 from dualquery.rules.reading import rules_of
 from experiments.contenders import Contender
 from experiments.harness.recipe import Row, Run

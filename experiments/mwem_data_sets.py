@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from dualquery.data.schema.columns import Binary, Categorical
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.table import TableSchema
-from dualquery.rows.dataset import Dataset, load
+from dualquery.rows.engines import Dataset, load
 from dualquery.rows.histogram import Histogram
 from dualquery.rows.packed import Records
 from dualquery.runtime.errors import BadInputError

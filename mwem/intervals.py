@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.estimates.bounded import bounded_interval
-from dualquery.estimates.intervals import Intervals
+from dualquery.estimates.intervals import Intervals, bounded_interval
 from dualquery.estimates.measurements import CHOSEN, Measurements
 from dualquery.queries.conjunctions import Workload, table_cells
 from dualquery.queries.family import Queries

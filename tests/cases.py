@@ -13,7 +13,7 @@ from dualquery.estimates.measurements import Measurements
 from dualquery.privacy.neighbours import RELATIONS
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.family import products_of
-from dualquery.queries.generate.random import random_conjunctions
+from dualquery.queries.generate.workloads import random_conjunctions
 from dualquery.queries.parities import Parities
 from dualquery.queries.products import Products
 from dualquery.room.features import Features

@@ -14,8 +14,8 @@ from dualquery.data.schema.columns import Binary, Categorical, Numeric
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.table import TableSchema
 from dualquery.mechanisms.protocol import Task
-from dualquery.queries.generate.random import random_conjunctions
-from dualquery.rows.dataset import Dataset
+from dualquery.queries.generate.workloads import random_conjunctions
+from dualquery.rows.engines import Dataset
 from dualquery.rows.packed import RecordsBuilder
 
 SCHEMA = TableSchema(

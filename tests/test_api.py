@@ -8,7 +8,7 @@ import pytest
 
 import dualquery
 from dualquery.data.domain import Domain
-from dualquery.queries.generate.random import random_conjunctions
+from dualquery.queries.generate.workloads import random_conjunctions
 from dualquery.runtime.errors import BadInputError
 from tests.tables import SCHEMA, legal, people
 

@@ -18,8 +18,7 @@ from dualquery.queries import parities
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.family import Queries
 from dualquery.queries.forms import Cuboids, asked_sets
-from dualquery.queries.generate.marginals import all_marginals
-from dualquery.queries.generate.random import count_distinct, random_conjunctions
+from dualquery.queries.generate.workloads import all_marginals, count_distinct, random_conjunctions
 from dualquery.queries.ranges import RangeQueries
 from dualquery.queries.tabulated import HistogramQueries
 from dualquery.room import scores, statistics

@@ -1,6 +1,6 @@
 """The user's data: schemas, readers, records as bits, and back to the user's columns.
 
-`dualquery.rows.dataset.load` takes a file or an object to a `Dataset`: private records and the
+`dualquery.rows.engines.load` takes a file or an object to a `Dataset`: private records and the
 public schema that tells what their bits mean. What is imported from here loads on first use, so
 that importing the package costs nothing.
 """

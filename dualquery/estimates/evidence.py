@@ -20,7 +20,7 @@ from dualquery.estimates.measurements import Measurements, factors_of
 from dualquery.rows.repeats import first_occurrences
 
 if TYPE_CHECKING:
-    from dualquery.estimates.total import Total
+    from dualquery.estimates.intervals import Total
 
 Float64: TypeAlias = NDArray[np.float64]
 Int64: TypeAlias = NDArray[np.int64]

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dualquery.data.schema.grids import Grid
-from dualquery.estimates.bounded import LEVEL, clipped_interval, gaussian_half_width
-from dualquery.estimates.intervals import Intervals
+from dualquery.estimates.intervals import LEVEL, Intervals, clipped_interval, gaussian_half_width
 from dualquery.estimates.measurements import NoiseKind
 
 if TYPE_CHECKING:
-    from dualquery.estimates.total import Total
+    from dualquery.estimates.intervals import Total
 
 _SURELY = 1e-6  # a chance that is neglected
 

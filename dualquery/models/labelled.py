@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.domain import Domain, axis_sizes, column_values, rows_of_values
-from dualquery.models.mixture import ProductMixture
-from dualquery.models.mixture_kernels import round_targets
+from dualquery.models.mixture import ProductMixture, round_targets
 
 Int64 = NDArray[np.int64]
 

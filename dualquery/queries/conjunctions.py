@@ -55,7 +55,7 @@ class Workload(LiteralRows, QueryFamily):
 
     def answers_on(self, records: NDArray[np.uint8], threads: int = 1) -> NDArray[np.float64]:
         """Return the share of synthetic records, uint8 ``(r, bits)``, on which each query holds."""
-        from dualquery.queries.counting.passes import count_conjunctions
+        from dualquery.queries.counting import count_conjunctions
 
         packed = as_records(records, self.domain)
         return count_conjunctions(self.literals, packed, threads) / len(records)
@@ -87,7 +87,7 @@ class Workload(LiteralRows, QueryFamily):
 
     def text(self, schema: Schema) -> pl.Series:
         """Return each query in the plain form of questions: String, ``(m,)``."""
-        from dualquery.queries.text import print_queries
+        from dualquery.queries.literals import print_queries
 
         return print_queries(self.literals, schema)
 

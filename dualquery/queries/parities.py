@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.domain import Domain, axis_sizes
-from dualquery.queries.choices import chosen_columns, count_choices, list_choices
 from dualquery.queries.disjunctions import Disjunctions
 from dualquery.queries.family import QueryFamily, require_bits
+from dualquery.queries.generate.workloads import chosen_columns, count_choices, list_choices
 from dualquery.queries.literals import read_padded, refuse_rows, write_padded
 from dualquery.queries.products import Products
 from dualquery.rows.repeats import first_occurrences, pad_right, side_by_side
@@ -94,7 +94,7 @@ class Parities(QueryFamily):
         They follow from counts of conjunctions: the product of ``1 - 2 x_i`` over S is the sum of
         ``(-2)^|T| prod(x_i, i in T)`` over the subsets T.
         """
-        from dualquery.queries.counting.passes import ConjunctionCounts
+        from dualquery.queries.counting import ConjunctionCounts
 
         require_bits(records, self.domain)
         check_memory(

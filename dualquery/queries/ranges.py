@@ -138,7 +138,7 @@ class RangeQueries(QueryFamily):
         The cells of every set of columns are counted once; a box is then a signed sum of at most
         2^k entries of their cumulative table.
         """
-        from dualquery.queries.counting.passes import ConjunctionCounts
+        from dualquery.queries.counting import ConjunctionCounts
 
         require_bits(records, self.domain)
         scopes, scope_of = np.unique(self.columns, axis=0, return_inverse=True)

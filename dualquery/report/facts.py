@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.schema.table import TableSchema
-from dualquery.estimates.bounded import LEVEL
+from dualquery.estimates.intervals import LEVEL
 from dualquery.queries.conjunctions import conjunctions_of
-from dualquery.queries.text import print_queries
+from dualquery.queries.literals import print_queries
 from dualquery.releases.answer.answering import answer_queries
 
 if TYPE_CHECKING:

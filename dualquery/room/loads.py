@@ -18,7 +18,7 @@ import numpy as np
 from numba import float64, int32, int64, uint64, void
 from numpy.typing import NDArray
 
-from dualquery.queries.counting.passes import ConjunctionCounts
+from dualquery.queries.counting import ConjunctionCounts
 from dualquery.room.features import Features
 from dualquery.rows.protocol import Block, BlockRows
 from dualquery.rows.repeats import first_occurrences

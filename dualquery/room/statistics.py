@@ -49,7 +49,7 @@ from numpy.typing import NDArray
 from dualquery.data.schema.grids import Grid, digit_offsets
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import Workload, table_cells
-from dualquery.queries.counting.passes import ConjunctionCounts
+from dualquery.queries.counting import ConjunctionCounts
 from dualquery.queries.family import Statistic
 from dualquery.queries.forms import odd_counts
 from dualquery.room.features import Features

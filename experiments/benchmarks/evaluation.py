@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 from dualquery.data.domain import Domain
-from dualquery.queries.generate.random import random_conjunctions
+from dualquery.queries.generate.workloads import random_conjunctions
 from dualquery.rows.generated.biased import Biased, Generator, generated_records
 from dualquery.rows.packed import PackedBlock, Records
 

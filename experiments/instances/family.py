@@ -212,7 +212,7 @@ def game_problems(
     """
     from dualquery.cli.commands.compare_solvers import released_with_problems
     from dualquery.mechanisms.dualquery.best_response import Problems
-    from dualquery.rows.dataset import load
+    from dualquery.rows.engines import load
 
     data = load(source, schema, columns)
     workload = WorkloadRequest(queries=queries).build(data.schema, data.n)

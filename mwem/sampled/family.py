@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.queries.counting.passes import CountingPass
+from dualquery.queries.counting import CountingPass
 from dualquery.runtime.workers import workers
 from mwem.layout import Layout
 from mwem.sampled import gibbs_kernels as kernels

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.queries.conjunctions import Workload
-from dualquery.queries.counting.passes import CountingPass
+from dualquery.queries.counting import CountingPass
 from dualquery.room.curator import Curator
 from dualquery.room.draws.exponential import Exponential
 from dualquery.room.noise.gaussian import Gaussian

@@ -20,7 +20,7 @@ from dualquery.data.schema.columns import Binary, Categorical, Numeric
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.protocol import Schema
 from dualquery.data.schema.table import TableSchema
-from dualquery.rows.dataset import load
+from dualquery.rows.engines import load
 from dualquery.runtime.errors import BadInputError
 
 SCHEMA = TableSchema(

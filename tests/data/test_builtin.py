@@ -12,7 +12,7 @@ from dualquery.data.builtin import SCHEMAS, dataset_path, schema_path
 from dualquery.data.schema.columns import Categorical, Numeric
 from dualquery.data.schema.files import format_schema, load_schema
 from dualquery.data.schema.table import TableSchema
-from dualquery.rows.dataset import load
+from dualquery.rows.engines import load
 
 # (largest value, bins, bins that occur) of each column, as the authors' adult.ml has them.
 PAPER_ADULT = {

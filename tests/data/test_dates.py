@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dualquery.data.schema.dates import BEYOND, UNREADABLE, Dates
 from dualquery.data.schema.files import schema_from_dict
 from dualquery.data.schema.table import TableSchema
-from dualquery.rows.dataset import load
+from dualquery.rows.engines import load
 from dualquery.runtime.errors import BadInputError
 
 FIRST, LAST = "2019-11-17", "2022-02-03"

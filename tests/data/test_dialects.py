@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from dualquery.data.readers.csv import CsvSource
 from dualquery.data.readers.dialect import Dialect
 from dualquery.data.readers.formats import parse_source
-from dualquery.rows.dataset import load
-from dualquery.rows.engines import files_of
+from dualquery.rows.engines import files_of, load
 from dualquery.runtime.errors import BadInputError
 
 TEXT = 'name;rate;city\nÄnne;1,5;"a;b"\nJosé;-1.234,25;c\n?;12;d\n'

@@ -16,7 +16,7 @@ from dualquery.data.drafts.edges import fitting_edges
 from dualquery.data.readers.python_objects import FrameSource
 from dualquery.data.schema.columns import Binary, Categorical, Numeric
 from dualquery.data.schema.dates import Dates
-from dualquery.rows.dataset import load
+from dualquery.rows.engines import load
 from dualquery.runtime.errors import BadInputError
 
 ROWS = 3_000

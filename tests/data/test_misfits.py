@@ -15,7 +15,7 @@ from dualquery.data.readers.formats import source_of
 from dualquery.data.schema.columns import Column, Numeric
 from dualquery.data.schema.dates import Dates
 from dualquery.data.schema.table import TableSchema
-from dualquery.rows.dataset import read
+from dualquery.rows.engines import read
 from dualquery.runtime.progress import NoProgress
 
 FEE = Numeric("fee", (0, 10, 20, 40), missing="category", unparsable="missing", outside="clip")

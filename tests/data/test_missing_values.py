@@ -19,7 +19,7 @@ from dualquery.data.schema.files import load_schema, schema_from_dict, write_sch
 from dualquery.data.schema.table import TableSchema
 from dualquery.questions.asked import ask
 from dualquery.questions.plain import read_question
-from dualquery.rows.dataset import load
+from dualquery.rows.engines import load
 from dualquery.runtime.errors import BadInputError
 from tests.tables import random_records
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dualquery.data.readers.netflix import MOVIES, NetflixSource
-from dualquery.rows.dataset import load
+from dualquery.rows.engines import load
 from dualquery.runtime.errors import BadInputError
 
 RATED = {8: [30, 6, 1_488_844], 1: [6, 7], 17_770: [2_649_429], 5: [1_488_844, 7, 6, 30]}

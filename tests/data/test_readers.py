@@ -25,7 +25,7 @@ from dualquery.data.readers.python_objects import DenseSource, FrameSource, Spar
 from dualquery.data.schema.columns import Binary, Categorical, Numeric
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.table import TableSchema
-from dualquery.rows.dataset import load
+from dualquery.rows.engines import load
 
 BITS = (np.random.default_rng(5).random((301, 19)) < 0.3).astype(np.uint8)
 BITS[17] = 0

@@ -19,7 +19,7 @@ from dualquery.data.schema.files import load_schema
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.rules import rule_text
 from dualquery.data.schema.table import TableSchema
-from dualquery.rows.dataset import load
+from dualquery.rows.engines import load
 
 TEXT = (Path(__file__).resolve().parents[2] / "dualquery/data/README.md").read_text("utf-8")
 EXAMPLES = re.findall(r"^```(json|toml)\n(.*?)^```", TEXT, re.DOTALL | re.MULTILINE)

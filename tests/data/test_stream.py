@@ -15,8 +15,7 @@ import pytest
 from dualquery.data import schema_from_dict
 from dualquery.data.readers.formats import parse_source
 from dualquery.data.schema.items import ItemSchema
-from dualquery.rows.dataset import load
-from dualquery.rows.engines import Engine
+from dualquery.rows.engines import Engine, load
 from dualquery.rows.protocol import BLOCK_ROWS
 from dualquery.rows.streamed import StreamedRows, count_rows, stream_rows
 from dualquery.runtime.errors import BadInputError
@@ -163,8 +162,8 @@ class TestPartitions:
 
 def test_rows_that_do_not_fit_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write_csv(tmp_path)
-    monkeypatch.setattr("dualquery.rows.dataset.available_memory", lambda: 100)
-    monkeypatch.setattr("dualquery.rows.dataset._CHECKED_BLOCKS", 1)
+    monkeypatch.setattr("dualquery.rows.engines.available_memory", lambda: 100)
+    monkeypatch.setattr("dualquery.rows.engines._CHECKED_BLOCKS", 1)
     with pytest.raises(BadInputError, match="use --engine stream"):
         load(path, SCHEMA)
 

@@ -14,10 +14,9 @@ import dualquery
 from dualquery.data.encoding.encode import BitRows
 from dualquery.data.encoding.truncation import truncate
 from dualquery.data.schema.items import ItemSchema
-from dualquery.queries.generate.random import random_conjunctions
+from dualquery.queries.generate.workloads import random_conjunctions
 from dualquery.room.sensitivity.bounds import differing_queries
-from dualquery.rows.dataset import load
-from dualquery.rows.engines import Engine
+from dualquery.rows.engines import Engine, load
 from dualquery.runtime.errors import BadInputError
 
 Rows = list[list[int]]

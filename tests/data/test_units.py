@@ -13,9 +13,8 @@ from dualquery.data.readers.batches import Batches, BatchTable
 from dualquery.data.readers.formats import source_of
 from dualquery.data.schema.columns import Binary, Categorical
 from dualquery.data.schema.table import TableSchema
-from dualquery.queries.generate.marginals import all_marginals
-from dualquery.rows.dataset import load
-from dualquery.rows.engines import Engine
+from dualquery.queries.generate.workloads import all_marginals
+from dualquery.rows.engines import Engine, load
 from dualquery.runtime.errors import BadInputError
 
 SCHEMA = TableSchema(

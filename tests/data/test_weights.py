@@ -11,7 +11,7 @@ from dualquery.data.readers.formats import source_of
 from dualquery.data.schema.columns import Binary, Categorical
 from dualquery.data.schema.table import TableSchema
 from dualquery.queries.conjunctions import Workload
-from dualquery.queries.counting.passes import ConjunctionCounts
+from dualquery.queries.counting import ConjunctionCounts
 from dualquery.rows.engines import Engine
 from dualquery.rows.histogram import Histogram
 from dualquery.runtime.errors import BadInputError

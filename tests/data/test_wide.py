@@ -26,8 +26,7 @@ from dualquery.data.readers.formats import source_of
 from dualquery.data.schema.columns import Binary, Categorical, Column, Numeric
 from dualquery.data.schema.dates import Dates
 from dualquery.data.schema.table import TableSchema
-from dualquery.rows.dataset import load
-from dualquery.rows.engines import Engine
+from dualquery.rows.engines import Engine, load
 from dualquery.rows.packed import ListedBlock
 from dualquery.runtime.errors import BadInputError
 

@@ -16,7 +16,7 @@ from dualquery.data.schema.files import column_from_dict, schema_from_dict
 from dualquery.data.schema.table import TableSchema
 from dualquery.releases.answer.answering import answer_queries
 from dualquery.releases.answer.bought import with_mean
-from dualquery.rows.dataset import load
+from dualquery.rows.engines import load
 from dualquery.runtime.errors import BadInputError
 from tests.tables import random_records
 

@@ -7,8 +7,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from dualquery.estimates.bounded import bounded_interval
-from dualquery.estimates.guessed import Guesses
+from dualquery.estimates.intervals import Guesses, bounded_interval
 
 STEPS = np.linspace(-8, 8, 2_001)
 CHANCES = norm.pdf(STEPS) / norm.pdf(STEPS).sum()

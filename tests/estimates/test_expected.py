@@ -10,7 +10,7 @@ from dualquery.api import expected_error
 from dualquery.estimates.expected import noise_error
 from dualquery.mechanisms.protocol import Budget, Mechanism, Task
 from dualquery.mechanisms.registry import configure, mechanism_class
-from dualquery.queries.generate.random import random_conjunctions
+from dualquery.queries.generate.workloads import random_conjunctions
 from dualquery.releases.make.making import run
 from tests.tables import SCHEMA, dataset, random_records
 

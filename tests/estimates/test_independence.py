@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dualquery.estimates.guessed import guesses_of
+from dualquery.estimates.intervals import guesses_of
 
 
 def test_guesses_do_not_depend_on_the_estimates_noise() -> None:

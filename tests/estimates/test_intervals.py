@@ -10,18 +10,18 @@ import pytest
 from scipy.stats import norm
 
 import dualquery
-from dualquery.estimates.bounded import (
+from dualquery.estimates.intervals import (
     LEVEL,
+    Intervals,
+    Total,
     clipped_interval,
     gaussian_half_width,
     laplace_half_width,
 )
-from dualquery.estimates.intervals import Intervals
-from dualquery.estimates.total import Total
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.releases.answer.answering import answer_queries
 from dualquery.room.row_count import RowCount
-from dualquery.rows.dataset import load
+from dualquery.rows.engines import load
 from tests.tables import SCHEMA, people
 
 AR = Neighbours.ADD_REMOVE

@@ -11,9 +11,9 @@ from scipy.stats import binom
 
 from dualquery.data.domain import Domain, axis_sizes, rows_of_values
 from dualquery.estimates.evidence import Measured
+from dualquery.estimates.intervals import Total
 from dualquery.estimates.least_squares import LeastSquares, fieller
 from dualquery.estimates.measurements import Measurements
-from dualquery.estimates.total import Total
 from tests.cases import functionals, on_cells
 
 DOMAIN = Domain(np.array([0, 3, 4, 6, 10, 11]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dualquery.requests import WorkloadRequest
-from dualquery.rows.dataset import load
+from dualquery.rows.engines import load
 from experiments.contenders import Contender
 from experiments.measuring import question, release
 from tests.queries.naive import truth

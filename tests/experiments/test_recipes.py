@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from dualquery.rows.dataset import load
+from dualquery.rows.engines import load
 from experiments import measuring
 from experiments.commands import recipe_named
 from experiments.contenders import BEST, CONTENDERS, Contender

@@ -9,8 +9,7 @@ from dualquery.data.domain import Domain
 from dualquery.mechanisms.adaptive import expansion
 from dualquery.mechanisms.auto import Auto
 from dualquery.mechanisms.protocol import Budget, Task
-from dualquery.queries.generate.marginals import target_marginals
-from dualquery.queries.generate.random import random_conjunctions
+from dualquery.queries.generate.workloads import random_conjunctions, target_marginals
 from dualquery.queries.parities import Parities
 from dualquery.runtime.errors import BadInputError, LackOfMemoryError
 from tests.tables import task

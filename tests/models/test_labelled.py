@@ -13,7 +13,7 @@ from dualquery.mechanisms.adaptive.labels import with_labels
 from dualquery.models.labelled import LabelledMixture, cells_of_pairs
 from dualquery.models.mixture import ProductMixture
 from dualquery.models.protocol import read_model, write_model
-from dualquery.queries.generate.marginals import target_marginals
+from dualquery.queries.generate.workloads import target_marginals
 from tests.cases import records_of
 
 DOMAIN = Domain(np.array([0, 1, 4, 6, 9]))

@@ -8,7 +8,7 @@ import pytest
 import dualquery
 from dualquery.data.domain import Domain
 from dualquery.queries.conjunctions import Workload
-from dualquery.queries.generate.marginals import all_marginals
+from dualquery.queries.generate.workloads import all_marginals
 from mwem.intervals import measured, table_intervals
 from mwem.spending import Spending
 from tests.mwem.test_family_releases import ROWS, SCHEMA, TABLE

@@ -11,8 +11,7 @@ from dualquery.models.mixture import ProductMixture
 from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.events import GaussianNoise, LaplaceNoise, SampledQueries
 from dualquery.queries.conjunctions import Workload
-from dualquery.queries.generate.marginals import all_marginals
-from dualquery.queries.generate.random import count_distinct, random_conjunctions
+from dualquery.queries.generate.workloads import all_marginals, count_distinct, random_conjunctions
 from dualquery.queries.parities import Parities
 from dualquery.room.curator import Curator
 from dualquery.room.randomness import SeededRandomness

@@ -8,7 +8,7 @@ from scipy import stats
 
 from dualquery.data.domain import Domain, rows_of_values
 from dualquery.queries.conjunctions import Workload
-from dualquery.queries.generate.random import random_conjunctions
+from dualquery.queries.generate.workloads import random_conjunctions
 from dualquery.queries.products import Products
 from dualquery.runtime.errors import BadInputError
 from mwem.columns import Columns

@@ -13,8 +13,8 @@ from dualquery.mechanisms.protocol import Budget, Session, Task
 from dualquery.privacy.accountants.formulas import rho_of
 from dualquery.privacy.events import GaussianNoise, SampledQueries
 from dualquery.queries.conjunctions import Workload
-from dualquery.queries.counting.passes import CountingPass
-from dualquery.queries.generate.random import random_conjunctions
+from dualquery.queries.counting import CountingPass
+from dualquery.queries.generate.workloads import random_conjunctions
 from dualquery.room.curator import Curator
 from dualquery.room.noise.gaussian import Gaussian
 from dualquery.room.randomness import SeededRandomness

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dualquery.data.domain import Domain
-from dualquery.queries.choices import chosen_columns, count_choices, list_choices
+from dualquery.queries.generate.workloads import chosen_columns, count_choices, list_choices
 from dualquery.runtime.errors import BadInputError
 
 

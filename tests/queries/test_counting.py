@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dualquery.queries.counting.passes import CountingPass, count_conjunctions
+from dualquery.queries.counting import CountingPass, count_conjunctions
 from dualquery.rows.packed import RecordsBuilder
 from tests.queries.naive import random_literals, truth
 

@@ -24,7 +24,7 @@ from dualquery.queries.family import (
     products_of,
 )
 from dualquery.queries.forms import Cuboids
-from dualquery.queries.generate.marginals import all_marginals
+from dualquery.queries.generate.workloads import all_marginals
 from dualquery.queries.parities import FactorParities, Parities
 from dualquery.queries.ranges import RangeQueries, SeriesRangeQueries
 from dualquery.queries.stored import queries_of_table

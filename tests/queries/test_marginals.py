@@ -12,8 +12,8 @@ from scipy import stats
 
 from dualquery.data.domain import Domain
 from dualquery.queries.conjunctions import Workload
-from dualquery.queries.generate import marginals
-from dualquery.queries.generate.marginals import (
+from dualquery.queries.generate import workloads
+from dualquery.queries.generate.workloads import (
     all_marginals,
     random_marginals,
     target_marginals,
@@ -69,7 +69,7 @@ def test_marginals_beyond_the_memory_limit_are_refused_before_they_are_made() ->
 def test_random_marginals_are_whole_distinct_and_small(
     listed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(marginals, "_LISTED_SETS", listed)
+    monkeypatch.setattr(workloads, "_LISTED_SETS", listed)
     workload = random_marginals(DOMAIN, 4, 2, max_cells=6, seed=3)
     sets, cells = np.unique(column_sets(workload), axis=0, return_counts=True)
     assert len(sets) == 4
@@ -86,7 +86,7 @@ def test_random_marginals_are_uniform_over_the_small_ones(
     listed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Fixed seeds; it would fail for one in 10,000 choices of them if all is well.
-    monkeypatch.setattr(marginals, "_LISTED_SETS", listed)
+    monkeypatch.setattr(workloads, "_LISTED_SETS", listed)
     small = [s for s in itertools.combinations(range(5), 2) if CELLS[s[0]] * CELLS[s[1]] <= 6]
     found = dict.fromkeys(small, 0)
     for seed in range(600):
@@ -97,7 +97,7 @@ def test_random_marginals_are_uniform_over_the_small_ones(
 
 @pytest.mark.parametrize("listed", [10**6, 0])
 def test_too_few_small_marginals_are_refused(listed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(marginals, "_LISTED_SETS", listed)
+    monkeypatch.setattr(workloads, "_LISTED_SETS", listed)
     with pytest.raises(
         BadInputError, match=r"100 random 2-way marginals of at most 6 cells.*only 6"
     ):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from dualquery.data.domain import Domain
-from dualquery.queries.generate.random import count_distinct, random_conjunctions
+from dualquery.queries.generate.workloads import count_distinct, random_conjunctions
 from dualquery.runtime.errors import BadInputError
 
 MIXED = Domain(np.array([0, 1, 4, 6, 7, 12]))

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from dualquery.data.schema.columns import Binary, Categorical, Numeric
 from dualquery.data.schema.table import TableSchema
 from dualquery.queries.generate.files import workload_of_texts
-from dualquery.queries.generate.random import count_distinct, random_conjunctions
-from dualquery.queries.text import print_queries
+from dualquery.queries.generate.workloads import count_distinct, random_conjunctions
+from dualquery.queries.literals import print_queries
 from dualquery.runtime.errors import BadInputError
 
 

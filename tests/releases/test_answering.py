@@ -17,8 +17,8 @@ import dualquery
 from dualquery.data.domain import column_values
 from dualquery.data.schema.columns import Binary, Categorical, Numeric
 from dualquery.data.schema.table import TableSchema
+from dualquery.estimates.intervals import Total
 from dualquery.estimates.measurements import Measurements
-from dualquery.estimates.total import Total
 from dualquery.models.mixture import ProductMixture
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import Workload

@@ -23,7 +23,7 @@ def found(made):
 
 
 def truth(made, table=None) -> np.ndarray:
-    from dualquery.rows.dataset import load
+    from dualquery.rows.engines import load
 
     data = load(people() if table is None else table, made.schema)
     return made.workload.counts(data.records, threads=1) / data.n

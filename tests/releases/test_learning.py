@@ -10,7 +10,7 @@ import dualquery
 from dualquery.budgets.budget_file import BudgetFile
 from dualquery.data.schema.files import schema_from_dict
 from dualquery.data.schema.table import TableSchema
-from dualquery.queries.generate.random import random_conjunctions
+from dualquery.queries.generate.workloads import random_conjunctions
 from dualquery.releases.make.learning import schema_of_table
 from dualquery.runtime.errors import BadInputError
 from dualquery.verification import verify

@@ -45,7 +45,6 @@ SOURCE = "dualquery.room.randomness"
 OPENERS = (
     "dualquery.data.opening",
     "dualquery.data.readers",
-    "dualquery.rows.dataset",
     "dualquery.rows.engines",
     "dualquery.releases.make.making",
     "dualquery.api",
@@ -71,8 +70,8 @@ HARMLESS = frozenset(
         "dualquery.data.readers.dialect.STANDARD",
         "dualquery.data.readers.dialect.Dialect",
         "dualquery.data.readers.formats.is_public",
-        "dualquery.rows.dataset.Dataset",
-        "dualquery.rows.dataset.RecordsSource",
+        "dualquery.rows.engines.Dataset",
+        "dualquery.rows.engines.RecordsSource",
         "dualquery.api.expected_error",
         "dualquery.releases.compare.evaluation.Evaluation",
         "dualquery.releases.compare.evaluation.Errors",
@@ -189,7 +188,7 @@ def test_only_those_listed_open_tables() -> None:
 
 def test_a_mechanism_that_counts_or_draws_would_be_seen() -> None:
     source = """
-from dualquery.queries.counting.passes import ConjunctionCounts
+from dualquery.queries.counting import ConjunctionCounts
 from dualquery.rows import histogram
 from dualquery.room import randomness
 from dualquery.room.randomness import SystemRandomness, check_seed

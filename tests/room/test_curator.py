@@ -26,7 +26,7 @@ from dualquery.privacy.events import (
 )
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import Workload
-from dualquery.queries.generate.marginals import all_marginals
+from dualquery.queries.generate.workloads import all_marginals
 from dualquery.room.curator import Curator
 from dualquery.room.draws import weighted_kernels as kernels
 from dualquery.room.draws.exponential import Exponential

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dualquery.queries.conjunctions import Workload
-from dualquery.queries.generate.random import random_conjunctions
+from dualquery.queries.generate.workloads import random_conjunctions
 from dualquery.room.draws import weighted_kernels as kernels
 from dualquery.room.draws.databases import SmallDatabases, count_databases
 from tests.cases import all_records, domain_of, records_of

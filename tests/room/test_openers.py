@@ -73,7 +73,7 @@ def test_every_function_returns_or_says_what_is_guaranteed() -> None:
 
 
 PLANTED = {
-    "dualquery/cli/commands/answer.py": "from dualquery.rows.dataset import load\n",
+    "dualquery/cli/commands/answer.py": "from dualquery.rows.engines import load\n",
     "dualquery/estimates/peek.py": "import polars as pl\nrows = pl.scan_csv('people.csv')\n",
     "dualquery/releases_too.py": "MODULE = 'dualquery.data.readers.formats:source_of'\n",
     "mwem/peek.py": "import dualquery\ndualquery.release('people.csv')\n",

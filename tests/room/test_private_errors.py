@@ -13,11 +13,11 @@ import pytest
 import dualquery
 from dualquery.cli.main import DONE, main
 from dualquery.queries.conjunctions import Workload
-from dualquery.queries.generate.marginals import all_marginals
+from dualquery.queries.generate.workloads import all_marginals
 from dualquery.room.curator import Curator
 from dualquery.room.private_data import SEEN
 from dualquery.room.randomness import SeededRandomness
-from dualquery.rows.dataset import load
+from dualquery.rows.engines import load
 from tests.cases import all_records, domain_of, records_of
 from tests.tables import write_people
 

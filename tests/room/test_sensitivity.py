@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from dualquery.data.domain import Domain
 from dualquery.queries.conjunctions import Workload
-from dualquery.queries.generate.marginals import all_marginals
-from dualquery.queries.generate.random import random_conjunctions
+from dualquery.queries.generate.workloads import all_marginals, random_conjunctions
 from dualquery.room.sensitivity.bounds import (
     complemented,
     contributing_queries,

@@ -12,7 +12,7 @@ from dualquery.mechanisms.adaptive.expansion import Expansion
 from dualquery.mechanisms.adaptive.measurement import plan_strategy, with_limit
 from dualquery.privacy.events import GaussianNoise
 from dualquery.privacy.neighbours import RELATIONS, Neighbours
-from dualquery.queries.generate.random import random_conjunctions
+from dualquery.queries.generate.workloads import random_conjunctions
 from dualquery.room.curator import Curator
 from dualquery.room.features import Features
 from dualquery.room.loads import LightCounts

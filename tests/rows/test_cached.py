@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dualquery.data.domain import Domain
-from dualquery.queries.counting.passes import ConjunctionCounts
+from dualquery.queries.counting import ConjunctionCounts
 from dualquery.queries.family import as_records
 from dualquery.rows.cached import CachedRows
 from dualquery.rows.histogram import Histogram

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, chi2, norm
 
-from dualquery.queries.generate.random import random_conjunctions
-from dualquery.rows.dataset import load
+from dualquery.queries.generate.workloads import random_conjunctions
+from dualquery.rows.engines import load
 from dualquery.rows.generated import kernels
 from dualquery.rows.generated.biased import Biased, GeneratedBlock, Generator, generated_records
 from dualquery.rows.generated.netflix_like import ACTIVITY, POPULARITY, Curve, NetflixLike

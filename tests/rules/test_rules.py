@@ -13,7 +13,7 @@ from dualquery.data.schema.columns import Binary, Categorical, Numeric
 from dualquery.data.schema.dates import Dates
 from dualquery.data.schema.files import schema_from_dict
 from dualquery.data.schema.table import TableSchema
-from dualquery.queries.generate.random import random_conjunctions
+from dualquery.queries.generate.workloads import random_conjunctions
 from dualquery.rules.constraints import constraints_of, solved_record
 from dualquery.rules.forbidden import Forbidden
 from dualquery.rules.legal import forced_answers, legal_classes

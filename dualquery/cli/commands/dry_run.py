@@ -118,7 +118,7 @@ def plan_without_rows(spec: ReleaseSpec, rows: int | None) -> tuple[int, Planned
 def _rows_to_go_by(spec: ReleaseSpec, source: Source, schema: Schema) -> int:
     """Return the public number of rows; refuse to look where it is private."""
     from dualquery.data.readers.formats import is_public
-    from dualquery.rows.dataset import load
+    from dualquery.rows.engines import load
 
     budget, relation, data = spec.budget, spec.budget.relation, spec.table.data
     of_rows = relation.unit is None and relation.weight is None

@@ -203,7 +203,7 @@ def _show(terminal: Terminal, made: Release, target: Path, *, verbose: bool) -> 
     from rich.panel import Panel
 
     from dualquery.queries.conjunctions import require_conjunctions
-    from dualquery.queries.text import print_queries
+    from dualquery.queries.literals import print_queries
 
     style = "green" if made.privacy.private else "bold red"
     statement = made.privacy.text() if verbose else made.privacy.guarantee()

@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.domain import Domain, axis_sizes
-from dualquery.estimates.bounded import LEVEL, bounded_interval, gaussian_half_width
-from dualquery.estimates.intervals import Intervals
+from dualquery.estimates.intervals import LEVEL, Intervals, bounded_interval, gaussian_half_width
 from dualquery.mechanisms.adaptive.expansion import ProductTerms, literals_of
 from dualquery.mechanisms.adaptive.measurement import FeatureMeasurement, QueryMeasurement
 from dualquery.mechanisms.adaptive.prior import posterior_shares

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.estimates.guessed import CORRELATION
+from dualquery.estimates.intervals import CORRELATION
 from dualquery.mechanisms.adaptive.evidence import single_shares
 from dualquery.mechanisms.adaptive.expansion import ProductTerms, literals_of, products_of_others
 from dualquery.mechanisms.adaptive.prior import posterior_interactions

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.domain import axis_sizes
-from dualquery.estimates.guessed import Guesses, guesses_of
+from dualquery.estimates.intervals import Guesses, guesses_of
 from dualquery.estimates.measurements import Measurements
 from dualquery.mechanisms.adaptive.expansion import (
     MOST_LITERALS,

@@ -9,8 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.estimates.bounded import bounded_interval, clipped_interval, laplace_half_width
-from dualquery.estimates.intervals import Intervals
+from dualquery.estimates.intervals import (
+    Intervals,
+    bounded_interval,
+    clipped_interval,
+    laplace_half_width,
+)
 from dualquery.estimates.measurements import NoiseKind
 from dualquery.mechanisms.protocol import Budget, Details, Plan
 from dualquery.privacy.accountants.choice import best
@@ -28,8 +32,7 @@ Float64 = NDArray[np.float64]
 
 _COUNTS = AllQueries()
 
-_HEADROOM = 1.0 + 1e-11
-"""Factor on the scale: accountants round sums upwards by 1e-12, and the noise must still fit."""
+_HEADROOM = 1.0 + 1e-11  # of the scale: accountants round up by 1e-12, and the noise must fit
 
 
 @dataclass(frozen=True)

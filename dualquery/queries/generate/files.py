@@ -15,7 +15,7 @@ from dualquery.data.readers.csv import CsvSource
 from dualquery.data.readers.parquet import open_parquet
 from dualquery.data.readers.source import TableSource
 from dualquery.queries.conjunctions import Workload
-from dualquery.queries.text import read_plain, refuse_contradictions
+from dualquery.queries.literals import read_plain, refuse_contradictions
 from dualquery.questions.asked import AnyAsked, Asked, ask
 from dualquery.questions.plain import read_question
 from dualquery.questions.syntax import SHARE

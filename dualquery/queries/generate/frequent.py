@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.domain import Domain
-from dualquery.queries.choices import Columns, chosen_columns
 from dualquery.queries.conjunctions import Workload
-from dualquery.queries.generate.marginals import all_marginals
+from dualquery.queries.generate.workloads import Columns, all_marginals, chosen_columns
 from dualquery.runtime.errors import BadInputError
 
 KIND = "conjunctions of frequent items"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dualquery.estimates.bounded import LEVEL
+from dualquery.estimates.intervals import LEVEL
 from dualquery.estimates.means import BoughtMean
 from dualquery.queries.conjunctions import conjunctions_of
 from dualquery.questions.asked import AnyAsked, Asked, AskedQuantile, ask
@@ -126,7 +126,7 @@ def answer_question(
 
 
 def _answer(knowledge: Knowledge, asked: AnyAsked, level: float) -> dict[str, Any]:
-    from dualquery.queries.text import print_queries
+    from dualquery.queries.literals import print_queries
 
     schema, base = knowledge.schema, knowledge.base
     if asked.denominator is not None and not asked.denominator.high.terms:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dualquery.data.schema.columns import Binary, Column
-from dualquery.estimates.bounded import LEVEL
+from dualquery.estimates.intervals import LEVEL
 from dualquery.questions.grammar import parse_question
 from dualquery.questions.plain import read_question
 from dualquery.questions.syntax import (

@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.estimates.bounded import LEVEL, bounded_interval
-from dualquery.estimates.guessed import Guesses, guesses_of
+from dualquery.estimates.intervals import LEVEL, Guesses, Total, bounded_interval, guesses_of
 from dualquery.estimates.least_squares import Estimates, LeastSquares, fieller
-from dualquery.estimates.total import Total
 from dualquery.queries.literals import LiteralRows
 from dualquery.questions.forms import Bounds, LinearForm
 from dualquery.rules.forbidden import Forbidden

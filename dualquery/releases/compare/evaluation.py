@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 
 from dualquery.data.readers.given_table import Table
 from dualquery.data.schema.grids import digit_offsets
-from dualquery.estimates.total import Total, tidy
+from dualquery.estimates.intervals import Total, tidy
 from dualquery.mechanisms.protocol import Budget, Task
 from dualquery.mechanisms.registry import configure
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import conjunctions_of
-from dualquery.queries.counting.passes import ConjunctionCounts
+from dualquery.queries.counting import ConjunctionCounts
 from dualquery.queries.generate.frequent import KIND as FREQUENT
 from dualquery.releases.answer.sampling import unasked
 from dualquery.room.randomness import check_seed
@@ -36,8 +36,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dualquery.releases.keep.folder import Release
-    from dualquery.rows.dataset import Dataset
-    from dualquery.rows.engines import Engine
+    from dualquery.rows.engines import Dataset, Engine
     from dualquery.rows.protocol import Rows
 
 _log = logging.getLogger(__name__)

@@ -22,9 +22,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from dualquery.estimates.intervals import Intervals
+from dualquery.estimates.intervals import Intervals, Total
 from dualquery.estimates.means import BoughtMean
-from dualquery.estimates.total import Total
 from dualquery.models.protocol import KINDS, Model, write_model
 from dualquery.privacy.guarantee import PrivacyStatement
 from dualquery.privacy.neighbours import Neighbours
@@ -302,7 +301,7 @@ def _read(folder: Path) -> Release:
     from dualquery.data.readers.parquet import open_parquet
     from dualquery.data.schema.files import schema_from_dict
     from dualquery.queries.stored import queries_of_table
-    from dualquery.rows.dataset import load
+    from dualquery.rows.engines import load
 
     stored = read_record(folder, FORMAT_VERSION)
     version = stored["format_version"]

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from dualquery.data.schema.grids import Grid
+from dualquery.estimates.intervals import Total
 from dualquery.estimates.means import BoughtMean
 from dualquery.estimates.measurements import NoiseKind
-from dualquery.estimates.total import Total
 from dualquery.mechanisms.protocol import Budget, Plan
 from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.calibrate import calibrate_rho, laplace_scale

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from dualquery.queries.family import Queries, Statistic
     from dualquery.releases.make.learning import LearnedSchema
     from dualquery.requests import ReleaseSpec
-    from dualquery.rows.dataset import Dataset
+    from dualquery.rows.engines import Dataset
     from dualquery.rows.protocol import Rows
     from dualquery.rules.forbidden import Forbidden
 

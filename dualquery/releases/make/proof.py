@@ -38,7 +38,7 @@ from dualquery.runtime.errors import BadInputError
 if TYPE_CHECKING:
     from dualquery.data.schema.protocol import Schema
     from dualquery.room.ground import Ground
-    from dualquery.rows.dataset import Dataset
+    from dualquery.rows.engines import Dataset
     from dualquery.rows.protocol import Rows
 
 PROVEN = (*BUILT_IN, Disjunctions)

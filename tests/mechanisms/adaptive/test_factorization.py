@@ -17,8 +17,7 @@ from dualquery.mechanisms.adaptive.mixture import MixtureFit
 from dualquery.mechanisms.protocol import Budget, Session, Task
 from dualquery.privacy.neighbours import RELATIONS, Neighbours
 from dualquery.queries.conjunctions import Workload
-from dualquery.queries.generate.marginals import all_marginals
-from dualquery.queries.generate.random import random_conjunctions
+from dualquery.queries.generate.workloads import all_marginals, random_conjunctions
 from dualquery.room.curator import Curator
 from dualquery.room.randomness import SeededRandomness
 from dualquery.room.strategy import Strategy

@@ -6,14 +6,13 @@ import numpy as np
 from scipy.stats import binom
 
 from dualquery.data.domain import Domain
-from dualquery.estimates.bounded import bounded_interval
+from dualquery.estimates.intervals import bounded_interval
 from dualquery.mechanisms.adaptive.evidence import Evidence
 from dualquery.mechanisms.adaptive.expansion import Expansion
 from dualquery.mechanisms.adaptive.measurement import FeatureMeasurement, plan_strategy
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import Workload
-from dualquery.queries.generate.marginals import random_marginals
-from dualquery.queries.generate.random import random_conjunctions
+from dualquery.queries.generate.workloads import random_conjunctions, random_marginals
 
 # Binary columns of one bit and of two, and wide ones.
 DOMAIN = Domain(np.array([0, 1, 3, 6, 7, 11, 18]))

@@ -14,7 +14,7 @@ from dualquery.mechanisms.adaptive.expansion import Expansion, ProductTerms
 from dualquery.mechanisms.adaptive.interactions import Interactions
 from dualquery.mechanisms.adaptive.prior import posterior_interactions, posterior_shares
 from dualquery.queries.conjunctions import Workload
-from dualquery.queries.generate.random import random_conjunctions
+from dualquery.queries.generate.workloads import random_conjunctions
 from dualquery.room.features import Features
 from tests.cases import all_records, values_on
 from tests.tables import random_records

@@ -11,7 +11,7 @@ from dualquery.data.domain import Domain
 from dualquery.mechanisms.adaptive import mixture_kernels as kernels
 from dualquery.mechanisms.adaptive.expansion import Expansion, ProductTerms
 from dualquery.mechanisms.adaptive.mixture import MixtureFit
-from dualquery.queries.generate.random import random_conjunctions
+from dualquery.queries.generate.workloads import random_conjunctions
 
 # Binary columns of one bit and of two, and wide ones.
 MIXED = Domain(np.array([0, 1, 3, 6, 7, 11]))

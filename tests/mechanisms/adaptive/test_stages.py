@@ -30,7 +30,7 @@ from dualquery.mechanisms.protocol import Budget, Mechanism, Outcome, Session, T
 from dualquery.privacy.events import GaussianNoise
 from dualquery.privacy.neighbours import RELATIONS, Neighbours
 from dualquery.queries.conjunctions import Workload
-from dualquery.queries.generate.random import random_conjunctions
+from dualquery.queries.generate.workloads import random_conjunctions
 from dualquery.room.curator import Curator
 from dualquery.room.features import Features
 from dualquery.room.noise.gaussian import Gaussian

@@ -20,8 +20,7 @@ from dualquery.privacy.accountants.formulas import rho_for
 from dualquery.privacy.calibrate import calibrate_gaussian_scale
 from dualquery.privacy.events import GaussianNoise
 from dualquery.queries.conjunctions import Workload
-from dualquery.queries.generate.marginals import all_marginals
-from dualquery.queries.generate.random import random_conjunctions
+from dualquery.queries.generate.workloads import all_marginals, random_conjunctions
 from dualquery.releases.make.making import run
 from dualquery.room.curator import Curator
 from dualquery.room.randomness import SeededRandomness

@@ -13,7 +13,7 @@ from dualquery.mechanisms.baselines.randomized_response import RandomizedRespons
 from dualquery.mechanisms.protocol import Budget, Task
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.forms import Subqueries
-from dualquery.queries.generate.random import random_conjunctions
+from dualquery.queries.generate.workloads import random_conjunctions
 from dualquery.releases.make.making import run
 from dualquery.room.draws.randomized import WORDS, asked_columns, randomize, steps_of
 from dualquery.room.randomness import SeededRandomness

@@ -12,7 +12,7 @@ from dualquery.data.domain import Domain
 from dualquery.data.schema.items import ItemSchema
 from dualquery.mechanisms.baselines.smalldb import SmallDB, best_size, error_bound
 from dualquery.mechanisms.protocol import Budget, Task
-from dualquery.queries.generate.random import random_conjunctions
+from dualquery.queries.generate.workloads import random_conjunctions
 from dualquery.releases.make.making import run
 from dualquery.room.draws.databases import SmallDatabases, largest_size
 from dualquery.runtime.errors import BadInputError

@@ -7,7 +7,7 @@ import numpy as np
 from dualquery.mechanisms.baselines.data_blind import Uniform, Zero
 from dualquery.mechanisms.protocol import Budget, Outcome, Session, Task
 from dualquery.queries.conjunctions import Workload
-from dualquery.queries.generate.marginals import all_marginals
+from dualquery.queries.generate.workloads import all_marginals
 from dualquery.room.curator import Curator
 from dualquery.room.randomness import SeededRandomness
 from tests.tables import SCHEMA

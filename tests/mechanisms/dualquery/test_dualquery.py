@@ -13,7 +13,7 @@ from dualquery.mechanisms.dualquery.responses import legal_response
 from dualquery.mechanisms.protocol import Budget, Task
 from dualquery.privacy.events import GameSchedule
 from dualquery.queries.conjunctions import Workload
-from dualquery.queries.generate.marginals import all_marginals
+from dualquery.queries.generate.workloads import all_marginals
 from dualquery.releases.make.making import run
 from dualquery.room.curator import Curator
 from dualquery.room.randomness import SeededRandomness
@@ -28,7 +28,7 @@ BUDGET = Budget(epsilon=1.0, delta=1e-6, accountant="zcdp")
 
 
 def loaded(rows: int = 300):
-    from dualquery.rows.dataset import load
+    from dualquery.rows.engines import load
 
     return load(people(rows), SCHEMA)
 

@@ -20,7 +20,7 @@ from dualquery.mechanisms.dualquery.parameters import (
 )
 from dualquery.mechanisms.protocol import Budget, Task
 from dualquery.privacy.accountants.choice import best
-from dualquery.queries.generate.random import random_conjunctions
+from dualquery.queries.generate.workloads import random_conjunctions
 from dualquery.runtime.errors import BadInputError
 from tests.tables import task
 

@@ -19,7 +19,7 @@ from dualquery.mechanisms.dualquery.transcript import GRAIN, Transcript
 from dualquery.privacy.events import GameSchedule
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.family import disjunctions_of
-from dualquery.queries.generate.random import random_conjunctions
+from dualquery.queries.generate.workloads import random_conjunctions
 from dualquery.room.draws.weighted import Sample
 
 DOMAIN = Domain.binary(3)

@@ -1,1 +1,0 @@
-"""Exact counts of queries over rows: private until the room has added noise to them."""
