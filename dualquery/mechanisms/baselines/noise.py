@@ -31,7 +31,6 @@ from dualquery.room.statistics import AllQueries, Numbers, PrivateStatistic
 Float64 = NDArray[np.float64]
 
 _COUNTS = AllQueries()
-
 _HEADROOM = 1.0 + 1e-11  # of the scale: accountants round up by 1e-12, and the noise must fit
 
 

@@ -26,8 +26,7 @@ _LN2_LOW = 1.90821492927058770002e-10
 _ROUNDER = 6755399441055744.0
 
 
-@intrinsic
-def _reinterpret(typing_context: Any, value: Any) -> Any:
+def _other_type(typing_context: Any, value: Any) -> Any:
     """Return the 64 bits of a float64 as a uint64, and those of a uint64 as a float64."""
     target = {types.float64: types.uint64, types.uint64: types.float64}.get(value)
     if target is None:
@@ -37,6 +36,9 @@ def _reinterpret(typing_context: Any, value: Any) -> Any:
         return builder.bitcast(arguments[0], context.get_value_type(target))
 
     return target(value), generate
+
+
+_reinterpret: Any = intrinsic(_other_type)
 
 
 @kernel(float64(float64))
