@@ -14,7 +14,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from dualquery.runtime.versions import __version__, check_siblings
+from dualquery.runtime.resources import __version__, check_siblings
 
 if TYPE_CHECKING:
     from dualquery.api import expected_error, release

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.queries.products import Products
-from dualquery.runtime.workers import workers
+from dualquery.runtime.resources import workers
 from mwem import answer_kernels as kernels
 from mwem.answer_kernels import Factors, Parts, TablePool
 from mwem.columns import Columns

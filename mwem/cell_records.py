@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.domain import Domain, axis_sizes, rows_of_values
-from dualquery.runtime.apportionment import apportion
+from dualquery.models.mixture import apportion
 from dualquery.runtime.errors import BadInputError
 
 

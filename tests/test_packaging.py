@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import dualquery
-from dualquery.runtime import versions as siblings
+from dualquery.runtime import resources
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -95,6 +95,6 @@ def test_a_foreign_package_of_a_generic_name_is_reported(monkeypatch, tmp_path) 
     class Spec:
         origin = str(foreign / "__init__.py")
 
-    monkeypatch.setattr(siblings, "find_spec", lambda name: Spec)
+    monkeypatch.setattr(resources, "find_spec", lambda name: Spec)
     with pytest.raises(ImportError, match=r"another package named 'solvers' at .* hides"):
-        siblings.check_siblings()
+        resources.check_siblings()

@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from dualquery.budgets.account import ROW, Account, Claim, Entry, Terms, new_token, now
-from dualquery.budgets.seen import Seen
-from dualquery.budgets.sqlite import connected, transaction
+from dualquery.budgets.sqlite_files import Seen, connected, transaction
 from dualquery.privacy.composition import Composition, Cost, PrivacyFilter
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.runtime.errors import BadInputError
@@ -126,8 +125,8 @@ class BudgetFile:
 
         ``decide`` gets the content, which no other process can change meanwhile, and returns what
         is to be written; what it raises leaves the file as it was. The user's counter is locked
-        around the file (`dualquery.budgets.seen`), and raised after its commit. `BadInputError` as
-        `read`, and if the file cannot be written, or is an older copy by that counter.
+        around the file (`Seen`), and raised after its commit. `BadInputError` as `read`, and if the
+        file cannot be written, or is an older copy by that counter.
         """
         place = self._place()
         with Seen.opened() as seen:

@@ -26,7 +26,7 @@ from dualquery.cli.commands.solve import convert, solve, solvers
 from dualquery.cli.commands.verify import sign, verify
 from dualquery.runtime.errors import BadInputError, InterruptedRun
 from dualquery.runtime.escaping import terminal_line
-from dualquery.runtime.versions import __version__
+from dualquery.runtime.resources import __version__
 
 DONE, FAULT, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 _LONGEST_MESSAGE = 4000  # characters: a cell or a name that it quotes may be megabytes

@@ -1,7 +1,4 @@
-"""A mixture of product distributions: what `adaptive` and independent columns fit.
-
-Its compiled loops are of chances of conjunctions, records and targets with rounded counts.
-"""
+"""A mixture of product distributions: what `adaptive` and independent columns fit."""
 
 from __future__ import annotations
 
@@ -15,7 +12,6 @@ from numpy.typing import NDArray
 
 from dualquery.data.domain import Domain
 from dualquery.queries.literals import LiteralRows
-from dualquery.runtime.apportionment import apportion
 from dualquery.runtime.array_types import GOLDEN, Array, kernel, mix, read_only
 
 _ROUNDING = 1e-3
@@ -247,3 +243,10 @@ def round_targets(cells: Array, chances: Array, owed: Array, targets: Array) -> 
             cell = cells[record, pair]
             owed[cell] += chances[record]
             owed[cell, best] -= 1.0
+
+
+def apportion(shares: NDArray[np.float64], total: int) -> NDArray[np.int64]:
+    """Round shares, some of them above 0, so that no run of them is off by more than 1."""
+    reached = np.cumsum(shares)
+    ends = np.rint(reached / reached[-1] * total).astype(np.int64)
+    return np.asarray(np.diff(ends, prepend=0))

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from dualquery.rows.protocol import BLOCK_ROWS, BLOCK_WORDS, Block, BlockRows
 from dualquery.runtime.array_types import Array, kernel, popcount, read_only
-from dualquery.runtime.resources import check_memory
-from dualquery.runtime.workers import workers
+from dualquery.runtime.resources import check_memory, workers
 
 _PROBED_COLUMNS = 256
 _SPARSE_WORDS, _SPARSE_WORDS_POSITIVE = 3, 12

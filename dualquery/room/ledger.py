@@ -27,7 +27,7 @@ from dualquery.room.ground import Ground
 from dualquery.room.journal import NO_JOURNAL, Journal
 from dualquery.room.randomness import SystemRandomness
 from dualquery.runtime.errors import BadInputError
-from dualquery.runtime.interrupts import finished_first
+from dualquery.runtime.files import finished_first
 
 
 class Ledger:

@@ -24,7 +24,7 @@ from dualquery.data.schema.table import TableSchema
 from dualquery.rows.protocol import LocalRowSum, RowSum
 from dualquery.rows.streamed import stream_rows
 from dualquery.runtime.errors import BadInputError
-from dualquery.runtime.versions import __version__
+from dualquery.runtime.resources import __version__
 
 CONNECT_SECONDS = 20.0
 """How long the scheduler and a first worker are waited for."""

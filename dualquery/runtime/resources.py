@@ -1,13 +1,19 @@
-"""The machine's memory and threads, and a clear refusal of what does not fit."""
+"""What a run has: memory, with a clear refusal of what does not fit, threads, and versions."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import platform
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
+from typing import ParamSpec, TypeVar
 
 from dualquery.runtime.errors import BadInputError, LackOfMemoryError
 
@@ -118,3 +124,71 @@ def thread_count(threads: int | None) -> int:
     if threads < 1:
         raise BadInputError(f"--threads is {threads}; at least 1 is needed")
     return threads
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class _Caller(Executor):
+    """Does each part at once, in the thread that submits it."""
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        done: Future[T] = Future()
+        try:
+            done.set_result(fn(*args, **kwargs))
+        except Exception as fault:
+            done.set_exception(fault)
+        return done
+
+
+def workers(threads: int, parts: int | None = None) -> Executor:
+    """Return who does the parts: threads, no more than there are parts; one is the caller."""
+    busy = threads if parts is None else max(min(threads, parts), 1)
+    return _Caller() if busy == 1 else ThreadPoolExecutor(busy)
+
+
+__version__ = "0.2.0"
+
+RELEVANT = ("numpy", "numba", "scipy", "polars", "opendp", "dp-accounting", "cryptography")
+
+
+def versions() -> dict[str, str]:
+    """Return name -> version of this package, of Python and of the libraries that matter."""
+    own = {"dualquery": __version__, "python": platform.python_version()}
+    return own | {name: _installed(name) for name in RELEVANT}
+
+
+@cache
+def _installed(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def differences(others: Mapping[str, str]) -> str:
+    """Return what differs between other `versions` and these, such as ``numpy 2.3 (here 2.4)``."""
+    here = versions()
+    return ", ".join(
+        f"{name} {others[name]} (here {here[name]})"
+        for name in here
+        if name in others and others[name] != here[name]
+    )
+
+
+SIBLINGS = ("solvers", "mwem", "experiments")
+
+
+def check_siblings() -> None:
+    """Check that the sibling packages come from where this package comes from."""
+    home = Path(__file__).resolve().parents[2]
+    for name in SIBLINGS:
+        spec = find_spec(name)
+        if spec is None or spec.origin is None:
+            raise ImportError(f"the package {name!r} of dualquery is missing in {home}")
+        found = Path(spec.origin).resolve().parent
+        if found != home / name:
+            raise ImportError(
+                f"another package named {name!r} at {found} hides the one that belongs to dualquery"
+            )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dualquery.releases.compare.evaluation import WARNING
 from dualquery.report.markup import Html, element, table
-from dualquery.runtime.versions import versions
+from dualquery.runtime.resources import versions
 from experiments.harness.runner import Result, shown_value
 
 _STYLE = """

@@ -27,8 +27,7 @@ from rich.progress import (
 from rich.table import Table
 
 from dualquery.releases.compare.evaluation import WARNING
-from dualquery.runtime.resources import thread_count
-from dualquery.runtime.versions import versions
+from dualquery.runtime.resources import thread_count, versions
 from experiments.harness.processes import do_runs
 from experiments.harness.recipe import Choices, Finding, Recipe, Row, Run
 from experiments.harness.run_folder import RunFolder, code_version, write_whole

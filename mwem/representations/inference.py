@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.runtime.errors import BadInputError
-from dualquery.runtime.workers import workers
+from dualquery.runtime.resources import workers
 from mwem.answer_kernels import TablePool
 from mwem.representations import forest_kernels as kernels
 from mwem.representations.forest_kernels import Beliefs, Forest

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.queries.counting import CountingPass
-from dualquery.runtime.workers import workers
+from dualquery.runtime.resources import workers
 from mwem.layout import Layout
 from mwem.sampled import gibbs_kernels as kernels
 from mwem.sampled.measured_tables import MeasuredTables

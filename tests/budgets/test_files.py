@@ -40,7 +40,7 @@ def test_a_file_says_what_it_was_made_with(make: Make) -> None:
 
 
 def test_a_file_holds_no_journal_and_is_synced(make: Make) -> None:
-    from dualquery.budgets.sqlite import connected
+    from dualquery.budgets.sqlite_files import connected
 
     file = make()
     charged(file)
@@ -159,7 +159,7 @@ def test_a_link_leads_to_the_file_and_a_second_name_is_refused(make: Make, tmp_p
 
 def test_a_file_that_another_process_holds_is_waited_for(make: Make, monkeypatch) -> None:
     file = make()
-    monkeypatch.setattr("dualquery.budgets.sqlite.WAIT_SECONDS", 0.05)
+    monkeypatch.setattr("dualquery.budgets.sqlite_files.WAIT_SECONDS", 0.05)
     with closing(sqlite3.connect(file.path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         file.read()  # a reader need not wait

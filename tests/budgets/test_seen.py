@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from dualquery.budgets.budget_file import BudgetFile
-from dualquery.budgets.seen import Seen
+from dualquery.budgets.sqlite_files import Seen
 from dualquery.releases.make.payment import is_new, mark_of
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.files import state_folder

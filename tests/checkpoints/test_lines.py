@@ -12,8 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dualquery.checkpoints.checkpoint import Checkpoint
-from dualquery.checkpoints.lines import _BEGINNING, Lines, _next
+from dualquery.checkpoints.checkpoint import _BEGINNING, Checkpoint, Lines, _next
 from dualquery.privacy.events import GaussianNoise, RandomizedReport, SampledQueries
 from dualquery.room.ground import Ground
 from dualquery.runtime.errors import BadInputError

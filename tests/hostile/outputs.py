@@ -142,7 +142,7 @@ def _checkpoint_examples() -> list[bytes]:
 
 def _spoil_lines(chance: random.Random, data: bytes) -> bytes:
     """Spoil a checkpoint; as a rule with digests that fit, as one who edits it could make them."""
-    from dualquery.checkpoints import lines
+    from dualquery.checkpoints import checkpoint
 
     if chance.random() < 0.2:
         return spoil_bytes(chance, data)
@@ -151,10 +151,10 @@ def _spoil_lines(chance: random.Random, data: bytes) -> bytes:
         return spoil_bytes(chance, data)
     at = chance.randrange(len(entries))
     entries[at] = spoil_json(chance, entries[at]).replace(b"\n", b"")
-    digest, out = lines._BEGINNING, []
+    digest, out = checkpoint._BEGINNING, []
     for entry in entries:
         text = entry.decode("ascii", "replace")
-        digest = lines._next(digest, text)
+        digest = checkpoint._next(digest, text)
         out.append(f"{digest} {text}\n".encode("ascii", "replace"))
     return b"".join(out)
 

@@ -12,8 +12,7 @@ import polars as pl
 import pytest
 
 import dualquery
-from dualquery.checkpoints.checkpoint import Checkpoint
-from dualquery.checkpoints.lines import Lines
+from dualquery.checkpoints.checkpoint import Checkpoint, Lines
 from dualquery.data.domain import Domain
 from dualquery.data.schema.columns import Binary
 from dualquery.data.schema.table import TableSchema

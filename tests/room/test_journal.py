@@ -13,8 +13,7 @@ import pytest
 
 import dualquery
 from dualquery.budgets.budget_file import BudgetFile
-from dualquery.checkpoints.checkpoint import Checkpoint
-from dualquery.checkpoints.lines import Lines
+from dualquery.checkpoints.checkpoint import Checkpoint, Lines
 from dualquery.privacy.events import Event, GaussianNoise, LaplaceNoise, SampledQueries
 from dualquery.room.ground import Ground
 from dualquery.room.journal import Journal, Recorded

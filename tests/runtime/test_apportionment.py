@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dualquery.runtime.apportionment import apportion
+from dualquery.models.mixture import apportion
 
 SHARES = st.lists(st.floats(0, 1e6), min_size=1, max_size=60).filter(any)
 

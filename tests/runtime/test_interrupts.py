@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from dualquery.cli.main import ending_signals_interrupt
-from dualquery.runtime.interrupts import finished_first
+from dualquery.runtime.files import finished_first
 
 
 @pytest.fixture(autouse=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dualquery.runtime.workers import workers
+from dualquery.runtime.resources import workers
 
 
 @pytest.mark.parametrize("threads", [1, 2])

@@ -46,8 +46,7 @@ def audit(
 
     from dualquery.audit.findings import to_data, to_markdown, verdict
     from dualquery.audit.suite import run_audit
-    from dualquery.runtime.resources import thread_count
-    from dualquery.runtime.versions import __version__
+    from dualquery.runtime.resources import __version__, thread_count
 
     if out is not None:
         try:  # before the work begins

@@ -26,7 +26,7 @@ from dualquery.mechanisms.protocol import Session
 from dualquery.models.mixture import ProductMixture
 from dualquery.room.features import Features
 from dualquery.runtime.progress import NO_PROGRESS, part_of
-from dualquery.runtime.workers import workers
+from dualquery.runtime.resources import workers
 
 Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]

@@ -34,8 +34,7 @@ from dualquery.queries.disjunctions import Disjunctions
 from dualquery.queries.family import Queries, disjunctions_of
 from dualquery.room.curator import Curator
 from dualquery.room.exclusive import require_exclusive
-from dualquery.runtime.resources import check_memory
-from dualquery.runtime.workers import workers
+from dualquery.runtime.resources import check_memory, workers
 from solvers import guarded
 
 _POLICY = ("rounds", "samples", "eta", "alpha", "remembered_rounds", "mixture", "burn_in")

@@ -29,9 +29,9 @@ from numpy.typing import NDArray
 from dualquery.mechanisms.dualquery import shares_kernels as kernels
 from dualquery.mechanisms.dualquery import sketch_kernels as sketch
 from dualquery.mechanisms.dualquery.transcript import Transcript
-from dualquery.runtime.apportionment import apportion
+from dualquery.models.mixture import apportion
 from dualquery.runtime.progress import NO_PROGRESS
-from dualquery.runtime.workers import workers
+from dualquery.runtime.resources import workers
 
 EQUALITY = 0.05  # weight of the divergence from equal shares, against a draw's log-likelihood
 SCORING_STEPS = 3  # quadratic models that are maximised one after the other, at most

@@ -42,8 +42,7 @@ from dualquery.releases.keep.stored import (
 from dualquery.room.row_count import RowCount, bought_epsilon
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.escaping import html_text
-from dualquery.runtime.resources import check_memory
-from dualquery.runtime.versions import __version__, differences
+from dualquery.runtime.resources import __version__, check_memory, differences
 
 if TYPE_CHECKING:
     from dualquery.data.schema.protocol import Schema

@@ -43,8 +43,7 @@ from dualquery.rules.repair import repaired
 from dualquery.runtime.errors import BadInputError, LackOfMemoryError, privacy_log
 from dualquery.runtime.escaping import some
 from dualquery.runtime.progress import NO_PROGRESS, Progress, listener
-from dualquery.runtime.resources import check_memory, thread_count
-from dualquery.runtime.versions import versions
+from dualquery.runtime.resources import check_memory, thread_count, versions
 
 if TYPE_CHECKING:
     from dualquery.data.schema.items import ItemSchema

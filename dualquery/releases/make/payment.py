@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from dualquery.budgets.account import ROW, Account, new_token
 from dualquery.budgets.budget_file import BudgetFile
 from dualquery.budgets.charge import Charge
-from dualquery.budgets.seen import Seen
+from dualquery.budgets.sqlite_files import Seen
 from dualquery.checkpoints.checkpoint import Checkpoint
 from dualquery.data.opening import reading_errors
 from dualquery.data.readers.formats import source_of
@@ -223,8 +223,8 @@ def claimed(new: Charge, checkpoint: Checkpoint) -> Charge:
 def mark_of(table: object) -> str:
     """Return the mark of a table: a name of a secret key of the user, a colon, and a keyed hash.
 
-    Without the key (`dualquery.budgets.seen`) nobody can test a guess of the table against it. It
-    is "" for a table that is not in files. `BadInputError` if the table or the key is not read.
+    Without the key (`dualquery.budgets.sqlite_files`) nobody can test a guess of the table against
+    it. It is "" for a table that is not in files. `BadInputError` if table or key is not read.
     """
     source = source_of(table)
     files = files_of(source)

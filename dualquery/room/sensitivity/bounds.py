@@ -44,7 +44,7 @@ from dualquery.room.sensitivity.combinatorial import (
     column_set_bound,
     pairwise_bound,
 )
-from dualquery.runtime.workers import workers
+from dualquery.runtime.resources import workers
 
 
 @dataclass(frozen=True)
