@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
@@ -20,12 +21,15 @@ def imports(tree: ast.AST) -> Iterator[tuple[int, str]]:
             yield from ((node.lineno, f"{node.module}.{each.name}") for each in node.names)
 
 
+parsed = functools.cache(ast.parse)
+
+
 def found(look: Callable[[ast.AST], Iterable[str]], root: Path = ROOT) -> dict[str, list[str]]:
     """Return what a look finds in each file of the packages below ``root``."""
     places = {}
     for package in PACKAGES:
         for path in sorted((root / package).rglob("*.py")):
-            lines = list(look(ast.parse(path.read_text(encoding="utf-8"))))
+            lines = list(look(parsed(path.read_text(encoding="utf-8"))))
             if lines:
                 places[path.relative_to(root).as_posix()] = lines
     return places

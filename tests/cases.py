@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from dualquery.audit.cases import legal_records as all_records
 from dualquery.audit.cases import records_of
@@ -42,6 +43,27 @@ def random_case(seed: int, most_columns: int = 8) -> Workload:
     way = int(generator.integers(1, min(columns, 4) + 1))
     few = 2**way  # some domains have no more queries than this
     return random_conjunctions(domain, min(30, few * columns // way), way, True, seed)
+
+
+def truth(literals: NDArray[np.int32], rows: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    """Return whether each query (row of codes, -1 ignored) holds on each record: (m, n)."""
+    held = np.ones((len(literals), len(rows)), bool)
+    for q, query in enumerate(literals):
+        for code in query[query >= 0]:
+            held[q] &= (rows[:, code >> 1] ^ (code & 1)) == 1
+    return held
+
+
+def random_literals(
+    m: int, bits: int, way: int, rng: np.random.Generator, ragged: bool = False
+) -> NDArray[np.int32]:
+    """Return signed conjunctions over different bits, some shorter than ``way`` when ragged."""
+    literals = np.array([rng.choice(bits, way, replace=False) for _ in range(m)]) * 2
+    literals += rng.integers(0, 2, literals.shape)
+    if ragged:
+        lengths = rng.integers(1, way + 1, m)
+        literals[np.arange(way) >= lengths[:, None]] = -1
+    return literals.astype(np.int32)
 
 
 def truth_table(workload: Workload) -> np.ndarray:

@@ -25,11 +25,7 @@ settings.load_profile("dualquery")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let the workers of pytest-xdist share the compilation of kernels in a fresh checkout.
-
-    Every worker needs nearly all kernels, and none waits for another that compiles one: without
-    this each would compile all of them. What a worker does not compile here it finds in the cache.
-    """
+    """Let workers share the compilation of kernels: each would compile all of them."""
     worker = getattr(config, "workerinput", None)
     if worker is None:
         return
@@ -49,10 +45,7 @@ def kernel_modules() -> list[str]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Draw the same noise whenever a test is run, so that none fails by chance now and then.
-
-    The private room's own tests, and those that say `system_noise`, draw from the system.
-    """
+    """Draw the same noise whenever a test is run (not in `tests/room/`, nor by `system_noise`)."""
     if item.path.parent == ROOT / "tests" / "room" or item.get_closest_marker("system_noise"):
         return (yield)
     # Not at the top: it imports NumPy and kernels, and both must wait for what this file sets.

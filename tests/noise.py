@@ -34,12 +34,7 @@ class NoNoise(SeededRandomness):
 
 @contextmanager
 def repeatable(name: str) -> Iterator[None]:
-    """Let every source of private randomness that is made inside begin a stream told by a name.
-
-    The first source made inside has the same numbers whenever the name is the same, the second has
-    others, and so on. Seeds of public choices follow as well. A process that is begun inside draws
-    from the system.
-    """
+    """Let the sources of private randomness and public seeds made inside follow from a name."""
     numbers = itertools.count()
 
     def seed(bits: int = 64) -> int:

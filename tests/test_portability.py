@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.pages import FOLDERS, ROOT
+from tests.callers import found
 
 MODULES = {"fcntl", "grp", "posix", "pty", "pwd", "resource", "syslog", "termios", "tty"}
 NAMES = {
@@ -48,13 +48,8 @@ def posix_only(tree: ast.AST) -> Iterator[str]:
 
 
 def test_only_files_with_another_way_make_calls_that_posix_alone_has() -> None:
-    found = {}
-    for folder in FOLDERS:
-        for path in (ROOT / folder).rglob("*.py"):
-            calls = [*posix_only(ast.parse(path.read_text(encoding="utf-8")))]
-            if calls:
-                found[path.relative_to(ROOT).as_posix()] = calls
-    assert found.keys() == WITH_ANOTHER_WAY.keys(), found
+    places = found(posix_only)
+    assert places.keys() == WITH_ANOTHER_WAY.keys(), places
 
 
 @pytest.mark.parametrize("text", ["import fcntl", "from os import fork", "signal.SIGKILL"])

@@ -63,13 +63,7 @@ def declare(schema: str) -> None:
 
 
 def parse(commands: typer.Typer, arguments: list[str]) -> None:
-    """Parse a command with its options; what it would do is not done.
-
-    Raises
-    ------
-    Exception
-        A usage error, if there is no such command or option.
-    """
+    """Parse a command with its options, or raise its usage error; what it would do is not done."""
     group = typer.main.get_command(commands)
     with group.make_context("program", arguments[:1], resilient_parsing=True) as context:
         name, command, _ = group.resolve_command(context, arguments[:1])

@@ -1,8 +1,4 @@
-"""kill -9 at random instants, two processes on one budget file; then all that is left goes on.
-
-What is left of each is copied, and both copies are resumed at once. A charge has one release at
-most; one without a release must be of a draw that was begun and has no result.
-"""
+"""kill -9 at random instants, then both copies of what is left go on: a charge has one release."""
 
 from __future__ import annotations
 

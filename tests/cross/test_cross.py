@@ -169,11 +169,7 @@ def _interrupt(*_: object, **__: object) -> None:
 
 @dataclass(frozen=True)
 class Number:
-    """A number that a user got: where, the interval beside it or None, and what is true.
-
-    ``loose`` is how far it may be off if it has no interval; ``fitted`` is how far it may lie
-    outside of its own, as a stored answer may: its interval is of the truth.
-    """
+    """A number that a user got: where, its interval, the truth, and the error that is allowed."""
 
     where: str
     text: str
@@ -403,10 +399,7 @@ def test_every_number_is_true_of_all_pairs_and_many_triples(
 
 @pytest.mark.slow
 def test_intervals_cover(tmp_path: Path, capsys) -> None:
-    """At epsilon 1, over many combinations, 93 to 97% of the intervals hold the truth.
-
-    Shares and counts of whole buckets only: others allow for what no noise decides.
-    """
+    """At epsilon 1, 93 to 97% of intervals of whole buckets' shares and counts hold the truth."""
     held = []
     for number, features in enumerate(combinations()[::4]):
         if {"mechanism=dualquery", "mechanism=randomized-response"} & {*features}:

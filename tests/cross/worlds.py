@@ -1,7 +1,4 @@
-"""Raw tables, their schemas and their truth, for features that are crossed with each other.
-
-The truth comes from Polars and the raw table only: no code of the package has a part in it.
-"""
+"""Raw tables, their schemas and their truth, which comes from Polars and the raw table only."""
 
 from __future__ import annotations
 
@@ -28,10 +25,7 @@ ALL = pl.lit(True)
 
 @dataclass(frozen=True)
 class Asked:
-    """A question as text, and what it asks of the raw table.
-
-    ``measure`` is share, count, sum, mean or a level between 0 and 1: a quantile.
-    """
+    """A question as text, and what it asks: share, count, sum, mean or a quantile's level."""
 
     text: str
     measure: str | float
@@ -42,21 +36,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class World:
-    """A table in a file, its schema, and the rows that count, with their weights.
-
-    Parameters
-    ----------
-    path, schema
-        Files.
-    rows
-        The rows of which answers are, column ``weight`` being how much each counts.
-    every
-        The rows before any cut to some of a unit.
-    labels
-        For each column and label: the rows that have it.
-    bounds
-        The declared range of each numeric column.
-    """
+    """A table in a file, its schema, its rows after and before any cut to units, and labels."""
 
     path: Path
     schema: Path | None

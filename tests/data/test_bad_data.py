@@ -81,16 +81,27 @@ def test_the_first_bad_row_is_named_also_after_incomplete_ones() -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
+    ("form", "content", "message"),
     [
-        (b"", "the file is empty"),
-        (b"\n\n", "no row has any item; declare them with --columns"),
-        (b"1 2\n3 x\n", "line 2: 'x' found where only whole numbers from 0 up"),
+        *((form, b"", "the file is empty") for form in ("fimi", "matrix", "bitstring")),
+        ("fimi", b"\n\n", "no row has any item; declare them with --columns"),
+        ("fimi", b"1 2\n3 x\n", "line 2: 'x' found where only whole numbers from 0 up"),
+        ("matrix", b"\n\n", "the file has no rows"),
+        ("matrix", b"0 1 1\n0 2 1\n", "line 2: '2' found where only 0 and 1"),
+        (
+            "matrix",
+            b"0 1 1\n\n0 1\n",
+            "line 3: 3 values expected as in the first row, found 2 with",
+        ),
+        ("bitstring", b"0101\n", "line 1: expected bits as 0s and 1s, a tab, and a whole count"),
+        ("bitstring", b"0101\t3\n0111\t2.5\n", "line 2: expected 4 bits"),
     ],
 )
-def test_a_bad_fimi_file_is_explained(content: bytes, message: str, tmp_path: Path) -> None:
-    (tmp_path / "f.dat").write_bytes(content)
-    refuse(str(tmp_path / "f.dat"), message)
+def test_a_bad_file_of_items_is_explained(
+    form: str, content: bytes, message: str, tmp_path: Path
+) -> None:
+    (tmp_path / "f").write_bytes(content)
+    refuse(f"{form}:{tmp_path / 'f'}", message)
 
 
 def test_an_item_outside_the_schema_is_explained(tmp_path: Path) -> None:
@@ -110,39 +121,12 @@ def test_a_cell_of_an_item_column_that_is_no_bit_is_explained() -> None:
     refuse(empty, "row 3, column '1': the value is missing", schema)
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"", "the file is empty"),
-        (b"\n\n", "the file has no rows"),
-        (b"0 1 1\n0 2 1\n", "line 2: '2' found where only 0 and 1"),
-        (b"0 1 1\n\n0 1\n", "line 3: 3 values expected as in the first row, found 2 with 0 commas"),
-    ],
-)
-def test_a_bad_matrix_file_is_explained(content: bytes, message: str, tmp_path: Path) -> None:
-    (tmp_path / "m").write_bytes(content)
-    refuse(f"matrix:{tmp_path / 'm'}", message)
-
-
 def test_lines_are_counted_over_blocks(tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_text("0 1\n" * 500 + "0 7x\n")
     for source in (FimiSource(path, "x", 10), MatrixSource(path, "x", 10)):
         with pytest.raises(BadInputError, match="x: line 501: "):
             load(source)
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"", "the file is empty"),
-        (b"0101\n", "line 1: expected bits as 0s and 1s, a tab, and a whole count"),
-        (b"0101\t3\n0111\t2.5\n", "line 2: expected 4 bits"),
-    ],
-)
-def test_a_bad_bitstring_file_is_explained(content: bytes, message: str, tmp_path: Path) -> None:
-    (tmp_path / "b").write_bytes(content)
-    refuse(f"bitstring:{tmp_path / 'b'}", message)
 
 
 def test_a_bad_npz_file_is_explained(tmp_path: Path) -> None:

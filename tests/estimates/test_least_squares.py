@@ -41,6 +41,17 @@ def padded(*lists: np.ndarray) -> np.ndarray:
     return np.concatenate(fill).astype(np.int32)
 
 
+def without_noise(lists: list[list[int]], deviations: np.ndarray) -> Measurements:
+    """Return measurements of lists of factors, all 0."""
+    zeros = np.zeros(len(lists))
+    return Measurements(
+        np.concatenate(([0], np.cumsum([len(each) for each in lists]))).astype(np.int64),
+        np.concatenate(lists).astype(np.int32),
+        np.full(len(lists), -1, np.int32),
+        zeros, deviations, zeros, "gaussian",
+    )  # fmt: skip
+
+
 def features() -> Measurements:
     """Return indicators and signs, and products of them, without noise yet."""
     lists = [
@@ -50,16 +61,7 @@ def features() -> Measurements:
         *([2 * a, -b - 1] for a in (0, 1, 2) for b in (3, 4)),
         *([-4, -5], [2 * 6, -4, -11], [2 * 1, 2 * 7, -11]),
     ]
-    count = len(lists)
-    return Measurements(
-        np.concatenate(([0], np.cumsum([len(each) for each in lists]))).astype(np.int64),
-        np.concatenate(lists).astype(np.int32),
-        np.full(count, -1, np.int32),
-        np.zeros(count),
-        np.linspace(0.01, 0.03, count),
-        np.zeros(count),
-        "gaussian",
-    )
+    return without_noise(lists, np.linspace(0.01, 0.03, len(lists)))
 
 
 def blocks() -> Measurements:
@@ -71,16 +73,7 @@ def blocks() -> Measurements:
         *([-a - 1, -b - 1] for a in (0, 1, 2) for b in (3, 4)),
         *cells,
     ]
-    count = len(lists)
-    return Measurements(
-        np.concatenate(([0], np.cumsum([len(each) for each in lists]))).astype(np.int64),
-        np.concatenate(lists).astype(np.int32),
-        np.full(count, -1, np.int32),
-        np.zeros(count),
-        np.concatenate((np.full(9, 0.01), np.full(18, 0.02), np.full(len(cells), 0.03))),
-        np.zeros(count),
-        "gaussian",
-    )
+    return without_noise(lists, np.repeat([0.01, 0.02, 0.03], [9, 18, len(cells)]))
 
 
 def noisy(plain: Measurements, generator: np.random.Generator) -> Measurements:
@@ -179,10 +172,7 @@ def test_what_was_not_measured_is_outside_the_span() -> None:
 
 @pytest.mark.parametrize("noise", ["gaussian", "discrete laplace"])
 def test_intervals_cover_as_often_as_they_say(noise) -> None:
-    """100 tables of noise, 30 functions each: mean coverage, and each by a binomial test.
-
-    A function is rejected with chance 0.001 over all 60, by Bonferroni, if its coverage is 95%.
-    """
+    """100 tables of noise; at 95% one of 60 functions is rejected with chance 0.001."""
     columns = (0, 1, 3)
     truth = true_cells(columns)
     generator = np.random.default_rng(11)

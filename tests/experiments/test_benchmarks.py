@@ -8,7 +8,7 @@ import pytest
 from dualquery.runtime.errors import BadInputError
 from experiments.benchmarks import run
 from experiments.benchmarks.evaluation import ALTERNATIVES, Alternative
-from tests.queries.naive import truth
+from tests.cases import truth
 
 BITS = (np.random.default_rng(1).random((300, 9)) < 0.4).astype(np.uint8)
 LITERALS = np.array([[0, 5, 8], [1, 3, 17], [2, 6, 16], [0, 5, 9], [7, 11, 13]], np.int32)

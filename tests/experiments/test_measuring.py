@@ -8,7 +8,7 @@ from dualquery.requests import WorkloadRequest
 from dualquery.rows.engines import load
 from experiments.contenders import Contender
 from experiments.measuring import question, release
-from tests.queries.naive import truth
+from tests.cases import truth
 
 
 def test_a_question_has_the_exact_answers() -> None:

@@ -19,18 +19,7 @@ DOCUMENTED = (BadInputError, SolverError)
 
 @dataclass(frozen=True)
 class Parser:
-    """One thing that reads.
-
-    Parameters
-    ----------
-    examples
-        Returns valid inputs; called once in a process.
-    mutate
-        Spoils one.
-    read
-        Reads an input in an empty folder; raises one of `DOCUMENTED` if it refuses it, and
-        `AssertionError` if what it accepted does not hold.
-    """
+    """One thing that reads: valid inputs, what spoils one, what raises `DOCUMENTED` or accepts."""
 
     examples: Callable[[], Sequence[bytes]]
     mutate: Mutator

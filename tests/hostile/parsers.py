@@ -1,9 +1,4 @@
-"""Everything that reads what others wrote: valid examples, how they are spoilt, what must hold.
-
-A parser takes a spoilt input and either refuses it with a documented error or accepts it. Of what
-it accepts more is asked than that nothing was raised: records are legal, and what was read comes
-back the same by another way (other pieces of the file, written and read again, brute force).
-"""
+"""Everything that reads what others wrote; what is accepted must come back by another way."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Feed spoilt inputs to parsers, in a process of its own: it may be killed, crash or run out.
-
-``python -m tests.hostile.worker COUNT FIRST PARSER...`` prints one JSON object a parser. The
-process has a limit on its address space where the system has one; an input that takes longer than
-the time-out ends the process, and what it was is in the file that the environment names.
-"""
+"""Feed spoilt inputs to parsers, in a process of its own: ``COUNT FIRST PARSER...``."""
 
 from __future__ import annotations
 

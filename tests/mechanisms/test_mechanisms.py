@@ -18,6 +18,7 @@ from dualquery.privacy.accountants.choice import ACCOUNTANTS, best
 from dualquery.privacy.events import GaussianNoise, events_of
 from dualquery.privacy.guarantee import PrivacyStatement
 from dualquery.privacy.neighbours import Neighbours
+from dualquery.queries.conjunctions import Workload
 from dualquery.releases.make.making import run
 from dualquery.releases.make.proof import price, statement
 from dualquery.room.curator import Curator
@@ -46,20 +47,15 @@ SAMPLED_TRACE = frozenset(
 )
 MATRIX_TRACE = frozenset({"trust"})
 STAGES_TRACE = frozenset({"stage", "columns", "products", "weighed", "queries"})
-LOOKS_AT_NOTHING = frozenset({"uniform", "zero"})
-UNMEASURED = LOOKS_AT_NOTHING | {"dualquery", "smalldb", "randomized-response"}
+LOOKS_AT_NOTHING = ("uniform", "zero")
+UNMEASURED = {*LOOKS_AT_NOTHING, "dualquery", "smalldb", "randomized-response"}
 """Mechanisms whose release has no measurements: they draw queries, records or reports."""
 ALL_ACCOUNTANTS = frozenset({"paper", "advanced", "zcdp", "exact"})
 
 
 @dataclass(frozen=True)
 class Case:
-    """A mechanism, options that keep it small, and what it claims.
-
-    ``trace`` lists every key that a line of its trace may have: each must be public.
-    ``runs_at_delta_0`` says what it does there: run, or refuse. ``accountants`` are those that its
-    schedule can be priced by at delta > 0; with any other it is refused.
-    """
+    """A mechanism, options that keep it small, and its claims; keys of ``trace`` are public."""
 
     name: str
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -74,7 +70,7 @@ GAUSSIAN = NOISE | {"runs_at_delta_0": False}
 STAGED = GAUSSIAN | {"trace": MATRIX_TRACE | STAGES_TRACE}
 
 MECHANISMS = [
-    Case("dualquery", {"samples": 20}, trace=DUALQUERY_TRACE),
+    Case("dualquery", {"rounds": 10, "samples": 20}, trace=DUALQUERY_TRACE),
     Case("auto", trace=MATRIX_TRACE | STAGES_TRACE),
     *(Case(name, {"records": 50}, **STAGED) for name in ("adaptive", "probed", "staged")),
     Case("matrix", {"components": 16, "steps": 50, "records": 50}, trace=MATRIX_TRACE, **GAUSSIAN),
@@ -453,3 +449,22 @@ class Half:
 def test_the_uniform_baseline_gives_every_value_of_a_column_the_same_share() -> None:
     domain = Domain(np.array([0, 1, 4, 6]))  # of 2, 3 and 2 values
     np.testing.assert_allclose(uniform_probabilities(domain), [1 / 2, *[1 / 3] * 3, *[1 / 2] * 2])
+
+
+class Unread:
+    """Rows that refuse to be read."""
+
+    n, bits = N, SCHEMA.domain.bits
+
+
+@pytest.mark.parametrize("name", LOOKS_AT_NOTHING)
+def test_looking_at_no_data_reads_no_row_and_costs_nothing(name: str) -> None:
+    """Zero says 1 where every literal is negated, and has no record: columns need a value."""
+    work = Task(Workload(np.array([[1, -1], [0, -1], [1, 3]], np.int32), SCHEMA.domain), N)
+    mechanism = configure(name, {})
+    plan = mechanism.plan(work, BUDGET)
+    assert (plan.schedule, plan.needs_answers) == ((), False)
+    room = Curator(Unread(), mechanism.statistics(work.workload), (), SeededRandomness(0))
+    outcome = mechanism.run(work, plan, room, Session(public_seed=0))
+    if name == "zero":
+        assert (outcome.answers.tolist(), outcome.records) == ([1, 0, 1], None)

@@ -1,5 +1,4 @@
-"""MWEM on a sampled distribution: kernels against brute force, the sampler against the exact
-family, the private operations' sensitivities and charges, and what a fit gains."""
+"""MWEM on a sampled distribution: kernels, the sampler, its charges, and what a fit gains."""
 
 from __future__ import annotations
 
@@ -97,10 +96,7 @@ def exact_shares(family: SampledFamily, domain: Domain) -> np.ndarray:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_sweeps_leave_and_reach_the_exact_family(seed) -> None:
-    """Chi-square of 40,000 records after 30 sweeps: fails with a chance of 1e-4 a seed.
-
-    Tables with two bits on one column are among them.
-    """
+    """Chi-square of 40,000 records after 30 sweeps: fails with a chance of 1e-4 a seed."""
     domain = domain_of(1, 3, 2, 1)
     literals = [[0, 2, 13], [2, 4, 8], [5, 7, 10], [1, 8, 11], [3, 12, -1]]
     workload = Workload(np.array(literals, np.int32), domain)

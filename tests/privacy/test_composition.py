@@ -79,12 +79,7 @@ def test_costs_only_add_up(chosen, asked, more) -> None:
 
 @pytest.mark.parametrize("composition", COMPOSITIONS)
 def test_an_adversary_of_two_releases_by_enumeration(composition) -> None:
-    """Choose the second release by the first one's answer, on all events of all outcomes.
-
-    Releases are randomized responses of a bit: pure, of known epsilon and rho = epsilon^2 / 2, and
-    a mechanism that shows the bit with chance delta. The true delta at the file's epsilon is the
-    sum of what is left of one law over exp(epsilon) times the other.
-    """
+    """Choose the second release by the first one's answer, on all events of all outcomes."""
     chosen = PrivacyFilter(0.8, 0.05, composition)
 
     def response(epsilon: float, bit: int) -> dict[str, float]:

@@ -11,7 +11,7 @@ from dualquery.data.domain import Domain
 from dualquery.queries.conjunctions import Workload
 from dualquery.rows.packed import RecordsBuilder
 from dualquery.runtime.errors import BadInputError
-from tests.queries.naive import random_literals, truth
+from tests.cases import random_literals, truth
 
 DOMAIN = Domain(np.array([0, 1, 4, 6, 7]))
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dualquery.queries.counting import CountingPass, count_conjunctions
 from dualquery.rows.packed import RecordsBuilder
-from tests.queries.naive import random_literals, truth
+from tests.cases import random_literals, truth
 
 SIZES = [1, 63, 64, 65, 4095, 4096, 4097, 8192, 8300]
 

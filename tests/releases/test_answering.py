@@ -137,9 +137,9 @@ def test_intervals_hold_as_often_as_they_say() -> None:
 
 
 def test_intervals_of_a_whole_table_hold_at_once() -> None:
-    """30 draws: all 16 cells in at least 95%, rejected with chance 0.001; each by itself less."""
+    """20 draws: all 16 cells in at least 95%, rejected with chance 0.001; each by itself less."""
     once, each = 0, 0
-    for draw in range(30):
+    for draw in range(20):
         for simultaneous in (True, False):
             made = cross_table(noisy(draw), "age", "edu", value="count", simultaneous=simultaneous)
             all_in = all(
@@ -148,7 +148,7 @@ def test_intervals_of_a_whole_table_hold_at_once() -> None:
                 for place, cell in enumerate(made.cells)
             )  # fmt: skip
             once, each = once + (all_in and simultaneous), each + (all_in and not simultaneous)
-    assert once >= binom.ppf(0.001, 30, 0.95)
+    assert once >= binom.ppf(0.001, 20, 0.95)
     assert each < once
 
 
@@ -212,10 +212,7 @@ def test_impossible_and_nearly_empty_questions_do_not_crash() -> None:
 
 
 def test_a_step_that_nothing_was_measured_of_may_hold_a_quantile() -> None:
-    """The upper two buckets were measured, and so what lies below both; the model has no one in it.
-
-    The tenth part of the rows ends in the first bucket, of which nothing was measured by itself.
-    """
+    """The upper two buckets and what lies below were measured; the tenth part ends below."""
     shares = ROWS.mean(axis=0)
     shares[0], shares[2] = 0.0, shares[0] + shares[2]
     made = replace(
@@ -342,11 +339,11 @@ def interval(numerator: float, denominator: float) -> tuple[float, float]:
 
 
 def test_intervals_of_ratios_near_an_end_hold_as_often_as_they_say() -> None:
-    """Of 4,000 draws each, at 95%: five standard errors are 1.7%."""
+    """Of 1,000 draws each, at 95%: five standard errors are 3.4%."""
     generator = np.random.default_rng(1)
     for truth in (0.0, 0.02, 0.98, 1.0):
-        noise = DEVIATION * generator.standard_normal((4_000, 2))
+        noise = DEVIATION * generator.standard_normal((1_000, 2))
         ends = [interval(truth * 0.2 + above, 0.2 + below) for above, below in noise.tolist()]
         lows, highs = np.array(ends).T
-        assert ((lows <= truth) & (truth <= highs)).mean() > 0.95 - 0.017
+        assert ((lows <= truth) & (truth <= highs)).mean() > 0.95 - 0.034
         assert (highs - lows).min() > 0.01

@@ -24,7 +24,7 @@ SMALL = {"schema": SCHEMA, "queries": 20, "way": 2, "means": "age"}
     "options",
     [
         {},
-        {"mechanism": "dualquery", "options": {"rounds": 10}},
+        {"mechanism": "dualquery", "options": {"rounds": 6, "samples": 9}},
         {"mechanism": "randomized-response", "delta": 0.0},
         {"neighbours": "add-remove", "delta": 1e-6, "epsilon": 30.0},
         {"engine": "stream", "accountant": "zcdp"},

@@ -94,15 +94,6 @@ def test_a_release_has_as_many_records_as_asked_for(mechanism, options) -> None:
     assert any("repeat the" in note for note in made.notes) == repeated
 
 
-def test_a_table_of_two_columns_has_queries_of_two() -> None:
-    made = dualquery.release(
-        pl.DataFrame({"a": [0, 1] * 50, "b": [1, 1] * 50}),
-        schema={"columns": [{"name": name, "kind": "binary"} for name in "ab"]},
-        epsilon=1.0,
-    )
-    assert made.workload.way == 2
-
-
 def test_wide_records_are_fewer_and_the_release_says_so(monkeypatch) -> None:
     monkeypatch.setattr("dualquery.mechanisms.protocol.MOST_CELLS", 100 * SCHEMA.domain.bits)
     made = released(mechanism="independent")

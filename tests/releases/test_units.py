@@ -42,7 +42,7 @@ def played() -> dualquery.Release:
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
 def test_a_release_says_what_it_protects_and_is_confirmed(mechanism, neighbours, tmp_path) -> None:
     delta = None if neighbours == "replace-one" or mechanism == "laplace" else 1e-6
-    options = {"rounds": 20, "samples": 20} if mechanism == "dualquery" else {}
+    options = {"rounds": 6, "samples": 9} if mechanism == "dualquery" else {}
     made = dualquery.release(
         homes(), mechanism=mechanism, options=options, neighbours=neighbours, unit=FIVE,
         delta=delta, **ASKED,

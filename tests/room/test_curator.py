@@ -1,5 +1,4 @@
-"""The private room: charges before it draws, refuses what is not on the schedule; and tiny games
-against exact enumeration of everything that they can show."""
+"""The private room charges before it draws, and refuses; tiny games by exact enumeration."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Gaussian noise on a fine grid: the lemma that lets the exact accountant price it, and its cost.
-
-The lemma is checked on grids coarse enough for its bounds to be seen, and the accountant against
-enumeration of what discrete noise really gives away there.
-"""
+"""Gaussian noise on a fine grid: its lemma on coarse grids, and its cost by enumeration."""
 
 from __future__ import annotations
 

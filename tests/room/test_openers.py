@@ -1,7 +1,4 @@
-"""Every path that opens a table, outside the room and `evaluate`, ends in a privacy statement.
-
-`tests/room/test_callers.py` lists who opens one, and how that ends; here the ends are looked at.
-"""
+"""Every path that opens a table ends in a privacy statement (who opens one: `test_callers.py`)."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""With every draw fixed, neighbouring tables give the same release: draws are all that rows change.
-
-The ledger is made to charge as ever and to give results that no row has a part in. Whatever then
-still differs between two neighbouring tables went around the room: a choice, a number of rows, a
-line that a person who waits is shown, a file.
-"""
+"""With every draw fixed, neighbours give the same release: draws are all that rows change."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Both sources of randomness draw from the distributions that the proofs speak of.
-
-Every statistical test here has a fixed seed, or for the operating system's randomness a false-alarm
-rate of at most 1e-4.
-"""
+"""Both sources of randomness draw from the proofs' distributions; alarms are false at most 1e-4."""
 
 from __future__ import annotations
 

@@ -33,17 +33,11 @@ from dualquery.room.sensitivity.spectral import (
     quartic_bound,
     spectral_bound,
 )
-from tests.cases import all_records, domain_of
-
-
-def truth(literals: np.ndarray, records: np.ndarray) -> np.ndarray:
-    """Return whether each query holds on each record, shape (records, queries)."""
-    values = records[:, literals >> 1] ^ (literals & 1).astype(np.uint8)
-    return ((values == 1) | (literals < 0)).all(axis=2)
+from tests.cases import all_records, domain_of, truth
 
 
 def most_differing(workload: Workload) -> int:
-    answers = truth(workload.literals, all_records(workload.domain))
+    answers = truth(workload.literals, all_records(workload.domain)).T
     return max(int((answers != row).sum(axis=1).max()) for row in answers)
 
 
@@ -66,7 +60,7 @@ def workloads(draw: st.DrawFn, sizes: tuple[int, ...] = (1, 1, 2, 3, 4)) -> Work
 @settings(max_examples=300, deadline=None)
 @given(workloads())
 def test_no_record_contributes_to_more_counts_than_any_of_the_bounds(workload: Workload) -> None:
-    answers = truth(workload.literals, all_records(workload.domain))
+    answers = truth(workload.literals, all_records(workload.domain)).T
     contributed = answers ^ complemented(workload)
     most = int(contributed.sum(axis=1).max())
     found = contributing_queries(workload).count
@@ -115,7 +109,7 @@ def answers_of(conjunctions: Conjunctions) -> np.ndarray:
 @given(workloads())
 def test_rewriting_over_values_keeps_all_patterns_of_answers(workload: Workload) -> None:
     answers = answers_of(Conjunctions.of_workload(workload))
-    expected = truth(workload.literals, all_records(workload.domain))
+    expected = truth(workload.literals, all_records(workload.domain)).T
     # Only queries that are false on all records may be left out.
     answers, expected = answers[:, answers.any(axis=0)], expected[:, expected.any(axis=0)]
     assert {row.tobytes() for row in answers} == {row.tobytes() for row in expected}
@@ -287,7 +281,7 @@ def test_records_of_few_ones_differ_on_no_more_than_the_bound(
     domain = replace(workload.domain, max_ones=most)
     records = all_records(domain)
     records = records[records.sum(axis=1) <= most]
-    answers = truth(workload.literals, records)
+    answers = truth(workload.literals, records).T
     differing = max(int((answers != row).sum(axis=1).max()) for row in answers)
     assert differing <= few_ones_bound(workload, most)
     assert differing <= differing_queries(replace(workload, domain=domain)).count

@@ -119,10 +119,7 @@ def test_biases_are_uniform() -> None:
 
 
 def test_columns_and_blocks_are_independent() -> None:
-    """Correlations of centred bits, each normal: 30,000 of them, largest of all at level 1e-6.
-
-    With z their largest magnitude, the union bound makes the false alarm 2 m (1 - Phi(z)).
-    """
+    """The largest of 30,000 correlations of centred bits at level 1e-6, by a union bound."""
     generator = Biased(2 * BLOCK_ROWS, 200, 2)
     kept = np.flatnonzero(np.abs(biases(generator) - 0.5) < 0.45)
     rows = bits(generator)[:, kept].astype(np.float64)

@@ -204,11 +204,7 @@ def from_sample(
 def sampled_problem(
     attributes: int, clauses: int, seed: int, column: int | None = None
 ) -> BestResponse:
-    """Return a sample of signed 3-literal conjunctions, half of them complements.
-
-    Nearly uniform weights, as in a game's first rounds, are the hard case. With ``column``, every
-    ``column`` consecutive attributes are a group, and no query uses a group twice.
-    """
+    """Return signed 3-literal conjunctions; each ``column`` attributes make a group."""
     rng = np.random.default_rng(seed)
     size = 1 if column is None else column
     columns = attributes // size

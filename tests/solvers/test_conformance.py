@@ -71,23 +71,17 @@ def test_known_optimum(solver: Solver, named: Named) -> None:
     assert (solution.status is Status.OPTIMAL) or not is_exact(solver)
 
 
-def test_exact_on_random_problems(solver: Solver) -> None:
+@pytest.mark.parametrize(
+    ("make", "count", "least"), [(random_problem, 100, 90), (constrained_problem, 60, 57)]
+)
+def test_exact_on_random_problems(solver: Solver, make, count: int, least: int) -> None:
     reference = get_solver("exhaustive")
     reached = 0
-    for seed in range(100):
-        instance = random_problem(seed)
+    for seed in range(count):
+        instance = make(seed)
         reached += agrees(solver, instance, reference.solve(instance).objective)
     # The local search can be cut off from the optimum by linear constraints.
-    assert reached >= (100 if is_exact(solver) else 90)
-
-
-def test_many_constraints(solver: Solver) -> None:
-    reference = get_solver("exhaustive")
-    reached = 0
-    for seed in range(60):
-        instance = constrained_problem(seed)
-        reached += agrees(solver, instance, reference.solve(instance).objective)
-    assert reached >= (60 if is_exact(solver) else 57)
+    assert reached >= (count if is_exact(solver) else least)
 
 
 def test_real_coefficients_do_not_mislead_presolve(solver: Solver) -> None:

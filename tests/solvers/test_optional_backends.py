@@ -1,7 +1,4 @@
-"""The conformance suite on the back-ends that need an extra: skipped where that is absent.
-
-Gurobi and CPLEX come with a licence for small problems; what is beyond it is skipped.
-"""
+"""The conformance suite on the back-ends that need an extra, or a licence for large problems."""
 
 from __future__ import annotations
 

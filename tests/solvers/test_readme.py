@@ -10,7 +10,7 @@ import pytest
 import solvers
 from solvers import Solver
 from tests.solvers import test_conformance as conformance
-from tests.solvers.instances import NAMED
+from tests.solvers.instances import NAMED, random_problem
 
 README = Path(solvers.__file__).with_name("README.md")
 
@@ -33,6 +33,6 @@ def test_first_example_runs() -> None:
 def test_the_backend_of_the_page_conforms(milp: Solver) -> None:
     for named in NAMED:
         conformance.test_known_optimum(milp, named)
-    conformance.test_exact_on_random_problems(milp)
+    conformance.test_exact_on_random_problems(milp, random_problem, 100, 100)
     conformance.test_contradictory_constraints_are_named(milp)
     conformance.test_limit_returns_an_incumbent(milp)

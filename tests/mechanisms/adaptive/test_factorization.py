@@ -152,10 +152,7 @@ def test_features_are_measured_where_their_noise_is_hardly_larger() -> None:
 
 @pytest.mark.parametrize("tied", [False, True])
 def test_a_trial_says_how_far_to_trust_the_fit(tied: bool) -> None:
-    """Hardly where columns are independent; mostly where six kinds of rows differ in all of them.
-
-    Records follow the answers either way.
-    """
+    """Hardly where columns are independent; mostly where six kinds of rows differ in all."""
     generator = np.random.default_rng(3)
     domain, n = Domain(np.arange(0, 61, 6)), 20_000
     kind = generator.integers(6, size=n) if tied else np.zeros(n, np.int64)

@@ -41,11 +41,7 @@ def task_of(frequent: FrequentItems, rows: int) -> Task:
 def test_whatever_items_the_noise_chooses_both_stages_cost_what_was_planned(
     relation: Neighbours, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By enumeration: every choice of items that noise can make, every pair of records.
-
-    The second stage measures all that it may; its exact numbers, over its noise, move by no more
-    than the planned ratio.
-    """
+    """By enumeration: every choice of items that noise can make, every pair of records."""
     frequent = FrequentItems.of("top:3", TINY, 2, None)
     asked = task_of(frequent, 16)
     plan = Staged(records=2).plan(asked, Budget(1.0, 1e-3, neighbours=relation))

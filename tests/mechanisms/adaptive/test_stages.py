@@ -237,10 +237,7 @@ def test_nearly_empty_columns_are_answered_better_than_by_zero() -> None:
 
 @pytest.mark.parametrize("signed", [True, False])
 def test_intervals_cover_through_the_choice(signed: bool, monkeypatch) -> None:
-    """Each query's own share of runs, by a binomial test, corrected for their number.
-
-    Intervals rest on what was measured, not on the fit: one of a few steps will do.
-    """
+    """Each query by a binomial test, corrected for their number; a fit of a few steps will do."""
     brief = Fitting(components=1, steps=3, pull=1.0, tried=False)
     monkeypatch.setattr(Fitting, "suited", staticmethod(lambda *_, **__: brief))
     generator = np.random.default_rng(4)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,17 +11,10 @@ from dualquery.data.domain import Domain
 from dualquery.mechanisms.baselines.independent import to_distributions
 from dualquery.models.mixture import ProductMixture
 from dualquery.queries.conjunctions import Workload
+from tests.cases import all_records
 from tests.tables import legal
 
 ALARM = 1e-4
-
-
-def every_record(domain: Domain) -> np.ndarray:
-    """Return all legal records."""
-    choices = []
-    for size in domain.sizes.tolist():
-        choices.append([(0,), (1,)] if size == 1 else [*map(tuple, np.eye(size, dtype=int))])
-    return np.array([sum(parts, ()) for parts in itertools.product(*choices)], np.uint8)
 
 
 def chance(domain: Domain, probabilities: np.ndarray, record: np.ndarray) -> float:
@@ -68,7 +59,7 @@ def test_answers_are_the_sums_over_all_records(case) -> None:
     workload, probabilities = case
     expected = sum(
         chance(workload.domain, probabilities, record) * workload.on_record(record)
-        for record in every_record(workload.domain)
+        for record in all_records(workload.domain)
     )
     answers = ProductMixture.single(workload.domain, probabilities).answers(workload)
     np.testing.assert_allclose(answers, expected, atol=1e-6)
@@ -82,7 +73,7 @@ def test_drawn_records_follow_the_distribution() -> None:
     probabilities = np.array([0.3, 0.5, 0.2, 0.3, 0.9, 0.1])
     model = ProductMixture.single(domain, probabilities)
     drawn = model.sample(20_000, np.random.default_rng(0))
-    every = every_record(domain)
+    every = all_records(domain)
     observed = [(drawn == record).all(axis=1).sum() for record in every]
     expected = [20_000 * chance(domain, probabilities, record) for record in every]
     assert stats.chisquare(observed, expected).pvalue > ALARM

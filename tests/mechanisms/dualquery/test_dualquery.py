@@ -73,8 +73,7 @@ def room_with(schedule: GameSchedule, records: np.ndarray, workload: Workload) -
 
 
 def test_under_served_queries_gain_weight() -> None:
-    """All rows have the flag and are Female; a record with neither makes both queries under-served:
-    `flag` is drawn itself, and of `sex=Male` (q(D) = 0) the complement once a record says Male."""
+    """All rows have the flag and are Female; one record with neither under-serves both."""
     flag, male = 4 + 4, 4 + 4 + 1
     rows = random_records(SCHEMA.domain, 300, np.random.default_rng(0))
     rows[:, flag], rows[:, male] = 1, 0

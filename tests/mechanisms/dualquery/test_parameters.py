@@ -104,10 +104,7 @@ def test_alpha_beyond_the_budget_is_told() -> None:
 
 
 def test_nothing_here_can_see_data() -> None:
-    """The functions take options, public facts and the budget; `Task` has no field for rows.
-
-    What it keeps, it was asked to keep by those who see no more than the task.
-    """
+    """The functions take options, public facts and the budget; `Task` has no field for rows."""
     for name, function in inspect.getmembers(parameters, inspect.isfunction):
         if function.__module__ == parameters.__name__:
             assert {*inspect.signature(function).parameters} <= {
