@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from dualquery.audit.cases import records_of
 from dualquery.data.domain import Domain
 from dualquery.data.schema.columns import Binary, Categorical, Numeric
 from dualquery.data.schema.items import ItemSchema
@@ -16,7 +17,6 @@ from dualquery.data.schema.table import TableSchema
 from dualquery.mechanisms.protocol import Task
 from dualquery.queries.generate.workloads import random_conjunctions
 from dualquery.rows.engines import Dataset
-from dualquery.rows.packed import RecordsBuilder
 
 SCHEMA = TableSchema(
     (
@@ -50,6 +50,12 @@ def people(rows: int = 300, seed: int = 0) -> pl.DataFrame:
     )
 
 
+def homes() -> pl.DataFrame:
+    """Return people with the home they live in and their weight."""
+    n = len(people())
+    return people().with_columns(home=pl.arange(n) % 100, w=pl.Series(np.arange(n) % 7))
+
+
 def write_people(folder: Path, rows: int = 300, seed: int = 0) -> tuple[Path, Path]:
     """Write the table as CSV and its schema as JSON."""
     from dualquery.data.schema.files import write_schema
@@ -58,6 +64,11 @@ def write_people(folder: Path, rows: int = 300, seed: int = 0) -> tuple[Path, Pa
     people(rows, seed).write_csv(table)
     write_schema(SCHEMA, schema)
     return table, schema
+
+
+def names(folder: Path) -> set[str]:
+    """Return what lies in a folder."""
+    return {path.name for path in folder.iterdir()}
 
 
 def reseal(folder: Path) -> None:
@@ -91,9 +102,7 @@ def legal(domain: Domain, records: NDArray[np.uint8]) -> bool:
 
 def dataset(schema: TableSchema | ItemSchema, records: NDArray[np.uint8]) -> Dataset:
     """Return private records with their schema."""
-    builder = RecordsBuilder(schema.domain.bits)
-    builder.append_dense(records)
-    return Dataset(builder.build(), schema, "test")
+    return Dataset(records_of(records), schema, "test")
 
 
 def task(queries: int = 60, n: int = 300, way: int = 2) -> Task:

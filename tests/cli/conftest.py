@@ -72,13 +72,15 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
 
 
 @pytest.fixture
-def small(files: tuple[Path, Path]) -> list[str]:
+def asked(files: tuple[Path, Path]) -> list[str]:
+    """Arguments of a release of 2-way queries about the table."""
+    return ["release", str(files[0]), "--schema", str(files[1]), "--way", "2"]
+
+
+@pytest.fixture
+def small(asked: list[str]) -> list[str]:
     """Arguments of a quick release."""
-    table, schema = files
-    return [
-        "release", str(table), "--schema", str(schema), "--queries", "30", "--way", "2",
-        "--rounds", "6", "--samples", "5",
-    ]  # fmt: skip
+    return [*asked, "--queries", "30", "--rounds", "6", "--samples", "5"]
 
 
 @pytest.fixture(scope="session")
@@ -92,8 +94,3 @@ def a_release(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def released(a_release: Path, tmp_path: Path) -> Path:
     """A folder of a seeded game of six rounds."""
     return shutil.copytree(a_release, tmp_path / "out")
-
-
-def names(folder: Path) -> set[str]:
-    """Return what lies in a folder."""
-    return {path.name for path in folder.iterdir()}

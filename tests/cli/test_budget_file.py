@@ -13,13 +13,9 @@ INIT = ["budget", "init", "b.budget", "--epsilon", "1", "--delta", "1e-6"]
 
 
 @pytest.fixture
-def noisy(files: tuple[Path, Path]) -> list[str]:
+def noisy(asked: list[str]) -> list[str]:
     """Arguments of a quick release of answers with noise."""
-    table, schema = files
-    return [
-        "release", str(table), "--schema", str(schema), "--queries", "20", "--way", "2",
-        "--mechanism", "gaussian", "--delta", "1e-8",
-    ]  # fmt: skip
+    return [*asked, "--queries", "20", "--mechanism", "gaussian", "--delta", "1e-8"]
 
 
 def test_releases_charge_a_file_until_nothing_is_left(dualquery: Run, noisy, here) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import names
+from tests.tables import names
 
 
 def config(folder: Path, text: str) -> Path:

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.cli.conftest import names
+from tests.tables import names
 
 
 @pytest.mark.parametrize("mechanism", ["dualquery", "mwem"])

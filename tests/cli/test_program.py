@@ -14,7 +14,7 @@ import pytest
 
 import dualquery as package
 from dualquery.cli.main import FIRST_STEPS, app
-from tests.cli.conftest import names
+from tests.tables import names
 
 ROOT = Path(__file__).resolve().parents[2]
 

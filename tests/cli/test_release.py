@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from tests.cli.conftest import names
+from tests.tables import names
 
 
 def test_release_json_is_one_object_with_listed_keys(dualquery, small, here) -> None:

@@ -381,6 +381,17 @@ def test_unknown_options_are_bad_input(case: Case) -> None:
         ("uniform", {"records": "many"}, "records='many' is not a valid int"),
         ("dualquery", {"round": "3"}, "did you mean 'rounds'"),
         ("dualquery", {"free": "one"}, "free is 'one'; known policies: zeros, coins, hint"),
+        ("dualquery", {"rounds": 0}, "rounds is 0; a whole number of at least 1"),
+        ("dualquery", {"rounds": 1}, "the first round looks at no data"),
+        ("dualquery", {"eta": 0.0}, "eta is 0.0; a finite number above 0"),
+        ("dualquery", {"solver_timeout": 0}, "solver_timeout is 0"),
+        ("dualquery", {"beta": 0.0}, "beta is 0.0; a number between 0 and 1"),
+        ("dualquery", {"alpha": 0.1, "rounds": 3}, "give alpha or these, not both"),
+        ("dualquery", {"solver": "no-such"}, "--solver: unknown solver 'no-such'"),
+        ("matrix", {"components": -1}, "components is -1"),
+        ("matrix", {"steps": 0}, "steps is 0"),
+        ("matrix", {"pull": 2.0}, "pull is 2.0"),
+        ("matrix", {"pull": "x"}, "pull"),
         ("mwem", {"iterations": None}, "iterations is None"),
         ("matrix", {"pull": True}, "pull is True; a number from 0 to 1 is needed"),
         ("no-such", {}, "unknown mechanism 'no-such' (known: auto"),
@@ -391,6 +402,12 @@ def test_bad_options_are_one_clear_message(name, options, message) -> None:
         configure(name, options)
     assert message in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_an_uninstalled_solver_is_bad_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("solvers.registry.find_spec", lambda module: None)
+    with pytest.raises(BadInputError, match="--solver: solver scip needs the package"):
+        configure("dualquery", {"solver": "scip"})
 
 
 def test_memory_is_another_name_of_remembered_rounds() -> None:

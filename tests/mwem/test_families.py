@@ -20,10 +20,10 @@ from dualquery.room.randomness import SeededRandomness
 from dualquery.room.statistics import OneCuboid, OneQuery
 from mwem import Mwem
 from mwem.representations import Factored, Histogram, JunctionTree
-from tests.cases import MEMORY, both_relations, domain_of, records_of
+from tests.cases import MEMORY, all_records, both_relations, domain_of, records_of
 from tests.mwem.test_representations import measured, naive_mwem
 from tests.noise import NoNoise
-from tests.queries.families import FAMILIES, all_records, obvious_values
+from tests.queries.families import FAMILIES, obvious_values
 
 KINDS = (Histogram, Factored, JunctionTree)
 every_family = pytest.mark.parametrize("queries", FAMILIES.values(), ids=FAMILIES.keys())

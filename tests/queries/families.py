@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 
-from dualquery.data.domain import Domain, axis_sizes, column_values, rows_of_values
+from dualquery.data.domain import axis_sizes, column_values
 from dualquery.queries.parities import Parities
 from dualquery.queries.ranges import RangeQueries, SeriesRangeQueries
 from dualquery.queries.tabulated import HistogramQueries
@@ -31,12 +29,6 @@ FAMILIES = {
     "0/1 matrix": HistogramQueries(GENERATOR.integers(0, 2, (5, 8)), domain_of(1, 1, 1)),
     "mixed matrix": HistogramQueries(GENERATOR.uniform(-3, 0, (7, 12)), domain_of(1, 3, 1)),
 }  # fmt: skip
-
-
-def all_records(domain: Domain) -> np.ndarray:
-    """Return every legal record, in the order of the cells."""
-    sizes = axis_sizes(domain).tolist()
-    return rows_of_values(np.array(list(itertools.product(*map(range, sizes)))), domain)
 
 
 def obvious_values(queries, records: np.ndarray) -> np.ndarray:

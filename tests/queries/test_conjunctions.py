@@ -11,7 +11,7 @@ from dualquery.data.domain import Domain
 from dualquery.queries.conjunctions import Workload
 from dualquery.rows.packed import RecordsBuilder
 from dualquery.runtime.errors import BadInputError
-from tests.cases import random_literals, truth
+from tests.cases import random_literals, records_of, truth
 
 DOMAIN = Domain(np.array([0, 1, 4, 6, 7]))
 
@@ -61,9 +61,7 @@ def test_answers_are_those_of_the_definition(bits: int, way: int, ragged: bool, 
         row.flags.writeable = False
         np.testing.assert_array_equal(workload.on_record(row), held[:, r])
     np.testing.assert_allclose(workload.answers_on(rows), held.mean(axis=1), rtol=1e-15)
-    builder = RecordsBuilder(bits)
-    builder.append_dense(rows)
-    np.testing.assert_array_equal(workload.counts(builder.build(), 2), held.sum(axis=1))
+    np.testing.assert_array_equal(workload.counts(records_of(rows), 2), held.sum(axis=1))
 
 
 def test_records_of_another_width_are_refused() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dualquery.queries.counting import CountingPass, count_conjunctions
 from dualquery.rows.packed import RecordsBuilder
-from tests.cases import random_literals, truth
+from tests.cases import random_literals, records_of, truth
 
 SIZES = [1, 63, 64, 65, 4095, 4096, 4097, 8192, 8300]
 
@@ -33,9 +33,7 @@ def test_counts_are_those_of_the_definition(
     rng = np.random.default_rng(seed)
     rows = (rng.random((n, bits)) < density).astype(np.uint8)
     literals = random_literals(30, bits, way, rng, ragged)
-    builder = RecordsBuilder(bits)
-    builder.append_dense(rows)
-    records, expected = builder.build(), truth(literals, rows).sum(axis=1)
+    records, expected = records_of(rows), truth(literals, rows).sum(axis=1)
     counts = count_conjunctions(literals, records, threads)
     assert counts.dtype == np.int64
     np.testing.assert_array_equal(counts, expected)
@@ -48,9 +46,7 @@ def test_counts_are_those_of_the_definition(
 @pytest.mark.parametrize("n", SIZES)
 @pytest.mark.parametrize("way", [1, 2, 3, 4])
 def test_the_zero_records_that_fill_a_block_are_not_counted(n: int, way: int) -> None:
-    builder = RecordsBuilder(5)
-    builder.append_dense(np.zeros((n, 5), np.uint8))
-    records = builder.build()
+    records = records_of(np.zeros((n, 5)))
     negated = np.arange(1, 2 * way, 2, dtype=np.int32)
     mixed = negated.copy()
     mixed[-1] -= 1

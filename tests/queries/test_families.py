@@ -29,10 +29,9 @@ from dualquery.queries.parities import FactorParities, Parities
 from dualquery.queries.ranges import RangeQueries, SeriesRangeQueries
 from dualquery.queries.stored import queries_of_table
 from dualquery.queries.tabulated import GRID_BITS, HistogramQueries, on_grid
-from dualquery.rows.packed import RecordsBuilder
 from dualquery.runtime.errors import BadInputError
-from tests.cases import domain_of
-from tests.queries.families import FAMILIES, all_records, obvious_values
+from tests.cases import all_records, domain_of, records_of
+from tests.queries.families import FAMILIES, obvious_values
 
 every_family = pytest.mark.parametrize("queries", FAMILIES.values(), ids=FAMILIES.keys())
 
@@ -40,12 +39,6 @@ every_family = pytest.mark.parametrize("queries", FAMILIES.values(), ids=FAMILIE
 def some_rows(domain: Domain, n: int = 300) -> np.ndarray:
     every = all_records(domain)
     return every[np.random.default_rng(1).integers(0, len(every), n)]
-
-
-def records_of(rows: np.ndarray):
-    builder = RecordsBuilder(rows.shape[1])
-    builder.append_dense(rows)
-    return builder.build()
 
 
 @every_family

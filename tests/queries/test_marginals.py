@@ -18,24 +18,13 @@ from dualquery.queries.generate.workloads import (
     random_marginals,
     target_marginals,
 )
-from dualquery.rows.packed import Records, RecordsBuilder
 from dualquery.runtime.errors import BadInputError
+from tests.cases import records_of
+from tests.tables import random_records
 
 DOMAIN = Domain(np.array([0, 1, 4, 6, 7, 12]))
 CELLS = [2, 3, 2, 2, 5]
-
-
-def legal_records(n: int) -> Records:
-    rng = np.random.default_rng(0)
-    rows = np.zeros((n, DOMAIN.bits), np.uint8)
-    for start, size in zip(DOMAIN.offsets, DOMAIN.sizes, strict=False):
-        if size == 1:
-            rows[:, start] = rng.integers(0, 2, n)
-        else:
-            rows[np.arange(n), start + rng.integers(0, size, n)] = 1
-    builder = RecordsBuilder(DOMAIN.bits)
-    builder.append_dense(rows)
-    return builder.build()
+ROWS = random_records(DOMAIN, 777, np.random.default_rng(0))
 
 
 def column_sets(workload: Workload) -> NDArray[np.int32]:
@@ -50,7 +39,7 @@ def test_counts_of_each_marginal_add_up_to_n(way: int | str) -> None:
     else:
         workload = all_marginals(DOMAIN, way)
         expected = [list(c) for c in itertools.combinations(range(5), way)]
-    counts = workload.counts(legal_records(777), 1)
+    counts = workload.counts(records_of(ROWS), 1)
     sets, marginal = np.unique(column_sets(workload), axis=0, return_inverse=True)
     assert sets.tolist() == expected
     np.testing.assert_array_equal(
@@ -75,7 +64,7 @@ def test_random_marginals_are_whole_distinct_and_small(
     assert len(sets) == 4
     np.testing.assert_array_equal(cells, np.array(CELLS)[sets].prod(axis=1))
     assert cells.max() <= 6
-    counts = workload.counts(legal_records(500), 1)
+    counts = workload.counts(records_of(ROWS[:500]), 1)
     assert counts.sum() == 4 * 500
     again = random_marginals(DOMAIN, 4, 2, max_cells=6, seed=3)
     np.testing.assert_array_equal(again.literals, workload.literals)

@@ -22,7 +22,8 @@ from dualquery.releases.keep.folder import FORMAT_VERSION, Release, load_release
 from dualquery.releases.keep.reservation import reserve
 from dualquery.releases.keep.stored import canonical
 from dualquery.runtime.errors import BadInputError
-from tests.tables import SCHEMA, people, reseal
+from tests.tables import SCHEMA, names, people, reseal
+from tests.verification.test_verify import edit, put
 
 FILES = {"release.json", "answers.parquet", "trace.parquet", "synthetic.parquet"}
 
@@ -37,10 +38,6 @@ def made() -> Release:
 @pytest.fixture(scope="module")
 def answers_only() -> Release:
     return dualquery.release(people(), schema=SCHEMA, queries=10, way=1, mechanism="zero")
-
-
-def names(folder: Path) -> set[str]:
-    return {path.name for path in folder.iterdir()}
 
 
 def assert_equal(one: Release, other: Release) -> None:
@@ -338,19 +335,6 @@ def test_no_release_there(tmp_path) -> None:
     refuse(tmp_path, "is not a release folder")
 
 
-def edit(folder: Path, **changes: object) -> None:
-    path = folder / "release.json"
-    stored = json.loads(path.read_text())
-    for key, value in changes.items():
-        if value is None:
-            del stored[key]
-        else:
-            stored[key] = value
-    path.write_text(json.dumps(stored))
-    if isinstance(stored.get("proof"), dict):
-        reseal(folder)
-
-
 @pytest.mark.parametrize("name", sorted(FILES))
 def test_a_file_that_was_changed_is_named(saved, name) -> None:
     """One value is another and the file is whole: only its digest tells."""
@@ -366,7 +350,7 @@ def test_a_file_that_was_changed_is_named(saved, name) -> None:
 
 
 def test_a_newer_format_says_upgrade(saved) -> None:
-    edit(saved, format_version=FORMAT_VERSION + 1)
+    edit(saved, put("format_version", FORMAT_VERSION + 1), seal=True)
     refuse(saved, f"format {FORMAT_VERSION + 1} is newer than {FORMAT_VERSION}")
 
 

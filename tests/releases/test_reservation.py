@@ -11,10 +11,7 @@ from dualquery.privacy.events import LaplaceNoise
 from dualquery.releases.keep.reservation import reserve, resume
 from dualquery.room.ground import Ground
 from dualquery.runtime.errors import BadInputError, InterruptedRun
-
-
-def names(folder) -> set[str]:
-    return {path.name for path in folder.iterdir()}
+from tests.tables import names
 
 
 def enter(context) -> None:

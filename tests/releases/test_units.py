@@ -11,7 +11,7 @@ from dualquery import BadInputError, BudgetFile, Unit
 from dualquery.releases.compare.evaluation import compare
 from dualquery.verification import verify
 from tests.tables import SCHEMA, people
-from tests.verification.test_verify import edit
+from tests.verification.test_verify import EVENT, edit, put
 
 HOMES = 400
 FIVE = Unit("home", max_rows=5)
@@ -116,12 +116,12 @@ def test_one_budget_file_has_one_unit(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("what", "change"),
     [
-        ("fewer rows in the statement", lambda s: _more(s["proof"]["unit"], "max_rows", 6)),
-        ("another column", lambda s: _more(s["proof"]["unit"], "column", "x")),
-        ("no unit", lambda s: s["proof"].update(unit=None)),
-        ("a hidden number of units", lambda s: _more(s["proof"]["unit"], "units", None)),
-        ("rows bought as one", lambda s: _more(s["proof"]["rows"]["bought"], "sensitivity", 1.0)),
-        ("a game of rows", lambda s: _more(_game(s), "rows_per_unit", 1)),
+        ("fewer rows in the statement", put("proof", "unit", "max_rows", 6)),
+        ("another column", put("proof", "unit", "column", "x")),
+        ("no unit", put("proof", "unit", None)),
+        ("a hidden number of units", put("proof", "unit", "units", None)),
+        ("rows bought as one", put("proof", "rows", "bought", "sensitivity", 1.0)),
+        ("a game of rows", put(*EVENT, "rows_per_unit", 1)),
     ],
 )
 def test_what_does_not_agree_is_found(played, what, change, tmp_path) -> None:
@@ -130,14 +130,6 @@ def test_what_does_not_agree_is_found(played, what, change, tmp_path) -> None:
     found = verify(folder)
     assert found.refuted, what
     assert not found.damaged
-
-
-def _more(where, key, value) -> None:
-    where[key] = value
-
-
-def _game(stored):
-    return stored["proof"]["schedule"][0]["events"][0]
 
 
 @pytest.mark.parametrize(("share", "warned"), [(1.0, True), (0.9, False)])

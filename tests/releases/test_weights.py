@@ -10,7 +10,7 @@ import dualquery
 from dualquery import Weight
 from dualquery.verification import verify
 from tests.tables import SCHEMA, people
-from tests.verification.test_verify import edit
+from tests.verification.test_verify import edit, put
 
 TEN = Weight("w", max=10)
 ASKED = {"schema": SCHEMA, "queries": ["sex=Male", "flag & sex=Female", "!flag"]}
@@ -62,11 +62,11 @@ def test_answers_are_shares_of_the_total_weight(mechanism, neighbours, tmp_path)
 @pytest.mark.parametrize(
     "change",
     [
-        lambda s: s["proof"]["weight"].update(copies=2),
-        lambda s: s["proof"]["weight"].update(max=100.0),
-        lambda s: s["proof"].update(weight=None),
-        lambda s: s["proof"]["rows"]["bought"].update(sensitivity=1.0),
-        lambda s: s["options"].update(weight=None),
+        put("proof", "weight", "copies", 2),
+        put("proof", "weight", "max", 100.0),
+        put("proof", "weight", None),
+        put("proof", "rows", "bought", "sensitivity", 1.0),
+        put("options", "weight", None),
         lambda s: s["privacy"].pop("condition"),
     ],
     ids=["copies", "max", "no weight", "rows", "options", "condition"],

@@ -196,14 +196,9 @@ def cramers_v(one: pl.Series, other: pl.Series) -> float:
 def test_the_strength_of_pairs_is_cramers_v_of_the_records(made: Release) -> None:
     found = pairs(made, shares(made))
     assert found is not None
-    decoded = made.schema.decode(made.records)  # type: ignore[arg-type]
-    values = [decoded[name].cast(pl.String).fill_null("?") for name in made.schema.column_names]
-    if len(decoded) > 20_000:
-        pytest.fail("more records than are looked at")
     for i, j in itertools.combinations(range(len(found.columns)), 2):
-        one, other = values[found.columns[i]], values[found.columns[j]]
-        if one.n_unique() > 1 and other.n_unique() > 1 and decoded.height:
-            buckets = [_buckets(made, int(found.columns[k])) for k in (i, j)]
+        buckets = [_buckets(made, int(found.columns[k])) for k in (i, j)]
+        if all(each.n_unique() > 1 for each in buckets):
             assert found.strength[i, j] == pytest.approx(cramers_v(*buckets), abs=1e-5)
 
 

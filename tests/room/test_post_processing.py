@@ -12,7 +12,7 @@ import pytest
 import dualquery
 from dualquery.cli.main import main
 from dualquery.room.ledger import Ledger
-from tests.tables import SCHEMA, people, write_people
+from tests.tables import SCHEMA, homes, write_people
 
 N, COPIES = 310, 100_000
 """The noisy number of rows, and of copies of rows."""
@@ -79,11 +79,6 @@ def without_rows(monkeypatch) -> Any:
         monkeypatch.setattr(np.random, "default_rng", lambda seed=None: public(seed or 7))
 
     return fixed
-
-
-def homes() -> pl.DataFrame:
-    n = len(people())
-    return people().with_columns(home=pl.arange(n) % 100, w=pl.Series(np.arange(n) % 7))
 
 
 def neighbour(table: pl.DataFrame, *, n_public: bool) -> pl.DataFrame:

@@ -22,12 +22,11 @@ from dualquery import verification
 from dualquery.privacy.accountants.choice import choices
 from dualquery.privacy.events import GameSchedule
 from dualquery.releases.keep.folder import Release
-from dualquery.releases.keep.stored import sealed
 from dualquery.verification import verify
 from dualquery.verification.bounds import bound, events_of
 from tests.mechanisms.test_mechanisms import CASES, Case
 from tests.room.test_declared import AnyOf, release
-from tests.tables import SCHEMA, people
+from tests.tables import SCHEMA, homes, people, reseal
 
 Stored = dict[str, Any]
 
@@ -36,12 +35,6 @@ def made(folder: Path, **asked: Any) -> Path:
     """Make a small release of people, in a folder."""
     asked = {"queries": 30, "way": 2, "schema": SCHEMA, **asked}
     return dualquery.release(people(), **asked).save(folder)
-
-
-def homes() -> pl.DataFrame:
-    """Return people with the home they live in and their weight."""
-    n = len(people())
-    return people().with_columns(home=pl.arange(n) % 100, w=pl.Series(np.arange(n) % 7))
 
 
 UNIT = {"unit": dualquery.Unit("home", 3)}
@@ -235,10 +228,9 @@ def edit(folder: Path, change: Callable[[Stored], object], *, seal: bool = False
     path = folder / "release.json"
     stored = json.loads(path.read_text())
     change(stored)
-    path.unlink()
-    if seal:
-        stored = sealed(stored, folder)
     path.write_text(json.dumps(stored))
+    if seal:
+        reseal(folder)
 
 
 def test_the_check_runs_alone_and_ends_well(released, monkeypatch) -> None:

@@ -179,19 +179,3 @@ def test_queries_are_not_counted_where_features_are_measured() -> None:
         work = random_conjunctions(Domain.binary(60), 1_000, 3)
         plan = mechanism.plan(Task(work, 100), Budget(1.0, 1e-6))
         assert plan.needs_answers is not fitted
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"components": -1},
-        {"steps": 0},
-        {"records": 0},
-        {"pull": 2.0},
-        {"pull": True},
-        {"pull": "x"},
-    ],
-)
-def test_faulty_options_are_refused(options) -> None:
-    with pytest.raises(BadInputError, match=next(iter(options))):
-        Matrix(**options)
