@@ -1,7 +1,5 @@
 """Who imports or calls what, by the syntax of the source: for tests that list all callers."""
 
-from __future__ import annotations
-
 import ast
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping

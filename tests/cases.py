@@ -1,7 +1,5 @@
 """Random domains, queries and features, and slow but obvious answers to hold others against."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray

@@ -1,7 +1,5 @@
 """What every test run needs: kernels compiled once, BLAS on one thread, noise that comes again."""
 
-from __future__ import annotations
-
 import logging
 import os
 from collections.abc import Iterator

@@ -6,8 +6,6 @@ always fails. The distributions are the same: `SeededRandomness` is tested again
 operating system's randomness is (`tests/room/test_randomness.py`).
 """
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import os

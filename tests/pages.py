@@ -1,7 +1,5 @@
 """The Markdown pages of the tree, and the code blocks in them."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Small tables, domains and workloads that several suites share."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The main job from Python: what goes in, what is refused and when, what comes out."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pytest

@@ -1,7 +1,5 @@
 """The arguments of `dualquery.release`: plain values, objects, and keywords for their fields."""
 
-from __future__ import annotations
-
 import inspect
 from pathlib import Path
 

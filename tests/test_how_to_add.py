@@ -1,7 +1,5 @@
 """The examples of `dualquery/README.md`: built in a copy of the packages, run, and counted."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """The contracts of ``pyproject.toml`` between folders hold, and a change that breaks one fails."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Tests draw noise that comes again, and it is the noise of a release."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray

@@ -1,7 +1,5 @@
 """What a user installs is what the checkout holds, and nothing heavier than it says."""
 
-from __future__ import annotations
-
 import importlib
 import re
 import tomllib

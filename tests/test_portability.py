@@ -1,7 +1,5 @@
 """No call that only POSIX has: where one is made, another system has its own way."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 

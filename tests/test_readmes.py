@@ -1,7 +1,5 @@
 """Every code block of every page works: commands are run or at least parsed, Python is executed."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Prose that a program can check; breaches that are there may only go down, [tool.house.style]."""
 
-from __future__ import annotations
-
 import ast
 import re
 import tomllib

@@ -1,7 +1,5 @@
 """fit, sample and fit_sample, as users of other synthesizers know them."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np

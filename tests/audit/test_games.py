@@ -1,7 +1,5 @@
 """Games: third parties' mechanisms, what rooms give out, and that chances are all there."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """The audit's own formulas, against sums over what is drawn and against the accountants'."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

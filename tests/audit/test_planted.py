@@ -1,7 +1,5 @@
 """Every planted bug is caught by the check named with it, and nothing stays planted."""
 
-from __future__ import annotations
-
 import pytest
 
 from dualquery.audit import suite

@@ -1,7 +1,5 @@
 """Lower bounds on epsilon from results that are seen: valid, and near the truth."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

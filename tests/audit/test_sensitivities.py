@@ -1,7 +1,5 @@
 """Sensitivities: everything that the room counts is tried, and plans are found."""
 
-from __future__ import annotations
-
 import pytest
 
 from dualquery.audit.cases import CASES, UNITS, WEIGHTS, name_of

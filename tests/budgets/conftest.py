@@ -1,7 +1,5 @@
 """Budget files in a folder of their own, with counters of their own."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Charges: never more than the budget, and each attempt at a release claimed once."""
 
-from __future__ import annotations
-
 import contextlib
 import multiprocessing
 import sqlite3

@@ -1,7 +1,5 @@
 """Budget files that are not as they should be: one clear message, and nothing changed."""
 
-from __future__ import annotations
-
 import os
 import random
 import shutil

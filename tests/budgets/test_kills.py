@@ -1,7 +1,5 @@
 """kill -9 at any call of SQLite: charged or not, and never drawn without a charge."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import signal

@@ -1,7 +1,5 @@
 """Copies and restored backups, as far as the user's own counter tells; and the secret key."""
 
-from __future__ import annotations
-
 import shutil
 import sqlite3
 import stat

@@ -1,7 +1,5 @@
 """kill -9 at random instants, then both copies of what is left go on: a charge has one release."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

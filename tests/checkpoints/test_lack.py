@@ -1,7 +1,5 @@
 """Out of memory in the middle of a release: it says so, is charged, and can go on."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

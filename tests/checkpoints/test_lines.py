@@ -1,7 +1,5 @@
 """The file of a checkpoint: it comes back as written; cut lines are dropped, damage is seen."""
 
-from __future__ import annotations
-
 import errno
 import itertools
 import json

@@ -1,7 +1,5 @@
 """A tiny game that is stopped and goes on, enumerated: the charge covers all that it shows."""
 
-from __future__ import annotations
-
 import itertools
 from fractions import Fraction
 

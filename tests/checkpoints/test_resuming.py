@@ -1,7 +1,5 @@
 """Releases that are stopped and go on: what is drawn stays drawn, what is lost stays charged."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace

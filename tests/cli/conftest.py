@@ -1,7 +1,5 @@
 """Run the command line in process."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """``dualquery answer`` and ``dualquery sample``."""
 
-from __future__ import annotations
-
 import json
 
 import polars as pl

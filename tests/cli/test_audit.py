@@ -1,7 +1,5 @@
 """``dualquery audit``: exit codes, the page, the data; and the whole of it, which is slow."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Whatever the user gets wrong: one clear message, exit code 2, no traceback, nothing written."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import polars as pl

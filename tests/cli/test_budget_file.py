@@ -1,7 +1,5 @@
 """``dualquery budget init``, ``show`` and ``export``, and the option ``--budget`` of a release."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

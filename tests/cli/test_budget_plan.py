@@ -1,7 +1,5 @@
 """``dualquery budget plan``: what parameters cost, what a budget allows, what error to expect."""
 
-from __future__ import annotations
-
 import pytest
 
 BUDGET = ["budget", "-n", "30162", "--rounds", "40", "--samples", "100"]

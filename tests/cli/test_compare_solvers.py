@@ -1,7 +1,5 @@
 """``dualquery compare-solvers``."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import sys

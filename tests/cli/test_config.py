@@ -1,7 +1,5 @@
 """``--config``: a file that holds the options of a command."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """``release --dry-run`` plans a release, reads no private row and spends nothing."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

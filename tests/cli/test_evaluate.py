@@ -1,7 +1,5 @@
 """``dualquery evaluate``."""
 
-from __future__ import annotations
-
 
 def test_evaluate_json_has_the_keys_of_the_contract(dualquery, released, files) -> None:
     done = dualquery("evaluate", released, files[0], "--json", "--quiet")

@@ -1,7 +1,5 @@
 """How the program talks to people: first steps, progress in a log, what a shell completes."""
 
-from __future__ import annotations
-
 import json
 import logging
 import shutil

@@ -1,7 +1,5 @@
 """Mechanisms and their options: listed, chosen by `auto`, read from ``--config``."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

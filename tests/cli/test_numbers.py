@@ -1,7 +1,5 @@
 """How numbers of answers are shown, by ``dualquery answer`` and ``dualquery table``."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

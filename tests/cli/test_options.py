@@ -1,7 +1,5 @@
 """Every option by its names, type and default: a frozen list, to which lines may be added."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The page of the command line: its table of options is the one that the request declares."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The program itself: help, usage, exit codes, commands of others, signals."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

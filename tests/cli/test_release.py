@@ -1,7 +1,5 @@
 """``dualquery release``: what is asked, said and written."""
 
-from __future__ import annotations
-
 import json
 
 from tests.tables import names

@@ -1,7 +1,5 @@
 """The command that makes the page about a release."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """``dualquery schema`` and ``schema check``."""
 
-from __future__ import annotations
-
 import io
 import json
 

@@ -1,7 +1,5 @@
 """``dualquery solve``, ``convert`` and ``solvers``."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """``dualquery table``: to the terminal, to files, as JSON; names from the data stay texts."""
 
-from __future__ import annotations
-
 import polars as pl
 import pytest
 

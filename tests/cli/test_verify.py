@@ -1,7 +1,5 @@
 """``dualquery verify`` and ``dualquery sign``: exit codes, output, keys."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

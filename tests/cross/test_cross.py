@@ -5,8 +5,6 @@ interval must lie within four of its half lengths, whatever the features; what h
 `LOOSE` of the range, which is stated for each mechanism. At epsilon 1 the intervals must cover.
 """
 
-from __future__ import annotations
-
 import html
 import itertools
 import re

@@ -1,7 +1,5 @@
 """Raw tables, their schemas and their truth, which comes from Polars and the raw table only."""
 
-from __future__ import annotations
-
 import datetime as dt
 import itertools
 import json

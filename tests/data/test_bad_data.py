@@ -1,7 +1,5 @@
 """Whatever is wrong with data is one clear message: where it is, what was found, what to do."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import re

@@ -1,7 +1,5 @@
 """The data and schemas inside the package are what their sources say."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Arrow reads in threads of its own: none may let go of a file while the program ends."""
 
-from __future__ import annotations
-
 import weakref
 from contextlib import suppress
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Columns of dates: which bucket a date falls in, and back."""
 
-from __future__ import annotations
-
 import datetime
 
 import numpy as np

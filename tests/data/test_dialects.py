@@ -1,7 +1,5 @@
 """Tables as people have them: other separators, encodings, decimals, libraries."""
 
-from __future__ import annotations
-
 import datetime
 import gzip
 from pathlib import Path

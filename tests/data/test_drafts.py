@@ -1,7 +1,5 @@
 """Drafts from exact counts: types, ranges, categories, missing tokens, dates; what is left out."""
 
-from __future__ import annotations
-
 import datetime
 import itertools
 

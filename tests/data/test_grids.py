@@ -1,7 +1,5 @@
 """Grids of numeric columns: digits and back, and rows that carry them in every engine."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pytest

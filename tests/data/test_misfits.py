@@ -1,7 +1,5 @@
 """Cells that do not fit their column: the operator is told, the release is not."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

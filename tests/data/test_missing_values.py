@@ -1,7 +1,5 @@
 """Missing values by column: a number stands for one here, and for itself there."""
 
-from __future__ import annotations
-
 import datetime
 import itertools
 import json

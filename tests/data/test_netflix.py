@@ -1,7 +1,5 @@
 """The Netflix Prize files: both forms give the same rows, and every fault names file and line."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Every format gives the same rows, gzipped or not, whatever the size of the blocks."""
 
-from __future__ import annotations
-
 import gzip
 import io
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The schema reference: its examples load, and its tables name what there is."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import re

@@ -1,7 +1,5 @@
 """What schemas promise: names, literals, selections, files, and decoding that encodes back."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Tables that stay in their files: the same blocks as in memory, and faults found in mid-stream."""
 
-from __future__ import annotations
-
 import gzip
 from collections.abc import Callable
 from dataclasses import replace

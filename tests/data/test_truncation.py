@@ -1,7 +1,5 @@
 """Rows cut to a number of ones: by their own content alone, the same wherever they are read."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

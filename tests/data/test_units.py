@@ -1,7 +1,5 @@
 """Units: which rows stay, what is refused, and that every engine sees the same rows."""
 
-from __future__ import annotations
-
 from contextlib import contextmanager
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Weights: what they are rounded to, what is refused, and that every engine counts the same."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pytest

@@ -1,7 +1,5 @@
 """Columns that are encoded together: cell by cell what each would give by itself."""
 
-from __future__ import annotations
-
 import datetime
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Values of records: where the schema says that they lie, and back in the same bucket."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

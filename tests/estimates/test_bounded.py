@@ -1,7 +1,5 @@
 """Intervals within a range cover as often as they say, whatever the guess, by integrals."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray

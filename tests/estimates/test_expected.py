@@ -1,7 +1,5 @@
 """What error to expect: a formula for noise, a measured range for the game, nothing elsewhere."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Guesses from single columns: of the stated spread, and free of the estimate's noise."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from dualquery.estimates.intervals import guesses_of

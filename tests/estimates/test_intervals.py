@@ -1,7 +1,5 @@
 """Intervals cover what they say they cover, and nothing has one that was not measured."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

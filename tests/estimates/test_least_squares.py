@@ -1,7 +1,5 @@
 """Least squares over noisy numbers: unbiased, of least variance, and as far off as they say."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

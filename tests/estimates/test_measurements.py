@@ -1,7 +1,5 @@
 """Measurements that releases keep: what their codes mean, and that they come back from a table."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The benchmarks compare equal answers, and measure what they say."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The experiments' command line."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """The worked examples run from the first cell to the last, and say what they promise."""
 
-from __future__ import annotations
-
 import re
 import runpy
 from collections.abc import Callable

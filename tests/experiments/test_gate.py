@@ -1,7 +1,5 @@
 """The gate: its grid, its kept figures, and that it finds what became worse."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from experiments import gate

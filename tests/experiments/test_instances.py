@@ -1,7 +1,5 @@
 """The family of instances: the same bytes every time, and what the manifest says."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 

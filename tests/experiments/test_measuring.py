@@ -1,7 +1,5 @@
 """Errors are against the exact answers, which are counted once."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from dualquery.requests import WorkloadRequest

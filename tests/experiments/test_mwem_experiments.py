@@ -1,7 +1,5 @@
 """The MWEM paper's experiments, much reduced: what is computed is what the figures claim."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """NIST's benchmark: scores of tiny tables by hand, its schema, where its files are found."""
 
-from __future__ import annotations
-
 import polars as pl
 import pytest
 

@@ -1,7 +1,5 @@
 """Every experiment from its plan to its picture, each run made small, in this process."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

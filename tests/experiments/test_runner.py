@@ -1,7 +1,5 @@
 """The shared runner: no finished run is done twice, and results are whole."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

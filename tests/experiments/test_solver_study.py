@@ -1,7 +1,5 @@
 """The solver study: its problems, what it makes of calls, and its findings."""
 
-from __future__ import annotations
-
 import pytest
 
 from experiments import solver_findings, solver_problems, solver_study

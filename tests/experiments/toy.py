@@ -1,7 +1,5 @@
 """An experiment that takes no time, and writes down every run that begins."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Mutators: from valid examples to inputs that a stranger might send."""
 
-from __future__ import annotations
-
 import copy
 import gzip
 import io

@@ -1,7 +1,5 @@
 """Release folders, files of counts, budget files: what this program wrote, or so it seems."""
 
-from __future__ import annotations
-
 import json
 import random
 import zlib

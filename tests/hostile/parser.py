@@ -1,7 +1,5 @@
 """What a parser is, to those who spoil its inputs."""
 
-from __future__ import annotations
-
 import gzip
 import random
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Everything that reads what others wrote; what is accepted must come back by another way."""
 
-from __future__ import annotations
-
 from tests.hostile.outputs import OUTPUTS
 from tests.hostile.parser import Parser
 from tests.hostile.problems import PROBLEMS

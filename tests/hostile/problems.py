@@ -1,7 +1,5 @@
 """Problems of solvers."""
 
-from __future__ import annotations
-
 import lzma
 from collections.abc import Iterator
 from functools import partial

@@ -1,7 +1,5 @@
 """Schemas, queries, questions, configuration files."""
 
-from __future__ import annotations
-
 import functools
 import json
 from dataclasses import replace

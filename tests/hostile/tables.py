@@ -1,7 +1,5 @@
 """Readers of data: tables and lists of items, in files, libraries and memory."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import importlib.util

@@ -1,7 +1,5 @@
 """What spoilt inputs and bombs once broke, each as small as it can be."""
 
-from __future__ import annotations
-
 import contextlib
 import gzip
 import io

@@ -4,8 +4,6 @@
 parser; as a rule each gets a few, so that a reader that breaks at once is found in seconds.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Feed spoilt inputs to parsers, in a process of its own: ``COUNT FIRST PARSER...``."""
 
-from __future__ import annotations
-
 import contextlib
 import faulthandler
 import json

@@ -1,7 +1,5 @@
 """What `auto` chooses, and that it says why."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """One suite that every mechanism passes; a line in ``MECHANISMS`` says what one claims."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace

@@ -1,7 +1,5 @@
 """A mixture whose target is drawn by a logistic model: chances, records, files, and the fit."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 

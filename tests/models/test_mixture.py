@@ -1,7 +1,5 @@
 """Mixtures of products: chances by enumeration, records rounded as evenly as is said."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """The Fourier mechanism: its noise, its fits, and what it refuses."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

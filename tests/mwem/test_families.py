@@ -1,7 +1,5 @@
 """MWEM on parities, ranges, matrices and cuboids: distributions, sensitivities, releases."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

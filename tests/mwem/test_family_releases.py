@@ -1,7 +1,5 @@
 """Whole releases of families other than conjunctions, by MWEM, DualQuery and noise."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Intervals of MWEM cover as often as they say, and hold the answers that are given."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

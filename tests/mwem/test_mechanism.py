@@ -1,7 +1,5 @@
 """MWEM as a mechanism: options, budgets, releases."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """MWEM on a tiny universe: everything it can show, on every pair of neighbours, exactly."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Every representation holds MWEM's distribution: against enumeration, and each other."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import stats

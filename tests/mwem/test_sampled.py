@@ -1,7 +1,5 @@
 """MWEM on a sampled distribution: kernels, the sampler, its charges, and what a fit gains."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

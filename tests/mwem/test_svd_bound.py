@@ -1,7 +1,5 @@
 """The SVD lower bound: attained where it must be, and below mechanisms that are simulated."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Privacy filters: what they let through keeps within the budget, whatever is asked for."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Families of queries over small domains, and slow but obvious values to hold them against."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from dualquery.data.domain import axis_sizes, column_values

@@ -1,7 +1,5 @@
 """Counting and listing choices from different columns, against itertools."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

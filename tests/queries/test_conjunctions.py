@@ -1,7 +1,5 @@
 """The workload: its canonical form, its validation, its answers, its columns in a release."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

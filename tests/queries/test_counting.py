@@ -1,7 +1,5 @@
 """Exact counts against the definition."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Parities, ranges and matrices: counts, ranges, sensitivities and encodings by brute force."""
 
-from __future__ import annotations
-
 import itertools
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """Lists of queries in files."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

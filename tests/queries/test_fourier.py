@@ -1,7 +1,5 @@
 """Fourier coefficients against the records themselves."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Queries about frequent items: the rule, whom it chooses, and what it refuses."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

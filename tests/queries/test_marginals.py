@@ -1,7 +1,5 @@
 """Whole marginals: their cells partition the records."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

@@ -1,7 +1,5 @@
 """Queries as products over columns: the same functions as the conjunctions they come from."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Random conjunctions: sensible, distinct, reproducible, and drawn from the stated distribution."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

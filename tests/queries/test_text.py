@@ -1,7 +1,5 @@
 """Queries as text: what is printed is read back, and what is wrong is named."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

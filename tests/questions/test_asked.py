@@ -1,7 +1,5 @@
 """What questions ask of a schema, against all raw records of a small one, one by one."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from dataclasses import replace

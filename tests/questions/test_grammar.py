@@ -1,7 +1,5 @@
 """Questions as text: what is printed is read back, and what is wrong is named."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st

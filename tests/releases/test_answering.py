@@ -1,7 +1,5 @@
 """Answers of questions from a release, and how often their intervals hold the truth."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from pathlib import Path

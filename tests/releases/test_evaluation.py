@@ -1,7 +1,5 @@
 """How far a release is off, beside the baselines."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

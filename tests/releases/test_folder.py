@@ -1,7 +1,5 @@
 """A release on disk: the same when it comes back, whole or not there at all, and all public."""
 
-from __future__ import annotations
-
 import datetime
 import errno
 import hashlib

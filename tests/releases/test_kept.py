@@ -1,7 +1,5 @@
 """What a release keeps of what was paid for: it comes back, and what is damaged is refused."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

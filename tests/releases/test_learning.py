@@ -1,7 +1,5 @@
 """Releases whose schema is learned: what is known costs nothing, what cannot be costs nothing."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pytest

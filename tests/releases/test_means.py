@@ -1,7 +1,5 @@
 """Bought means: priced with the rest, kept, answered with intervals, or refused."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pytest

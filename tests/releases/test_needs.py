@@ -1,7 +1,5 @@
 """The memory to expect, from public facts."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

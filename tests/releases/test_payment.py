@@ -1,7 +1,5 @@
 """Releases that pay: before they draw, all that they draw, and not at all if they are refused."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Pictures show what the release says, in colours and words, and say when they are not private."""
 
-from __future__ import annotations
-
 import pytest
 
 import dualquery

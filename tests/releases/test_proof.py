@@ -1,7 +1,5 @@
 """The proof record: what a guarantee is computed from, in plain data, and small."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

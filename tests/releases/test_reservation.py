@@ -1,7 +1,5 @@
 """The place of a release: taken once, before work begins; dead runs leave nothing in the way."""
 
-from __future__ import annotations
-
 import errno
 import os
 

@@ -1,7 +1,5 @@
 """New records from a release: its model, or its own repeated; made-up columns are named."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Counts, shares and sums are of the true rows, or their weight, whatever number was stated."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

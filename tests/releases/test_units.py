@@ -1,7 +1,5 @@
 """Releases that protect units say so everywhere: statement, options, proof, file, report."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pytest

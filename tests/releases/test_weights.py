@@ -1,7 +1,5 @@
 """Releases of weighted answers: near the weighted truth, and confirmed as what they protect."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pytest

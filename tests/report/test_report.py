@@ -1,7 +1,5 @@
 """The page about a release: what it says is so, and it stays a page whatever the names are."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import math

@@ -1,7 +1,5 @@
 """Neighbours by adding or removing a record: what moves, what n is taken to be, what is told."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

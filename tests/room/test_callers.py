@@ -1,7 +1,5 @@
 """Who passes over rows, counts, draws private randomness, opens tables: only those listed."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

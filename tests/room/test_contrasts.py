@@ -1,7 +1,5 @@
 """How far blocks of contrasts move: against every set of columns that may differ."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np

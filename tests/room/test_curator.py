@@ -1,7 +1,5 @@
 """The private room charges before it draws, and refuses; tiny games by exact enumeration."""
 
-from __future__ import annotations
-
 import copy
 import itertools
 import math

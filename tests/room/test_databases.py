@@ -1,7 +1,5 @@
 """Small databases on tiny universes: what a draw can show, on every pair of neighbours, exactly."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

@@ -1,7 +1,5 @@
 """What a user's own family declares is tried on public records, and the release says so."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import ClassVar
 

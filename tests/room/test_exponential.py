@@ -1,7 +1,5 @@
 """The exponential mechanism's selection: integer scores, exact draws, and what it is charged."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Gaussian noise on a fine grid: its lemma on coarse grids, and its cost by enumeration."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Runs that are killed and go on, by enumeration: over all attempts no event is drawn twice."""
 
-from __future__ import annotations
-
 import itertools
 import signal
 from collections import Counter

@@ -1,7 +1,5 @@
 """Learning a schema: sensitivities on all neighbours, the threshold's delta, what is published."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

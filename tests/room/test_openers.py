@@ -1,7 +1,5 @@
 """Every path that opens a table ends in a privacy statement (who opens one: `test_callers.py`)."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

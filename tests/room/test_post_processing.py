@@ -1,7 +1,5 @@
 """With every draw fixed, neighbours give the same release: draws are all that rows change."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Exact errors leave the room by one gate, which opens on the operator's explicit word."""
 
-from __future__ import annotations
-
 import ast
 import json
 import logging

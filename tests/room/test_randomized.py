@@ -1,7 +1,5 @@
 """Randomized reports: the channel's exact privacy, and how its reports are counted."""
 
-from __future__ import annotations
-
 import math
 import pickle
 from fractions import Fraction

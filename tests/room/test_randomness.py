@@ -1,7 +1,5 @@
 """Both sources of randomness draw from the proofs' distributions; alarms are false at most 1e-4."""
 
-from __future__ import annotations
-
 import os
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The bounds are privacy constants: each is compared with the truth over all pairs of records."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import product
 

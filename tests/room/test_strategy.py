@@ -1,7 +1,5 @@
 """Strategies of features: their sensitivity by enumeration, loads, and what is refused."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

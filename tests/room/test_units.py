@@ -1,7 +1,5 @@
 """Units of several rows: what moves, over all units and all neighbours of tiny tables."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

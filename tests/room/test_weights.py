@@ -1,7 +1,5 @@
 """The query player's weights: integer weights near the real ones, exact sums, exact draws."""
 
-from __future__ import annotations
-
 from decimal import Decimal, localcontext
 
 import mpmath

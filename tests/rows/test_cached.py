@@ -1,7 +1,5 @@
 """Rows that are counted once: the same totals, by as few passes as there are new sums."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

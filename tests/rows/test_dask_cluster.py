@@ -1,7 +1,5 @@
 """A real Dask cluster of two processes counts what one machine counts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

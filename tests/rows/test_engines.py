@@ -1,7 +1,5 @@
 """Whichever engine reads the rows, the release is the same."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from types import SimpleNamespace

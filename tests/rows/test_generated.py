@@ -1,7 +1,5 @@
 """Generated records: the same bits in any order, with the distribution that was promised."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np

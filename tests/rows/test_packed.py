@@ -1,7 +1,5 @@
 """Records come back as they went in, however they were appended and are stored."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

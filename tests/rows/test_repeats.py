@@ -1,7 +1,5 @@
 """Repeated rows are found whatever number of keys they need."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Releases keep the rules: every mechanism's records, samples, answers; who is told what."""
 
-from __future__ import annotations
-
 import json
 import logging
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Rules against the evaluation of every record: reading, constraints, repair, forced answers."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Loops compile when they are called, once, and are kept in the user's cache folder."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

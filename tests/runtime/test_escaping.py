@@ -1,7 +1,5 @@
 """Texts that leave stay texts: on terminals, in CSV, in HTML."""
 
-from __future__ import annotations
-
 import json
 import logging
 import unicodedata

@@ -1,7 +1,5 @@
 """Signals that ask a program to end: the first waits for what is too dear to be cut off."""
 
-from __future__ import annotations
-
 import signal
 import threading
 from collections.abc import Iterator

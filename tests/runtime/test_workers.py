@@ -1,7 +1,5 @@
 """Who does the parts of a piece of work: threads, or the caller."""
 
-from __future__ import annotations
-
 import pytest
 
 from dualquery.runtime.resources import workers

@@ -1,7 +1,5 @@
 """Solvers of a third party that misbehave: each by the text after the colon of its name."""
 
-from __future__ import annotations
-
 import math
 import os
 import signal

@@ -1,7 +1,5 @@
 """Problems of the tests: named ones with known optima, and random ones."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 

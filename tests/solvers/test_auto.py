@@ -1,7 +1,5 @@
 """The portfolio: what it does when, and that it uses its time."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

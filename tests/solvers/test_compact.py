@@ -1,7 +1,5 @@
 """Compaction keeps values, feasibility and the optimum."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st

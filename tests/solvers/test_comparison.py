@@ -1,7 +1,5 @@
 """Comparisons: what a run measures, and what is made of it."""
 
-from __future__ import annotations
-
 import math
 import os
 import shlex

@@ -1,7 +1,5 @@
 """One suite that every back-end passes."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Files of problems: what is written is read back, and other programs' files are understood."""
 
-from __future__ import annotations
-
 import itertools
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Malformed files: every error names file, line, what was found and what is expected."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

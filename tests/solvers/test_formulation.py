@@ -1,7 +1,5 @@
 """The MIP formulations, and the scaling of weights."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Solvers that crash, hang or lie: in a process of their own, and judged."""
 
-from __future__ import annotations
-
 import math
 import sys
 import time

@@ -1,7 +1,5 @@
 """The Lagrangian dual: its bounds hold, and reach those of the linear relaxation."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import product
 

@@ -1,7 +1,5 @@
 """The local search: quality, determinism, and its tracked value."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """External MaxSAT and pseudo-Boolean solvers: the protocol, and what goes wrong with commands."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import subprocess

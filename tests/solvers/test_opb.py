@@ -1,7 +1,5 @@
 """OPB files are understood, those that our own writer makes for solvers among them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

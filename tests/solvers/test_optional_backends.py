@@ -1,7 +1,5 @@
 """The conformance suite on the back-ends that need an extra, or a licence for large problems."""
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 from typing import Any
 

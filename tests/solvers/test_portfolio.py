@@ -1,7 +1,5 @@
 """What ``auto`` promises beside its parts: at least as good, and no false proof."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

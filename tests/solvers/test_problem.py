@@ -1,7 +1,5 @@
 """The problem: validation, evaluation, and the merging of samples."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

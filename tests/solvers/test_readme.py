@@ -1,7 +1,5 @@
 """The README's examples run, and its back-end passes the conformance suite."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Structure in files of other programs: what is read has the file's optimum, and its records."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

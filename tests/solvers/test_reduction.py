@@ -1,7 +1,5 @@
 """Reductions keep the optimum, values and feasibility, and reach a fixpoint."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

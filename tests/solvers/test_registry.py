@@ -1,7 +1,5 @@
 """Solvers by name."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from importlib import metadata

@@ -1,7 +1,5 @@
 """Every release is confirmed; a tampered one is not. Nothing of the program is used to say so."""
 
-from __future__ import annotations
-
 import ast
 import json
 import math

@@ -1,7 +1,5 @@
 """Queries as sums of features, and the mixture that is fitted to them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Queries made between the stages: what they cost, what is released, and that intervals cover."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Guesses of measured queries: their literals' shares, and intervals that hold as often."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.stats import binom
 

@@ -1,7 +1,5 @@
 """The hierarchical model: main effects, interactions by order, and what pairs have in common."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The gradient of a mixture's fit against differences, and steps against their formulas."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

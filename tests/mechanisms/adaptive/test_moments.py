@@ -1,7 +1,5 @@
 """Records keep the correlations of ordered columns, which shrinking single cells would weaken."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 

@@ -1,7 +1,5 @@
 """Stages: what they cost whatever is chosen, how they are chosen, and what intervals cover."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import combinations
 from typing import Any

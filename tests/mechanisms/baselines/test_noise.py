@@ -1,7 +1,5 @@
 """Noise on answers: as much as the proven sensitivity asks for, of the right distribution."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

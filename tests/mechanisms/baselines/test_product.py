@@ -1,7 +1,5 @@
 """The product distribution against enumeration of all records."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Randomized response: the channel's exact privacy, and answers without bias."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

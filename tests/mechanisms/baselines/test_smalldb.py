@@ -1,7 +1,5 @@
 """SmallDB on tiny universes: everything it can show, on every pair of neighbours, exactly."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

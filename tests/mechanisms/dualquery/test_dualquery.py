@@ -1,7 +1,5 @@
 """The game itself: its sign, its limits, and what a bad solver can do to it (nothing)."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Rounds, samples and step: the user's, Theorem 4.2's or the policy's; never from the data."""
 
-from __future__ import annotations
-
 import inspect
 import math
 

@@ -1,7 +1,5 @@
 """Remembered draws and fitted shares, on games small enough to do both by hand."""
 
-from __future__ import annotations
-
 import tracemalloc
 
 import numpy as np

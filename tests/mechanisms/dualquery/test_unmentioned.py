@@ -1,7 +1,5 @@
 """Free attributes: always a legal record, whatever the policy."""
 
-from __future__ import annotations
-
 from typing import get_args
 
 import numpy as np
