@@ -25,10 +25,8 @@ _START = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
     "from solvers.child import serve; serve(*sys.argv[2:])"
 )
-_LEAST_SECONDS = 60.0
-_SECONDS_PER_BYTE = 20e-6  # A megabyte is read in less than a second; a machine may be busy
-_LENGTH = 8
-_LARGEST_MESSAGE = 1 << 32
+_LEAST_SECONDS, _SECONDS_PER_BYTE = 60.0, 20e-6  # a megabyte takes less than a second
+_LENGTH, _LARGEST_MESSAGE = 8, 1 << 32
 
 Answering = Callable[[bytes], bytes]
 """Turns a request into an answer: in the other process."""
@@ -119,12 +117,14 @@ class Child:
         return process
 
 
+@dataclass(eq=False)
 class ChildReader(Child):
     """A library that reads untrusted files, in a process with a limit of memory for all reads."""
 
-    def __init__(self, module: str, function: str, space_per_byte: int = 200) -> None:
-        super().__init__(module, function, 4 << 30, space_per_byte, quiet=True)
-        self._one_at_a_time = threading.Lock()
+    space: int = 4 << 30
+    space_per_byte: int = 200
+    quiet: bool = True
+    _one_at_a_time: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     def read(self, request: bytes) -> bytes | None:
         """Return the answer, or None if the process crashes or does not end."""

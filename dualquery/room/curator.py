@@ -30,7 +30,8 @@ from dualquery.room.journal import NO_JOURNAL, Journal
 from dualquery.room.ledger import Ledger
 from dualquery.room.noise.gaussian import Gaussian
 from dualquery.room.noise.laplace import Laplace
-from dualquery.room.private_data import PrivateData, show_errors
+from dualquery.room.private_data import PrivateData
+from dualquery.room.private_errors import show_errors
 from dualquery.room.randomness import Randomness, positive
 from dualquery.room.scores import SCORES, PrivateScores
 from dualquery.room.statistics import STATISTICS, Numbers, PrivateStatistic, RowTotal
@@ -243,9 +244,11 @@ class Curator:
         ``model`` has answers, float64 ``(m,)``, to ``queries``, or to the held ones; ``label`` says
         what they are, and is public.
         """
+        if self._show_private_errors is not True:  # a text that says "no" is no permission
+            return
         with self._turn:
             held = self._data.queries if queries is None else queries
-            show_errors(self._show_private_errors, self._data, model, label, held)
+            show_errors(self._data, model, label, held)
 
     @property
     def _played(self) -> Workload | Disjunctions:

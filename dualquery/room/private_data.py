@@ -1,15 +1,7 @@
-"""What the room holds, rows and exact answers; and the one gate through which exact numbers leave.
-
-True errors of a model are exact answers in another form. `show_errors` puts them into the
-operator's log, on their word (``--show-private-errors``, ``show_private_errors=True``): being
-verbose is not enough. No result, file or exit code holds them, and no guarantee covers what is
-chosen after seeing them. Nothing else in the room logs, prints, warns or writes
-(`tests/room/test_private_errors.py`).
-"""
+"""What the room holds: the private rows, and the exact answers counted from them."""
 
 from __future__ import annotations
 
-import logging
 import math
 from dataclasses import dataclass
 from functools import cached_property
@@ -101,15 +93,6 @@ def as_conjunctions(queries: Statistic) -> Workload:
     return queries
 
 
-_log = logging.getLogger(__name__)
-
-SEEN = (
-    "True errors were shown to the operator while this release was made (--show-private-errors): "
-    "what is chosen after seeing them is not covered by the guarantee."
-)
-"""What a release says that was made with the gate open; a public fact."""
-
-
 def require_grid(queries: Statistic) -> None:
     """Refuse a range, grid or spread that no sensitivity follows from.
 
@@ -126,24 +109,3 @@ def require_grid(queries: Statistic) -> None:
         )
     if not (1 <= spread < math.inf and spread == int(spread)):
         raise BadInputError(f"{name}: the spread is {spread}; a whole number from 1 on is needed")
-
-
-def show_errors(
-    asked: bool, data: PrivateData, model: NDArray[np.float64], label: str, queries: Statistic
-) -> None:
-    """Log how far a model's answers, float64 ``(m,)``, are from the true ones, if it was asked for.
-
-    Else nothing is looked at. ``label`` is public: what the answers are. Other ``queries`` than the
-    held ones are counted in a pass of their own.
-    """
-    if asked is not True:  # a text that says "no" is no permission
-        return
-    own = queries is data.queries
-    counts = data.counts if own else queries.counts(data.rows, threads=data.threads)
-    off = np.abs(model - counts * (queries.step / data.public_rows))
-    _log.warning(
-        "NOT PRIVATE, for the operator only: %s: max error %.4f, mean error %.4f",
-        label,
-        off.max(),
-        off.mean(),
-    )

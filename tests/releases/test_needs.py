@@ -7,7 +7,7 @@ from dualquery.data.domain import Domain
 from dualquery.mechanisms.protocol import Budget, Task
 from dualquery.mechanisms.registry import configure
 from dualquery.queries.conjunctions import Workload
-from dualquery.releases.make.needs import Memory, memory_needed
+from dualquery.releases.make.making import Memory, memory_needed
 
 MEBIBYTE = 1 << 20
 

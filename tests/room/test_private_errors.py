@@ -13,7 +13,7 @@ from dualquery.cli.main import DONE, main
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.generate.workloads import all_marginals
 from dualquery.room.curator import Curator
-from dualquery.room.private_data import SEEN
+from dualquery.room.private_errors import SEEN
 from dualquery.room.randomness import SeededRandomness
 from dualquery.rows.engines import load
 from tests.cases import all_records, domain_of, records_of

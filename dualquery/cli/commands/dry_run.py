@@ -39,7 +39,7 @@ def show_outlook(terminal: Terminal, given: Mapping[str, Any]) -> None:
     progress = terminal.progress()
     from dualquery.privacy.guarantee import round_up
     from dualquery.releases.make.learning import schema_price
-    from dualquery.releases.make.needs import seconds_needed
+    from dualquery.releases.make.making import seconds_needed
 
     progress.phase("planning")
     if price := schema_price(spec, given["rows"]):

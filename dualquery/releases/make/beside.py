@@ -40,8 +40,7 @@ With Gaussian noise that is about a fifth of rho, so all else has about a tenth 
 TOTAL_SHARE = 0.07
 """The same for the number of rows: about an eighth of rho."""
 
-_PURE_ACCOUNTANTS = ("paper", "advanced")
-"""Accountants without a bound for Gaussian noise."""
+_PURE_ACCOUNTANTS = ("paper", "advanced")  # without a bound for Gaussian noise
 
 
 @dataclass(frozen=True)

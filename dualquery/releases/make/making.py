@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import datetime
 import hashlib
-import json
 import secrets
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dualquery.data.readers.source import TableSource
+from dualquery.estimates.intervals import Total
 from dualquery.mechanisms.protocol import Budget, Mechanism, Outcome, Plan, Session, Task
 from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.events import Event, events_of, pure_epsilon
@@ -22,8 +23,7 @@ from dualquery.releases.answer.sampling import finished_records, unasked_note
 from dualquery.releases.keep.folder import Release
 from dualquery.releases.make.beside import Beside, with_beside, without_beside
 from dualquery.releases.make.learning import learned_for
-from dualquery.releases.make.needs import Memory, bytes_on_disk, memory_needed
-from dualquery.releases.make.payment import Payment, mark_of
+from dualquery.releases.make.payment import Payment, keep_questions, keep_request
 from dualquery.releases.make.proof import (
     NOISE_ALONE,
     Price,
@@ -35,23 +35,23 @@ from dualquery.releases.make.proof import (
 from dualquery.room.curator import Curator
 from dualquery.room.declared import Declaration
 from dualquery.room.journal import NO_JOURNAL, Journal
-from dualquery.room.private_data import SEEN
+from dualquery.room.private_errors import SEEN
 from dualquery.room.randomness import randomness
 from dualquery.room.row_count import COUNT_SHARE, RowCount
+from dualquery.rows.protocol import BLOCK_ROWS
 from dualquery.rules.reading import rules_of, without_absent
 from dualquery.rules.repair import repaired
-from dualquery.runtime.errors import BadInputError, LackOfMemoryError, privacy_log
+from dualquery.runtime.errors import LackOfMemoryError, privacy_log
 from dualquery.runtime.escaping import some
 from dualquery.runtime.progress import NO_PROGRESS, Progress, listener
-from dualquery.runtime.resources import check_memory, thread_count, versions
+from dualquery.runtime.resources import check_memory, mebibytes, thread_count, versions
 
 if TYPE_CHECKING:
     from dualquery.data.schema.items import ItemSchema
-    from dualquery.data.schema.protocol import Schema
     from dualquery.data.schema.table import TableSchema
     from dualquery.estimates.expected import ExpectedError
     from dualquery.privacy.guarantee import PrivacyStatement
-    from dualquery.queries.family import Queries, Statistic
+    from dualquery.queries.family import Statistic
     from dualquery.releases.make.learning import LearnedSchema
     from dualquery.requests import ReleaseSpec
     from dualquery.rows.engines import Dataset
@@ -74,6 +74,22 @@ _BY_WEIGHT = (
 _STAND_IN = 1_000_000
 """Rows to plan for before their number is bought: what fails for so many fails for fewer."""
 
+_LIBRARIES = 480 << 20  # bytes that a release loads
+_BYTES_PER_QUERY = 300  # with its answer and its text
+_BYTES_PER_ONE, _BYTES_PER_LIST = 2, 6  # of a listed row's bit, and of a bit of a block
+
+_USUAL_ONES = 128
+"""1s of a row in binary columns, about, where there are thousands of them: few baskets, and few
+persons who rate films, have more."""
+
+_START, _PER_CELL, _PER_BIT, _PER_QUERY = 2.0, 1.5e-7, 1.5e-8, 1e-4
+"""Seconds to load the libraries, to read a cell of a table, to draw and write a bit of a record,
+and to plan, measure and fit a query: on two cores of a common server of 2023, with CSV files."""
+
+_STORED_BYTES_PER_QUERY = 128
+_MOST_RECORD_BYTES = 1 << 28
+"""More than that is not held beforehand for records."""
+
 
 @dataclass(frozen=True, eq=False)
 class Planned:
@@ -88,7 +104,7 @@ class Planned:
     declarations: tuple[Declaration, ...]  # what queries declare and the room has not proven
     own: Plan[Any]  # the mechanism's
     plan: Plan[Any]  # the same after what is measured beside the workload
-    beside: Beside
+    beside: Beside | None  # None if nothing is
     priced: Price  # of the schedule
     warnings: tuple[str, ...]  # of a budget that protects little
     notes: tuple[str, ...]  # these, and further remarks for readers
@@ -156,10 +172,15 @@ def plan_release(
     if learned is not None and learned.price is not None:
         remarks = (*remarks, *learned.notes)
         rest = learned.price.rest(budget, noise_alone=alone)
-    own = mechanism.plan(task, without_beside(rest, schema.grids, count))
-    plan, beside = with_beside(own, schema.grids, count, queries, rest)
+    beside = None
+    if schema.grids or count.is_stated:
+        own = mechanism.plan(task, without_beside(rest, schema.grids, count))
+        plan, beside = with_beside(own, schema.grids, count, queries, rest)
+        count = replace(count, measured=beside.count_scale is not None)
+    else:
+        own = plan = mechanism.plan(task, rest)
     return Planned(
-        spec, schema, replace(count, measured=beside.count_scale is not None), budget, task,
+        spec, schema, count, budget, task,
         statistics, declared, own, plan, beside, price(plan, budget, first, noise_alone=alone),
         warnings, (*warnings, *remarks), learned,
     )  # fmt: skip
@@ -188,37 +209,6 @@ def _check_records(spec: ReleaseSpec, schema: TableSchema | ItemSchema) -> None:
         )
 
 
-def keep_request(spec: ReleaseSpec, journal: Journal) -> None:
-    """Keep versions, options and which table it is, if in files: a run that goes on shares them."""
-    mechanism, workload = spec.configured, spec.workload.described
-    options: dict[str, Any] = asdict(mechanism)  # type: ignore[call-overload]  # a dataclass
-    journal.same("program", versions())
-    journal.same("mechanism", {"name": mechanism.name, **options})
-    journal.same("budget request", asdict(spec.budget))
-    journal.same("workload request", asdict(workload))
-    shown = spec.run.show_private_errors
-    journal.same("request", {"records": spec.records.number, "show_private_errors": shown})
-    try:
-        mark = mark_of(spec.table.source)
-    except BadInputError:  # there is no folder to keep a key in
-        mark = ""
-    journal.same("table", {"keyed hash": mark})
-
-
-def keep_questions(journal: Journal, schema: Schema, queries: Queries) -> None:
-    """Keep the schema and the queries, by their digests."""
-    import polars as pl
-
-    described = json.dumps(schema.to_dict(), sort_keys=True).encode()
-    journal.same("schema", {"sha256": hashlib.sha256(described).hexdigest()})
-    digest = hashlib.sha256()
-    columns = queries.to_columns()
-    if columns:  # a family of the user's own may have none
-        # The same from run to run of one version of Polars, and versions are compared.
-        digest.update(pl.DataFrame(columns).hash_rows().to_numpy().tobytes())
-    journal.same("workload", {"queries": len(queries), "sha256": digest.hexdigest()})
-
-
 def release_of(spec: ReleaseSpec) -> Release:
     """Make the release that is asked for; raises as `dualquery.release`."""
     configured, budget = spec.configured, spec.budget
@@ -240,7 +230,8 @@ def release_of(spec: ReleaseSpec) -> Release:
         spec.budget_file, source, budget.relation, configured.name, spec.seed, spec.checkpoint
     )
     progress.phase("reading the table")
-    learned = learned_for(spec, payment, journal)
+    states = isinstance(source, TableSource) and source.implied_schema is not None
+    learned = None if states and spec.schema is None else learned_for(spec, payment, journal)
     first = () if learned is None else learned.events
     schema = spec.schema if learned is None else learned.schema
     columns = spec.table.columns if learned is None else None
@@ -294,7 +285,9 @@ def make_release(
         data, planned.statistics, plan, spec.seed, threads=threads, neighbours=budget.neighbours,
         public_rows=task.n, journal=journal, show_private_errors=spec.run.show_private_errors,
     )  # fmt: skip
-    base, means = planned.beside.buy(room, planned.count)
+    base, means = (
+        planned.beside.buy(room, planned.count) if planned.beside else (Total.of(planned.count), ())
+    )
     count, task = replace(planned.count, n=base.copies), replace(task, n=base.copies)
     session = Session(threads, progress=progress.step, journal=journal)
     outcome = _outcome(room, task, mechanism, plan, spec.seed, session, progress)
@@ -428,3 +421,58 @@ def _outcome(
     answered = task.queries if outcome.workload is None else outcome.workload
     room.log_errors(outcome.answers, "the released answers", answered)
     return outcome
+
+
+@dataclass(frozen=True)
+class Memory:
+    """How many bytes of memory a release takes with all rows held, about."""
+
+    usual: int  # where rows of thousands of binary columns have a few 1s
+    most: int  # where they may be full
+
+    def text(self) -> str:
+        """Return both as a line for people."""
+        more = ""
+        if self.most > 1.1 * self.usual:
+            more = f", up to {mebibytes(self.most)} if rows have many 1s"
+        return f"memory: about {mebibytes(self.usual)} with all rows in it{more}"
+
+
+def memory_needed(task: Task, mechanism: Mechanism[Any], plan: Plan[Any]) -> Memory:
+    """Return about how much memory a release takes; how many 1s rows have is private."""
+    domain = task.queries.domain
+    binary = int((domain.sizes == 1).sum())
+    others = domain.columns - binary
+    ones = binary if domain.max_ones is None else min(binary, domain.max_ones)
+    records = plan.parameters.get("records") or task.default_records
+    rest = (
+        _LIBRARIES
+        + int(records) * domain.bits
+        + _BYTES_PER_QUERY * len(task.queries)
+        + mechanism.bytes_needed(task, plan)
+    )
+    return Memory(
+        rest + _bytes_of_rows(task.rows, domain.bits, others + min(ones, _USUAL_ONES)),
+        rest + _bytes_of_rows(task.rows, domain.bits, others + ones),
+    )
+
+
+def _bytes_of_rows(rows: int, bits: int, ones: int) -> int:
+    """Return the bytes of rows with so many 1s each: packed, or listed if that is smaller."""
+    listed = _BYTES_PER_ONE * ones + _BYTES_PER_LIST * bits / BLOCK_ROWS
+    return round(rows * min(bits / 8, listed))
+
+
+def bytes_on_disk(task: Task) -> int:
+    """Return about how many bytes a release writes: to find a full disk early."""
+    cells = task.default_records * task.queries.domain.columns
+    return _STORED_BYTES_PER_QUERY * len(task.queries) + min(2 * cells, _MOST_RECORD_BYTES)
+
+
+def seconds_needed(task: Task) -> float:
+    """Return about how many seconds a release takes; mechanisms differ by a factor of three."""
+    domain = task.queries.domain
+    binary = int((domain.sizes == 1).sum())
+    cells = task.rows * (domain.columns - binary + min(binary, _USUAL_ONES))
+    bits = task.default_records * domain.bits
+    return _START + _PER_CELL * cells + _PER_BIT * bits + _PER_QUERY * len(task.queries)

@@ -1,10 +1,11 @@
-"""How a release is paid for before anything is drawn: by a charge to a budget file, if any."""
+"""How a release is paid for before anything is drawn, and what shows that a run goes on with it."""
 
 from __future__ import annotations
 
 import hashlib
 import hmac
-from dataclasses import dataclass, replace
+import json
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,12 +19,17 @@ from dualquery.data.readers.formats import source_of
 from dualquery.privacy.composition import Cost
 from dualquery.privacy.events import Event
 from dualquery.privacy.neighbours import Neighbours
+from dualquery.room.journal import Journal
 from dualquery.room.ledger import prepare
 from dualquery.rows.engines import files_of
 from dualquery.runtime.errors import BadInputError, privacy_log
+from dualquery.runtime.resources import versions
 
 if TYPE_CHECKING:
+    from dualquery.data.schema.protocol import Schema
     from dualquery.privacy.guarantee import PrivacyStatement
+    from dualquery.queries.family import Queries
+    from dualquery.requests import ReleaseSpec
 
 ADD_UP = (
     "It was not charged to a budget file: with other releases about the same rows the epsilons and "
@@ -248,3 +254,34 @@ def is_new(mark: str, account: Account) -> bool:
     name, _, _ = mark.partition(":")
     known = {entry.mark for entry in account.entries if entry.mark.startswith(f"{name}:")}
     return bool(mark) and bool(known) and mark not in known
+
+
+def keep_request(spec: ReleaseSpec, journal: Journal) -> None:
+    """Keep versions, options and which table it is, if in files: a run that goes on shares them."""
+    mechanism, workload = spec.configured, spec.workload.described
+    options: dict[str, Any] = asdict(mechanism)  # type: ignore[call-overload]  # a dataclass
+    journal.same("program", versions())
+    journal.same("mechanism", {"name": mechanism.name, **options})
+    journal.same("budget request", asdict(spec.budget))
+    journal.same("workload request", asdict(workload))
+    shown = spec.run.show_private_errors
+    journal.same("request", {"records": spec.records.number, "show_private_errors": shown})
+    try:
+        mark = mark_of(spec.table.source)
+    except BadInputError:  # there is no folder to keep a key in
+        mark = ""
+    journal.same("table", {"keyed hash": mark})
+
+
+def keep_questions(journal: Journal, schema: Schema, queries: Queries) -> None:
+    """Keep the schema and the queries, by their digests."""
+    import polars as pl
+
+    described = json.dumps(schema.to_dict(), sort_keys=True).encode()
+    journal.same("schema", {"sha256": hashlib.sha256(described).hexdigest()})
+    digest = hashlib.sha256()
+    columns = queries.to_columns()
+    if columns:  # a family of the user's own may have none
+        # The same from run to run of one version of Polars, and versions are compared.
+        digest.update(pl.DataFrame(columns).hash_rows().to_numpy().tobytes())
+    journal.same("workload", {"queries": len(queries), "sha256": digest.hexdigest()})

@@ -29,6 +29,7 @@ from dualquery.room.ground import Ground
 from dualquery.room.ledger import Ledger
 from dualquery.room.private_data import PrivateData
 from dualquery.room.randomness import Randomness, positive
+from dualquery.runtime.array_types import kernel
 from dualquery.runtime.errors import BadInputError
 
 MOST_DATABASES, MOST_COMPARISONS = 1 << 22, 1 << 31
@@ -79,8 +80,6 @@ class SmallDatabases:
 
     def scores(self, counts: NDArray[np.int64], n: int) -> NDArray[np.int64]:
         """Return the score of every database, by the queries' counts on n rows. Private."""
-        from dualquery.room.draws.databases_kernels import score_databases
-
         scores = np.empty(len(self), np.int64)
         score_databases(
             _truth(self.workload), np.ascontiguousarray(counts, np.int64), n, self.size, scores
@@ -138,3 +137,35 @@ def _truth(workload: Workload) -> NDArray[np.uint8]:
         holds = rows[:, codes >> 1] ^ (codes & 1).astype(np.uint8)
         truth &= np.where(codes >= 0, holds, np.uint8(1))
     return truth
+
+
+@kernel("void(uint8[:, ::1], int64[::1], int64, int64, int64[::1])")
+def score_databases(
+    truth: NDArray[np.uint8],
+    counts: NDArray[np.int64],
+    n: int,
+    size: int,
+    scores: NDArray[np.int64],
+) -> None:
+    """Fill in ``-max_q |size * counts[q] - n * hits[q]|`` for all databases, in their order.
+
+    ``truth[x, q]`` is the value of query q on cell x. A database is a non-decreasing sequence of
+    cells, and databases are in lexicographic order, so that most differ from the one before in
+    their last cell only.
+    """
+    cells, queries = truth.shape
+    chosen = np.zeros(size, np.int64)
+    hits = np.zeros((size + 1, queries), np.int64)
+    changed = 0
+    for number in range(len(scores)):
+        for place in range(changed, size):
+            for query in range(queries):
+                hits[place + 1, query] = hits[place, query] + np.int64(truth[chosen[place], query])
+        worst = np.int64(0)
+        for query in range(queries):
+            worst = max(worst, abs(size * counts[query] - n * hits[size, query]))
+        scores[number] = -worst
+        changed = size - 1
+        while changed > 0 and chosen[changed] == cells - 1:
+            changed -= 1
+        chosen[changed:] = chosen[changed] + 1

@@ -12,9 +12,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.rows import packed_kernels as records_kernels
 from dualquery.rows.generated import kernels as generate_kernels
-from dualquery.rows.packed import Records, zero_words
+from dualquery.rows.packed import Records, count_words, unpack_rows, zero_words
 from dualquery.rows.protocol import BLOCK_ROWS
 from dualquery.runtime.errors import BadInputError
 
@@ -92,15 +91,13 @@ class GeneratedBlock:
         for attributes in self._pieces():
             words = self.pack(attributes)
             piece = np.empty((len(out), len(attributes)), np.uint8)
-            records_kernels.unpack_rows(words, first_row, piece)
+            unpack_rows(words, first_row, piece)
             out[:, attributes[0] : attributes[-1] + 1] = piece
 
     def add_ones(self, counts: NDArray[np.int64]) -> None:
         """Add the number of 1s of each bit to ``counts``."""
         for attributes in self._pieces():
-            records_kernels.count_words(
-                self.pack(attributes), counts[attributes[0] : attributes[-1] + 1]
-            )
+            count_words(self.pack(attributes), counts[attributes[0] : attributes[-1] + 1])
 
     def _pieces(self) -> list[NDArray[np.int32]]:
         """Return all bits, computed a few at a time so that little memory is needed."""
