@@ -197,6 +197,6 @@ def run(self, task, plan, curator, session):
 """
     tree = ast.parse(source)
     seen = " ".join(passes(tree))
-    for part in (".total", ".stream", "counts(...)", "counting.passes", "rows.histogram"):
+    for part in (".total", ".stream", "counts(...)", "queries.counting", "rows.histogram"):
         assert part in seen
     assert [line.split(" imports ")[0] for line in private_draws(tree)] == ["line 4:", "line 5:"]
