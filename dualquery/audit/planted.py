@@ -21,12 +21,12 @@ from dualquery.privacy import events
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.room import learning, randomness, row_count, statistics
 from dualquery.room.draws import exponential, weighted
-from dualquery.room.loads import LightCounts
 from dualquery.room.randomness import SeededRandomness, SystemRandomness
 from dualquery.room.row_count import RowCount
 from dualquery.room.scores import WorstCuboid
-from dualquery.room.sensitivity import bounds, contrasts, moves
+from dualquery.room.sensitivity import contrasts, moves
 from dualquery.room.sensitivity.moves import Moves
+from dualquery.room.strategy import LightCounts
 from dualquery.rows.packed import Records
 
 Faulty = Callable[..., Any]
@@ -101,7 +101,7 @@ PLANTED = tuple(Planted(*each) for each in (
     ("contrasts of half their squared length", "sensitivity/FeatureSums/add-remove",
      contrasts, "squared_lengths", lambda original, *given: original(*given) / 2.0),
     ("noise on all queries by a bound that is too small", "sensitivity/AllQueries/replace-one",
-     bounds, "differing_queries",
+     moves, "differing_queries",
      lambda original, *given: replace(original(*given), count=original(*given).count // 2)),
     ("rows counted twice", "sensitivity/OneQuery/replace-one",
      Records, "total", lambda original, *given: 2 * original(*given)),
@@ -125,7 +125,7 @@ PLANTED = tuple(Planted(*each) for each in (
      "sensitivity/ColumnSums/replace-one", Grid, "encode", _beyond_its_range),
     ("the true n in what complements give out", "games/gaussian/add-remove",
      statistics, "_as_counts",
-     lambda _, data, asked, seen: np.where(bounds.complemented(asked), data.rows.n - seen, seen)),
+     lambda _, data, asked, seen: np.where(moves.complemented(asked), data.rows.n - seen, seen)),
     ("the true n as the noisy number of rows", "releases/laplace/add-remove",
      row_count, "buy_row_count",
      lambda _, records, epsilon, *__: RowCount(records.n, Neighbours.ADD_REMOVE, epsilon / 25)),

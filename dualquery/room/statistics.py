@@ -17,7 +17,7 @@ for the other two it follows from how their cells are made.
 
 **Parities** (Barak et al., PODS 2007): in how many rows each set of bits has an odd sum. Replacing
 a record moves the number of a set by 1 at most, and only where the parities of the two records
-differ: at most `dualquery.room.sensitivity.bounds.parities_apart` of them. Adding a record moves
+differ: at most `dualquery.room.sensitivity.moves.parities_apart` of them. Adding a record moves
 ``2 o_b + N - n``, o_b being the rows with an odd sum, by +1 or -1 in every set b: the room adds
 noise of twice the scale to it, and gives out the half.
 
@@ -55,9 +55,9 @@ from dualquery.queries.forms import odd_counts
 from dualquery.room.features import Features
 from dualquery.room.ground import Ground
 from dualquery.room.private_data import PrivateData, as_conjunctions
-from dualquery.room.sensitivity.bounds import complemented
 from dualquery.room.sensitivity.moves import (
     Moves,
+    complemented,
     count_moves,
     one_count_move,
     parity_moves,

@@ -13,7 +13,7 @@ from dualquery.data.encoding.encode import BitRows
 from dualquery.data.encoding.truncation import truncate
 from dualquery.data.schema.items import ItemSchema
 from dualquery.queries.generate.workloads import random_conjunctions
-from dualquery.room.sensitivity.bounds import differing_queries
+from dualquery.room.sensitivity.moves import differing_queries
 from dualquery.rows.engines import Engine, load
 from dualquery.runtime.errors import BadInputError
 

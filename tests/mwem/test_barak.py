@@ -16,7 +16,7 @@ from dualquery.room.curator import Curator
 from dualquery.room.noise.gaussian import Gaussian
 from dualquery.room.noise.laplace import Laplace
 from dualquery.room.randomness import SeededRandomness
-from dualquery.room.sensitivity.bounds import parities_apart
+from dualquery.room.sensitivity.moves import parities_apart
 from dualquery.room.statistics import Parities
 from dualquery.runtime.errors import BadInputError
 from mwem import Barak

@@ -15,8 +15,7 @@ from dualquery.queries.generate.workloads import random_conjunctions
 from dualquery.room.curator import Curator
 from dualquery.room.noise.gaussian import Gaussian
 from dualquery.room.randomness import SeededRandomness
-from dualquery.room.sensitivity.bounds import differing_queries
-from dualquery.room.sensitivity.moves import Moves
+from dualquery.room.sensitivity.moves import Moves, differing_queries
 from dualquery.room.statistics import SomeQueries
 from dualquery.runtime.errors import BadInputError
 from mwem.layout import Layout, WithSingleBits

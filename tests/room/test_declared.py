@@ -23,7 +23,7 @@ from dualquery.room.curator import Curator
 from dualquery.room.declared import check_declared
 from dualquery.room.exclusive import require_exclusive
 from dualquery.room.randomness import randomness
-from dualquery.room.sensitivity.bounds import differing_queries
+from dualquery.room.sensitivity.moves import differing_queries
 from dualquery.runtime.errors import BadInputError
 from tests.cases import all_records
 

@@ -11,18 +11,18 @@ from hypothesis import strategies as st
 from dualquery.data.domain import Domain
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.generate.workloads import all_marginals, random_conjunctions
-from dualquery.room.sensitivity.bounds import (
-    complemented,
-    contributing_queries,
-    differing_queries,
-    few_ones_bound,
-)
 from dualquery.room.sensitivity.combinatorial import (
     UNIT,
     Conjunctions,
     PairwiseModel,
     column_set_bound,
     pairwise_bound,
+)
+from dualquery.room.sensitivity.moves import (
+    complemented,
+    contributing_queries,
+    differing_queries,
+    few_ones_bound,
 )
 from dualquery.room.sensitivity.spectral import (
     cubic_bound,

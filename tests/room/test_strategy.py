@@ -13,11 +13,10 @@ from dualquery.privacy.neighbours import RELATIONS, Neighbours
 from dualquery.queries.generate.workloads import random_conjunctions
 from dualquery.room.curator import Curator
 from dualquery.room.features import Features
-from dualquery.room.loads import LightCounts
 from dualquery.room.noise.gaussian import Gaussian
 from dualquery.room.randomness import SeededRandomness
 from dualquery.room.statistics import FeatureSums
-from dualquery.room.strategy import Strategy
+from dualquery.room.strategy import LightCounts, Strategy
 from tests.cases import (
     BINARY,
     MIXED,
@@ -137,7 +136,7 @@ def test_sums_leave_out_heavy_rows_and_nothing_else(
 
 
 def test_light_rows_read_as_dense_rows_do() -> None:
-    from dualquery.room.loads import LightRows
+    from dualquery.room.strategy import LightRows
 
     features = Expansion.of(random_conjunctions(WIDE, 12, 3, seed=5)).features
     loads = Strategy(features, np.ones(len(features)), REPLACED).loads

@@ -32,8 +32,8 @@ from dualquery.queries.conjunctions import Workload
 from dualquery.room.curator import Curator
 from dualquery.room.features import Features
 from dualquery.room.noise.gaussian import Gaussian
-from dualquery.room.sensitivity.bounds import complemented
 from dualquery.room.sensitivity.contrasts import squared_lengths
+from dualquery.room.sensitivity.moves import complemented
 from dualquery.room.statistics import AllQueries, FeatureSums
 from dualquery.room.strategy import Strategy, rounding_room
 from dualquery.rows.repeats import first_occurrences
@@ -62,7 +62,7 @@ _POWER = 1.0 / 8.0
 """Of columns that are measured alone, the noise is proportional to this power of cost over use."""
 
 _CLIMBS, _FEW_CLIMBS = 300, 40
-"""Climbs of the search for the largest load (`loads`)."""
+"""Climbs of the search for the largest load."""
 
 _ROUNDS, _REPETITIONS = 3, 8
 

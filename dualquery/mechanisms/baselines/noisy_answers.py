@@ -12,7 +12,7 @@ from dualquery.estimates.measurements import Measurements
 from dualquery.mechanisms.baselines.noise import NoisyCounts, plan_noisy_counts
 from dualquery.mechanisms.protocol import Budget, Mechanism, Outcome, Plan, Session, Task
 from dualquery.room.curator import Curator
-from dualquery.room.sensitivity.bounds import complemented
+from dualquery.room.sensitivity.moves import complemented
 from dualquery.runtime.errors import BadInputError
 
 

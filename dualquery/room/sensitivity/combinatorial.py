@@ -1,6 +1,6 @@
 """Two bounds on the queries that differ: by sets of columns, and by terms in one and two columns.
 
-Both, and the spectral one, work on `Conjunctions` over the values of columns, as `bounds` says; in
+Both, and the spectral one, work on `Conjunctions` over the values of columns, as `moves` says; in
 whole numbers, the compiled loops too.
 """
 
@@ -208,7 +208,7 @@ _PAIRWISE_SWEEPS = 100
 
 @dataclass(frozen=True, eq=False)
 class PairwiseModel:
-    """Terms in one and two columns whose sum U is at least the sum of f_q, see (1) of `bounds`.
+    """Terms in one and two columns whose sum U is at least the sum of f_q, see (1) of `moves`.
 
     f_q is at most, query by query,
 
@@ -277,7 +277,7 @@ class PairwiseModel:
 def pairwise_bound(conjunctions: Conjunctions, records: int = 2) -> int:
     """Bound the differing queries by a dual bound on `PairwiseModel`.
 
-    By (1) of `bounds`, D(x, x') <= U(x) + U(x') + left_out <= 2 max U + left_out, the maximum being
+    By (1) of `moves`, D(x, x') <= U(x) + U(x') + left_out <= 2 max U + left_out, the maximum being
     over all choices of one value a column; it is at most the sum of the maxima of all tables, after
     any messages between them (`reparametrised_bound`).
     """

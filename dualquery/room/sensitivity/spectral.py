@@ -28,7 +28,7 @@ def spectral_bound(conjunctions: Conjunctions, records: int = 2) -> int | None:
     Every query must have a positive literal, and all of these on columns of two values; drop the
     negative ones, which can only make more queries true. A record is y in {-1, 1}^n, a query with
     signs s is prod (1 + s_i y_i) / 2, and T(y), the number of true ones, is a polynomial in y. By
-    (1) of `bounds`, D(x, x') <= T(x) + T(x') <= 2 max T; one record contributes at most max T.
+    (1) of `moves`, D(x, x') <= T(x) + T(x') <= 2 max T; one record contributes at most max T.
     The maximum is at most the constant plus bounds on
 
     - the linear and quadratic part: `quadratic_bound`;

@@ -22,7 +22,7 @@ from dualquery.queries.generate.workloads import all_marginals, random_conjuncti
 from dualquery.releases.make.making import run
 from dualquery.room.curator import Curator
 from dualquery.room.randomness import SeededRandomness
-from dualquery.room.sensitivity.bounds import differing_queries
+from dualquery.room.sensitivity.moves import differing_queries
 from dualquery.runtime.errors import BadInputError
 from tests.tables import SCHEMA, dataset, random_records
 
