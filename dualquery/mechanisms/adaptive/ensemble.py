@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,98 +20,39 @@ from dualquery.estimates.intervals import CORRELATION
 from dualquery.mechanisms.adaptive.evidence import Evidence
 from dualquery.mechanisms.adaptive.interactions import Interactions
 from dualquery.mechanisms.adaptive.labels import with_labels
-from dualquery.mechanisms.adaptive.mixture import Mixture, MixtureFit
+from dualquery.mechanisms.adaptive.mixture import Fitting, Mixture, MixtureFit
 from dualquery.mechanisms.adaptive.prior import posterior_interactions
-from dualquery.mechanisms.protocol import Session
+from dualquery.mechanisms.protocol import Session, Task
 from dualquery.models.labelled import LabelledMixture
 from dualquery.models.mixture import ProductMixture
 from dualquery.queries.conjunctions import Workload
 
 Float64 = NDArray[np.float64]
 
-_COMPONENTS, _PULL = 4.5, 14.8
-"""Components over the cube root of rows times sensitivity over scale, and pull times its square.
-They and the powers were chosen by errors on seven tables of 8,000 to 500,000 rows at epsilon 0.1 to
-5; four times the pull costs up to a fifth of the mean error there."""
-
-_VECTOR = 16
-"""Components come in multiples of this: one vector of numbers."""
-
-_MOST, _MOST_VALUES = 256, 1 << 22
-"""Components, and bits times components, beyond which fits take minutes."""
-
-STEPS = 2100
-"""Gradient steps of a fit to noisy means, at most."""
-
 _FEWEST = 3
 """Numbers that a column has at least: of two values, a pair's interaction is its moment."""
 
 
-@dataclass(frozen=True)
-class Fitting:
-    """How a mixture is fitted: components, steps and pull of `MixtureFit`.
-
-    ``tried`` says whether a trial on the evidence says how far to trust the fit; else all of it is.
-    """
-
-    components: int
-    steps: int
-    pull: float
-    tried: bool = True
-
-    @staticmethod
-    def suited(
-        n: int, precision: float, bits: int, components: int | None, steps: int, pull: float | None
-    ) -> Fitting:
-        """Return what suits a number of rows, a sensitivity over scale, and a number of bits.
-
-        What is given stays as it is; a trial is made where no pull is.
-        """
-        signal = float(np.cbrt(n * precision))
-        if components is None:
-            most = min(_MOST, _MOST_VALUES // bits, _COMPONENTS * signal)
-            components = max(round(most / _VECTOR), 1) * _VECTOR
-        suited = min(_PULL / signal**2, 1.0) if pull is None else pull
-        return Fitting(components, steps, suited, pull is None)
-
-
-@dataclass(frozen=True, eq=False)
-class Fitted:
-    """What a fit gives: answers in [0, 1], the mixture, and how far it was trusted (the trace)."""
-
-    answers: Float64
-    model: ProductMixture | LabelledMixture
-    trace: tuple[Mapping[str, Any], ...]
+Fitted: TypeAlias = tuple[Float64, ProductMixture | LabelledMixture, tuple[Mapping[str, Any], ...]]
+"""Answers in [0, 1], the mixture, and how far it was trusted, for the trace."""
 
 
 def fit_mixture(
     evidence: Evidence,
     fitting: Fitting,
     workload: Workload,
-    n: int,
-    scores: Float64 | None,
+    task: Task,
     generator: np.random.Generator,
     session: Session,
 ) -> Fitted:
-    """Fit a mixture to the evidence of all stages, and answer.
+    """Fit a mixture to the evidence of all stages, and answer the workload.
 
-    Parameters
-    ----------
-    evidence, fitting
-        What to fit to, and how.
-    workload, n
-        The queries, and the number of rows.
-    scores
-        float64, shape ``(bits,)``: the numbers that bits stand for, NaN for none; None if none has.
-    generator, session
-        Source of the fit's random choices; threads and progress.
+    The generator makes the fit's random choices; the session has threads and progress.
     """
     products = evidence.source.products
 
     def fitted_to(means: Float64, source: np.random.Generator) -> Mixture:
-        fit = MixtureFit(
-            products, means, evidence.deviations, fitting.components, fitting.steps, fitting.pull
-        )
+        fit = MixtureFit(products, means, evidence.deviations, fitting)
         return fit.run(source, session.threads, session.progress)
 
     # The fit draws the same numbers whether there is a trial or not.
@@ -131,21 +72,19 @@ def fit_mixture(
             trust = min(max(float(between @ (held_back.unbiased - other)) / square, 0.0), 1.0)
         answers = trust * answers + (1.0 - trust) * np.clip(answer(found.fitted), 0.0, 1.0)
         means = trust * means + (1.0 - trust) * found.fitted
-        fit = MixtureFit(
-            products, means, evidence.deviations, fitting.components, pull=fitting.pull
-        )
-        mixture = fit_records(fit, evidence.means, found.chances, scores, generator, session)
+        fit = MixtureFit(products, means, evidence.deviations, fitting.brief)
+        mixture = fit_records(fit, evidence.means, found.chances, task.scores, generator, session)
     model = with_labels(
         mixture.model(),
         workload,
         evidence.unbiased,
         evidence.spread,
-        n,
+        task.n,
         generator,
         session.progress,
     )
     trace = ({"trust": trust},) if fitting.tried else ()
-    return Fitted(answers, model, trace)
+    return answers, model, trace
 
 
 def _interactions(evidence: Evidence) -> Interactions:
@@ -175,32 +114,21 @@ class CrossMoments:
     def of(
         fit: MixtureFit, noisy: Float64, chances: Float64, scores: Float64
     ) -> CrossMoments | None:
-        """Return the moments' posterior means, around what they are in what a mixture is fitted to.
+        """Return the moments' posterior means, around what they are in the targets of a fit.
 
-        None if no two ordered columns were measured together.
-
-        Parameters
-        ----------
-        fit
-            Products, estimates of their means, and the standard deviations of the noise.
-        noisy
-            float64, shape ``(f,)``: the products' noisy means.
-        chances, scores
-            float64, shape ``(bits,)``: shares of 1s, and the numbers that bits stand for; NaN for
-            none.
+        None if no two ordered columns were measured together. ``noisy``, float64 ``(f,)``, are the
+        products' noisy means; ``chances`` and ``scores``, ``(bits,)``, shares of 1s, and the
+        numbers that bits stand for, NaN for none.
         """
         products, standard = fit.products, _standardised(fit.products.domain, chances, scores)
         column = products.domain.column_of_bit
         present = products.bits >= 0
         means, factors = products.factors(chances)
         factors = np.where(present, factors, 1.0)
-        shares, numbers = (
-            np.where(present, each[products.bits], 1.0) for each in (chances, standard)
-        )
-        weights, slopes = (
-            (numbers / factors).prod(axis=1),
-            (shares * numbers * factors).prod(axis=1),
-        )
+        shares = np.where(present, chances[products.bits], 1.0)
+        numbers = np.where(present, standard[products.bits], 1.0)
+        weights = (numbers / factors).prod(axis=1)
+        slopes = (shares * numbers * factors).prod(axis=1)
         places = np.flatnonzero((present.sum(axis=1) == 2) & (slopes != 0.0))
         if not len(places):
             return None

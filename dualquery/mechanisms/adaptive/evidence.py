@@ -4,12 +4,11 @@ Estimates of the same mean are combined by the inverses of their variances. Nois
 fact (data fission: Rasines and Young, Biometrika 110, 2023): with y of variance
 ``s^2`` and independent z of the same variance, ``y + g z`` and ``y - z / g`` are independent
 measurements of the same mean, of variances ``(1 + g^2) s^2`` and ``(1 + 1 / g^2) s^2``.
-Post-processing, but for `measure`, which the curator charges.
+Post-processing.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -25,10 +24,7 @@ from dualquery.mechanisms.adaptive.prior import posterior_shares
 from dualquery.mechanisms.baselines.independent import to_distributions, uniform_probabilities
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import Workload
-from dualquery.room.curator import Curator
 from dualquery.room.features import Features
-from dualquery.room.noise.gaussian import Gaussian
-from dualquery.room.statistics import FeatureSums
 from dualquery.room.strategy import Strategy
 
 Float64 = NDArray[np.float64]
@@ -40,12 +36,6 @@ MANY = 128
 """Binary columns that are enough to estimate a prior of any shape. Of fewer, the noise of single
 ones passes for groups of them: mean errors on public tables of 64 to 126 columns grew by a
 tenth."""
-
-
-def measure(curator: Curator, strategy: Strategy, scale: float, n: int) -> Float64:
-    """Return noisy means of features; charged."""
-    sums = curator.measure(FeatureSums(strategy), Gaussian(scale))
-    return sums.astype(np.float64) / n
 
 
 def uniform_strategy(features: Features, neighbours: Neighbours) -> Strategy:
@@ -111,9 +101,7 @@ class Shares:
             squares = ((values[at] - centre) ** 2).sum() / (free - 2.0)
             variance = max(float(squares - noise.sum() / free), 0.0)
             if binary and len(at) >= MANY:
-                values[at], deviations[at] = posterior_shares(
-                    values[at], deviations[at], (float(centre), math.sqrt(variance))
-                )
+                values[at], deviations[at] = posterior_shares(values[at], deviations[at])
             else:
                 trust = variance / (variance + noise)
                 values[at] = centre + trust * (values[at] - centre)
@@ -162,14 +150,9 @@ def _combined(
     return values, deviations
 
 
-def of_order(features: Features, order: int) -> NDArray[np.int64]:
-    """Return the places of the features of a number of columns."""
-    return np.flatnonzero((features.bits >= 0).sum(axis=1) == order)
-
-
-def up_to_pairs(features: Features) -> NDArray[np.int64]:
-    """Return the places of the features of one column or two."""
-    return np.flatnonzero((features.bits >= 0).sum(axis=1) <= 2)
+def of_order(features: Features, *orders: int) -> NDArray[np.int64]:
+    """Return the places of the features of some numbers of columns."""
+    return np.flatnonzero(np.isin((features.bits >= 0).sum(axis=1), orders))
 
 
 def in_shares(singles: Features) -> Float64:

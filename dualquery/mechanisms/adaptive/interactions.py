@@ -158,7 +158,7 @@ class Interactions:
 def expected_interactions(products: ProductTerms, chances: Float64) -> Float64:
     """Return standard deviations of products' interactions, before they are measured: ``(f,)``.
 
-    As `estimates.guessed` has it; of single factors 0.
+    As `estimates.intervals` has it; of single factors 0.
     """
     _, slopes = products.linear()
     spread = np.sqrt(chances * (1.0 - chances))[products.bits] * np.abs(slopes)

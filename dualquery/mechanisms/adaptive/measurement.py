@@ -46,29 +46,25 @@ _HEAVY_ROWS = (
 )
 """What is said of a measurement with a limit."""
 
-_MORE_NOISE = 1.35
-"""Features are measured if they give the answers at most this times the noise of the queries
-themselves: a fit learns more from them. So it was on Adult, groceries, plants, BMS-WebView-2 and
-kosarak with 1,000 to 100,000 queries at ratios of 1.1 to 1.35; at 1.6 queries are better."""
+_MORE_NOISE = 1.4
+"""Factor of noise that a fit makes up for. Features of the most factors have it: a mixture predicts
+these from the others. And features are measured if they give answers at most this times the noise
+of the queries themselves. So it was best on Adult, groceries, plants, BMS-WebView-2 and kosarak
+with 1,000 to 100,000 queries at ratios of 1.1 to 1.35; at 1.6 queries are better."""
 
 _UNUSED = 0.1
 """Least use of a set of columns, relative to the mean of those of as many columns: an estimate
 learns from features that no query needs."""
 
-_LONGEST = 1.5
-"""Factor on the noise of features of the most factors: a mixture predicts these from the others."""
+_CLIMBS = 40
+"""Climbs of a search for large loads. On Adult 300 find ones larger by 0 to 8%."""
 
-_POWER = 1.0 / 8.0
-"""Of columns that are measured alone, the noise is proportional to this power of cost over use."""
+_ROUNDS = 8
+"""Of both fixed points of scales: each halves the distance to the end, in logarithms."""
 
-_CLIMBS, _FEW_CLIMBS = 300, 40
-"""Climbs of the search for the largest load."""
-
-_ROUNDS, _REPETITIONS = 3, 8
-
-_STEPS, _FINE_STEPS = 8, 64
-"""Scales to each factor of 2: of features with indicators, and of others. Loads of rows are added
-up, and noise is drawn, scale by scale, so a few serve better than thousands."""
+_STEPS = 8
+"""Scales to each factor of 2. Loads of rows are added up, and noise is drawn, scale by scale, so a
+few serve better than thousands."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,14 +99,10 @@ class FeatureMeasurement:
     @property
     def basis(self) -> str:
         """The noise of a query's features."""
-        missing = f"; {_HEAVY_ROWS}" if self._limited else ""
+        missing = f"; {_HEAVY_ROWS}" if self.strategy.limit is not None else ""
         return (
             f"from the noise of each query's features, shortest near independent columns{missing}"
         )
-
-    @property
-    def _limited(self) -> bool:
-        return self.strategy.limit is not None
 
     @property
     def absent_row_answer(self) -> Float64:
@@ -119,7 +111,7 @@ class FeatureMeasurement:
 
     def draw(self, curator: Curator, scale: float) -> Float64:
         """Measure the features."""
-        return curator.measure(FeatureSums(self.strategy), Gaussian(scale)).astype(np.float64)
+        return sums_of(self.strategy, curator, scale)
 
     def answers(self, means: Float64) -> Float64:
         """Add up the features of each query."""
@@ -131,12 +123,44 @@ class FeatureMeasurement:
         return spread
 
     def guesses(self, workload: Workload, means: Float64, deviations: Float64) -> Guesses:
-        """Return what the shares of single columns tell."""
-        return guesses_from(self.expansion, workload, means, deviations)
+        """Return guesses of the answers, independent of the noise of their own features."""
+        expansion, features = self.expansion, self.expansion.features
+        projection = expansion.projection
+        bits, negated, _ = literals_of(workload)
+        alone = np.flatnonzero((features.bits >= 0).sum(axis=1) == 1)
+        place = np.full(features.domain.bits, -1)
+        place[features.bits[alone, 0]] = alone
+        feature = np.where(bits >= 0, place[bits], -1)
+        present = feature >= 0
+
+        # A literal's share is linear in its own feature; that of a contrast is (1 - c) / n.
+        contrast, values = features.contrasts[feature, 0], features.values[feature, 0]
+        slopes = np.where(contrast, -1.0 / values, 1.0)
+        shares = np.where(contrast, 1.0 / values, 0.0) + slopes * projection(means)[feature]
+        shares, slopes = np.where(negated, 1.0 - shares, shares), np.where(negated, -slopes, slopes)
+
+        # The noise that it shares with a query is that of the query's terms about its column.
+        terms = np.flatnonzero(np.isin(expansion.feature, alone))
+        query, other = expansion.query[terms], expansion.feature[terms]
+        weights = expansion.coefficient[terms] * deviations[other] ** 2
+        covariances = np.zeros(shares.shape)
+        for slot in range(workload.way):
+            own = feature[query, slot]
+            same = features.columns[own, 0] == features.columns[other, 0]
+            tied = present[query, slot] & (same & contrast[query, slot] | (own == other))
+            at, inner = query[tied], projection.inner(own[tied], other[tied])
+            shared = np.bincount(at, weights[tied] * inner, len(bits))
+            covariances[:, slot] = slopes[:, slot] * shared
+        return guesses_of(
+            expansion.answers(means),
+            expansion.variances(deviations**2),
+            np.where(present, shares, np.nan),
+            covariances,
+        )
 
     def kept(self, noisy: Float64, deviations: Float64) -> Measurements:
         """Return the features' noisy means."""
-        note = _HEAVY_ROWS if self._limited else ""
+        note = _HEAVY_ROWS if self.strategy.limit is not None else ""
         return Measurements.of_features(self.strategy.features, noisy, deviations, note)
 
     def describe(self, scale: float) -> Mapping[str, Any]:
@@ -210,6 +234,11 @@ class QueryMeasurement:
         return {"measured": "queries"}
 
 
+def sums_of(strategy: Strategy, curator: Curator, scale: float) -> Float64:
+    """Return noisy sums of features; charged."""
+    return curator.measure(FeatureSums(strategy), Gaussian(scale)).astype(np.float64)
+
+
 def measurement_for(
     task: Task, neighbours: Neighbours, *, fitted: bool
 ) -> FeatureMeasurement | QueryMeasurement:
@@ -236,44 +265,6 @@ def choose_measurement(
     return features if noise <= (_MORE_NOISE if fitted else 1.0) * queries.sensitivity else queries
 
 
-def guesses_from(
-    expansion: Expansion, workload: Workload, means: Float64, deviations: Float64
-) -> Guesses:
-    """Return guesses of the queries' answers, independent of the noise of their own features."""
-    features, projection = expansion.features, expansion.projection
-    bits, negated, _ = literals_of(workload)
-    alone = np.flatnonzero((features.bits >= 0).sum(axis=1) == 1)
-    place = np.full(features.domain.bits, -1)
-    place[features.bits[alone, 0]] = alone
-    feature = np.where(bits >= 0, place[bits], -1)
-    present = feature >= 0
-
-    # A literal's share is a linear function of its own feature; that of a contrast is (1 - c) / n.
-    contrast, values = features.contrasts[feature, 0], features.values[feature, 0]
-    slopes = np.where(contrast, -1.0 / values, 1.0)
-    shares = np.where(contrast, 1.0 / values, 0.0) + slopes * projection(means)[feature]
-    shares, slopes = np.where(negated, 1.0 - shares, shares), np.where(negated, -slopes, slopes)
-
-    # The noise that it shares with a query is that of the query's terms about this column alone.
-    terms = np.flatnonzero(np.isin(expansion.feature, alone))
-    query, other = expansion.query[terms], expansion.feature[terms]
-    weights = expansion.coefficient[terms] * deviations[other] ** 2
-    covariances = np.zeros(shares.shape)
-    for slot in range(workload.way):
-        own = feature[query, slot]
-        same = features.columns[own, 0] == features.columns[other, 0]
-        tied = present[query, slot] & (same & contrast[query, slot] | (own == other))
-        at, inner = query[tied], projection.inner(own[tied], other[tied])
-        shared = np.bincount(at, weights[tied] * inner, len(bits))
-        covariances[:, slot] = slopes[:, slot] * shared
-    return guesses_of(
-        expansion.answers(means),
-        expansion.variances(deviations**2),
-        np.where(present, shares, np.nan),
-        covariances,
-    )
-
-
 def plan_strategy(expansion: Expansion, neighbours: Neighbours, *, fitted: bool = True) -> Strategy:
     """Return good scales, one for each set of columns; the answers' mean variance is 1.
 
@@ -292,10 +283,10 @@ def plan_strategy(expansion: Expansion, neighbours: Neighbours, *, fitted: bool 
     for number in range(_ROUNDS if sets.partial.any() else 1):
         if number:
             loads = Strategy(features, np.sqrt(variances)[sets.of], neighbours).loads
-            shares = np.bincount(sets.of, loads.shares_held(_FEW_CLIMBS), len(met))
+            shares = np.bincount(sets.of, loads.shares_held(_CLIMBS), len(met))
             # The geometric mean of old and new: the repetition does not swing.
-            met = np.where(sets.partial, np.sqrt(met * np.maximum(shares, 1 / _FEW_CLIMBS)), 1.0)
-        for _ in range(_REPETITIONS):
+            met = np.where(sets.partial, np.sqrt(met * np.maximum(shares, 1 / _CLIMBS)), 1.0)
+        for _ in range(_ROUNDS):
             used = sets.sums(expansion.uses * weights[expansion.query], expansion.feature)
             # In units of what they cost: a contrast is larger than an indicator.
             used = np.maximum(used * costs, _UNUSED * sets.means_by_size(used * costs))
@@ -304,9 +295,8 @@ def plan_strategy(expansion: Expansion, neighbours: Neighbours, *, fitted: bool 
                 of_query = expansion.variances(variances[sets.of])
                 weights = (of_query / of_query.mean()) ** 2
     longest = sets.factors == sets.factors.max()
-    scales = np.sqrt(variances) * np.where(longest & fitted, _LONGEST, 1.0)
-    steps = np.where(sets.partial, _STEPS, _FINE_STEPS)
-    of_features: Float64 = np.exp2(np.round(steps * np.log2(scales)) / steps)[sets.of]
+    scales = np.sqrt(variances) * np.where(longest & fitted, _MORE_NOISE, 1.0)
+    of_features: Float64 = np.exp2(np.round(_STEPS * np.log2(scales)) / _STEPS)[sets.of]
     of_features /= np.sqrt(expansion.variances(of_features**2).mean())
     return with_limit(Strategy(features, of_features, neighbours))
 
@@ -375,7 +365,8 @@ def plan_columns(workload: Workload, chances: Float64, neighbours: Neighbours) -
     cost = np.where(signs, 1.0, 2.0) if neighbours.replaces else unit**-2
     # All of them 0: each is a product with shares that are taken to be 0.
     weight = used / used.max() if used.max() > 0.0 else np.ones(len(used))
-    # The power 1/4 has the least mean variance, 0 the same noise for all: between them no few
-    # columns are left with the largest error.
-    powers = np.log2(unit * (cost / np.maximum(weight, 0.01 * weight.mean())) ** _POWER)
+    # The fourth root has the least mean variance, a constant the same noise for all: of their
+    # geometric mean no few columns are left with the largest error.
+    least = (cost / np.maximum(weight, _UNUSED * weight.mean())) ** 0.25
+    powers = np.log2(unit * np.sqrt(least))
     return Strategy(features, np.exp2(np.round(_STEPS * powers) / _STEPS), neighbours)

@@ -23,16 +23,14 @@ from numpy.typing import NDArray
 from dualquery.estimates.expected import ExpectedError
 from dualquery.estimates.intervals import Intervals
 from dualquery.estimates.measurements import CHOSEN, Measurements
-from dualquery.mechanisms.adaptive.ensemble import STEPS, fit_mixture, fit_records
+from dualquery.mechanisms.adaptive.ensemble import fit_mixture, fit_records
 from dualquery.mechanisms.adaptive.evidence import (
     Evidence,
     Shares,
-    measure,
     of_order,
     scale_for,
     share_intervals,
     uniform_strategy,
-    up_to_pairs,
 )
 from dualquery.mechanisms.adaptive.expansion import Expansion, ProductTerms, bytes_on_features
 from dualquery.mechanisms.adaptive.interactions import Interactions
@@ -40,8 +38,9 @@ from dualquery.mechanisms.adaptive.measurement import (
     FeatureMeasurement,
     QueryMeasurement,
     plan_columns,
+    sums_of,
 )
-from dualquery.mechanisms.adaptive.mixture import MixtureFit, mixture_of, with_columns
+from dualquery.mechanisms.adaptive.mixture import STEPS, MixtureFit, mixture_of, with_columns
 from dualquery.mechanisms.adaptive.planner import (
     ColumnEvidence,
     PairEvidence,
@@ -222,7 +221,7 @@ class _Run:
             return self._columns_again(seen, columns, ratio)
         found = evidence = self._measured(full, planned.ratios)
         if isinstance(full, FeatureMeasurement):
-            small = up_to_pairs(full.strategy.features)
+            small = of_order(full.strategy.features, 1, 2)
             evidence = found.combined(small, means, seen.deviations)
         return self._fitted(found, evidence, workload)
 
@@ -233,7 +232,7 @@ class _Run:
         second = Shares.of(columns.features, noisy, columns.scales * scale / self.n)
         found = seen.model(seen.shares.combined(second))
         products = ProductTerms.of_features(seen.looked.features)
-        fit = MixtureFit(products, found.fitted, seen.deviations)
+        fit = MixtureFit(products, found.fitted, seen.deviations, self.plan.fitting.brief)
         mixture = fit_records(
             fit, seen.means, found.chances, self.task.scores, self.generator, self.session
         )
@@ -298,7 +297,7 @@ class _Run:
         means = np.clip(means, -1.0, 1.0)
         model = mixture_of(
             replace(shares, values=found.chances[shares.bits]), products, means[chosen[longer]],
-            self.generator, self.session,
+            self.plan.fitting, self.generator, self.session,
         )  # fmt: skip
         by = None if self.task.frequent is None else around
         looks, neighbours = (around, second), self.plan.neighbours
@@ -307,7 +306,7 @@ class _Run:
 
     def _looked(self, strategy: Strategy, scale: float, note: str = "") -> Float64:
         """Measure features, keep and trace them, and return their noisy means."""
-        means = measure(self.curator, strategy, scale, self.n)
+        means = sums_of(strategy, self.curator, scale) / self.n
         features, deviations = strategy.features, strategy.scales * scale / self.n
         self.kept.append(Measurements.of_features(features, means, deviations, note))
         self._count(features)
@@ -350,24 +349,17 @@ class _Run:
         self, found: Evidence, evidence: Evidence, workload: Workload, shares: Shares | None = None
     ) -> Outcome:
         """Answer by the ensemble; ``shares`` are those of columns that queries are not about."""
-        fitted = fit_mixture(
-            evidence,
-            self.plan.fitting,
-            workload,
-            self.n,
-            self.task.scores,
-            self.generator,
-            self.session,
+        answers, model, trace = fit_mixture(
+            evidence, self.plan.fitting, workload, self.task, self.generator, self.session
         )
-        model = fitted.model
         if shares is not None:
             assert isinstance(model, ProductMixture)
             domain, literals = workload.domain, workload.literals
             asked = domain.column_of_bit[np.unique(literals[literals >= 0] >> 1)]
             others = np.setdiff1d(domain.column_of_bit[shares.bits], asked)
             model = with_columns(model, others, shares.distributions(domain))
-        outcome = self._outcome(fitted.answers, model, found.intervals(workload))
-        return replace(outcome, trace=(*outcome.trace, *fitted.trace))
+        self.trace += trace
+        return self._outcome(answers, model, found.intervals(workload))
 
     def _outcome(
         self,

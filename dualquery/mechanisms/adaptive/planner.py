@@ -16,14 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.estimates.intervals import CORRELATION
-from dualquery.mechanisms.adaptive.ensemble import Fitting
 from dualquery.mechanisms.adaptive.evidence import (
     Shares,
     in_shares,
     of_order,
     scale_for,
     uniform_strategy,
-    up_to_pairs,
 )
 from dualquery.mechanisms.adaptive.expansion import (
     MOST_LITERALS,
@@ -38,17 +36,16 @@ from dualquery.mechanisms.adaptive.measurement import (
     measurement_for,
     plan_strategy,
 )
+from dualquery.mechanisms.adaptive.mixture import Fitting
 from dualquery.mechanisms.adaptive.predictions import (
     WIDE,
     Predicted,
     expansion_of,
+    full_fit_wins,
     is_positive,
     is_wide,
     predict,
-    rmse_of_fit,
-    rmse_of_independent_fit,
     rmse_of_interactions,
-    rmse_of_shares,
 )
 from dualquery.mechanisms.protocol import Budget, Details, Plan, Task
 from dualquery.privacy.accountants.choice import best
@@ -63,11 +60,8 @@ from dualquery.runtime.errors import BadInputError
 Float64 = NDArray[np.float64]
 
 _FIRST = 0.2
-"""Part of the budget for a first look at columns and pairs, at most."""
-
-_FIRST_LOOK = 0.04
-"""Part of the budget with which columns of a wide table are measured first of all: it says whether
-they are full, so that the rest is better spent on everything that is asked."""
+"""Part of the budget for a first look, at most; a fifth of that where it can hardly say more than
+whether columns are full: of wide tables, and where their noise hides interactions."""
 
 _FULL = 0.2
 """Expected interactions over those of columns that are half full, above which columns are full. On
@@ -180,8 +174,7 @@ def plan_stages(
     if full is not None and first == "pairs":
         looked = _pairs_of(task, full, neighbours)
         interactions = predicted.interactions
-        # Less where the noise of columns' shares hides interactions.
-        part = max(_FIRST * interactions / (interactions + predicted.columns), 0.01)
+        part = _FIRST * max(interactions / (interactions + predicted.columns), _FIRST)
         parts = (part, 1.0 - part)
     measured = looked or full
     assert measured is not None
@@ -233,7 +226,7 @@ def _parts_after_columns(
     part = 1.0 / (1.0 + math.sqrt(later / columns))
     if task.frequent is not None or not wide:
         return part, 1.0 - part
-    return _FIRST_LOOK, (1.0 - _FIRST_LOOK) * part, (1.0 - _FIRST_LOOK) * (1.0 - part)
+    return _FIRST**2, (1.0 - _FIRST**2) * part, (1.0 - _FIRST**2) * (1.0 - part)
 
 
 def _pairs_of(
@@ -244,7 +237,7 @@ def _pairs_of(
         strategy = full.strategy
     else:
         strategy = plan_strategy(Expansion.of(task.workload).in_blocks(), neighbours)
-    small = up_to_pairs(strategy.features)
+    small = of_order(strategy.features, 1, 2)
     return Strategy(strategy.features.part(small), strategy.scales[small], neighbours)
 
 
@@ -313,12 +306,9 @@ class ColumnEvidence:
         again = unit * in_shares(self.looked.features)
         before, domain = self.posterior.deviations, self.workload.domain
         off = replace(self.posterior, deviations=before * again / np.hypot(before, again))
-        columns = rmse_of_shares(self.workload, self.chances, off.uncertain(domain))
         usual = rmse_of_interactions(self.workload, self.chances, self.n)
-        product = rmse_of_independent_fit(
-            full.products, full.scales * scale, self.workload, self.chances
-        )
-        return rmse_of_fit(product, usual) < math.hypot(columns, usual)
+        uncertain = off.uncertain(domain)
+        return full_fit_wins(full, scale, self.workload, self.chances, uncertain, usual)
 
     def worth_measuring(self) -> NDArray[np.int64]:
         """Return the places of columns and products that are worth measuring; increasing.
@@ -386,11 +376,10 @@ class PairEvidence:
         nothing = np.zeros(len(columns.scales))
         noise = columns.scales * scale_for(columns.sensitivity, ratio) / self.n
         again = Shares.of(columns.features, nothing, noise)
-        noise = full.scales * scale_for(full.sensitivity, ratio) / self.n
-        product = rmse_of_independent_fit(full.products, noise, workload, chances)
         first = replace(
             self.shares,
             deviations=np.minimum(uncertain[self.shares.bits], self.shares.deviations),
         )
-        alone = rmse_of_shares(workload, chances, first.combined(again).uncertain(workload.domain))
-        return rmse_of_fit(product, interactions) < math.hypot(alone, interactions)
+        uncertain = first.combined(again).uncertain(workload.domain)
+        scale = scale_for(full.sensitivity, ratio) / self.n
+        return full_fit_wins(full, scale, workload, chances, uncertain, interactions)

@@ -70,17 +70,10 @@ def rmse_of_interactions(
     """
     bits, negated, possible = literals_of(workload)
     holds = chances_of_literals(bits, negated, chances)[possible]
-    pairs, by_chance = _by_order(holds, 1.0)
+    pairs, more = _by_order(holds, 1.0)
     _, longer = _by_order(holds, 0.25)  # each further literal halves the standard deviation
-    total = CORRELATION**2 * (pairs * unknown + 16.0 * longer * whole) + by_chance / n
+    total = CORRELATION**2 * (pairs * unknown + 16.0 * longer * whole) + (pairs + more) / n
     return float(np.sqrt(total.sum() / len(bits)))
-
-
-def rmse_of_chance(workload: Workload, chances: Float64, n: int) -> float:
-    """Return the error of independent columns due to the draw of n rows of such columns."""
-    bits, negated, possible = literals_of(workload)
-    pairs, longer = _by_order(chances_of_literals(bits, negated, chances)[possible], 1.0)
-    return float(np.sqrt((pairs + longer).sum() / n / len(bits)))
 
 
 def _by_order(chances: Float64, part: float) -> tuple[Float64, Float64]:
@@ -121,6 +114,23 @@ def rmse_of_fit(of_independent: float, interactions: float) -> float:
     times this.
     """
     return math.sqrt(of_independent * (of_independent + interactions))
+
+
+def full_fit_wins(
+    full: FeatureMeasurement | QueryMeasurement,
+    scale: float,
+    workload: Workload,
+    chances: Float64,
+    uncertain: Float64,
+    interactions: float,
+) -> bool:
+    """Return whether a fit has a smaller predicted error than columns with some standard errors.
+
+    The fit is to everything, with noise of a ``scale``, as a share of the rows.
+    """
+    product = rmse_of_independent_fit(full.products, full.scales * scale, workload, chances)
+    columns = rmse_of_shares(workload, chances, uncertain)
+    return rmse_of_fit(product, interactions) < math.hypot(columns, interactions)
 
 
 def rmse_of_shares(workload: Workload, chances: Float64, uncertain: Float64) -> float:
@@ -178,9 +188,9 @@ class Predicted:
 
     @property
     def least(self) -> float:
-        """The smallest one of columns alone, a fit, the answer 0, and 1.8 times unbiased ones."""
+        """The smallest one of columns alone, a fit, the answer 0, and twice unbiased ones."""
         columns = math.hypot(self.columns, self.interactions)
-        return min(columns, self._fit, self.answer, 1.8 * self.unbiased)
+        return min(columns, self._fit, self.answer, 2.0 * self.unbiased)
 
     @property
     def _fit(self) -> float:
@@ -216,7 +226,7 @@ def _predict(task: Task, budget: Budget) -> Predicted:
         product=rmse_of_independent_fit(full.products, full.scales * scale, workload, chances),
         unbiased=full.mean_deviation * scale,
         interactions=rmse_of_interactions(workload, chances, task.rows),
-        chance=rmse_of_chance(workload, chances, task.rows),
+        chance=rmse_of_interactions(workload, chances, task.rows, 0.0, 0.0),
         answer=float(answers.mean()),
     )
 

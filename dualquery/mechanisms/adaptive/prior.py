@@ -9,6 +9,7 @@ around 0 of multiples of their expected size (Stephens, Biostatistics 18, 2017).
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -19,12 +20,13 @@ Float64 = NDArray[np.float64]
 _MOST_LIKELIHOODS = 1 << 25
 """Of all shares at all points of their grid: a limit on memory."""
 
-_SHARE_ROUNDS, _SCALE_ROUNDS = 30, 100
+_ROUNDS = 100
 """Of expectation and maximisation. It starts near a simple answer and stops early, so it leaves
 that only as far as the noisy numbers demand."""
 
-_EMPTY = 0.99
-"""Chance of the share 0 at the start: the simple answer is "all columns are empty"."""
+_OPEN = 0.01
+"""Part of the start that is spread over all laws. The rest is the simple answer: all columns are
+empty, or all interactions have one strength. A larger part finds in weak noise what it allows."""
 
 _BELL = np.linspace(-3.0, 3.0, 61)
 """Points of a normal distribution, in its standard deviations."""
@@ -34,54 +36,44 @@ SCALES = np.append(0.0, np.exp2(np.arange(-_WIDEST, _WIDEST + 1.0)))
 """Standard deviations of interactions, in units of the expected ones: up to columns that are nearly
 the same."""
 
-_PRIOR = 1.0 / (1.0 + (4.0 * SCALES) ** 2)
+_PRIOR = 1.0 / (1.0 + SCALES**2)
 _PRIOR /= _PRIOR.sum()
-"""Chances of these before anything is measured: most columns hardly depend on each other."""
-
-_APART = 0.1
-"""Part of `_PRIOR` that the search starts from, the rest being one strength of all. A larger part
-would find in weak noise whatever it allows."""
+"""Chances of these before anything is measured, falling as in a half-Cauchy law (Polson and Scott,
+Bayesian Analysis 7, 2012): most columns hardly depend on each other."""
 
 _TOLD = 1 << 15
 """Numbers that determine how often each scale holds, at most: a limit on time."""
 
 
-def maximise(likelihood: NDArray[Any], start: NDArray[Any], rounds: int) -> NDArray[Any]:
+def maximise(likelihood: NDArray[Any], start: NDArray[Any]) -> NDArray[Any]:
     """Return how often each law holds, by expectation and maximisation: ``(laws,)``."""
     prior, number = start, likelihood.dtype.type(len(likelihood))
-    for _ in range(rounds):
+    for _ in range(_ROUNDS):
         prior = prior * ((1.0 / (likelihood @ prior)) @ likelihood) / number
     return prior
 
 
-def posterior_shares(
-    noisy: Float64, deviations: Float64, around: tuple[float, float] | None = None
-) -> tuple[Float64, Float64]:
-    """Return the posterior means and standard deviations of shares, most of which are likely 0.
+def posterior_shares(noisy: Float64, deviations: Float64) -> tuple[Float64, Float64]:
+    """Return the posterior means and standard deviations of shares.
 
     The prior of a column is what the others determine, and one more column that may lie anywhere: a
-    share at a distance from all others is believed as it was measured. Shares of a mean and
-    standard deviation ``around`` are as likely as 0.
+    share at a distance from all others is believed as it was measured. At the start shares are as
+    likely 0 as of a normal law with their mean and standard deviation.
     """
     sizes = np.unique(deviations)
     most = max(_MOST_LIKELIHOODS // (len(noisy) * len(sizes)), 1)
-    grid = np.unique(
-        np.concatenate([_grid(noisy[deviations == one], float(one), most) for one in sizes])
-    )
-    if around is None:
-        start = np.full(len(grid), (1.0 - _EMPTY) / len(grid))
-        start[0] += _EMPTY
-    else:
-        likely = np.clip(around[0] + around[1] * _BELL, 0.0, 1.0)
-        grid = np.union1d(grid, likely)
-        start = np.full(len(grid), (1.0 - _EMPTY) / len(grid))
-        bell = np.exp(-0.5 * _BELL**2)
-        start[0] += _EMPTY / 2.0
-        np.add.at(start, np.searchsorted(grid, likely), _EMPTY / 2.0 * bell / bell.sum())
+    variance = max(float(noisy.var() - (deviations**2).mean()), 0.0)
+    likely = np.clip(noisy.mean() + math.sqrt(variance) * _BELL, 0.0, 1.0)
+    grids = [_grid(noisy[deviations == one], float(one), most) for one in sizes]
+    grid = np.unique(np.concatenate([*grids, likely]))
+    start = np.full(len(grid), _OPEN / len(grid))
+    start[0] += (1.0 - _OPEN) / 2.0
+    bell = np.exp(-0.5 * _BELL**2)
+    np.add.at(start, np.searchsorted(grid, likely), (1.0 - _OPEN) / 2.0 * bell / bell.sum())
     squared = (((noisy[:, None] - grid) / deviations[:, None]) ** 2).astype(np.float32)
     squared -= squared.min(axis=1, keepdims=True)
     likelihood = np.exp(np.float32(-0.5) * squared)
-    prior = maximise(likelihood, start.astype(np.float32), _SHARE_ROUNDS)
+    prior = maximise(likelihood, start.astype(np.float32))
     own = likelihood * prior
     own /= own.sum(axis=1, keepdims=True)
     others = np.maximum(len(noisy) * prior - own, 0.0)
@@ -115,8 +107,8 @@ def posterior_interactions(
     some = slice(None, None, -(-len(noisy) // _TOLD) or 1)
     of_all = logs[:, some].sum(axis=1)
     strength: Float64 = _PRIOR * np.exp(of_all - of_all.max())
-    start = (1.0 - _APART) * strength / strength.sum() + _APART * _PRIOR
-    prior = maximise(likelihood[:, some].T, start, _SCALE_ROUNDS)
+    start = (1.0 - _OPEN) * strength / strength.sum() + _OPEN * _PRIOR
+    prior = maximise(likelihood[:, some].T, start)
     # No chance is 0: what is far off would have none of any law that remains.
     weights = np.maximum(prior, np.finfo(np.float64).tiny)[:, None] * likelihood
     weights /= weights.sum(axis=0)

@@ -11,7 +11,7 @@ from dualquery.mechanisms.adaptive.measurement import (
     plan_strategy,
 )
 from dualquery.mechanisms.adaptive.mechanism import Matrix
-from dualquery.mechanisms.adaptive.mixture import MixtureFit
+from dualquery.mechanisms.adaptive.mixture import Fitting, MixtureFit
 from dualquery.mechanisms.protocol import Budget, Session, Task
 from dualquery.privacy.neighbours import RELATIONS, Neighbours
 from dualquery.queries.conjunctions import Workload
@@ -113,9 +113,7 @@ def test_mixture_recovers_what_it_is_fitted_to(domain: Domain) -> None:
         ProductTerms.of_features(features),
         truth,
         np.full(len(truth), 0.01),
-        components=32,
-        steps=800,
-        pull=0.01,
+        Fitting(components=32, steps=800, pull=0.01),
     )
     mixture = fit.run(np.random.default_rng(2), threads=2)
     assert np.abs(mixture.means(ProductTerms.of_features(features)) - truth).max() < 0.02

@@ -46,13 +46,13 @@ def test_whatever_items_the_noise_chooses_both_stages_cost_what_was_planned(
     ratios = [event.sensitivity / event.scale for event in plan.schedule]
     records = all_records(TINY)
     measured: list[tuple[object, float]] = []
-    look = mechanism.measure
+    look = mechanism.sums_of
 
-    def watched(curator: Curator, strategy: object, scale: float, n: int) -> np.ndarray:
+    def watched(strategy: object, curator: Curator, scale: float) -> np.ndarray:
         measured.append((strategy.features, scale))  # type: ignore[attr-defined]
-        return look(curator, strategy, scale, n)  # type: ignore[arg-type]
+        return look(strategy, curator, scale)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(mechanism, "measure", watched)
+    monkeypatch.setattr(mechanism, "sums_of", watched)
     monkeypatch.setattr(
         ColumnEvidence, "worth_measuring", lambda self: np.arange(len(self.expansion.features))
     )

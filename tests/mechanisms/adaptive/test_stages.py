@@ -9,7 +9,6 @@ import pytest
 from scipy.stats import binom
 
 from dualquery.data.domain import Domain
-from dualquery.mechanisms.adaptive.ensemble import Fitting
 from dualquery.mechanisms.adaptive.evidence import (
     Shares,
     scale_for,
@@ -19,6 +18,7 @@ from dualquery.mechanisms.adaptive.evidence import (
 from dualquery.mechanisms.adaptive.expansion import Expansion
 from dualquery.mechanisms.adaptive.measurement import plan_columns
 from dualquery.mechanisms.adaptive.mechanism import COLUMNS_ALONE, Matrix, Probed, Staged
+from dualquery.mechanisms.adaptive.mixture import Fitting
 from dualquery.mechanisms.adaptive.planner import (
     ColumnEvidence,
     PairEvidence,
