@@ -5,13 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from dualquery.audit.laws import (
-    Choice,
-    Noise,
-    hockey_stick,
-    noisy_max_law,
-    reports_law,
-)
+from dualquery.audit.laws import Choice, Noise, hockey_stick, noisy_max_law, reports_law
 from dualquery.privacy.accountants.exact import gaussian_delta
 from dualquery.room.draws.noisy_max import report_noisy_max
 from dualquery.room.randomness import SeededRandomness

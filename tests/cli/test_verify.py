@@ -2,6 +2,7 @@
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
@@ -19,6 +20,10 @@ from dualquery.cli.main import main
 from tests.tables import SCHEMA, people
 
 
+def pem(key: Any, locked: Any = None) -> bytes:
+    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, locked or NoEncryption())
+
+
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A release, keys of two people, and what are no keys, in one folder."""
@@ -29,19 +34,11 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     package.release(people(), schema=SCHEMA, queries=20, way=1, seed=1).save(root / "seeded")
     for name in ("private", "other"):
         key = Ed25519PrivateKey.generate()
-        (root / f"{name}.pem").write_bytes(
-            key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-        )
-        (root / f"{name}-public.pem").write_bytes(
-            key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
-        )
-    (root / "locked.pem").write_bytes(
-        key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"word"))
-    )
-    curve = generate_private_key(SECP256R1())
-    (root / "curve.pem").write_bytes(
-        curve.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    )
+        (root / f"{name}.pem").write_bytes(pem(key))
+        public = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+        (root / f"{name}-public.pem").write_bytes(public)
+    (root / "locked.pem").write_bytes(pem(key, BestAvailableEncryption(b"word")))
+    (root / "curve.pem").write_bytes(pem(generate_private_key(SECP256R1())))
     (root / "text.pem").write_text("no key")
     return root
 

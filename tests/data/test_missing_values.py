@@ -21,39 +21,22 @@ from dualquery.rows.engines import load
 from dualquery.runtime.errors import BadInputError
 from tests.tables import random_records
 
+KEPT = {"missing": "category"}
 SURVEY = {
     "declared": True,
     "missing_values": ["", "n/a"],
     "columns": [
         {"name": "age", "kind": "numeric", "edges": [0, 50, 100], "integer": True},
-        {
-            "name": "kids",
-            "kind": "numeric",
-            "edges": [0, 3, 100],
-            "integer": True,
-            "missing": "category",
-            "missing_values": [99, -1.5],
-        },
-        {
-            "name": "sex",
-            "kind": "categorical",
-            "values": ["f", "m", "99"],
-            "missing": "category",
-            "missing_values": ["9"],
-        },
-        {
-            "name": "born",
-            "kind": "date",
-            "by": "month",
-            "first": "2023-01-01",
-            "last": "2023-02-28",
-            "format": "%d.%m.%Y",
-            "missing": "category",
-            "missing_values": ["01.01.2023", "9999-12-31"],
-        },
+        {"name": "kids", "kind": "numeric", "edges": [0, 3, 100], "integer": True, **KEPT,
+         "missing_values": [99, -1.5]},
+        {"name": "sex", "kind": "categorical", "values": ["f", "m", "99"], **KEPT,
+         "missing_values": ["9"]},
+        {"name": "born", "kind": "date", "by": "month", "first": "2023-01-01",
+         "last": "2023-02-28", "format": "%d.%m.%Y", **KEPT,
+         "missing_values": ["01.01.2023", "9999-12-31"]},
         {"name": "flag", "kind": "binary", "one": "yes", "zero": "no", "missing_values": [2]},
     ],
-}
+}  # fmt: skip
 
 
 def missing(frame: pl.DataFrame, schema: TableSchema) -> dict[str, list[bool]]:

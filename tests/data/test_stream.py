@@ -45,33 +45,24 @@ SCHEMA = schema_from_dict(
 )
 
 
-def write_csv(folder: Path) -> str:
-    table().write_csv(folder / "t.csv")
-    return str(folder / "t.csv")
-
-
-def write_csv_gz(folder: Path) -> str:
-    path = folder / "t.csv.gz"
-    path.write_bytes(gzip.compress(table().write_csv().encode()))
+def write(folder: Path, name: str) -> str:
+    """Write the table to a file, or to the folder as partitions."""
+    path = folder / name
+    if name == "t.csv":
+        table().write_csv(path)
+    elif name == "t.csv.gz":
+        path.write_bytes(gzip.compress(table().write_csv().encode()))
+    elif name == "t.parquet":
+        pq.write_table(table().to_arrow(), path, row_group_size=1000, write_page_checksum=True)
+    else:
+        for number, part in enumerate(table().iter_slices(5000)):
+            part.write_parquet(folder / f"{number}.parquet")
     return str(path)
 
 
-def write_parquet(folder: Path) -> str:
-    pq.write_table(
-        table().to_arrow(), folder / "t.parquet", row_group_size=1000, write_page_checksum=True
-    )
-    return str(folder / "t.parquet")
-
-
-def write_partitions(folder: Path) -> str:
-    for number, part in enumerate(table().iter_slices(5000)):
-        part.write_parquet(folder / f"{number}.parquet")
-    return str(folder)
-
-
-@pytest.mark.parametrize("write", [write_csv, write_csv_gz, write_parquet, write_partitions])
-def test_streamed_blocks_are_those_in_memory(write: Callable[[Path], str], tmp_path: Path) -> None:
-    path = write(tmp_path)
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "t.parquet", ""])
+def test_streamed_blocks_are_those_in_memory(name: str, tmp_path: Path) -> None:
+    path = write(tmp_path, name)
     kept = load(path, SCHEMA).records
     with Engine(name="stream").open(path, SCHEMA) as data:
         assert isinstance(data.records, StreamedRows)
@@ -88,7 +79,7 @@ def test_streamed_blocks_are_those_in_memory(write: Callable[[Path], str], tmp_p
 def test_a_table_that_changes_between_passes_is_refused(
     tmp_path: Path, now: int, message: str
 ) -> None:
-    rows = stream_rows(parse_source(write_csv(tmp_path)), SCHEMA)
+    rows = stream_rows(parse_source(write(tmp_path, "t.csv")), SCHEMA)
     table(now).write_csv(tmp_path / "t.csv")
     with pytest.raises(BadInputError, match=message):
         list(rows.stream())
@@ -106,13 +97,13 @@ def _corrupt(path: Path) -> None:
     path.write_bytes(content)
 
 
-@pytest.mark.parametrize("write", [write_csv_gz, write_parquet])
+@pytest.mark.parametrize("name", ["t.csv.gz", "t.parquet"])
 @pytest.mark.parametrize("damage", [_truncate, _corrupt])
 @pytest.mark.parametrize("engine", ["memory", "stream"])
 def test_damage_in_the_middle_is_one_clear_error(
-    write: Callable[[Path], str], damage: Callable[[Path], None], engine: str, tmp_path: Path
+    name: str, damage: Callable[[Path], None], engine: str, tmp_path: Path
 ) -> None:
-    path = write(tmp_path)
+    path = write(tmp_path, name)
     damage(Path(path))
     with (
         pytest.raises(BadInputError, match=Path(path).name),
@@ -123,7 +114,7 @@ def test_damage_in_the_middle_is_one_clear_error(
 
 class TestPartitions:
     def test_a_folder_and_a_pattern_are_one_table(self, tmp_path: Path) -> None:
-        write_partitions(tmp_path)
+        write(tmp_path, "")
         for text in (str(tmp_path), f"parquet:{tmp_path}", f"{tmp_path}/*.parquet"):
             source = parse_source(text)
             assert len(source.parts) > 1
@@ -149,7 +140,7 @@ class TestPartitions:
             parse_source(str(tmp_path))
 
     def test_a_fault_names_the_part_and_its_row(self, tmp_path: Path) -> None:
-        write_partitions(tmp_path)
+        write(tmp_path, "")
         bad = table(5000).with_columns(
             colour=pl.when(pl.int_range(5000) == 7).then(pl.lit("pink")).otherwise("colour")
         )
@@ -159,7 +150,7 @@ class TestPartitions:
 
 
 def test_rows_that_do_not_fit_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = write_csv(tmp_path)
+    path = write(tmp_path, "t.csv")
     monkeypatch.setattr("dualquery.rows.engines.available_memory", lambda: 100)
     monkeypatch.setattr("dualquery.rows.engines._CHECKED_BLOCKS", 1)
     with pytest.raises(BadInputError, match="use --engine stream"):
@@ -171,7 +162,7 @@ def test_encoding_by_several_threads_keeps_the_order(
     threads: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dualquery.data.readers.source._BLOCK_CELLS", 300)  # pieces of 100 rows
-    path = write_parquet(tmp_path)
+    path = write(tmp_path, "t.parquet")
     kept = load(path, SCHEMA).records
     bits = np.arange(kept.bits, dtype=np.int32)
     rows = replace(stream_rows(parse_source(path), SCHEMA), threads=threads)

@@ -7,12 +7,7 @@ from experiments import contingency, datacubes, factored, ranges
 from experiments.contingency import Method
 from experiments.harness.recipe import Choices, Recipe, Run
 from experiments.harness.runner import tidy_table
-from experiments.mwem_data_sets import (
-    contingency_table,
-    exact_cells,
-    numeric_table,
-    read_patterns,
-)
+from experiments.mwem_data_sets import contingency_table, exact_cells, numeric_table, read_patterns
 from mwem import relative_entropy
 
 RECIPES = (ranges.RECIPE, contingency.RECIPE, datacubes.RECIPE, factored.RECIPE)

@@ -35,15 +35,10 @@ def _releases() -> dict[str, dict[str, bytes]]:
                 ("private sums", "laplace", None),
             ):
                 made = dualquery.release(
-                    table,
-                    schema=SCHEMA,
-                    queries=20,
-                    way=2,
-                    mechanism=mechanism,
-                    seed=seed,
+                    table, schema=SCHEMA, queries=20, way=2, mechanism=mechanism, seed=seed,
                     delta=0.0 if mechanism == "laplace" else 1e-4,
                     options={"rounds": "3", "samples": "4"} if mechanism == "dualquery" else {},
-                )
+                )  # fmt: skip
                 made.save(Path(place) / name)
                 _MADE[name] = {
                     file.name: file.read_bytes() for file in (Path(place) / name).iterdir()

@@ -1,7 +1,7 @@
 """One suite that every mechanism passes; a line in ``MECHANISMS`` says what one claims."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
@@ -29,22 +29,16 @@ from dualquery.runtime.errors import BadInputError
 from tests.cases import functionals
 from tests.tables import SCHEMA, dataset, legal, random_records, task
 
-DUALQUERY_TRACE = frozenset(
-    {
-        "round", "samples", "terms", "attributes", "solver", "status", "objective", "bound",
-        "incumbent_seconds", "seconds", "steps",
-    }
-)  # fmt: skip
-MWEM_TRACE = frozenset(
-    {
-        "round", "query", "answer_before", "measured", "cells", "largest", "components", "seconds",
-    }
-)  # fmt: skip
-SAMPLED_TRACE = frozenset(
-    {"round", "query", "answer_before", "measured", "residual", "steps", "seconds"}
-)
-MATRIX_TRACE = frozenset({"trust"})
-STAGES_TRACE = frozenset({"stage", "columns", "products", "weighed", "queries"})
+DUALQUERY_TRACE = {
+    "round", "samples", "terms", "attributes", "solver", "status", "objective", "bound",
+    "incumbent_seconds", "seconds", "steps",
+}  # fmt: skip
+MWEM_TRACE = {
+    "round", "query", "answer_before", "measured", "cells", "largest", "components", "seconds",
+}  # fmt: skip
+SAMPLED_TRACE = {"round", "query", "answer_before", "measured", "residual", "steps", "seconds"}
+MATRIX_TRACE = {"trust"}
+STAGES_TRACE = {"stage", "columns", "products", "weighed", "queries"}
 LOOKS_AT_NOTHING = ("uniform", "zero")
 UNMEASURED = {*LOOKS_AT_NOTHING, "dualquery", "smalldb", "randomized-response"}
 """Mechanisms whose release has no measurements: they draw queries, records or reports."""
@@ -58,7 +52,7 @@ class Case:
     name: str
     options: Mapping[str, Any] = field(default_factory=dict)
     records: bool = True
-    trace: frozenset[str] = frozenset()
+    trace: Set[str] = frozenset()
     runs_at_delta_0: bool = True
     accountants: frozenset[str] = ALL_ACCOUNTANTS
 

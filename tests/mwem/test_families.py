@@ -67,18 +67,6 @@ every_tiny = pytest.mark.parametrize(("queries", "options"), TINY.values(), ids=
 ROWS = 3
 
 
-def tiny_room(rows, queries, schedule, relation) -> Curator:
-    """A room without noise; ROWS is the public number of rows."""
-    return Curator(
-        records_of(rows),
-        queries,
-        schedule,
-        NoNoise(0),
-        neighbours=relation,
-        public_rows=ROWS,
-    )
-
-
 @both_relations
 @every_tiny
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
@@ -88,7 +76,10 @@ def test_the_room_charges_what_was_planned(queries, options, delta: float, relat
     plan = Mwem(iterations=1, **options).plan(Task(queries, ROWS), budget)
     spending = plan.parameters["spending"]
     rows = all_records(queries.domain)[:ROWS]
-    curator = tiny_room(rows, queries, plan.schedule[1:], relation)
+    curator = Curator(
+        records_of(rows), queries, plan.schedule[1:], NoNoise(0), neighbours=relation,
+        public_rows=ROWS,
+    )  # fmt: skip
     asked = OneCuboid(0) if options else OneQuery(0)
     noise = Gaussian if delta else Laplace
     with pytest.raises(RuntimeError, match="would cost more"):

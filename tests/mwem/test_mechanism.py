@@ -15,11 +15,7 @@ from dualquery.room.curator import Curator
 from dualquery.room.randomness import SeededRandomness
 from dualquery.rows.histogram import Histogram as CellCounts
 from dualquery.runtime.errors import BadInputError
-from mwem import (
-    Mwem,
-    rounded_table,
-    sampled_table,
-)
+from mwem import Mwem, rounded_table, sampled_table
 from mwem.measures import mean_squared_error
 from tests.cases import domain_of, records_of
 
@@ -182,12 +178,7 @@ def test_queries_that_do_not_fit_are_excluded() -> None:
     with pytest.raises(BadInputError, match="above the limit"):
         run(Mwem(**options, too_large="stop"), Budget(1.0, 0.0), workload=workload, rows=rows)
     with pytest.raises(BadInputError, match="no query is left whose measurement fits"):
-        run(
-            Mwem(iterations=60, memory_gib=small, representation="factored"),
-            Budget(1.0, 0.0),
-            workload=workload,
-            rows=rows,
-        )
+        run(Mwem(**{**options, "iterations": 60}), Budget(1.0, 0.0), workload=workload, rows=rows)
 
 
 @pytest.mark.parametrize(

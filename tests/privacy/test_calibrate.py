@@ -104,32 +104,20 @@ def test_delta_0_uses_basic_composition() -> None:
 
 
 @pytest.mark.parametrize(
-    ("build", "message"),
+    ("budget", "given", "message"),
     [
-        (
-            lambda: calibrate_game(0.01, 1e-9, 100, rounds=50, step=5.0),
-            "zcdp: even samples = 1 costs epsilon",
-        ),
-        (
-            lambda: calibrate_game(0.01, 1e-9, 100, samples=50, step=5.0, accountant="exact"),
-            "exact: even rounds = 2 costs epsilon",
-        ),
-        (
-            lambda: calibrate_game(
-                1e-13, 1e-9, 10**6, rounds=50, samples=10**6, accountant="advanced"
-            ),
-            "advanced: even step = .* costs epsilon",
-        ),
-        (
-            lambda: calibrate_game(1.0, 0.0, 100, rounds=5, samples=5, accountant="zcdp"),
-            "zcdp: .* delta = 0",
-        ),
-        (lambda: calibrate_game(1.0, 1e-6, 100, rounds=1, samples=5), "every step fits"),
+        ((0.01, 1e-9, 100), {"rounds": 50, "step": 5.0}, "zcdp: even samples = 1 costs epsilon"),
+        ((0.01, 1e-9, 100), {"samples": 50, "step": 5.0, "accountant": "exact"},
+         "exact: even rounds = 2 costs epsilon"),
+        ((1e-13, 1e-9, 10**6), {"rounds": 50, "samples": 10**6, "accountant": "advanced"},
+         "advanced: even step = .* costs epsilon"),
+        ((1.0, 0.0, 100), {"rounds": 5, "samples": 5, "accountant": "zcdp"}, "zcdp: .* delta = 0"),
+        ((1.0, 1e-6, 100), {"rounds": 1, "samples": 5}, "every step fits"),
     ],
-)
-def test_what_does_not_fit_says_which_bound_failed(build, message: str) -> None:
+)  # fmt: skip
+def test_what_does_not_fit_says_which_bound_failed(budget, given, message: str) -> None:
     with pytest.raises(BadInputError, match=message):
-        build()
+        calibrate_game(*budget, **given)
 
 
 # --- budget ---------------------------------------------------------------------------------

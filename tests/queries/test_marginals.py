@@ -11,11 +11,7 @@ from scipy import stats
 from dualquery.data.domain import Domain
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.generate import workloads
-from dualquery.queries.generate.workloads import (
-    all_marginals,
-    random_marginals,
-    target_marginals,
-)
+from dualquery.queries.generate.workloads import all_marginals, random_marginals, target_marginals
 from dualquery.runtime.errors import BadInputError
 from tests.cases import records_of
 from tests.tables import random_records

@@ -21,7 +21,7 @@ from dualquery.releases.keep.reservation import reserve
 from dualquery.releases.keep.stored import canonical
 from dualquery.runtime.errors import BadInputError
 from tests.tables import SCHEMA, names, people, reseal
-from tests.verification.test_verify import edit, put
+from tests.verification.test_verify import KEYS, edit, put
 
 FILES = {"release.json", "answers.parquet", "trace.parquet", "synthetic.parquet"}
 
@@ -136,12 +136,6 @@ def test_each_file_has_its_digest_and_a_saved_copy_computes_them_anew(made, tmp_
 
 # --- what is in it --------------------------------------------------------------------------------
 
-SUMMARY = {
-    "format_version", "mechanism", "parameters", "options", "privacy", "rows", "bits", "queries",
-    "way", "workload", "synthetic_records", "solver", "intervals", "measurements", "model", "means",
-    "notes", "versions", "created", "schema", "proof", "written_as", "total",
-}  # fmt: skip
-"""Every key of release.json. Each is public; add one here only if it is, too."""
 OPTIONS = {
     "csv", "epsilon", "delta", "accountant", "neighbours", "rows", "seed", "records", "budget_file",
     "mechanism", "unit", "weight",
@@ -156,7 +150,7 @@ PRIVACY = {
 def test_release_json_holds_listed_keys_only(made, tmp_path) -> None:
     made.save(tmp_path / "out")
     stored = json.loads((tmp_path / "out" / "release.json").read_text())
-    assert stored.keys() == SUMMARY
+    assert stored.keys() == {*KEYS}
     assert stored["options"].keys() == OPTIONS
     assert stored["solver"].keys() == SOLVER
     assert stored["privacy"].keys() == PRIVACY

@@ -15,12 +15,7 @@ import pytest
 from dualquery.data.domain import Domain
 from dualquery.data.schema.grids import Grid
 from dualquery.privacy.accountants.choice import ACCOUNTANTS
-from dualquery.privacy.events import (
-    GameSchedule,
-    GaussianNoise,
-    LaplaceNoise,
-    SampledQueries,
-)
+from dualquery.privacy.events import GameSchedule, GaussianNoise, LaplaceNoise, SampledQueries
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.generate.workloads import all_marginals

@@ -3,14 +3,7 @@
 import numpy as np
 import pytest
 
-from solvers import (
-    BestResponse,
-    Ending,
-    SearchResult,
-    Status,
-    UnknownSolverError,
-    get_solver,
-)
+from solvers import BestResponse, Ending, SearchResult, Status, UnknownSolverError, get_solver
 from solvers.backends.cpsat import CpSat
 from tests.solvers.instances import from_sample, sampled_problem, weighted_maxsat
 

@@ -6,13 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from solvers import (
-    BestResponse,
-    LinearConstraint,
-    ProblemTooLargeError,
-    SolverError,
-    get_solver,
-)
+from solvers import BestResponse, LinearConstraint, ProblemTooLargeError, SolverError, get_solver
 from solvers.formats import is_instance_file, read_instance, write_instance
 from solvers.formats.clauses import encode, linear_clauses
 from solvers.formats.instance import Instance

@@ -9,12 +9,7 @@ import pytest
 from solvers import BestResponse, compact
 from solvers.lagrangian import LagrangianDual
 from solvers.local_search import greedy_record
-from tests.solvers.instances import (
-    random_problem,
-    random_record,
-    relaxed_optimum,
-    sampled_problem,
-)
+from tests.solvers.instances import random_problem, random_record, relaxed_optimum, sampled_problem
 
 
 def feasible_records(instance: BestResponse) -> list[np.ndarray]:

@@ -139,13 +139,9 @@ def test_children_are_killed_with_the_command(tmp_path: Path) -> None:
     began = time.perf_counter()
     lines: list[str] = []
     status, _ = run_command(
-        [sys.executable, str(SCRIPT), "hang-deaf", str(file)],
-        tmp_path,
-        lines.append,
-        stop=began + 1.5,
-        deadline=began + 2.0,
-        longest_line=1000,
-    )
+        [sys.executable, str(SCRIPT), "hang-deaf", str(file)], tmp_path, lines.append,
+        stop=began + 1.5, deadline=began + 2.0, longest_line=1000,
+    )  # fmt: skip
     assert status is None
     assert "v 1\n" in lines
     child = int(Path(str(file) + ".child").read_text())

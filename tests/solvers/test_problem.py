@@ -5,20 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from solvers import (
-    BestResponse,
-    InvalidProblemError,
-    LinearConstraint,
-    SolverError,
-    TermPool,
-)
+from solvers import BestResponse, InvalidProblemError, LinearConstraint, SolverError, TermPool
 from solvers.terms import is_canonical, merge_terms
-from tests.solvers.instances import (
-    from_sample,
-    groups_of,
-    problem,
-    row,
-)
+from tests.solvers.instances import from_sample, groups_of, problem, row
 
 
 def codes(rows: list[list[int]]) -> np.ndarray:

@@ -247,7 +247,7 @@ KEYS = [
     "way", "workload", "synthetic_records", "solver", "intervals", "notes", "versions", "created",
     "schema", "proof", "measurements", "model", "means", "written_as", "total",
 ]  # fmt: skip
-"""Of release.json."""
+"""Of release.json. Each is public; add one here only if it is, too."""
 
 
 @pytest.mark.parametrize("key", KEYS)

@@ -131,9 +131,9 @@ def test_answers_are_those_of_the_records() -> None:
 
 
 def test_memory_and_fitted_shares_are_worth_their_while() -> None:
-    """Means over three fixed seeds; the gap is several times their spread."""
-    plain = [errors(0.5, seed, remembered_rounds=1, mixture="equal").mean() for seed in range(3)]
-    ours = [errors(0.5, seed).mean() for seed in range(3)]
+    """Means over two fixed seeds; the gap is several times their spread."""
+    plain = [errors(0.5, seed, remembered_rounds=1, mixture="equal").mean() for seed in range(2)]
+    ours = [errors(0.5, seed).mean() for seed in range(2)]
     assert np.mean(ours) < 0.8 * np.mean(plain)
 
 
