@@ -18,7 +18,7 @@ PLANTED_CHECK = "sensitivity/OneCuboid/replace-one"
 def few(monkeypatch):
     """Make the audit one of two checks and one planted bug; return what replaces the findings."""
     found = {}
-    run = suite.list_checks(suite.QUICK)[PLANTED_CHECK]
+    run = suite.list_checks(replace(suite.QUICK, cases=15))[PLANTED_CHECK]
     checks = lambda _: {PLANTED_CHECK: run} | {k: (lambda f=f: f) for k, f in found.items()}  # noqa: E731
     monkeypatch.setattr(suite, "list_checks", checks)
     monkeypatch.setattr(suite, "PLANTED", PLANTED[2:3])
