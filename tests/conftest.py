@@ -2,6 +2,7 @@
 
 import logging
 import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -64,10 +65,16 @@ def pytest_fixture_setup(fixturedef: pytest.FixtureDef[object]) -> Iterator[None
         return (yield)
 
 
+@pytest.fixture(scope="session")
+def states(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of all state folders: numbered ones would be listed anew for each test."""
+    return tmp_path_factory.mktemp("states")
+
+
 @pytest.fixture(autouse=True)
-def state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+def state(states: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A state folder of its own for each test: none may touch the user's."""
-    folder = tmp_path_factory.mktemp("state")
+    folder = Path(tempfile.mkdtemp(dir=states))
     monkeypatch.setenv("XDG_STATE_HOME", str(folder))
     return folder
 

@@ -1,5 +1,7 @@
 """NIST's benchmark: scores of tiny tables by hand, its schema, where its files are found."""
 
+import functools
+
 import polars as pl
 import pytest
 
@@ -65,8 +67,11 @@ def test_only_unique_rows_match() -> None:
     assert unique_matches(truth, PAIR) == 50.0
 
 
+generated = functools.cache(nist.generated)
+
+
 def test_generated_rows_keep_the_rules() -> None:
-    table = nist.generated(400)
+    table = generated(1_200)
     assert tuple(table.columns) == nist.ALL
     assert inconsistent(table) == 0
     assert scores(table, table)["k_marginal"] == 1000.0
@@ -82,8 +87,7 @@ def test_a_schema_of_some_features_has_their_rules() -> None:
 
 
 def test_the_quick_form_is_scored(monkeypatch) -> None:
-    fewer = nist.generated(1_200)
-    monkeypatch.setattr(nist, "generated", lambda _: fewer)
+    monkeypatch.setattr(nist, "generated", lambda _: generated(1_200))
     planned = nist.plan(Choices(quick=True, runs=1))
     runs = [run for run in planned if run["contender"] != nist.OURS]
     table = tidy_table((run, nist.perform(run, 1)) for run in runs)
