@@ -63,8 +63,11 @@ def fit_mixture(
     answers = np.clip(answer(means), 0.0, 1.0)
     if fitting.tried:
         shown, held_back = evidence.split(apart)
-        found = _interactions(evidence)
-        other = np.clip(answer(_interactions(shown).fitted), 0.0, 1.0)
+        found, shrunk = (
+            Interactions.from_products(products, each.means, each.deviations)
+            for each in (evidence, shown)
+        )
+        other = np.clip(answer(shrunk.fitted), 0.0, 1.0)
         tried = np.clip(answer(fitted_to(shown.means, apart).means(products)), 0.0, 1.0)
         between = tried - other
         square = float(between @ between)
@@ -74,23 +77,10 @@ def fit_mixture(
         means = trust * means + (1.0 - trust) * found.fitted
         fit = MixtureFit(products, means, evidence.deviations, fitting.brief)
         mixture = fit_records(fit, evidence.means, found.chances, task.scores, generator, session)
-    model = with_labels(
-        mixture.model(),
-        workload,
-        evidence.unbiased,
-        evidence.spread,
-        task.n,
-        generator,
-        session.progress,
-    )
+    noisy = evidence.unbiased, evidence.spread
+    model = with_labels(mixture.model(), workload, *noisy, task.n, generator, session.progress)
     trace = ({"trust": trust},) if fitting.tried else ()
     return answers, model, trace
-
-
-def _interactions(evidence: Evidence) -> Interactions:
-    """Return the posterior of the hierarchical model."""
-    products = evidence.source.products
-    return Interactions.from_products(products, evidence.means, evidence.deviations)
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,9 +149,8 @@ class CrossMoments:
         shared = (size * (correlation + moment) / more).sum()
         factor = (1.0 + shared) / (1.0 + (size**2 / more).sum())
         moved = factor * size - correlation
-        further, _ = posterior_interactions(
-            moment - moved, expected, np.maximum(more - noise, noise)
-        )
+        rest = np.maximum(more - noise, noise)
+        further, _ = posterior_interactions(moment - moved, expected, rest)
         return replace(found, goal=now + moved + further)
 
     def sizes(self, means: Float64) -> Float64:

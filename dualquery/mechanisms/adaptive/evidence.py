@@ -205,11 +205,8 @@ class Evidence:
         alone = np.flatnonzero((products.bits >= 0).sum(axis=1) == 1)
         at = shares.places(products.bits[alone, 0])
         means, slopes = products.part(alone).linear()
-        return self.combined(
-            alone,
-            (means + slopes * shares.values[at, None])[:, 0],
-            np.abs(slopes[:, 0]) * shares.deviations[at],
-        )
+        known = (means + slopes * shares.values[at, None])[:, 0]
+        return self.combined(alone, known, np.abs(slopes[:, 0]) * shares.deviations[at])
 
 
 def split(

@@ -100,9 +100,8 @@ class Interactions:
                 continue
             if size > 2:
                 fitted[at] = model.means(products.part(at))
-            means, squares = posterior_interactions(
-                noisy[at] - fitted[at], expected[at], variances[at]
-            )
+            residual = noisy[at] - fitted[at]
+            means, squares = posterior_interactions(residual, expected[at], variances[at])
             fitted[at] += means
             if size == 2:
                 weights = np.where(slopes[at] == 0.0, 1.0, slopes[at]).prod(axis=1)
@@ -213,10 +212,8 @@ def _main_effects(
             apart + of_columns @ (chances - start),
             np.append(before.uncertain, widest),
         )
-        last, chances = (
-            chances,
-            to_distributions(told.domain, np.clip(start + moved[:-1], 0.0, 1.0)),
-        )
+        last = chances
+        chances = to_distributions(told.domain, np.clip(start + moved[:-1], 0.0, 1.0))
         left, common = errors[:-1], float(moved[-1])
         if (np.abs(chances - last) <= _SETTLED * left).all():
             break

@@ -58,7 +58,7 @@ def with_labels(
     if not fit.records.shape[0]:
         return mixture
     changes = fit.changes(noisy)
-    penalty = fit.variances(deviations) / np.sqrt(changes) / _SIZE
+    penalty = fit.placed(deviations**2) / np.sqrt(changes) / _SIZE
     found = fit.run(fit.shares(noisy), penalty, changes, progress)
     target, coefficients = np.array(fit.target, np.int64), found.astype(np.float32)
     return LabelledMixture(
@@ -96,8 +96,7 @@ class _Fit:
 
     def shares(self, answers: Float64) -> Float64:
         """Return answers by cell and value, each cell moved to how often the records have it."""
-        found = np.zeros(self.shape)
-        found[self.places] = answers
+        found = self.placed(answers)
         found += ((self.present - found.sum(axis=1)) / self.shape[1])[:, None]
         return found
 
@@ -108,19 +107,11 @@ class _Fit:
         found: Float64 = np.outer(self.present, of_value * (1.0 - of_value))
         return np.maximum(found, _LEAST)
 
-    def variances(self, deviations: Float64) -> Float64:
-        """Return the variances of the shares, by cell and value."""
+    def placed(self, numbers: Float64) -> Float64:
+        """Return numbers of queries by cell and value."""
         found = np.zeros(self.shape)
-        found[self.places] = deviations**2
+        found[self.places] = numbers
         return found
-
-    def chances(self, coefficients: Float64) -> tuple[Float64, Float64]:
-        """Return each record's chances of the values, and the logarithms of their sums."""
-        logits = (self.records @ coefficients) * self.records.shape[0]
-        top = logits.max(axis=1, keepdims=True)
-        parts = np.exp(logits - top)
-        sums = parts.sum(axis=1, keepdims=True)
-        return parts / sums, (top + np.log(sums)).ravel()
 
     def run(
         self,
@@ -131,6 +122,7 @@ class _Fit:
     ) -> Float64:
         """Return the coefficients: float64, shape ``(cells, values)``."""
         from scipy.optimize import minimize
+        from scipy.special import logsumexp
 
         units = 1.0 / np.sqrt(changes + penalty)
         done = itertools.count()
@@ -138,8 +130,9 @@ class _Fit:
 
         def objective(flat: Float64) -> tuple[float, Float64]:
             coefficients = flat.reshape(self.shape) * units
-            chances, logs = self.chances(coefficients)
-            slopes = self.transposed @ chances - shares + penalty * coefficients
+            logits = (self.records @ coefficients) * self.records.shape[0]
+            logs = logsumexp(logits, axis=1, keepdims=True)
+            slopes = self.transposed @ np.exp(logits - logs) - shares + penalty * coefficients
             value = logs.mean() - (shares * coefficients).sum()
             value += 0.5 * (penalty * coefficients**2).sum()
             return value, (slopes * units).ravel()

@@ -99,10 +99,8 @@ class FeatureMeasurement:
     @property
     def basis(self) -> str:
         """The noise of a query's features."""
-        missing = f"; {_HEAVY_ROWS}" if self.strategy.limit is not None else ""
-        return (
-            f"from the noise of each query's features, shortest near independent columns{missing}"
-        )
+        basis = "from the noise of each query's features, shortest near independent columns"
+        return basis if self.strategy.limit is None else f"{basis}; {_HEAVY_ROWS}"
 
     @property
     def absent_row_answer(self) -> Float64:
@@ -151,12 +149,8 @@ class FeatureMeasurement:
             at, inner = query[tied], projection.inner(own[tied], other[tied])
             shared = np.bincount(at, weights[tied] * inner, len(bits))
             covariances[:, slot] = slopes[:, slot] * shared
-        return guesses_of(
-            expansion.answers(means),
-            expansion.variances(deviations**2),
-            np.where(present, shares, np.nan),
-            covariances,
-        )
+        shares, variances = np.where(present, shares, np.nan), expansion.variances(deviations**2)
+        return guesses_of(expansion.answers(means), variances, shares, covariances)
 
     def kept(self, noisy: Float64, deviations: Float64) -> Measurements:
         """Return the features' noisy means."""

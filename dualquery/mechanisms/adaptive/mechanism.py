@@ -1,13 +1,10 @@
 """`adaptive`: measure main effects, judge, measure what is worth its noise, estimate, answer.
 
-**Privacy.** Gaussian measurements, adaptively composed. The schedule fixes how many, and the ratio
-of sensitivity to scale of each, before a row is read. What a later one measures is chosen by the
-noisy numbers of those before it; whatever is chosen, its sensitivity over all legal records is
-proven by the room, its scale is set to the planned ratio, and the ledger refuses it otherwise. The
-cost of Gaussian noise depends on that ratio alone: zero-concentrated and Gaussian differential
-privacy compose adaptively where each mechanism, for every outcome of those before it, has a cost
-fixed beforehand (Bun and Steinke 2016, Lemma 2.3; Dong, Roth and Su, "Gaussian differential
-privacy", JRSS B 84, 2022, Theorem 4). All else is post-processing.
+**Privacy.** Gaussian measurements, adaptively composed: the schedule fixes how many, and the ratio
+of sensitivity to scale of each, before a row is read. Earlier noisy numbers choose what a later one
+measures; the room proves the sensitivity of whatever is chosen, its scale is set to the planned
+ratio, and the ledger refuses it otherwise (Bun and Steinke 2016, Lemma 2.3; Dong, Roth and Su,
+"Gaussian differential privacy", JRSS B 84, 2022, Theorem 4). All else is post-processing.
 """
 
 from __future__ import annotations

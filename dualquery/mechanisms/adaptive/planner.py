@@ -41,11 +41,13 @@ from dualquery.mechanisms.adaptive.predictions import (
     WIDE,
     Predicted,
     expansion_of,
-    full_fit_wins,
     is_positive,
     is_wide,
     predict,
+    rmse_of_fit,
+    rmse_of_independent_fit,
     rmse_of_interactions,
+    rmse_of_shares,
 )
 from dualquery.mechanisms.protocol import Budget, Details, Plan, Task
 from dualquery.privacy.accountants.choice import best
@@ -307,8 +309,9 @@ class ColumnEvidence:
         before, domain = self.posterior.deviations, self.workload.domain
         off = replace(self.posterior, deviations=before * again / np.hypot(before, again))
         usual = rmse_of_interactions(self.workload, self.chances, self.n)
-        uncertain = off.uncertain(domain)
-        return full_fit_wins(full, scale, self.workload, self.chances, uncertain, usual)
+        columns = rmse_of_shares(self.workload, self.chances, off.uncertain(domain))
+        product = rmse_of_independent_fit(full, scale, self.workload, self.chances)
+        return rmse_of_fit(product, usual) < math.hypot(columns, usual)
 
     def worth_measuring(self) -> NDArray[np.int64]:
         """Return the places of columns and products that are worth measuring; increasing.
@@ -380,6 +383,7 @@ class PairEvidence:
             self.shares,
             deviations=np.minimum(uncertain[self.shares.bits], self.shares.deviations),
         )
-        uncertain = first.combined(again).uncertain(workload.domain)
+        alone = rmse_of_shares(workload, chances, first.combined(again).uncertain(workload.domain))
         scale = scale_for(full.sensitivity, ratio) / self.n
-        return full_fit_wins(full, scale, workload, chances, uncertain, interactions)
+        product = rmse_of_independent_fit(full, scale, workload, chances)
+        return rmse_of_fit(product, interactions) < math.hypot(alone, interactions)

@@ -21,7 +21,6 @@ from dualquery.mechanisms.adaptive.evidence import Shares, uniform_strategy
 from dualquery.mechanisms.adaptive.expansion import (
     MOST_LITERALS,
     Expansion,
-    ProductTerms,
     chances_of_literals,
     literals_of,
     products_of_others,
@@ -91,15 +90,16 @@ def _by_order(chances: Float64, part: float) -> tuple[Float64, Float64]:
 
 
 def rmse_of_independent_fit(
-    products: ProductTerms, deviations: Float64, workload: Workload, chances: Float64
+    full: FeatureMeasurement | QueryMeasurement, scale: float, workload: Workload, chances: Float64
 ) -> float:
-    """Return the error of independent columns that are fitted to noisy products.
+    """Return the error of independent columns fitted to everything, with noise of a scale.
 
     A column's share is known from all products that it is a factor of, each weighed by its Fisher
     information, as if all other shares were known.
     """
+    products, deviations = full.products, scale * full.scales[:, None]
     means, slopes = products.factors(chances)
-    told = (slopes * products_of_others(means) / deviations[:, None]) ** 2
+    told = (slopes * products_of_others(means) / deviations) ** 2
     present = products.bits >= 0
     information = np.bincount(products.bits[present], told[present], len(chances))
     off = np.divide(1.0, np.sqrt(information), out=np.zeros(len(chances)), where=information > 0)
@@ -114,23 +114,6 @@ def rmse_of_fit(of_independent: float, interactions: float) -> float:
     times this.
     """
     return math.sqrt(of_independent * (of_independent + interactions))
-
-
-def full_fit_wins(
-    full: FeatureMeasurement | QueryMeasurement,
-    scale: float,
-    workload: Workload,
-    chances: Float64,
-    uncertain: Float64,
-    interactions: float,
-) -> bool:
-    """Return whether a fit has a smaller predicted error than columns with some standard errors.
-
-    The fit is to everything, with noise of a ``scale``, as a share of the rows.
-    """
-    product = rmse_of_independent_fit(full.products, full.scales * scale, workload, chances)
-    columns = rmse_of_shares(workload, chances, uncertain)
-    return rmse_of_fit(product, interactions) < math.hypot(columns, interactions)
 
 
 def rmse_of_shares(workload: Workload, chances: Float64, uncertain: Float64) -> float:
@@ -208,7 +191,9 @@ def _predict(task: Task, budget: Budget) -> Predicted:
     bits, negated, possible = literals_of(workload)
     if not (bits[possible] >= 0).any():
         return Predicted()
-    chances = _usual_shares(workload)
+    chances = uniform_probabilities(workload.domain)
+    if is_positive(workload):
+        chances = np.full(len(chances), min(0.5, _ITEMS / len(np.unique(bits[bits >= 0]))))
     answers = possible * chances_of_literals(bits, negated, chances).prod(axis=1)
     unit = calibrate_gaussian_scale(budget.epsilon, budget.delta, 1.0, budget.accountant) / task.n
     columns = plan_columns(workload, chances, neighbours)
@@ -223,20 +208,12 @@ def _predict(task: Task, budget: Budget) -> Predicted:
     scale = full.sensitivity * unit
     return Predicted(
         columns=rmse_of_shares(workload, chances, shares.uncertain(workload.domain)),
-        product=rmse_of_independent_fit(full.products, full.scales * scale, workload, chances),
+        product=rmse_of_independent_fit(full, scale, workload, chances),
         unbiased=full.mean_deviation * scale,
         interactions=rmse_of_interactions(workload, chances, task.rows),
         chance=rmse_of_interactions(workload, chances, task.rows, 0.0, 0.0),
         answer=float(answers.mean()),
     )
-
-
-def _usual_shares(workload: Workload) -> Float64:
-    """Return shares before anything is measured: uniform, or those of rows of `_ITEMS` items."""
-    if not is_positive(workload):
-        return uniform_probabilities(workload.domain)
-    columns = len(np.unique(workload.literals[workload.literals >= 0]))
-    return np.full(workload.domain.bits, min(0.5, _ITEMS / columns))
 
 
 def expected_error(task: Task, predicted: Predicted, *, fitted: bool) -> ExpectedError:
