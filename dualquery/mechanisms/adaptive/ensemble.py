@@ -20,7 +20,7 @@ from dualquery.estimates.intervals import CORRELATION
 from dualquery.mechanisms.adaptive.evidence import Evidence
 from dualquery.mechanisms.adaptive.interactions import Interactions
 from dualquery.mechanisms.adaptive.labels import with_labels
-from dualquery.mechanisms.adaptive.mixture import Fitting, Mixture, MixtureFit
+from dualquery.mechanisms.adaptive.mixture import LEG, Fitting, Mixture, MixtureFit
 from dualquery.mechanisms.adaptive.prior import posterior_interactions
 from dualquery.mechanisms.protocol import Session, Task
 from dualquery.models.labelled import LabelledMixture
@@ -28,10 +28,6 @@ from dualquery.models.mixture import ProductMixture
 from dualquery.queries.conjunctions import Workload
 
 Float64 = NDArray[np.float64]
-
-_FEWEST = 3
-"""Numbers that a column has at least: of two values, a pair's interaction is its moment."""
-
 
 Fitted: TypeAlias = tuple[Float64, ProductMixture | LabelledMixture, tuple[Mapping[str, Any], ...]]
 """Answers in [0, 1], the mixture, and how far it was trusted, for the trace."""
@@ -163,10 +159,6 @@ class CrossMoments:
         moved[self.places] += self.slopes * (self.goal - self.sizes(means))[self.owner]
         return moved
 
-    def beyond(self, means: Float64) -> CrossMoments:
-        """Return moments to aim at where a fit that aimed at these has reached ``means``."""
-        return replace(self, goal=2.0 * self.goal - self.sizes(means))
-
 
 def fit_records(
     fit: MixtureFit,
@@ -181,18 +173,23 @@ def fit_records(
     Parameters are those of `CrossMoments.of`; ``scores`` is None if no bit stands for a number.
     """
     moments = None if scores is None else CrossMoments.of(fit, noisy, chances, scores)
-    if moments is not None:
-        first = replace(fit, targets=moments.kept(fit.targets))
-        means = first.run(generator, session.threads, session.progress).means(fit.products)
-        fit = replace(fit, targets=moments.beyond(means).kept(means))  # the pull takes a part
-    return fit.run(generator, session.threads, session.progress)
+    how = generator, session.threads, session.progress
+    if moments is None:
+        return fit.run(*how)
+    aim = moments
+    for _ in range(2):
+        mixture = replace(fit, targets=aim.kept(fit.targets)).run(*how)
+        fit = replace(fit, targets=mixture.means(fit.products))
+        # The pull takes a part of the moments: the next fit aims further.
+        aim = replace(aim, goal=aim.goal + moments.goal - moments.sizes(fit.targets))
+    last = replace(fit, targets=aim.kept(fit.targets), how=replace(fit.how, steps=LEG))
+    return last.run(*how, mixture)
 
 
 def _standardised(domain: Domain, chances: Float64, scores: Float64) -> Float64:
     """Return each column's numbers less their mean, over their standard deviation; 0 for none."""
     column = domain.column_of_bit
-    many = (np.bincount(column, ~np.isnan(scores)) >= _FEWEST)[column]
-    numbers = np.where(many, np.nan_to_num(scores), 0.0)
+    numbers = np.nan_to_num(scores)
     largest = np.zeros(domain.columns)
     np.maximum.at(largest, column, np.abs(numbers))
     numbers /= np.maximum(largest, 1e-300)[column]

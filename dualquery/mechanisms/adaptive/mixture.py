@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +38,7 @@ _BATCH = 60_000
 _SLAB = 128
 """Components that one thread steps at a time, at most. Half as many took a quarter longer."""
 
-_LEG = 300
+LEG = 300
 """Steps of a leg, about; a fit has three at least."""
 
 _STEP = 0.2
@@ -91,7 +92,7 @@ class Fitting:
     @property
     def brief(self) -> Fitting:
         """The same for estimated means, that records are drawn from: two legs."""
-        return replace(self, steps=2 * _LEG)
+        return replace(self, steps=2 * LEG)
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,10 +166,11 @@ class MixtureFit:
         generator: np.random.Generator,
         threads: int,
         progress: Callable[[int, int], None] = NO_PROGRESS.step,
+        start: Mixture | None = None,
     ) -> Mixture:
-        """Fit: from disturbed independent columns, by Adam, in legs."""
+        """Fit: from another fit or disturbed independent columns, by Adam, in legs."""
         batches = self._batches(generator)
-        odds = self._start(generator)
+        odds = self._start(generator) if start is None else self._odds(start.values)
         cuts = np.arange(_SLAB, self.how.components, _SLAB)
         slabs = [_Slab.of(self._columns, part) for part in np.split(odds, cuts, axis=1)]
         done, nearest = 0, math.inf
@@ -177,7 +179,7 @@ class MixtureFit:
         with workers(threads, len(slabs)) as pool:
             course = _Course(batches, slabs, odds.mean(axis=1), pool.map)
             steps = self.how.steps
-            count = max(round(steps / _LEG), 1)
+            count = max(round(steps / LEG), 1)
             for number, leg in enumerate(np.array_split(np.arange(steps), count)):
                 course.run(len(leg), self.how.pull, part_of(progress, done, steps))
                 done += len(leg)
@@ -212,16 +214,20 @@ class MixtureFit:
         ]
 
     def _start(self, generator: np.random.Generator) -> Float32:
-        """Return log-odds (binary columns) and logarithms of shares, with normal disturbances."""
+        """Return parameters of independent columns, with normal disturbances."""
         shares = np.full(len(self._bits), 0.5)
         bits, chances = self.products.single_chances(self.targets)
         shares[np.searchsorted(self._bits, bits)] = chances
-        shares = np.clip(shares, _LEAST, 1.0 - _LEAST)
         binary = self.products.domain.has_two_values[self._bits]
-        odds = np.where(binary, np.log(shares / (1.0 - shares)), np.log(shares))
+        odds = self._odds(np.where(binary, 1.0 - 2.0 * shares, shares)[:, None])
         noise = generator.standard_normal((len(odds), self.how.components))
-        start: Float32 = (odds[:, None] + noise).astype(np.float32)
-        return start
+        return (odds + noise).astype(np.float32)
+
+    def _odds(self, values: NDArray[Any]) -> Float32:
+        """Return log-odds (binary columns) and logarithms of shares, of values as in `Mixture`."""
+        binary = self.products.domain.has_two_values[self._bits][:, None]
+        shares = np.clip(np.where(binary, (1.0 - values) / 2.0, values), _LEAST, 1.0 - _LEAST)
+        return np.where(binary, np.log(shares / (1.0 - shares)), np.log(shares)).astype(np.float32)
 
 
 @dataclass(eq=False)
