@@ -59,10 +59,8 @@ def fit_mixture(
     answers = np.clip(answer(means), 0.0, 1.0)
     if fitting.tried:
         shown, held_back = evidence.split(apart)
-        found, shrunk = (
-            Interactions.from_products(products, each.means, each.deviations)
-            for each in (evidence, shown)
-        )
+        found = Interactions.from_products(products, evidence.means, evidence.deviations)
+        shrunk = Interactions.from_products(products, shown.means, shown.deviations)
         other = np.clip(answer(shrunk.fitted), 0.0, 1.0)
         tried = np.clip(answer(fitted_to(shown.means, apart).means(products)), 0.0, 1.0)
         between = tried - other

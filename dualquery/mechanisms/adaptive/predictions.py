@@ -46,11 +46,9 @@ features may be measured after that."""
 _ITEMS = 11.0
 """Items of a row, where queries ask which are there together, before anything is measured."""
 
-MAX, MEAN = 2.7, 0.3
+MAX, MEAN, _WIDTH = 2.7, 0.3, math.sqrt(8.0)
 """The max error over the geometric mean of the predicted error and that of unbiased answers, and
 the mean error over the predicted one; in the middle of ranges whose ends have the ratio 8."""
-
-_WIDTH = math.sqrt(8.0)
 
 _BASIS = "from the noise, and from how far columns usually are from independent"
 _LOST = (
