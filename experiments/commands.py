@@ -36,6 +36,7 @@ MODULES: Mapping[str, str] = {
     "coverage": "coverage",
     "gate": "gate",
     "nist": "nist",
+    "peers": "peers",
 }
 """Name -> module and name of its recipe (``RECIPE``), in the order in which a page shows them."""
 
@@ -183,7 +184,8 @@ def _command_of(recipe: Recipe) -> Any:
     names = [option.name for option in recipe.options]
     parameters = [*inspect.signature(every, eval_str=True).parameters.values()]
     for option in recipe.options:
-        typed = typer.Option(f"--{option.name}", help=f"{option.help} May be repeated.")
+        flag = f"--{option.name.replace('_', '-')}"
+        typed = typer.Option(flag, help=f"{option.help} May be repeated.")
         kind = Annotated[list[option.kind] | None, typed]  # type: ignore[name-defined]
         parameters.append(
             inspect.Parameter(

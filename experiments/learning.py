@@ -52,7 +52,7 @@ def plan(choices: Choices) -> Sequence[Run]:
 def perform(run: Run, threads: int) -> Sequence[Row]:
     """Make the records, train on them, and test on real rows."""
     if run["table"] == ADULT:
-        rows, held_back, schema, target = _adult(run)
+        rows, held_back, schema, target = adult(run)
     else:
         rows, held_back, schema, target = _generated(run["rows"])
     trained = rows
@@ -109,7 +109,8 @@ def _features(rows: pl.DataFrame, schema: TableSchema, target: str) -> NDArray[n
     return np.column_stack(found)
 
 
-def _adult(run: Run) -> tuple[pl.DataFrame, pl.DataFrame, TableSchema, str]:
+def adult(run: Run) -> tuple[pl.DataFrame, pl.DataFrame, TableSchema, str]:
+    """Return Adult's training rows, its test rows, the schema and the target."""
     from dualquery.data import load_schema
     from dualquery.data.builtin import dataset_path
 

@@ -22,6 +22,7 @@ WITH_ANOTHER_WAY = {
     "dualquery/runtime/resources.py": "sysconf, resource; None or no limit where there is none",
     "experiments/benchmarks/__init__.py": "getloadavg, and None where there is none",
     "experiments/harness/processes.py": "resource, where sys.platform is not Windows",
+    "experiments/peers.py": "resource, where sys.platform is not Windows",
     "solvers/child.py": "resource, and no limit of memory where there is none",
     "solvers/backends/external.py": "killpg, where sys.platform is not Windows, which has taskkill",
 }

@@ -1,0 +1,58 @@
+"""Other libraries beside ours: programs that stand in for them, and ours as a program."""
+
+import pytest
+
+from dualquery.runtime.errors import BadInputError
+from experiments import peers
+from experiments.harness.recipe import Choices
+from experiments.harness.runner import tidy_table
+
+COPY = "import shutil; shutil.copy('table.npy', 'records.npy')"
+
+
+OURS, INDEPENDENT = peers.plan(Choices(quick=True, runs=1))
+"""Runs of the quick form."""
+
+
+@pytest.fixture
+def program(tmp_path, monkeypatch):
+    """Return what replaces the program that calls the libraries."""
+
+    def replaced(text: str) -> None:
+        monkeypatch.setattr(peers, "PROGRAM", tmp_path / "program.py")
+        peers.PROGRAM.write_text(text, "utf-8")
+
+    return replaced
+
+
+def test_records_that_are_the_table_have_no_error(program) -> None:
+    program(COPY)
+    (row,) = peers.perform({**OURS, "contender": peers.PEERS[0]}, 1)
+    assert row["pairs"] == row["worst_pair"] == row["triples"] == row["max_error"] == 0.0
+    assert row["k_marginal"] == 1000.0
+    assert row["cpu_seconds"] > 0
+    assert row["mib"] > 1
+
+
+def test_why_a_library_has_no_records_is_told(program) -> None:
+    found = []
+    for text in ("import no_such_library", "import time; time.sleep(60)"):
+        program(text)
+        other = {**OURS, "contender": peers.PEERS[0], "limit": 2.0}
+        found += [(other, peers.perform(other, 1))]
+    table = peers.summarise(tidy_table(found))
+    assert "no_such_library" in found[0][1][0]["failure"]
+    assert table["failure"].to_list() == [found[0][1][0]["failure"]]
+    assert found[1][1][0]["failure"] == "not finished in 2 s"
+
+
+def test_ours_has_records_and_answers() -> None:
+    table = tidy_table([(INDEPENDENT, peers.perform(INDEPENDENT, 1))])
+    assert table["of"].to_list() == ["records", "answers"]
+    assert table["pairs"].max() < 1.0
+    assert peers.expect(table)[0].holds
+
+
+def test_the_full_form_asks_where_environments_are() -> None:
+    with pytest.raises(BadInputError, match="--peer-env"):
+        peers.plan(Choices())
