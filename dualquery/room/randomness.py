@@ -67,25 +67,28 @@ class SystemRandomness:
 
     def discrete_gaussian(self, scale: float, count: int) -> NDArray[np.int64]:
         """Draw from OpenDP's exact sampler (Canonne, Kamath and Steinke 2020, Algorithm 3)."""
+        from opendp.measurements import make_gaussian
+        from opendp.metrics import l2_distance
+
         check_scale(scale)
-        dp = _opendp()
-        space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T="f64")
-        return _opendp_noise(dp.m.make_gaussian(*space, scale=scale), count)
+        return _opendp_noise(make_gaussian(_vectors(), l2_distance(T="f64"), scale=scale), count)
 
     def discrete_laplace(self, scale: float, count: int) -> NDArray[np.int64]:
         """Draw from OpenDP's exact sampler (Canonne, Kamath and Steinke 2020, Algorithm 2)."""
+        from opendp.measurements import make_laplace
+        from opendp.metrics import l1_distance
+
         check_scale(scale)
-        dp = _opendp()
-        space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
-        return _opendp_noise(dp.m.make_laplace(*space, scale=scale), count)
+        return _opendp_noise(make_laplace(_vectors(), l1_distance(T="i64"), scale=scale), count)
 
 
-def _opendp() -> Any:
+def _vectors() -> Any:
     """Import OpenDP, whose samplers ask for a word of consent: not all of its proofs are vetted."""
-    import opendp.prelude as dp
+    from opendp.domains import atom_domain, vector_domain
+    from opendp.mod import enable_features  # the prelude imports scikit-learn and pandas, too
 
-    dp.enable_features("contrib")
-    return dp
+    enable_features("contrib")
+    return vector_domain(atom_domain(T="i64"))
 
 
 def _opendp_noise(measurement: Any, count: int) -> NDArray[np.int64]:

@@ -143,13 +143,16 @@ class Loads:
         offsets = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
         bits = np.flatnonzero(np.isin(domain.column_of_bit, columns))
         members = _numbered(self.members, bits)
-        column_of_value = np.repeat(np.arange(len(columns), dtype=np.int32), sizes)
         feature, place = np.nonzero(members >= 0)
-        column = column_of_value[members[feature, place]]
-        order = np.argsort(column, kind="stable")
-        touching = feature[order].astype(np.int32)
-        indptr = np.searchsorted(column[order], np.arange(len(columns) + 1)).astype(np.int64)
-        weights = np.ascontiguousarray(self.weights[self._chosen])
+        members[members < 0] = offsets[-1]  # which every record holds
+        own, others = members[feature, place], members[feature]
+        others[np.arange(len(feature)), place] = offsets[-1]
+        others.sort(axis=1)
+        order = np.lexsort((others[:, 0], own))  # what is met or not in one go stands together
+        feature, others = feature[order], others[order]
+        indptr = np.searchsorted(own[order], np.arange(offsets[-1] + 1))
+        touching, weights = feature.astype(np.int32), self.weights[self._chosen]
+        given = members, weights, touching, others, indptr, offsets
         generator = np.random.default_rng(0)
         local = 0.0
         record = held = np.zeros(len(columns), np.int32)
@@ -161,7 +164,6 @@ class Loads:
                 record = held.copy()
                 kicked = generator.integers(len(columns), size=_KICK)
                 record[kicked] = drawn[kicked]
-            given = members, weights, column_of_value, indptr, touching, offsets
             load = climb(record, *given)
             if load >= local:
                 held, local = record, load
@@ -313,65 +315,57 @@ def add_loads(words: Array, members: Array, starts: Array, weights: Array, loads
 
 @kernel(
     float64(
-        int32[::1], read_only(int32, 2), read_only(float64), read_only(int32), read_only(int64),
-        read_only(int32), read_only(int64),
+        int32[::1], read_only(int32, 2), read_only(float64), read_only(int32), read_only(int32, 2),
+        read_only(int64), read_only(int64),
     ),
 )  # fmt: skip
 def climb(
-    record: Array, members: Array, weights: Array, column_of_value: Array, indptr: Array,
-    touching: Array, offsets: Array,
+    record: Array, members: Array, weights: Array, touching: Array, others: Array, indptr: Array,
+    offsets: Array,
 ) -> float:  # fmt: skip
     """Change one column at a time while that makes a record's load larger; return the load.
 
     ``record`` has the value of each column, numbered through all columns. ``members`` are the
-    values that each feature asks for, padded on the right with -1; ``indptr`` and ``touching`` the
-    features that ask about each column; ``offsets`` the first value of each column, and one more.
+    values that each feature asks for, padded with ``offsets[-1]``; ``indptr`` and ``touching`` the
+    features that ask for each value, and ``others`` what else these ask for, padded likewise;
+    ``offsets`` the first value of each column, and one more.
     """
     columns = len(record)
-    widest = 0
-    for c in range(columns):
-        widest = max(widest, offsets[c + 1] - offsets[c])
-    gain = np.empty(widest)
+    held = np.zeros(offsets[-1] + 1, np.bool_)
+    for value in record:
+        held[value] = True
+    held[-1] = True
+    gain = np.empty(offsets[-1])
     unchanged = 0
     c = 0
     while unchanged < columns:
-        start = offsets[c]
-        gain[:] = 0.0
-        for t in range(indptr[c], indptr[c + 1]):
-            f = touching[t]
-            own = -1
-            holds = True
-            for i in range(members.shape[1]):
-                value = members[f, i]
-                if value < 0:
-                    break
-                if column_of_value[value] == c:
-                    own = value - start
-                elif record[column_of_value[value]] != value:
-                    holds = False
-                    break
-            if holds and own >= 0:
-                gain[own] += weights[f]
-        best = record[c] - start
-        for v in range(offsets[c + 1] - start):
+        for v in range(offsets[c], offsets[c + 1]):
+            gain[v] = 0.0
+            for t in range(indptr[v], indptr[v + 1]):
+                holds = True
+                for i in range(others.shape[1]):
+                    if not held[others[t, i]]:
+                        holds = False
+                        break
+                if holds:
+                    gain[v] += weights[touching[t]]
+        best = record[c]
+        for v in range(offsets[c], offsets[c + 1]):
             if gain[v] > gain[best] * (1.0 + 1e-12):
                 best = v
-        if best == record[c] - start:
+        if best == record[c]:
             unchanged += 1
         else:
-            record[c] = best + start
+            held[record[c]] = False
+            held[best] = True
+            record[c] = best
             unchanged = 0
         c = (c + 1) % columns
     total = 0.0
     for f in range(len(members)):
         holds = True
         for i in range(members.shape[1]):
-            value = members[f, i]
-            if value < 0:
-                break
-            if record[column_of_value[value]] != value:
-                holds = False
-                break
+            holds &= held[members[f, i]]
         if holds:
             total += weights[f]
     return total
