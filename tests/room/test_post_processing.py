@@ -22,7 +22,7 @@ TABLES: dict[str, dict[str, Any]] = {
     "units of weighted rows replaced, with means": BESIDES,
 }
 MECHANISMS: dict[str, dict[str, Any]] = {
-    "laplace": {"delta": 0.0},
+    "laplace": {"delta": 0.0, "accountant": "advanced"},
     "matrix": {"options": {"steps": 20}},
     "probed": {"options": {"records": 9}},
     "staged, what stands out": {"mechanism": "staged", "options": {"records": 9}},
@@ -113,7 +113,7 @@ def timeless(value: Any) -> Any:
 def test_neighbours_differ_by_their_draws_alone(mechanism, tables, without_rows) -> None:
     asked = {
         "schema": SCHEMA, "queries": 30, "way": 2, "epsilon": 9.0, "delta": 1e-6, "threads": 1,
-        "mechanism": mechanism, **TABLES[tables], **MECHANISMS[mechanism],
+        "accountant": "zcdp", "mechanism": mechanism, **TABLES[tables], **MECHANISMS[mechanism],
     }  # fmt: skip
     found = []
     for table in (homes(), neighbour(homes(), n_public=not TABLES[tables])):

@@ -42,7 +42,9 @@ def errors(epsilon: float, seed: int, rows: int = 2000, **options) -> np.ndarray
 
 def test_error_falls_with_epsilon() -> None:
     """Means over two fixed seeds; the gap is several times their spread."""
-    few, many = (np.mean([errors(e, seed, 600).max() for seed in range(2)]) for e in (0.05, 5.0))
+    few, many = (
+        np.mean([errors(e, seed, 600, rounds=40).max() for seed in range(2)]) for e in (0.05, 5.0)
+    )
     assert few > 1.5 * many
     assert many < 0.15
 
@@ -51,8 +53,9 @@ def test_it_learns_what_independent_columns_cannot() -> None:
     """Half the table is (young, Female), half (old, Male), so the joint cell is far from 1/4."""
     data = loaded(2000)
     work = Task(all_marginals(SCHEMA.domain, 2), data.n)
-    plan = DualQuery().plan(work, replace(BUDGET, epsilon=10.0))
-    answers = run(data, work, DualQuery(), plan, 0, 1).answers
+    mechanism = DualQuery(rounds=60)
+    plan = mechanism.plan(work, replace(BUDGET, epsilon=10.0))
+    answers = run(data, work, mechanism, plan, 0, 1).answers
     independent = run_independent(data, work)
     truth = work.workload.counts(data.records, threads=1) / data.n
     assert np.abs(answers - truth).max() < 0.7 * np.abs(independent - truth).max()
@@ -132,8 +135,11 @@ def test_answers_are_those_of_the_records() -> None:
 
 def test_memory_and_fitted_shares_are_worth_their_while() -> None:
     """Means over two fixed seeds; the gap is several times their spread."""
-    plain = [errors(0.5, seed, remembered_rounds=1, mixture="equal").mean() for seed in range(2)]
-    ours = [errors(0.5, seed).mean() for seed in range(2)]
+    plain = [
+        errors(0.5, seed, rounds=60, remembered_rounds=1, mixture="equal").mean()
+        for seed in range(2)
+    ]
+    ours = [errors(0.5, seed, rounds=60).mean() for seed in range(2)]
     assert np.mean(ours) < 0.8 * np.mean(plain)
 
 
