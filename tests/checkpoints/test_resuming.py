@@ -18,7 +18,7 @@ from dualquery.verification import verify
 from tests.tables import SCHEMA, people
 
 ASKED = {"schema": SCHEMA, "queries": 40, "way": 2, "threads": 1}
-GAME = {"mechanism": "dualquery", "options": {"rounds": 8, "samples": 4}}
+GAME = {"mechanism": "dualquery", "options": {"rounds": 8, "samples": 4}, "accountant": "zcdp"}
 
 
 @pytest.fixture(autouse=True)

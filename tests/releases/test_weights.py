@@ -39,6 +39,7 @@ def test_answers_are_shares_of_the_total_weight(mechanism, neighbours, tmp_path)
     made = dualquery.release(
         weighted(), mechanism=mechanism, options=options, epsilon=50.0, delta=delta,
         neighbours=neighbours, weight=TEN, **ASKED,
+        accountant="zcdp" if mechanism == "dualquery" else "auto",
     )  # fmt: skip
     assert np.abs(made.answers - truth()).max() < 0.05
     assert made.privacy.guarantee().startswith("Conditional on the weights in column 'w' as given")

@@ -114,7 +114,8 @@ def test_what_a_table_may_have_besides_is_confirmed(besides, mechanism, tmp_path
     options = {"iterations": 3} if mechanism == "mwem" else {}
     released = dualquery.release(
         homes(), queries=30, way=2, mechanism=mechanism, options=options, neighbours=relation,
-        epsilon=9.0, delta=1e-6, **{"schema": SCHEMA, **besides},
+        epsilon=9.0, delta=1e-6, accountant="zcdp" if "weight" in besides else "auto",
+        **{"schema": SCHEMA, **besides},
     )  # fmt: skip
     assert released.privacy.private
     report = verify(released.save(tmp_path / "out"))
