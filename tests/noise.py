@@ -1,9 +1,7 @@
 """Noise that is drawn anew in every test, and is the same in every run of that test.
 
-A test that compares noisy answers with what noise should do fails by chance, as rarely as it says;
-among thousands of tests that is now and then. With a seed of its own each either always passes or
-always fails. The distributions are the same: `SeededRandomness` is tested against them where the
-operating system's randomness is (`tests/room/test_randomness.py`).
+So none fails by chance now and then. The distributions are the operating system's: that is tested
+in `tests/room/test_randomness.py`.
 """
 
 import hashlib

@@ -1,9 +1,7 @@
 """A charge belongs to one run: kills at every step, copies at every step, restored checkpoints.
 
-A `World` is a folder with a budget file, the user's counters and the places of releases. `Steps`
-calls back before and after each step that changes the disk, and around each draw, so that one run
-shows the disk as ``kill -9`` would leave it at each of them. ``-m slow`` goes through all
-mechanisms and pairs of steps; else a few are drawn.
+`Steps` calls back around each step that changes the disk and around each draw, so that one run of
+a `World` shows the disk as ``kill -9`` would leave it. ``-m slow`` tries all mechanisms and pairs.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """Features crossed with each other: every number that a user can get, against the raw table.
 
-At epsilon 50 noise hardly counts: a number that is far from the truth is wrong. What has an
-interval must lie within four of its half lengths, whatever the features; what has none within
-`LOOSE` of the range, which is stated for each mechanism. At epsilon 1 the intervals must cover.
+At epsilon 50 what has an interval lies within four half lengths, other numbers within `LOOSE`.
 """
 
 import html

@@ -178,13 +178,6 @@ def test_sources_declare_their_items() -> None:
     assert movies.bit_labels()[0] == "1"
 
 
-def test_selected_columns_are_the_same_ones() -> None:
-    whole, some = load("biased:300,20,5").records, load("biased:300,20,5", columns="3,7-9").records
-    np.testing.assert_array_equal(
-        some.dense_rows(0, 300), whole.dense_rows(0, 300)[:, [3, 7, 8, 9]]
-    )
-
-
 @settings(max_examples=20, deadline=None)
 @given(st.integers(1, 9_000), st.integers(1, 40), st.integers(0, 2**64 - 1))
 def test_rows_of_the_source_are_the_records(n: int, d: int, seed: int) -> None:
