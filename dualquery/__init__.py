@@ -19,8 +19,7 @@ from dualquery.runtime.resources import __version__, check_siblings
 if TYPE_CHECKING:
     from dualquery.api import expected_error, release
     from dualquery.budgets.budget_file import BudgetFile
-    from dualquery.data.encoding.units import Unit, Weight
-    from dualquery.data.readers.given_table import Table
+    from dualquery.data.given_table import Table, Unit, Weight
     from dualquery.queries.conjunctions import Workload
     from dualquery.queries.parities import FactorParities, Parities
     from dualquery.queries.ranges import RangeQueries, SeriesRangeQueries
@@ -47,8 +46,7 @@ check_siblings()
 _HOME = {
     "api": ("expected_error", "release"),
     "budgets.budget_file": ("BudgetFile",),
-    "data.readers.given_table": ("Table",),
-    "data.encoding.units": ("Unit", "Weight"),
+    "data.given_table": ("Table", "Unit", "Weight"),
     "queries.conjunctions": ("Workload",),
     "queries.parities": ("FactorParities", "Parities"),
     "queries.ranges": ("RangeQueries", "SeriesRangeQueries"),

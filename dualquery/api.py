@@ -11,7 +11,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dualquery.data.readers.given_table import Table
+from dualquery.data.given_table import Table
 from dualquery.mechanisms.protocol import Task
 from dualquery.mechanisms.registry import configure
 from dualquery.queries.family import Queries

@@ -13,9 +13,8 @@ from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dualquery.data.encoding.units import Unit, Weight
+from dualquery.data.given_table import Table, Unit, Weight
 from dualquery.data.opening import is_file
-from dualquery.data.readers.given_table import Table
 from dualquery.mechanisms.protocol import Budget, Mechanism
 from dualquery.mechanisms.registry import BUILT_IN, check_mechanism, configure, with_records
 from dualquery.privacy.accountants.choice import choices
@@ -229,7 +228,7 @@ class WorkloadRequest:
 class Guarantee:
     """What epsilon and delta are about.
 
-    `unit` and `weight` are a `Unit` and a `Weight` (`dualquery.data.encoding.units`), or None for
+    `unit` and `weight` are a `Unit` and a `Weight` (`dualquery.data.given_table`), or None for
     rows that stand alone and count once.
     """
 

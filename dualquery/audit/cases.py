@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.domain import Domain, axis_sizes, cells_of, rows_of_values
-from dualquery.data.encoding.units import Unit, Weight
+from dualquery.data.given_table import Unit, Weight
 from dualquery.data.schema.grids import Grid
 from dualquery.privacy.neighbours import RELATIONS, Neighbours
 from dualquery.queries import parities

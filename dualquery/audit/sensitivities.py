@@ -21,8 +21,8 @@ from dualquery.audit.cases import CASES, Case, Generator
 from dualquery.audit.findings import ERROR, Finding
 from dualquery.audit.rooms import Probe, replaced
 from dualquery.data.drafts.shapes import Values
-from dualquery.data.encoding.cuts import CutTable
-from dualquery.data.encoding.units import Unit, Weight, cut_to_units, weigh
+from dualquery.data.encoding.units import cut_to_units, weigh
+from dualquery.data.given_table import Unit, Weight
 from dualquery.data.readers.python_objects import FrameSource, frame_source
 from dualquery.data.readers.source import Source
 from dualquery.privacy.accountants.choice import ACCOUNTANTS
@@ -180,14 +180,13 @@ def _rows(generator: Generator, units: range, most: int) -> pl.DataFrame:
 def _counted(table: pl.DataFrame, neighbours: Neighbours) -> pl.DataFrame:
     """Return the rows that count, and how often, as a release reads them."""
     source: Source = frame_source(table, "a table")
-    if neighbours.unit is not None:
-        source = cut_to_units(source, neighbours.unit)
+    cut = neighbours.unit and cut_to_units(source, neighbours.unit)
     if neighbours.weight is not None:
-        _, digits = weigh(source, neighbours.weight)
+        _, digits = weigh(cut or source, neighbours.weight)
         copies = sum(part.kept.astype(np.int64) << place for place, part in enumerate(digits))
     else:
-        assert isinstance(source, CutTable)
-        copies = source.kept.astype(np.int64)
+        assert cut is not None
+        copies = cut.kept.astype(np.int64)
     counted = table.with_columns(copies=pl.Series(np.asarray(copies)))
     return counted.filter(pl.col("copies") > 0).sort("unit", "place")
 

@@ -22,7 +22,7 @@ from dualquery.audit.games import Game, audit_game
 from dualquery.audit.planted import PLANTED
 from dualquery.audit.repeated import Asked, audit_fresh_draws, audit_releases
 from dualquery.data.domain import Domain
-from dualquery.data.encoding.units import Unit, Weight
+from dualquery.data.given_table import Unit, Weight
 from dualquery.data.schema.grids import Grid
 from dualquery.mechanisms.protocol import Budget
 from dualquery.mechanisms.registry import configure, mechanism_names

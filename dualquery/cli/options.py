@@ -12,7 +12,7 @@ from typing import Annotated, Any, TypeAlias
 import typer
 from typer.core import TyperGroup
 
-from dualquery.data.readers.given_table import Table
+from dualquery.data.given_table import Table
 from dualquery.requests import ReleaseSpec
 from dualquery.runtime.documents import parse_toml, read_text
 from dualquery.runtime.errors import BadInputError, did_you_mean
@@ -129,9 +129,9 @@ def given_table(text: str, csv: str | None) -> Any:
     large, or ``csv`` goes with no CSV file.
     """
     if not is_stdin(text):
-        return text if csv is None else Table(text, csv=csv).named
+        return text if csv is None else Table(text, csv=csv).source
     from dualquery.data.opening import held
-    from dualquery.data.readers.dialect import Dialect
+    from dualquery.data.readers.csv import Dialect
     from dualquery.data.readers.formats import FORMATS, open_as
 
     form = text.rpartition(":")[0] or "csv"

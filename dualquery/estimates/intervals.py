@@ -46,7 +46,7 @@ from dualquery.room.noise.laplace import laplace_deviation
 from dualquery.runtime.escaping import share
 
 if TYPE_CHECKING:
-    from dualquery.data.encoding.units import Unit
+    from dualquery.data.given_table import Unit
     from dualquery.room.row_count import RowCount
 
 

@@ -28,7 +28,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
 
-from dualquery.data.encoding.units import Unit, Weight
+from dualquery.data.given_table import Unit, Weight
 from dualquery.runtime.errors import BadInputError
 
 _REPLACE, _ADD = "replace-one", "add-remove"

@@ -15,14 +15,15 @@ from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 from dualquery.data.drafts.choose import choose_schema
 from dualquery.data.encoding.blocks import (
+    Misfits,
     drops_rows,
     encoded_blocks,
     intake_notes,
     left_out_columns,
 )
-from dualquery.data.encoding.cuts import CutTable
-from dualquery.data.encoding.misfits import Misfits
-from dualquery.data.encoding.units import Unit, Weight, cut_to_units, weigh, without_counting
+from dualquery.data.encoding.cuts import CutTable, without_counting
+from dualquery.data.encoding.units import cut_to_units, weigh
+from dualquery.data.given_table import Unit, Weight
 from dualquery.data.opening import FilePath
 from dualquery.data.readers.formats import source_of
 from dualquery.data.readers.source import Source, TableSource
@@ -185,7 +186,7 @@ class Engine(EngineChoice):
         """Yield the data and their rows; arguments are those of `dualquery.rows.engines.load`.
 
         Rows carry the numbers of the columns ``sums``, too. The operator is told of cells that do
-        not fit the schema (`data.encoding.misfits`), but not if the table is read ``again``.
+        not fit the schema (`data.encoding.blocks`), but not if the table is read ``again``.
         """
         source = source_of(data)
         if self.name == "dask" and (unit is not None or weight is not None):

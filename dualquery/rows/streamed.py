@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.encoding.blocks import drops_rows, encoded_blocks, present_columns
+from dualquery.data.encoding.blocks import Misfits, drops_rows, encoded_blocks, present_columns
 from dualquery.data.encoding.cuts import CutTable
-from dualquery.data.encoding.misfits import Misfits
 from dualquery.data.readers.source import ItemSource, Source
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.table import TableSchema

@@ -47,7 +47,7 @@ print("\n".join(raw.read_text("latin-1").splitlines()[:3]))
 
 # %%
 table = dualquery.Table(str(raw), csv=WRITTEN)
-draft = careful_draft(table.named)
+draft = careful_draft(table.source)
 for column in draft.columns:
     print(f"{column.name:17} {'left out' if column.column is None else 'kept':9} {column.remark}")
 
@@ -166,7 +166,7 @@ print(released.synthetic.head(3))
 # questions: ask fewer.
 
 # %%
-found = dualquery.evaluate(released, table.named)
+found = dualquery.evaluate(released, table.source)
 lines = {"this release": found, **found["baselines"]}
 for name, errors in lines.items():
     print(f"{name:14} max {errors['max_error']:.4f}  mean {errors['mean_error']:.4f}")

@@ -63,12 +63,11 @@ def test_a_bad_csv_file_is_explained(content: bytes, message: str, tmp_path: Pat
 
 def test_the_row_is_counted_over_blocks(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
-    path.write_text("age,sex,flag\n" + "30,Male,1\n" * 500 + "30,Neither,1\n")
-    with pytest.raises(BadInputError, match="t: row 501, column 'sex': 'Neither'"):
-        load(CsvSource(path, "t", block_bytes=64), SCHEMA)
-    path.write_text("age,sex,flag\n" + "30,Male,1\n" * 500 + "30,Male\n")
-    with pytest.raises(BadInputError, match="t: row 501 has 2 values"):
-        load(CsvSource(path, "t", block_bytes=64), SCHEMA)
+    faults = {"30,Neither,1": "t: row 501, column 'sex': 'N", "30,Male": "t: row 501 has 2 values"}
+    for last, message in faults.items():
+        path.write_text("age,sex,flag\n" + "30,Male,1\n" * 500 + last)
+        with pytest.raises(BadInputError, match=message):
+            load(CsvSource(path, "t", block_bytes=64), SCHEMA)
 
 
 def test_the_first_bad_row_is_named_also_after_incomplete_ones() -> None:

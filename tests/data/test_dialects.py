@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dualquery.data.readers.csv import CsvSource
-from dualquery.data.readers.dialect import Dialect
+from dualquery.data.readers.csv import CsvSource, Dialect
 from dualquery.data.readers.formats import parse_source
 from dualquery.rows.engines import files_of, load
 from dualquery.runtime.errors import BadInputError

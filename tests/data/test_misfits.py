@@ -8,7 +8,7 @@ import pytest
 
 import dualquery
 from dualquery import Unit, Weight
-from dualquery.data.encoding.misfits import FOR_YOU, Misfits
+from dualquery.data.encoding.blocks import FOR_YOU, Misfits
 from dualquery.data.readers.formats import source_of
 from dualquery.data.schema.columns import Column, Numeric
 from dualquery.data.schema.dates import Dates

@@ -6,8 +6,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from dualquery.data.encoding.units import Unit, Weight, cut_to_units
-from dualquery.data.readers.batches import Batches, BatchTable
+from dualquery.data.encoding.units import cut_to_units
+from dualquery.data.given_table import Unit, Weight
+from dualquery.data.readers.arrow import ArrowTable, Batches
 from dualquery.data.readers.formats import source_of
 from dualquery.data.schema.columns import Binary, Categorical
 from dualquery.data.schema.table import TableSchema
@@ -46,18 +47,18 @@ def test_other_units_keep_their_rows_when_one_goes() -> None:
         assert stay.equals(kept.filter(pl.col("home") != home))
 
 
-def shuffled_each_time() -> BatchTable:
+def shuffled_each_time() -> ArrowTable:
     """Return a table of 60 homes of five rows each that is in another order in every pass."""
     orders = iter(range(100))
     rows = pl.DataFrame({"home": np.repeat(np.arange(60), 5), "x": 1, "w": np.tile([0, 2], 150)})
 
     @contextmanager
-    def opened():
+    def opened(*_: object):
         order = np.random.default_rng(next(orders)).permutation(len(rows))
         reader = rows[order].to_arrow().to_reader()
         yield Batches(reader.schema, iter(reader))
 
-    return BatchTable(opened, ("home", "x", "w"), "a query", steady=False)
+    return ArrowTable(opened, ("home", "x", "w"), "a query", steady=False)
 
 
 @pytest.mark.parametrize("engine", ["memory", "stream"])
@@ -153,12 +154,9 @@ def test_units_that_cannot_be(column, rows, message) -> None:
 
 
 def test_both_options_or_neither() -> None:
-    assert Unit.of_options(None, None) is None
-    assert Unit.of_options("home", 3) == Unit("home", 3)
-    with pytest.raises(BadInputError, match="needs --unit, the column"):
-        Unit.of_options(None, 3)
-    with pytest.raises(BadInputError, match="needs --max-rows-per-unit: how many rows of one"):
-        Unit.of_options("home", None)
+    for given, needed in (((None, 3), "--unit, the column"), (("home", None), "--max-rows-per-u")):
+        with pytest.raises(BadInputError, match=f"needs {needed}"):
+            Unit.of_options(*given)
 
 
 @pytest.mark.parametrize(

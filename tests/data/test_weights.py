@@ -4,7 +4,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from dualquery.data.encoding.units import MOST_COPIES, Unit, Weight, weigh
+from dualquery.data.encoding.units import weigh
+from dualquery.data.given_table import MOST_COPIES, Unit, Weight
 from dualquery.data.readers.formats import source_of
 from dualquery.data.schema.columns import Binary, Categorical
 from dualquery.data.schema.table import TableSchema

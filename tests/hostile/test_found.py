@@ -61,7 +61,7 @@ INVALID_UTF8 = pa.StringArray.from_buffers(
 TABLES: dict[str, tuple[str, Callable[[], bytes], str]] = {
     # Bombs: a small file that unpacks, or says that it unpacks, to gigabytes.
     "a line without end": ("x.dat.gz", lambda: gzip.compress(b"1 " * 10**7, 1), "has more than"),
-    "a header without end": ("x.csv.gz", lambda: gzip.compress(b"a" * 10**7, 1), "header has more"),
+    "a header without end": ("x.csv.gz", lambda: gzip.compress(b"a" * 10**7, 1), "unreadable"),
     "a header of a million columns": (
         "x.csv",
         lambda: b",".join(b"%d" % n for n in range(500_000)),
@@ -155,11 +155,11 @@ def test_a_row_that_unpacks_to_very_many_items(
     else:
         path.write_bytes(ipc(table, compression="zstd"))
     assert path.stat().st_size < 100_000
-    monkeypatch.setattr("dualquery.data.readers.batches.LARGEST", 1 << 20)
+    monkeypatch.setattr("dualquery.data.readers.arrow.LARGEST", 1 << 20)
     with pytest.raises(BadInputError, match="a block of rows takes more than"):
         read(str(path))
     monkeypatch.setattr(
-        "dualquery.data.readers.batches.limited_space", lambda _: contextlib.nullcontext()
+        "dualquery.data.readers.arrow.limited_space", lambda _: contextlib.nullcontext()
     )
     with pytest.raises(BadInputError, match="a block of rows takes more than"):
         read(str(path))

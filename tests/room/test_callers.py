@@ -41,6 +41,7 @@ SOURCE = "dualquery.room.randomness"
 
 
 OPENERS = (
+    "dualquery.data.given_table",
     "dualquery.data.opening",
     "dualquery.data.readers",
     "dualquery.rows.engines",
@@ -63,10 +64,11 @@ EXPORTED = frozenset(
 
 HARMLESS = frozenset(
     {
+        "dualquery.data.given_table.Unit",
+        "dualquery.data.given_table.Weight",
         "dualquery.data.opening.FilePath",
         "dualquery.data.opening.is_file",
-        "dualquery.data.readers.dialect.STANDARD",
-        "dualquery.data.readers.dialect.Dialect",
+        "dualquery.data.readers.csv.Dialect",
         "dualquery.data.readers.formats.is_public",
         "dualquery.rows.engines.Dataset",
         "dualquery.rows.engines.RecordsSource",

@@ -11,7 +11,8 @@ from scipy.stats import binomtest, norm
 from dualquery.audit.repeated import bounds
 from dualquery.budgets.budget_file import BudgetFile
 from dualquery.data.drafts.shapes import Months, Numbers, TableCounts, Values
-from dualquery.data.encoding.units import Unit, cut_to_units
+from dualquery.data.encoding.units import cut_to_units
+from dualquery.data.given_table import Unit
 from dualquery.data.readers.formats import source_of
 from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.accountants.formulas import rho_for

@@ -7,7 +7,7 @@ import pytest
 
 from dualquery.audit.cases import UNITS, Case, carrying, legal_records, name_of, records_of
 from dualquery.data.domain import Domain
-from dualquery.data.encoding.units import Unit, Weight
+from dualquery.data.given_table import Unit, Weight
 from dualquery.mechanisms.protocol import Budget, Task
 from dualquery.mechanisms.registry import configure
 from dualquery.privacy.accountants.formulas import PaperAccountant

@@ -56,7 +56,7 @@ def plan(
       dualquery budget plan -n 30162 --rounds 40 --samples 1000 --epsilon 1 --delta 0.001
     """
     from dualquery.cli.commands.dry_run import show_price
-    from dualquery.data.readers.given_table import Table
+    from dualquery.data.given_table import Table
     from dualquery.data.schema.files import load_schema
     from dualquery.mechanisms.dualquery.options import GameOptions
     from dualquery.mechanisms.dualquery.parameters import choose_parameters

@@ -90,7 +90,7 @@ def plan_without_rows(spec: ReleaseSpec, rows: int | None) -> tuple[int, Planned
     release would be refused.
     """
     from dualquery.data.drafts.choose import choose_schema
-    from dualquery.data.encoding.units import without_counting
+    from dualquery.data.encoding.cuts import without_counting
     from dualquery.releases.make.learning import states_schema
     from dualquery.releases.make.making import plan_release
 

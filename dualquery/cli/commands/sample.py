@@ -40,7 +40,7 @@ def sample(
     """
     import numpy as np
 
-    from dualquery.data.readers.dialect import STANDARD, Dialect
+    from dualquery.data.readers.csv import Dialect
     from dualquery.data.schema.table import TableSchema
     from dualquery.releases.answer.sampling import sampled_blocks, source_of_records, unasked_note
     from dualquery.releases.answer.table_files import check_target, write_frames
@@ -55,7 +55,7 @@ def sample(
     told = f" as --csv {csv!r} says"
     if csv is None and out.suffix == ".csv" and isinstance(kept, str):
         csv, told = kept, f" like the table of the release (--csv {kept!r})"
-    dialect = STANDARD if csv is None else Dialect.parse(csv)
+    dialect = None if csv is None else Dialect.parse(csv)
     source = source_of_records(made)
     progress = terminal.progress()
     progress.phase("drawing records")

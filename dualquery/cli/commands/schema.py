@@ -187,7 +187,7 @@ def _learn(
     terminal: Terminal, table: str, known: str | None, out: Path | None, asked: Mapping[str, Any]
 ) -> None:
     """Learn a schema under differential privacy, and write or print it."""
-    from dualquery.data.encoding.units import Unit
+    from dualquery.data.given_table import Unit
     from dualquery.data.schema.files import load_schema
     from dualquery.data.schema.table import TableSchema
     from dualquery.privacy.neighbours import Neighbours

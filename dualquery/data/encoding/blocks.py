@@ -1,22 +1,53 @@
-"""A source and a schema become blocks of bits, in the order of the rows."""
+"""A source and a schema become blocks of bits, in the order of the rows; warnings of odd cells.
+
+Where many cells cannot be read, or lie beyond an edge, the table was read in a wrong way, and a
+column may be lost without a fault. The counts are exact, hence private: they go to the operator's
+terminal, and no result, file or exit code depends on them.
+"""
 
 from __future__ import annotations
 
+import logging
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import TypeAlias
 
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
 from dualquery.data.encoding.cuts import CutTable, pieces
-from dualquery.data.encoding.encode import Watch, encode_frame, encode_items
+from dualquery.data.encoding.encode import (
+    ABOVE,
+    BELOW,
+    CODES,
+    MISSING,
+    UNPARSABLE,
+    Watch,
+    encode_frame,
+    encode_items,
+    shown,
+)
 from dualquery.data.encoding.encoded import CodedRows, Encoded
 from dualquery.data.readers.source import ItemSource, Source, TableSource
-from dualquery.data.schema.columns import Binary
+from dualquery.data.schema.columns import Binary, Column, Numeric
+from dualquery.data.schema.dates import Dates
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.table import TableSchema
 from dualquery.runtime.errors import BadInputError, suggest
 from dualquery.runtime.escaping import some
+
+FOR_YOU = "NOT PRIVATE, for the operator only"
+"""How each line begins."""
+
+CLIPPED, UNREAD, _LOST = 0.1, 0.02, 0.5
+"""Shares of a column's cells: beyond an edge without a warning (open ends such as "75 and older"
+hold a few percent); unreadable without one (so far they can move a share); called lost."""
+
+_log = logging.getLogger(__name__)
 
 _MOST_ENCODERS = 4
 """Most threads that encode: one thread that reads keeps no more of them busy."""
@@ -153,3 +184,62 @@ def intake_notes(source: Source, schema: TableSchema | ItemSchema) -> tuple[str,
             "their intervals are about the rows as cut."
         )
     return tuple(notes)
+
+
+class Misfits:
+    """Counts the cells of a table that do not fit their columns, in one pass over it.
+
+    ``label`` is what messages call the table. If ``silent``, nothing is counted and told: the
+    operator knows already.
+    """
+
+    def __init__(self, label: str, *, silent: bool = False) -> None:
+        self._label = label
+        # Of a column: cells of each code that is no bit, at place -code, and of all at place 0;
+        # and the first cell of each such code.
+        self._seen: dict[Column, tuple[NDArray[np.int64], dict[int, str]]] = {}
+        self._told = silent
+        self._lock = threading.Lock()
+
+    def see(
+        self, column: Column, values: pl.Series, codes: NDArray[np.int32], odd: NDArray[np.int64]
+    ) -> None:
+        """Take in a block of a column (`dualquery.data.encoding.encode.Watch`)."""
+        if self._told:
+            return
+        with self._lock:
+            counts, first = self._seen.setdefault(column, (np.zeros(CODES, np.int64), {}))
+            counts += np.bincount(-codes[odd], minlength=CODES)
+            counts[0] += len(codes)
+            for place in odd[np.unique(codes[odd], return_index=True)[1]].tolist():
+                first.setdefault(int(codes[place]), str(values[place]))
+
+    def tell(self) -> None:
+        """Log one line for each column where much does not fit; later passes say nothing."""
+        if not self._told:
+            for column, (counts, first) in self._seen.items():
+                for line in _lines(column, counts, first):
+                    _log.warning(f"{FOR_YOU}: {self._label}: {line}")
+        self._told = True
+
+
+def _lines(column: Column, counts: NDArray[np.int64], first: dict[int, str]) -> Iterator[str]:
+    """Say what of a column was not read as it stands, where that is much."""
+    filled, unread = int(counts[0] - counts[-MISSING]), int(counts[-UNPARSABLE])
+    if unread > UNREAD * filled:
+        lost = "MOST OF THE COLUMN IS LOST: " if unread >= _LOST * filled else ""
+        dates = isinstance(column, Dates)
+        yield (
+            f"column {column.name!r}: {lost}{unread:,} of {filled:,} cells cannot be read as "
+            f"{'dates' if dates else 'numbers'} and count as missing, such as "
+            f"{shown(first[UNPARSABLE])}; correct the cells or the schema"
+            + ("" if dates else ", or say --csv decimal=, of decimal commas")
+        )
+    for code, place in ((BELOW, "below the first"), (ABOVE, "above the last")):
+        clipped = int(counts[-code])
+        if isinstance(column, Numeric) and clipped > CLIPPED * filled:
+            edge = column.edges[0] if code == BELOW else column.bounds[-1][1]
+            yield (
+                f"column {column.name!r}: {clipped:,} of {filled:,} numbers lie {place} edge, "
+                f"{edge:g}, and fall in the bucket beside it; are the edges in the same unit?"
+            )

@@ -1,7 +1,4 @@
-"""A table of which some rows stay, and without columns that tell about rows only.
-
-Columns of units and of weights (`dualquery.data.encoding.units`) say which rows count and how much.
-"""
+"""A table of which some rows stay, and without columns that say which rows count and how much."""
 
 from __future__ import annotations
 
@@ -12,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dualquery.data.given_table import Unit, Weight
 from dualquery.data.readers.source import Source, TableSource
 from dualquery.runtime.errors import BadInputError, suggest
 
@@ -119,3 +117,15 @@ def in_one_order(table: TableSource) -> TableSource:
     frames = list(table.frames(names))
     whole = pl.concat(frames) if frames else pl.DataFrame({name: [] for name in names})
     return FrameSource(whole, table.label)
+
+
+def without_counting(source: Source, unit: Unit | None, weight: Weight | None) -> Source:
+    """Return a source without the columns of units and weights; of its rows none is looked at."""
+    hidden = []
+    for name, each in (("--unit", unit), ("--weight", weight)):
+        if each is not None:
+            source = column_of(source, each.column, name)
+            hidden.append(each.column)
+    if not isinstance(source, TableSource) or not hidden:
+        return source
+    return CutTable(source, tuple(hidden), np.zeros(0, np.bool_), 0)

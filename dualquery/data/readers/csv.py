@@ -6,28 +6,26 @@ import codecs
 import csv
 import io
 import logging
+import re
 import time
 import weakref
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import numpy as np
 
 from dualquery.data.opening import FilePath, line_chunks, open_bytes, reading_errors
-from dualquery.data.readers.dialect import SEPARATORS, STANDARD, Dialect
-from dualquery.data.readers.python_objects import check_columns
-from dualquery.data.readers.source import TableSource, rows_at_once
-from dualquery.runtime.errors import BadInputError
+from dualquery.data.readers.source import TableSource, check_columns, rows_at_once
+from dualquery.data.schema.files import load_schema
+from dualquery.runtime.errors import BadInputError, suggest
 
 if TYPE_CHECKING:
     import polars as pl
 
 _BLOCK_BYTES = 1 << 22
 """Text that is held at a time, and the longest row; more where the header has many columns."""
-
-_LINE_FEED = 10
 
 _MOST_LINES = 20
 """Lines of a column's name, which a header may break in a quoted cell."""
@@ -38,24 +36,133 @@ _LONGEST_WAIT = 1_000
 _log = logging.getLogger(__name__)
 
 
-class _OtherCellsError(Exception):
-    """A file has other cells than ``0`` and ``1``."""
+SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+"""What a file may be separated by, and what messages call it."""
+
+_PAIR = re.compile(r"(delimiter|encoding|decimal|spaces)=(,|[^,]+)(?:,|$)")
+_NAMES = {"tab": "\t", "comma": ",", "semicolon": ";", "bar": "|"}
+
+_WITH_COMMA = r"^\s*[-+]?(?:\d{1,3}(?:\.\d{3})+|\d*),\d+\s*$"
+_THOUSANDS = r"^\s*[-+]?\d{1,3}(?:\.\d{3})+\s*$"
+_WITH_POINT = r"^([-+]?\d+)\.(\d+)$"
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """What is not as in standard CSV: the separator that the header shows, UTF-8, decimal points.
+
+    Where ``decimal`` is a comma, points separate thousands; cells that are separated by commas,
+    too, are then in quotation marks.
+    """
+
+    delimiter: str | None = None  # the sign between two cells; None for what the header shows
+    encoding: str = "utf-8"  # a name that Python knows
+    decimal: str = "."  # or ","
+    spaces: str = "keep"  # around a cell, or "trim"
+
+    def __post_init__(self) -> None:
+        if self.delimiter is not None and (
+            len(self.delimiter) != 1 or self.delimiter in '"\r\n\0' or ord(self.delimiter) > 127
+        ):
+            raise BadInputError(
+                f"csv: delimiter is {self.delimiter!r}; one sign is expected, such as ; or tab"
+            )
+        if self.decimal not in (".", ","):
+            raise BadInputError(f"csv: decimal is {self.decimal!r}; it must be . or ,")
+        if self.spaces not in ("keep", "trim"):
+            raise BadInputError(f"csv: spaces is {self.spaces!r}; it must be keep or trim")
+        try:
+            known = codecs.lookup(self.encoding)
+        except (LookupError, ValueError):  # the latter for a name that none can have
+            close = suggest(self.encoding, ["utf-8", "latin-1", "windows-1252", "utf-16"])
+            raise BadInputError(f"csv: there is no encoding {self.encoding!r}; {close}") from None
+        if not getattr(known, "_is_text_encoding", True):
+            raise BadInputError(f"csv: {self.encoding!r} is no encoding of text")
+
+    @staticmethod
+    def parse(text: str) -> Dialect:
+        """Read what ``--csv`` takes: ``delimiter=;,encoding=latin-1,decimal=,``."""
+        found: dict[str, str] = {}
+        place = 0
+        while place < len(text):
+            pair = _PAIR.match(text, place)
+            if pair is None or pair[1] in found:
+                raise BadInputError(
+                    f"--csv {text!r}: {text[place:]!r} is not understood; write "
+                    "delimiter=;,encoding=latin-1,decimal=, or some of these, each once"
+                )
+            found[pair[1]] = _NAMES.get(pair[2], pair[2]) if pair[1] == "delimiter" else pair[2]
+            place = pair.end()
+        return Dialect(**found)
+
+    @property
+    def words(self) -> str | None:
+        """What `parse` reads as this dialect, but for spaces, which `write` leaves as they are.
+
+        None for standard CSV, of commas and points in UTF-8.
+        """
+        said = {
+            "delimiter": "tab" if self.delimiter == "\t" else self.delimiter,
+            "encoding": None if self.is_utf8 else self.encoding,
+            "decimal": None if self.decimal == "." else self.decimal,
+        }
+        if (self.delimiter, self.decimal) == (",", "."):
+            said["delimiter"] = None
+        return ",".join(f"{key}={value}" for key, value in said.items() if value) or None
+
+    @property
+    def is_utf8(self) -> bool:
+        """Whether the file is UTF-8 text, with or without a mark in front."""
+        return codecs.lookup(self.encoding).name in ("utf-8", "utf-8-sig", "ascii")
+
+    def as_standard(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Return a table of texts as standard CSV would hold them.
+
+        Numbers have points before decimals and nothing else; spaces are as the dialect says.
+        """
+        import polars as pl
+
+        if self.spaces == "trim":
+            frame = frame.select(pl.all().str.strip_chars())
+        if self.decimal == ".":
+            return frame
+        return frame.select(
+            pl.when(column.str.contains(_WITH_COMMA) | column.str.contains(_THOUSANDS))
+            .then(column.str.replace_all(".", "", literal=True).str.replace(",", ".", literal=True))
+            .otherwise(column)
+            .alias(column.name)
+            for column in frame.get_columns()
+        )
+
+    def write(self, frame: pl.DataFrame, *, header: bool) -> bytes:
+        """Return a table as separated text that is read back by `as_standard`; spaces stay."""
+        import polars.selectors as cs
+
+        comma = self.decimal == ","
+        if comma:
+            frame = frame.with_columns(cs.string().str.replace(_WITH_POINT, "$1,$2"))
+        text = frame.write_csv(
+            separator=self.delimiter or (";" if comma else ","),
+            decimal_comma=comma,
+            include_header=header,
+        )
+        try:
+            # Only the first block may begin with a byte-order mark.
+            found = text.encode(self.encoding)
+            return found if header else found.removeprefix("".encode(self.encoding))
+        except UnicodeError as fault:
+            raise BadInputError(
+                f"{self.encoding} cannot hold all texts ({fault}); give another encoding with "
+                "--csv, such as utf-8"
+            ) from None
 
 
 @dataclass(frozen=True)
 class CsvSource(TableSource):
     """A comma-separated file; every cell is handed on as the text that it is.
 
-    Parameters
-    ----------
-    path, label, implied_schema
-        The file, what messages call it, and the name of its built-in schema, if any.
-    header
-        Names of the columns of a file that has no header line, else None.
-    block_bytes
-        How much text is held at a time, also the longest row; None for as few as do many rows.
-    dialect
-        How the file differs from comma-separated UTF-8.
+    ``header`` has the names of the columns of a file without a header line. ``block_bytes`` of text
+    are held at a time, also the longest row; None for as few as do many rows.
     """
 
     path: FilePath
@@ -63,7 +170,7 @@ class CsvSource(TableSource):
     implied_schema: str | None = None
     header: tuple[str, ...] | None = None
     block_bytes: int | None = None
-    dialect: Dialect = STANDARD
+    dialect: Dialect = field(default_factory=Dialect)
 
     def columns(self) -> Sequence[str]:
         """Return the names of the columns."""
@@ -81,11 +188,11 @@ class CsvSource(TableSource):
             return self.header, replace(self.dialect, delimiter=",")
         said = self.dialect.delimiter
         separator = said or ","
-        names = tuple(self._split_header(separator))
+        names = self._split_header(separator)
         if len(names) == 1 and said is None:
             split = {each: self._split_header(each) for each in SEPARATORS}
             separator = max(split, key=lambda each: len(split[each]))
-            names = tuple(split[separator])
+            names = split[separator]
         if not names:
             raise BadInputError(f"{self.label}: the first line is empty; a header is expected")
         if any(name.count("\n") > _MOST_LINES for name in names):
@@ -108,15 +215,22 @@ class CsvSource(TableSource):
             )
         return names, replace(self.dialect, delimiter=separator)
 
-    def _split_header(self, separator: str) -> list[str]:
+    def _split_header(self, separator: str) -> tuple[str, ...]:
         """Return the cells of the first line."""
         with open_bytes(self.path, self.label) as stream:
-            try:
-                raw: io.RawIOBase = _Utf8(stream, self.dialect.encoding, self.label, _BLOCK_BYTES)
-                text = io.TextIOWrapper(io.BufferedReader(raw), "utf-8-sig", newline="")
-                return next(csv.reader(text, delimiter=separator), [])
-            except csv.Error as fault:
-                raise BadInputError(f"{self.label}: unreadable header ({fault})") from None
+            head = _Utf8(stream, self.dialect.encoding, self.label).read(_BLOCK_BYTES) or b""
+            whole = not stream.read(1)
+        text = io.StringIO(head.decode("utf-8-sig", "ignore"), newline="")
+        try:
+            names = tuple(next(csv.reader(text, delimiter=separator), ()))
+        except csv.Error as fault:
+            raise BadInputError(f"{self.label}: unreadable header ({fault})") from None
+        if not (whole or text.read(1)):
+            raise BadInputError(
+                f"{self.label}: the header has more bytes than the {_BLOCK_BYTES:,} that are read "
+                "at a time; is a quotation mark not closed?"
+            )
+        return names
 
     def frames(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """Yield the rows of some columns block by block, all String.
@@ -124,52 +238,47 @@ class CsvSource(TableSource):
         While all cells are ``0`` or ``1`` they are an Enum of these texts, read in a tenth of the
         time. Which it is changes the time alone.
         """
-        done = 0
-        try:
-            for bits in self._bits(columns):
-                yield bits
-                done += bits.height
-        except _OtherCellsError:
-            for frame in self._texts(columns):
-                if done < frame.height:
-                    yield frame[done:]
-                done = max(done - frame.height, 0)
+        done, ended = yield from self._bits(columns)
+        for frame in () if ended else self._texts(columns):
+            if done < frame.height:
+                yield frame[done:]
+            done = max(done - frame.height, 0)
 
     @property
     def _step(self) -> int:
         width = len(self.columns())
         return self.block_bytes or max(_BLOCK_BYTES, width * rows_at_once(width))
 
-    def _bits(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
-        """Yield rows of ``0`` and ``1``; raise `_OtherCellsError` at any other text."""
+    def _bits(self, columns: Sequence[str]) -> Generator[pl.DataFrame, None, tuple[int, bool]]:
+        """Yield rows of ``0`` and ``1`` up to any other; return how many, and whether all are."""
         import polars as pl
 
         names, dialect = self._header
-        width = 2 * len(names)
+        width, done = 2 * len(names), 0
         if not dialect.is_utf8 or self.header is not None or len(names) < 2:
-            raise _OtherCellsError
-        delimiter = ord(dialect.delimiter or ",")
-        place = {name: number for number, name in enumerate(names)}
-        wanted = [2 * place[name] for name in columns]
+            return 0, False
+        place = {name: 2 * number for number, name in enumerate(names)}
+        wanted = [place[name] for name in columns]
+        between = np.full(width // 2, ord(dialect.delimiter or ","), np.uint8)
+        between[-1] = ord("\n")
         bits = pl.Series(["0", "1"], dtype=pl.Enum(["0", "1"]))
         try:
             for line, chunk in line_chunks(self.path, self.label, max(self._step, width)):
                 start = chunk.index(b"\n") + 1 if line == 1 else 0
                 if b'"' in chunk[:start] or (len(chunk) - start) % width:
-                    raise _OtherCellsError
+                    return done, False
                 text = np.frombuffer(chunk, np.uint8, offset=start).reshape(-1, width)
-                between = text[:, 1:-1:2]
-                if np.any(text[:, -1] != _LINE_FEED) or np.any(between != delimiter):
-                    raise _OtherCellsError
-                if np.any((text[:, ::2] | 1) != ord("1")):
-                    raise _OtherCellsError
+                if np.any(text[:, 1::2] != between) or np.any((text[:, ::2] | 1) != ord("1")):
+                    return done, False
                 cells = np.ascontiguousarray(text.T[wanted]) & np.uint8(1)
                 flat, rows = bits.gather(cells.ravel()), len(text)  # a gather a column takes long
                 yield pl.DataFrame(
                     [flat.slice(at * rows, rows).alias(name) for at, name in enumerate(columns)]
                 )
+                done += rows
         except BadInputError:  # which `_texts` says in its own words
-            raise _OtherCellsError from None
+            return done, False
+        return done, True
 
     def _texts(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """Yield the rows of some columns block by block, all String."""
@@ -245,17 +354,13 @@ def _wait_until_gone(held: weakref.ref[_Utf8]) -> None:
 class _Utf8(io.RawIOBase):
     """A stream of text in some encoding as UTF-8, of whole lines, with clear faults.
 
-    PyArrow would not see what is no UTF-8 in a row or column that it leaves out. A header, which is
-    read as a line of any length, has at most ``longest`` bytes.
+    PyArrow would not see what is no UTF-8 in a row or column that it leaves out.
     """
 
-    def __init__(
-        self, stream: BinaryIO, encoding: str, label: str, longest: int | None = None
-    ) -> None:
+    def __init__(self, stream: BinaryIO, encoding: str, label: str) -> None:
         self._stream, self._encoding, self._label = stream, encoding, label
         self._decoder = codecs.getincrementaldecoder(encoding)()
-        self._lines, self._longest = 1, longest
-        self._last, self._block = b"", memoryview(b"")
+        self._lines, self._last, self._block = 1, b"", memoryview(b"")
 
     def readable(self) -> bool:
         return True
@@ -277,13 +382,6 @@ class _Utf8(io.RawIOBase):
 
     def _as_utf8(self, block: bytes) -> bytes:
         """Return the next bytes of the stream as UTF-8; check them."""
-        if self._longest is not None:
-            self._longest -= len(block)
-            if self._longest < 0:
-                raise BadInputError(
-                    f"{self._label}: the header has more bytes than the {_BLOCK_BYTES:,} that are "
-                    "read at a time; is a quotation mark not closed?"
-                )
         try:
             text = self._decoder.decode(block, final=not block).encode()
         except UnicodeError as fault:
@@ -302,19 +400,6 @@ class _Utf8(io.RawIOBase):
         return text
 
 
-_KDD99_HEADER = """
-    duration protocol_type service flag src_bytes dst_bytes land wrong_fragment urgent hot
-    num_failed_logins logged_in num_compromised root_shell su_attempted num_root
-    num_file_creations num_shells num_access_files num_outbound_cmds is_host_login
-    is_guest_login count srv_count serror_rate srv_serror_rate rerror_rate srv_rerror_rate
-    same_srv_rate diff_srv_rate srv_diff_host_rate dst_host_count dst_host_srv_count
-    dst_host_same_srv_rate dst_host_diff_srv_rate dst_host_same_src_port_rate
-    dst_host_srv_diff_host_rate dst_host_serror_rate dst_host_srv_serror_rate
-    dst_host_rerror_rate dst_host_srv_rerror_rate attack
-"""
-KDD99_COLUMNS = tuple(_KDD99_HEADER.split())
-
-
 class Kdd99Source(CsvSource):
     """KDD Cup 99 as the DualQuery authors prepared it.
 
@@ -325,14 +410,17 @@ class Kdd99Source(CsvSource):
         """Yield the rows of some columns block by block, all String."""
         import polars as pl
 
-        last = [name for name in columns if name == KDD99_COLUMNS[-1]]
+        names = self.columns()
         for frame in super().frames(columns):
-            yield frame.with_columns(pl.col(last).str.strip_suffix("."))
+            yield frame.with_columns(
+                pl.col(c).str.strip_suffix(".") for c in columns if c == names[-1]
+            )
 
 
 def open_kdd99(path: FilePath, label: str) -> CsvSource:
     """Return the source for the authors' file; its schema is the built-in ``kdd99``."""
-    return Kdd99Source(path, label, "kdd99", KDD99_COLUMNS, dialect=Dialect(spaces="trim"))
+    header = (*load_schema("kdd99").column_names, "attack")
+    return Kdd99Source(path, label, "kdd99", header, dialect=Dialect(spaces="trim"))
 
 
 def open_tsv(path: FilePath, label: str) -> CsvSource:

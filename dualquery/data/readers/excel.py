@@ -16,8 +16,8 @@ import logging
 from typing import TYPE_CHECKING
 
 from dualquery.data.opening import FilePath, open_bytes, read_whole
-from dualquery.data.readers.python_objects import check_columns, frame_source
-from dualquery.data.readers.source import Source
+from dualquery.data.readers.python_objects import frame_source
+from dualquery.data.readers.source import Source, check_columns
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.escaping import some
 from solvers.child import ChildReader

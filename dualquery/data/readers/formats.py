@@ -5,36 +5,36 @@ A name is a built-in data set or a generator, which takes numbers after a colon 
 
 from __future__ import annotations
 
-import contextlib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dualquery.data.builtin import DATASETS, dataset_path
 from dualquery.data.opening import FilePath
-from dualquery.data.readers.batches import open_arrow, open_duckdb
-from dualquery.data.readers.csv import CsvSource, open_kdd99, open_tsv
-from dualquery.data.readers.dialect import Dialect
+from dualquery.data.readers.arrow import open_arrow, open_duckdb, open_parquet
+from dualquery.data.readers.csv import CsvSource, Dialect, open_kdd99, open_tsv
 from dualquery.data.readers.excel import open_excel
 from dualquery.data.readers.item_text import BitstringSource, FimiSource, MatrixSource
 from dualquery.data.readers.netflix import NetflixSource
-from dualquery.data.readers.npz import NpzSource
-from dualquery.data.readers.parquet import open_parquet
-from dualquery.data.readers.parts import open_parts
+from dualquery.data.readers.npz import open_npz
 from dualquery.data.readers.python_objects import (
-    DenseSource,
-    SparseSource,
+    ArraySource,
     frame_of_pandas,
     frame_of_table,
     frame_source,
 )
-from dualquery.data.readers.source import ItemSource, Source, TableSource
+from dualquery.data.readers.source import ItemSource, ListItems, Source, TableSource
 from dualquery.runtime.errors import BadInputError, suggest
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 @dataclass(frozen=True)
@@ -68,10 +68,13 @@ FORMATS: dict[str, Format] = {
     "fimi": Format("item ids separated by spaces, one row a line", (".dat",), FimiSource),
     "matrix": Format("rows of 0 and 1, comma or space, no header", (), MatrixSource),
     "bitstring": Format("bits, a tab and a count a line", (), BitstringSource),
-    "npz": Format("a SciPy sparse matrix", (".npz",), NpzSource),
+    "npz": Format("a SciPy sparse matrix", (".npz",), open_npz),
     "kdd99": Format("KDD Cup 99 as the DualQuery authors prepared it", (), open_kdd99),
     "netflix": Format("the folder of the Netflix Prize files", (), NetflixSource, folders=True),
 }
+
+_JOINED = ("parquet", "csv", "tsv")
+"""Formats whose files in a folder, or of a pattern, may together be one table."""
 
 GENERATORS: dict[str, str] = {
     "biased": "dualquery.rows.generated.source:open_biased",
@@ -79,6 +82,41 @@ GENERATORS: dict[str, str] = {
 }
 """Tables that are computed from parameters, and what opens them, by name: rows are made one floor
 up. An opener takes the parameters and what messages call the table."""
+
+
+@dataclass(frozen=True)
+class PartitionedTable(TableSource):
+    """A table in several files, its rows in the order of the files' names."""
+
+    label: str
+    parts: tuple[Any, ...] = ()
+
+    def columns(self) -> Sequence[str]:
+        """Return the names of the columns; refuse files with other columns."""
+        first, *others = self.parts
+        names, types = tuple(first.columns()), getattr(first, "types", ())
+        for part in others:
+            if tuple(part.columns()) != names or getattr(part, "types", ()) != types:
+                raise BadInputError(
+                    f"{part.label}: its columns or their types are not those of {first.label}; the "
+                    "files of one table must have the same columns, in the same order"
+                )
+        return names
+
+    @property
+    def written_as(self) -> str | None:
+        """How the first file is written."""
+        found: str | None = self.parts[0].written_as
+        return found
+
+    def row_count(self) -> int | None:
+        """Return the number of rows, which parquet files state."""
+        counts = [part.row_count() for part in self.parts]
+        return None if None in counts else sum(counts)
+
+    def frames(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        """Yield the rows of some columns block by block."""
+        return chain.from_iterable(part.frames(columns) for part in self.parts)
 
 
 def is_public(text: str) -> bool:
@@ -141,31 +179,79 @@ def _parsed(text: str) -> Source:
         module, _, opener = GENERATORS[prefix].partition(":")
         made: Source = getattr(import_module(module), opener)(rest, text)
         return made
-    if not text:
-        raise BadInputError("the table's name is empty; give a path or a built-in name")
     named = prefix if colon and prefix in FORMATS else None
-    if named and not rest:
-        raise BadInputError(f"{text}: a path is expected after the colon")
-    if named and FORMATS[named].parts:
-        file, part = _file_and_part(rest, text)
-        if part is not None:
-            return FORMATS[named].open(file, text, part)
-    with _name_errors(text):
-        parts = open_parts(named, rest if named else text, text)
-    if parts is not None:
-        return parts
-    if named:
-        return FORMATS[named].open(_existing(rest, text, FORMATS[named].folders), text)
-    path = _existing(text, text)
-    ending = path.name.lower().removesuffix(".gz")
-    for known in FORMATS.values():
-        if ending.endswith(known.extensions):
-            return known.open(path, text)
-    raise BadInputError(
-        f"{text}: the format cannot be told from the name; write FORMAT:{text} with one of "
-        f"{', '.join(FORMATS)}; text with a header is csv, rows of item ids are fimi; unpack other "
-        "archives than gzip, and write tables of other programs as Parquet or CSV"
+    path = rest if named else text
+    if not path:
+        raise BadInputError(f"{text or 'the table'}: a path or a built-in name is expected")
+    try:
+        found = _located(named, path, text)
+    except BadInputError:
+        raise
+    except OSError as fault:
+        raise BadInputError(f"{text}: {fault.strerror}") from None
+    except (ValueError, NotImplementedError) as fault:
+        raise BadInputError(f"{text}: no name or pattern of files ({fault})") from None
+    return found()
+
+
+def _located(form: str | None, path: str, text: str) -> Callable[[], Source]:
+    """Return what opens the files of a path; ``form`` is the format that the user named."""
+    place = Path(path)
+    whole = FORMATS[form] if form else None
+    if whole and whole.parts:
+        for mark in (at for at, sign in enumerate(path) if sign == "?"):
+            if (file := Path(path[:mark])).is_file():
+                return partial(whole.open, file, text, path[mark + 1 :])
+    folder = place.is_dir()
+    kind = form or ("parquet" if folder else _form_of(path))
+    if kind in _JOINED and (folder or (set("*?[") & set(path) and not place.exists())):
+        top, pattern = (
+            (place, "*") if folder else (Path(place.anchor), place.relative_to(place.anchor))
+        )
+        files = sorted(each for each in top.glob(str(pattern)) if each.is_file())
+        if files := [each for each in files if _form_of(each.name) == kind]:
+            return partial(_joined, kind, files, text)
+        if folder and form:
+            raise BadInputError(
+                f"{text}: no file in the folder ends in {' or '.join(FORMATS[kind].extensions)}"
+            )
+    if folder and not (whole and whole.folders):
+        raise BadInputError(
+            f"{text}: a folder, not a file (of parquet files a folder is one table; of CSV "
+            "files csv:FOLDER is)"
+        )
+    if not folder and not place.is_file():
+        raise BadInputError(f"{text}: there is no such file{'' if form else _meant(text)}")
+    if kind is None:
+        raise BadInputError(
+            f"{text}: the format cannot be told from the name; write FORMAT:{text} with one of "
+            f"{', '.join(FORMATS)}; text with a header is csv, rows of item ids are fimi; unpack "
+            "other archives than gzip, and write tables of other programs as Parquet or CSV"
+        )
+    return partial(FORMATS[kind].open, place, text)
+
+
+def _form_of(name: str) -> str | None:
+    """Return the format that the ending of a name tells."""
+    ending = name.lower().removesuffix(".gz")
+    return next(
+        (form for form, known in FORMATS.items() if ending.endswith(known.extensions)), None
     )
+
+
+def _joined(form: str, files: Sequence[Path], text: str) -> Source:
+    """Return several files as one table. The workers of a cluster may run in other folders."""
+    found = [FORMATS[form].open(file.absolute(), str(file)) for file in files]
+    tables = tuple(part.table if isinstance(part, ListItems) else part for part in found)
+    of_lists = {isinstance(part, ListItems) for part in found}
+    if len(of_lists) == 2:
+        raise BadInputError(f"{text}: some files hold lists of items, and others do not")
+    table = PartitionedTable(text, tables)
+    if of_lists == {True}:
+        return ListItems(table)
+    if form == "parquet":
+        table.columns()  # checks them
+    return table
 
 
 def source_of(data: Any) -> Source:
@@ -185,14 +271,14 @@ def source_of(data: Any) -> Source:
     if isinstance(data, str | Path):
         return parse_source(str(data))
     if isinstance(data, np.ndarray):
-        return DenseSource(data)
+        return ArraySource(data)
     if isinstance(data, TableSource | ItemSource):
         return data
     # Libraries need not be imported for those who do not use them.
     kind = type(data).__name__
     match type(data).__module__.partition(".")[0], kind:
         case "scipy", _ if hasattr(data, "tocsr"):
-            return SparseSource(data)
+            return ArraySource(data, "sparse matrix")
         case "polars", "DataFrame":
             return frame_source(data, "table")
         case ("polars", "LazyFrame") | ("pyarrow", "Table"):
@@ -203,43 +289,6 @@ def source_of(data: Any) -> Source:
         f"data of type {kind} cannot be read: a path, a NumPy or SciPy matrix of 0s and 1s, or a "
         "Polars, pandas or Arrow table is expected"
     )
-
-
-@contextlib.contextmanager
-def _name_errors(text: str) -> Iterator[None]:
-    """Turn what the system says of a name or a pattern into `BadInputError`."""
-    try:
-        yield
-    except BadInputError:
-        raise
-    except OSError as fault:
-        raise BadInputError(f"{text}: {fault.strerror}") from None
-    except (ValueError, NotImplementedError) as fault:
-        raise BadInputError(f"{text}: no name or pattern of files ({fault})") from None
-
-
-def _file_and_part(path: str, text: str) -> tuple[Path, str | None]:
-    """Return a file and what follows its question mark; its name may have such marks, too."""
-    marks = [at for at, sign in enumerate(path) if sign == "?"]
-    with _name_errors(text):
-        end = next((at for at in marks if Path(path[:at]).is_file()), None)
-    with contextlib.suppress(OSError, ValueError):  # a query is longer than names are
-        if Path(path).exists():
-            end = None
-    return (Path(path), None) if end is None else (Path(path[:end]), path[end + 1 :])
-
-
-def _existing(path: str, text: str, folders: bool = False) -> Path:
-    found = Path(path)
-    with _name_errors(text):
-        if found.is_file() or (folders and found.is_dir()):
-            return found
-        if found.is_dir():
-            raise BadInputError(
-                f"{text}: a folder, not a file (of parquet files a folder is one table; of CSV "
-                "files csv:FOLDER is)"
-            )
-    raise BadInputError(f"{text}: there is no such file{_meant(text) if path == text else ''}")
 
 
 def _meant(text: str) -> str:

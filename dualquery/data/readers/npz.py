@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Mapping
 from typing import Any
 
 from dualquery.data.opening import FilePath, open_bytes, read_whole
-from dualquery.data.readers.python_objects import SparseSource
-from dualquery.data.readers.source import ItemRows, ItemSource
+from dualquery.data.readers.python_objects import ArraySource
 from dualquery.data.schema.column_choice import MAX_ITEMS
 from dualquery.runtime.array_files import read_arrays
 from dualquery.runtime.errors import BadInputError
@@ -22,46 +19,28 @@ LARGEST = 1 << 34
 _MOST_ROWS = 10**9
 
 _KEYS: dict[str, tuple[str, ...]] = {
-    "csr": ("data", "indices", "indptr"),
-    "csc": ("data", "indices", "indptr"),
-    "bsr": ("data", "indices", "indptr"),
+    **dict.fromkeys(("csr", "csc", "bsr"), ("data", "indices", "indptr")),
     "coo": ("data", "row", "col"),
     "dia": ("data", "offsets"),
 }
 """The arrays of each of SciPy's forms."""
 
 
-@dataclass(frozen=True)
-class NpzSource(ItemSource):
-    """A file with one sparse matrix, rows by items.
+def open_npz(path: FilePath, label: str) -> ArraySource:
+    """Return the source for a file with one sparse matrix, rows by items, which is read whole.
 
-    It is read whole: it takes three times its arrays, and 16 bytes a row where it does not list
-    its 1s row by row.
+    It takes three times its arrays, and 16 bytes a row where it does not list its 1s row by row.
     """
-
-    path: FilePath
-    label: str
-
-    def width(self) -> int | None:
-        """Return the number of columns of the matrix."""
-        return self._matrix.width()
-
-    def item_rows(self) -> Iterator[ItemRows]:
-        """Yield the rows block by block."""
-        return self._matrix.item_rows()
-
-    @cached_property
-    def _matrix(self) -> SparseSource:
-        try:
-            with open_bytes(self.path, self.label) as stream:
-                # Zip files are read by seeking, which a gzipped file does badly.
-                content = io.BytesIO(read_whole(stream, self.label, LARGEST))
-            matrix = _matrix_of(read_arrays(content, LARGEST))
-        except BadInputError as fault:
-            raise BadInputError(
-                f"{self.label}: not a matrix written by scipy.sparse.save_npz ({fault})"
-            ) from None
-        return SparseSource(matrix, self.label)
+    try:
+        with open_bytes(path, label) as stream:
+            # Zip files are read by seeking, which a gzipped file does badly.
+            content = io.BytesIO(read_whole(stream, label, LARGEST))
+        matrix = _matrix_of(read_arrays(content, LARGEST))
+    except BadInputError as fault:
+        raise BadInputError(
+            f"{label}: not a matrix written by scipy.sparse.save_npz ({fault})"
+        ) from None
+    return ArraySource(matrix, label, path=path)
 
 
 def _matrix_of(arrays: Mapping[str, Any]) -> Any:

@@ -1,4 +1,9 @@
-"""What every reader offers: a source of named columns, or of numbered items."""
+"""What every reader offers: a source of named columns, or of numbered items.
+
+A reader knows its format only, not schemas. It can be read any number of times, holds one block at
+a time, and reports whatever is wrong with its input as `BadInputError`, naming the file and the row
+or line.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +15,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from dualquery.runtime.errors import BadInputError
+
 if TYPE_CHECKING:
     import polars as pl
 
@@ -19,6 +26,10 @@ BLOCK_ROWS = 1 << 16
 """Most rows of a block, few enough for `_BLOCK_CELLS`."""
 
 _BLOCK_CELLS = 1 << 25
+
+MOST_COLUMNS = 1 << 15
+"""Of a table; each takes a few kilobytes, and half a millisecond a block, while it is read. Wider
+data are lists of items."""
 
 
 def rows_at_once(columns: int, most: int = BLOCK_ROWS) -> int:
@@ -81,25 +92,18 @@ class AnySource:
 class TableSource(AnySource):
     """A table with named columns."""
 
+    steady: bool = True
+    """Whether the rows come in the same order each time."""
+
     @property
     def implied_schema(self) -> str | None:
         """Name of the built-in schema that the table has."""
         return None
 
     @property
-    def types(self) -> tuple[str, ...]:
-        """Names of the columns' types."""
-        return ()
-
-    @property
     def written_as(self) -> str | None:
         """How CSV is written, as ``--csv`` says it; None for standard CSV and other tables."""
         return None
-
-    @property
-    def steady(self) -> bool:
-        """Whether the rows come in the same order each time."""
-        return True
 
     def columns(self) -> Sequence[str]:
         """Return the names of the columns, all different."""
@@ -139,3 +143,76 @@ class ItemSource(AnySource):
 
 
 Source: TypeAlias = TableSource | ItemSource
+
+
+@dataclass(frozen=True, eq=False)
+class ListItems(ItemSource):
+    """A table in the long form: its only column lists the item ids of each row."""
+
+    table: TableSource
+
+    @property
+    def label(self) -> str:  # type: ignore[override]
+        """What messages call the table."""
+        return self.table.label
+
+    @property
+    def parts(self) -> Sequence[ListItems]:
+        """Its files."""
+        return [ListItems(part) for part in self.table.parts if isinstance(part, TableSource)]
+
+    @property
+    def path(self) -> object:
+        """The file of the table, if it is in one."""
+        return getattr(self.table, "path", None)
+
+    def row_count(self) -> int | None:
+        """Return the number of rows."""
+        return self.table.row_count()
+
+    def item_rows(self) -> Iterator[ItemRows]:
+        """Yield the rows block by block; a null list is an empty row."""
+        for label, first_row, frame in self.table.numbered_frames(self.table.columns()):
+            yield _rows_of_lists(frame.to_series(), label, first_row)
+
+
+def _rows_of_lists(lists: pl.Series, label: str, first_row: int) -> ItemRows:
+    """Return rows given as a series of lists; ``label`` and ``first_row`` say where a fault is."""
+    import polars as pl
+
+    lengths = lists.list.len().fill_null(0).to_numpy()
+    indptr = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
+    inner = lists.dtype.inner if isinstance(lists.dtype, pl.List) else None
+    if inner is None or not (inner.is_integer() or inner == pl.Null):
+        raise BadInputError(
+            f"{label}: column {lists.name!r} has type {lists.dtype}; lists of item ids (whole "
+            "numbers) are expected"
+        )
+    items = lists.filter(pl.Series(lengths > 0)).explode().cast(pl.Int64, strict=False)
+    wrong = (items < 0).fill_null(True).arg_true()
+    if len(wrong):
+        at = int(wrong[0])
+        row = first_row + int(np.searchsorted(indptr, at, side="right")) - 1
+        raise BadInputError(
+            f"{label}: row {row}: the item id {items[at]}; ids are whole numbers from 0 up"
+        )
+    return ItemRows(indptr, items.to_numpy())
+
+
+def check_columns(names: Sequence[str], label: str) -> None:
+    """Refuse too many columns, and names that are empty or repeated."""
+    if len(names) > MOST_COLUMNS:
+        raise BadInputError(
+            f"{label}: {len(names):,} columns; a table has at most {MOST_COLUMNS:,}, rows of more "
+            "0s and 1s are given as lists of items (fimi, npz, parquet)"
+        )
+    seen: set[str] = set()
+    for position, name in enumerate(names):
+        if not name.strip():
+            raise BadInputError(
+                f"{label}: column {position} (counted from 0) has no name in the header; name it, "
+                "write the table without its index, or delete a title above the names"
+            )
+        if name in seen:
+            raise BadInputError(f"{label}: two columns are named {name!r}; rename one")
+        seen.add(name)

@@ -11,8 +11,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from dualquery.data.opening import open_bytes, read_whole
+from dualquery.data.readers.arrow import open_parquet
 from dualquery.data.readers.csv import CsvSource
-from dualquery.data.readers.parquet import open_parquet
 from dualquery.data.readers.source import TableSource
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.literals import read_plain, refuse_contradictions

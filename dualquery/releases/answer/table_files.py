@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dualquery.data.readers.dialect import STANDARD, Dialect
+from dualquery.data.readers.csv import Dialect
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.escaping import csv_cell
 from dualquery.runtime.files import require_new, whole_file
@@ -25,10 +25,10 @@ def check_target(path: Path) -> None:
     require_new(path)
 
 
-def write_frames(frames: Iterable[pl.DataFrame], path: Path, dialect: Dialect = STANDARD) -> None:
+def write_frames(frames: Iterable[pl.DataFrame], path: Path, csv: Dialect | None = None) -> None:
     """Write tables of the same columns one below the other, as CSV or Parquet by the suffix.
 
-    ``dialect`` says how CSV is written. `BadInputError` if the file cannot be written; nothing is
+    ``csv`` says how CSV is written. `BadInputError` if the file cannot be written; nothing is
     left behind then.
     """
     from polars.exceptions import PolarsError
@@ -36,7 +36,7 @@ def write_frames(frames: Iterable[pl.DataFrame], path: Path, dialect: Dialect = 
     try:
         with whole_file(path) as part:
             if path.suffix == ".csv":
-                _write_csv(frames, part, dialect)
+                _write_csv(frames, part, csv or Dialect())
             else:
                 _write_parquet(frames, part)
             check_target(path)

@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from dualquery.data.readers.given_table import Table
+from dualquery.data.given_table import Table
 from dualquery.data.schema.grids import digit_offsets
 from dualquery.estimates.intervals import Total, tidy
 from dualquery.mechanisms.protocol import Budget, Task

@@ -223,7 +223,7 @@ def read_table(path: Path) -> pl.DataFrame:
     """Return a table of the folder; `BadInputError` if it is damaged or no parquet file."""
     import polars as pl
 
-    from dualquery.data.readers.parquet import open_parquet
+    from dualquery.data.readers.arrow import open_parquet
 
     source: Any = open_parquet(path, path.name)
     table = getattr(source, "table", source)  # also of lists

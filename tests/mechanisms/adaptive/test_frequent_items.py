@@ -9,7 +9,7 @@ import pytest
 import dualquery
 from dualquery.cli.commands.dry_run import plan_without_rows
 from dualquery.data.domain import Domain
-from dualquery.data.readers.given_table import Table
+from dualquery.data.given_table import Table
 from dualquery.data.schema.items import ItemSchema
 from dualquery.mechanisms.adaptive import mechanism
 from dualquery.mechanisms.adaptive.mechanism import Staged
