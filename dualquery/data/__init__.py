@@ -33,7 +33,7 @@ _NAMES = {
     "data.drafts.drafting": ("careful_draft", "draft_item_schema", "draft_table_schema"),
     "data.schema.dates": ("Dates",),
     "data.schema.columns": ("Binary", "Categorical", "Numeric"),
-    "rows.dataset": ("Dataset",),
+    "rows.engines": ("Dataset",),
     "data.domain": ("Domain",),
     "data.schema.items": ("ItemSchema",),
     "rows.packed": ("Records", "RecordsBuilder"),

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, MISSING, dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.option_fields import DATA, option, require_least
 
 if TYPE_CHECKING:
     from dualquery.data.readers.source import Source
-
-T = TypeVar("T")
 
 MOST_ROWS_PER_UNIT = 1_000_000
 """Largest K: beyond that no answer would be left."""
@@ -137,12 +135,6 @@ class Unit:
                 f"{MOST_ROWS_PER_UNIT:,} is needed"
             )
 
-    @staticmethod
-    def of_options(column: str | None, max_rows: int | None) -> Unit | None:
-        """Return the unit that ``--unit`` and ``--max-rows-per-unit`` say; None if neither does."""
-        how = "how many rows of one may count, a number"
-        return _of_both(Unit, "--unit", column, "--max-rows-per-unit", max_rows, how)
-
     @property
     def note(self) -> str:
         """A sentence for the release, by public choices only."""
@@ -180,12 +172,6 @@ class Weight:
             )
         object.__setattr__(self, "max", float(self.max))
 
-    @staticmethod
-    def of_options(column: str | None, largest: float | None) -> Weight | None:
-        """Return the weight that ``--weight`` and ``--max-weight`` say; None if neither does."""
-        how = "the largest weight that counts, a number"
-        return _of_both(Weight, "--weight", column, "--max-weight", largest, how)
-
     @property
     def copies(self) -> int:
         """M: the copies of a row of the largest weight."""
@@ -219,18 +205,3 @@ def _require_column_name(column: object, option: str) -> None:
     """Raise `BadInputError` unless an option names a column by a text."""
     if not isinstance(column, str) or not column:
         raise BadInputError(f"{option} is {column!r}; give the name of a column")
-
-
-def _of_both(
-    kind: Callable[..., T], first: str, column: str | None, second: str, limit: object, how: str
-) -> T | None:
-    """Return what two options say, a column and its limit; None if neither does."""
-    if column is None and limit is None:
-        return None
-    if column is None:
-        raise BadInputError(f"{second} needs {first}, the column")
-    if limit is None:
-        raise BadInputError(
-            f"{first} {column} needs {second}: {how} that you choose without looking at the table"
-        )
-    return kind(column, limit)

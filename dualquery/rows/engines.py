@@ -26,7 +26,7 @@ from dualquery.data.encoding.units import cut_to_units, weigh
 from dualquery.data.given_table import Unit, Weight
 from dualquery.data.opening import FilePath
 from dualquery.data.readers.formats import source_of
-from dualquery.data.readers.source import Source, TableSource
+from dualquery.data.readers.source import Source
 from dualquery.data.schema.column_choice import ColumnChoice
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.protocol import Schema
@@ -71,9 +71,6 @@ class Dataset(Generic[R_co]):
     left_out: tuple[str, ...] = ()
     """Names of the table's columns that the schema does not describe: for the operator. A release
     says how many they are."""
-    written_as: str | None = None
-    """How a CSV file is written, as ``--csv`` says it: by its user's words and its header, never by
-    a row. None for standard CSV and other tables."""
 
     @property
     def n(self) -> int:
@@ -128,8 +125,7 @@ def dataset(rows: R, schema: TableSchema | ItemSchema, source: Source) -> Datase
     units = source.units if isinstance(source, CutTable) else None
     left_out = left_out_columns(source, schema)
     notes = intake_notes(source, schema)
-    written_as = source.written_as if isinstance(source, TableSource) else None
-    return Dataset(rows, schema, source.label, notes, units, left_out, written_as)
+    return Dataset(rows, schema, source.label, notes, units, left_out)
 
 
 def read(source: Source, schema: TableSchema | ItemSchema, misfits: Misfits) -> Records:

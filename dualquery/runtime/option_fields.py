@@ -38,14 +38,7 @@ class Option:
     attempt: bool = False  # whether each attempt may have its own: it changes no result
 
 
-def option(
-    default: Any,
-    help: str,  # as Typer's
-    panel: str = "",
-    *,
-    typed: Any = None,
-    **more: Any,
-) -> Any:
+def option(default: Any, help: str, panel: str = "", *, typed: Any = None, **more: Any) -> Any:
     """Return a dataclass's field that is an option.
 
     ``panel`` is by default the class's; ``typed`` is a default for what is typed only.
@@ -100,18 +93,25 @@ def keywords_of(kind: type[Any]) -> dict[str, str]:
 
 
 def built(kind: type[T], typed: Mapping[str, Any]) -> T:
-    """Return a request made of what was typed, by the options' names, and defaults.
-
-    A class with a method ``of_options`` is made by that, of its fields' values.
-    """
+    """Return a request made of what was typed, by the options' names, and defaults."""
     values = {}
     for each in fields(kind):  # type: ignore[arg-type]  # a dataclass
         if _PART in each.metadata:
-            values[each.name] = built(each.metadata[_PART], typed)
+            make = together if each.default is None else built
+            values[each.name] = make(each.metadata[_PART], typed)
         elif _OPTION in each.metadata:
             declared: Option = each.metadata[_OPTION]
             value = typed.get(declared.name or each.name, declared.default)
             read = declared.read if value is not None else None
             values[each.name] = value if read is None else read(value)
-    of_options: Callable[..., T] | None = getattr(kind, "of_options", None)
-    return kind(**values) if of_options is None else of_options(*values.values())
+    return kind(**values)
+
+
+def together(kind: type[T], typed: Mapping[str, Any]) -> T | None:
+    """Return what options say that need each other; None if none was typed."""
+    flags = {f"--{name.replace('_', '-')}": typed.get(name) for name in options_of(kind)}
+    said = [f"{flag} {value}" for flag, value in flags.items() if value is not None]
+    unsaid = [flag for flag, value in flags.items() if value is None]
+    if said and unsaid:
+        raise BadInputError(f"{said[0]} needs {unsaid[0]}; choose it without looking at the table")
+    return built(kind, typed) if said else None

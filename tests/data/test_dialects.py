@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dualquery.data.readers.csv import CsvSource, Dialect
+from dualquery.data.readers.csv import Dialect
 from dualquery.data.readers.formats import parse_source
 from dualquery.rows.engines import files_of, load
 from dualquery.runtime.errors import BadInputError
@@ -33,42 +33,6 @@ def test_a_file_in_another_dialect_is_read(tmp_path: Path, encoding: str, pack) 
         "rate": ["1.5", "-1234.25", "12"],
         "city": ["a;b", "c", "d"],
     }
-
-
-@given(
-    st.builds(
-        Dialect,
-        delimiter=st.sampled_from([None, ",", ";", "\t", "|", " ", "^"]),
-        encoding=st.sampled_from(["utf-8", "latin-1", "utf-16"]),
-        decimal=st.sampled_from([".", ","]),
-    )
-)
-def test_the_words_of_a_dialect_are_read_as_it(dialect: Dialect) -> None:
-    table = pl.DataFrame({"a": ["x y", "1.5"], "b": [2.5, 3.0]})
-    words = dialect.words
-    again = Dialect() if words is None else Dialect.parse(words)
-    assert again.words == words
-    assert again.write(table, header=True) == dialect.write(table, header=True)
-
-
-@pytest.mark.parametrize(
-    ("content", "given", "words"),
-    [
-        (b"a,b\n1,2\n", None, None),
-        (b"a;b\n1,5;2,5\n", None, "delimiter=;"),
-        (b"a\tb\n1,5\t2\n", "decimal=,", "delimiter=tab,decimal=,"),
-        ("a|b\n1|2\n".encode("utf-16"), "encoding=utf-16", "delimiter=|,encoding=utf-16"),
-    ],
-)
-def test_how_a_file_is_written_is_told_by_its_header_alone(
-    content: bytes, given: str | None, words: str | None, tmp_path: Path
-) -> None:
-    for name, rows in [("some", content), ("none", content[: content.index(b"\n")])]:
-        path = tmp_path / f"{name}.csv"
-        path.write_bytes(rows)
-        found = parse_source(str(path), None if given is None else Dialect.parse(given))
-        assert isinstance(found, CsvSource)
-        assert found.written_as == words
 
 
 @pytest.mark.parametrize(("sign", "name"), [(";", "semicolons"), ("\t", "tabs"), ("|", "bars")])

@@ -116,7 +116,7 @@ def test_folders_that_hold_no_ratings_or_both_forms_are_explained(tmp_path: Path
         load(f"netflix:{tmp_path}")
     combined(tmp_path)
     separate(tmp_path, zipped=False)
-    with pytest.raises(BadInputError, match=r"both mv_0000001.txt and combined_data_1.txt are"):
+    with pytest.raises(BadInputError, match=r"mv_0000001.txt: movie 1 is listed a second time"):
         load(f"netflix:{tmp_path}")
     with pytest.raises(BadInputError, match="a folder, not a file"):
         load(f"fimi:{tmp_path}")

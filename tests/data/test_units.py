@@ -15,6 +15,7 @@ from dualquery.data.schema.table import TableSchema
 from dualquery.queries.generate.workloads import all_marginals
 from dualquery.rows.engines import Engine, load
 from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.option_fields import together
 
 SCHEMA = TableSchema(
     (Categorical("home", (("a",), ("b",))), Binary("x"), Categorical("y", (("u",), ("v",)))),
@@ -154,9 +155,10 @@ def test_units_that_cannot_be(column, rows, message) -> None:
 
 
 def test_both_options_or_neither() -> None:
-    for given, needed in (((None, 3), "--unit, the column"), (("home", None), "--max-rows-per-u")):
-        with pytest.raises(BadInputError, match=f"needs {needed}"):
-            Unit.of_options(*given)
+    assert together(Unit, {"unit": "home", "max_rows_per_unit": 3}) == Unit("home", 3)
+    for given, needed in (("unit", "--max-rows-per-unit"), ("max_rows_per_unit", "--unit")):
+        with pytest.raises(BadInputError, match=f"3 needs {needed}"):
+            together(Unit, {given: 3})
 
 
 @pytest.mark.parametrize(
@@ -164,7 +166,7 @@ def test_both_options_or_neither() -> None:
     [
         (FRAME.with_columns(home=pl.Series(["a", None, *"abcde"])), "row 2 has no value"),
         (FRAME.with_columns(home=pl.Series([1.0, *[2.0] * 5, np.nan])), "row 7 has no value"),
-        (FRAME.with_columns(home=pl.Series([[1]] * 7)), r"has type List\(Int64\), which cannot"),
+        (FRAME.with_columns(home=pl.Series([[1]] * 7)), r"has type List\(Int64\); --weight"),
         (np.eye(3, dtype=np.uint8), "its rows are numbered items, without a column"),
     ],
     ids=["null", "nan", "list", "items"],

@@ -192,9 +192,9 @@ def _learn(
     from dualquery.data.schema.table import TableSchema
     from dualquery.privacy.neighbours import Neighbours
     from dualquery.releases.make.learning import schema_of_table
+    from dualquery.runtime.option_fields import together
 
-    unit = Unit.of_options(asked["unit"], asked["max_rows_per_unit"])
-    relation = Neighbours.parse(asked["neighbours"], unit)
+    relation = Neighbours.parse(asked["neighbours"], together(Unit, asked))
     said = None if known is None else load_schema(known)
     if said is not None and not (isinstance(said, TableSchema) and said.declared):
         raise BadInputError(

@@ -43,11 +43,6 @@ class CutTable(TableSource):
         """Name of the built-in schema that the table has, if any."""
         return self.source.implied_schema
 
-    @property
-    def written_as(self) -> str | None:
-        """How CSV is written."""
-        return self.source.written_as
-
     def columns(self) -> Sequence[str]:
         """Return the names of the columns but the hidden ones."""
         return [name for name in self.source.columns() if name not in self.hidden]

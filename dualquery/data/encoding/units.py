@@ -40,17 +40,14 @@ def cut_to_units(
     ``schema`` leaves out are no unit's.
     """
     table = in_one_order(column_of(source, unit.column, "--unit"))
-    blocks: list[pl.Series] = []
-    complete: list[NDArray[np.bool_]] = []
+    blocks, complete = [], [np.zeros(0, np.bool_)]
     for piece, whole in _columns(table, unit.column, schema):
         blocks.append(_named_units(piece, unit.column))
         complete.append(whole)
-    if not blocks:
-        return CutTable(table, (unit.column,), np.zeros(0, np.bool_), 0, (unit.note,))
-    if len({block.dtype for block in blocks}) > 1:
+    if len({block.dtype for block in blocks}) != 1:
         blocks = [block.cast(pl.String) for block in blocks]
     stay = np.concatenate(complete)
-    units = pl.DataFrame({"unit": pl.concat(blocks), "stay": stay})
+    units = pl.DataFrame({"unit": pl.concat(blocks or [pl.Series(dtype=pl.String)]), "stay": stay})
     place = pl.col("stay").cast(pl.UInt32).cum_sum().over("unit")
     kept = stay & units.select(place <= unit.max_rows).to_series().to_numpy()
     return CutTable(table, (unit.column,), kept, units["unit"].n_unique(), (unit.note,))
@@ -90,6 +87,12 @@ def _columns(
     filters = schema if isinstance(schema, TableSchema) and drops_rows(schema) else None
     names = [] if filters is None else present_columns(table, filters)
     for piece in pieces(table, [column, *(name for name in names if name != column)]):
+        values = piece.frame.get_column(column)
+        if not can_become_bits(values):
+            raise BadInputError(
+                f"{piece.label}: column {column!r} has type {values.dtype}; --weight needs "
+                "numbers, --unit numbers or texts"
+            )
         complete = np.ones(piece.frame.height, np.bool_)
         if filters is not None:
             complete = complete_rows(filters, piece.frame, piece.label)
@@ -99,11 +102,6 @@ def _columns(
 def _named_units(piece: Piece, column: str) -> pl.Series:
     """Return the values of the unit column of a block; refuse what tells no unit."""
     values = piece.frame.get_column(column)
-    if not can_become_bits(values):
-        raise BadInputError(
-            f"{piece.label}: column {column!r} has type {values.dtype}, which cannot tell units "
-            "apart; numbers or texts can"
-        )
     missing = missing_mask(values, ("",))
     if missing.any():
         row = piece.first_row + int(np.argmax(missing))
@@ -119,10 +117,6 @@ def _named_units(piece: Piece, column: str) -> pl.Series:
 def _copies(piece: Piece, weight: Weight) -> NDArray[np.int64]:
     """Return the number of copies of each row of a block: int64; refuse what is no weight."""
     values = piece.frame.get_column(weight.column)
-    if not can_become_bits(values):
-        raise BadInputError(
-            f"{piece.label}: column {values.name!r} has type {values.dtype}; --weight needs numbers"
-        )
     numbers = to_numbers(values)
     faulty = ~(np.isfinite(numbers) & (numbers >= 0))
     if faulty.any():

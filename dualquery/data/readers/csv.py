@@ -96,21 +96,6 @@ class Dialect:
         return Dialect(**found)
 
     @property
-    def words(self) -> str | None:
-        """What `parse` reads as this dialect, but for spaces, which `write` leaves as they are.
-
-        None for standard CSV, of commas and points in UTF-8.
-        """
-        said = {
-            "delimiter": "tab" if self.delimiter == "\t" else self.delimiter,
-            "encoding": None if self.is_utf8 else self.encoding,
-            "decimal": None if self.decimal == "." else self.decimal,
-        }
-        if (self.delimiter, self.decimal) == (",", "."):
-            said["delimiter"] = None
-        return ",".join(f"{key}={value}" for key, value in said.items() if value) or None
-
-    @property
     def is_utf8(self) -> bool:
         """Whether the file is UTF-8 text, with or without a mark in front."""
         return codecs.lookup(self.encoding).name in ("utf-8", "utf-8-sig", "ascii")
@@ -176,11 +161,6 @@ class CsvSource(TableSource):
         """Return the names of the columns."""
         return self._header[0]
 
-    @property
-    def written_as(self) -> str | None:
-        """How the file is written: the user said so, or the header shows it; no row does."""
-        return self._header[1].words
-
     @cached_property
     def _header(self) -> tuple[tuple[str, ...], Dialect]:
         """Names of the columns, and how the file is written: as said, or as the header shows."""
@@ -195,11 +175,6 @@ class CsvSource(TableSource):
             names = split[separator]
         if not names:
             raise BadInputError(f"{self.label}: the first line is empty; a header is expected")
-        if any(name.count("\n") > _MOST_LINES for name in names):
-            raise BadInputError(
-                f"{self.label}: a column's name has more than {_MOST_LINES} lines; is a quotation "
-                "mark in the header not closed?"
-            )
         stripped = tuple(map(str.strip, names))
         if {*stripped} <= {"0", "1"} and len({*stripped}) < len(names) and separator in ",\t":
             raise BadInputError(
@@ -225,10 +200,10 @@ class CsvSource(TableSource):
             names = tuple(next(csv.reader(text, delimiter=separator), ()))
         except csv.Error as fault:
             raise BadInputError(f"{self.label}: unreadable header ({fault})") from None
-        if not (whole or text.read(1)):
+        if not (whole or text.read(1)) or any(each.count("\n") > _MOST_LINES for each in names):
             raise BadInputError(
-                f"{self.label}: the header has more bytes than the {_BLOCK_BYTES:,} that are read "
-                "at a time; is a quotation mark not closed?"
+                f"{self.label}: the header has more than {_BLOCK_BYTES:,} bytes, or {_MOST_LINES} "
+                "lines in a name; is a quotation mark in the header not closed?"
             )
         return names
 

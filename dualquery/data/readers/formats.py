@@ -103,12 +103,6 @@ class PartitionedTable(TableSource):
                 )
         return names
 
-    @property
-    def written_as(self) -> str | None:
-        """How the first file is written."""
-        found: str | None = self.parts[0].written_as
-        return found
-
     def row_count(self) -> int | None:
         """Return the number of rows, which parquet files state."""
         counts = [part.row_count() for part in self.parts]

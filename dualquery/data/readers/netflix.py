@@ -99,22 +99,13 @@ class NetflixSource(ItemSource):
         """Return the files with ratings, in the order of their names."""
         if not self.path.is_dir():
             return [self.path]
-        found = (
-            sorted({*self.path.glob(pattern), *self.path.glob(f"{pattern}.gz")})
-            for pattern in PATTERNS
-        )
-        kinds = list(filter(None, found))
-        if not kinds:
+        found = [file for each in PATTERNS for file in self.path.glob(f"{each}*")]
+        if not found:
             raise BadInputError(
                 f"{self.label}: the folder has no file {' or '.join(PATTERNS)}; name the folder "
                 "that holds them, or one file"
             )
-        if len(kinds) > 1:
-            raise BadInputError(
-                f"{self.label}: both {kinds[0][0].name} and {kinds[1][0].name} are there, two "
-                "forms of the same ratings; leave one in the folder"
-            )
-        return kinds[0]
+        return sorted(found)
 
 
 def _parse(

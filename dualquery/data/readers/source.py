@@ -100,11 +100,6 @@ class TableSource(AnySource):
         """Name of the built-in schema that the table has."""
         return None
 
-    @property
-    def written_as(self) -> str | None:
-        """How CSV is written, as ``--csv`` says it; None for standard CSV and other tables."""
-        return None
-
     def columns(self) -> Sequence[str]:
         """Return the names of the columns, all different."""
         raise NotImplementedError

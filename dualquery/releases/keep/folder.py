@@ -88,8 +88,7 @@ class Release:
     means
         Means of numeric columns that were bought (``--means``).
     written_as
-        How the table's CSV file is written, as ``--csv`` says it: by what the user said and what
-        its header shows, so no row tells it. Records drawn into a CSV file are written so.
+        How the table's CSV file is written, as ``--csv`` says it, in releases of earlier versions.
     proof
         What the guarantee follows from (see `dualquery.releases.make.proof`), without digests of
         files; empty for format 1.

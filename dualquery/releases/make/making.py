@@ -340,7 +340,6 @@ def make_release(
         notes=(*data.notes, *notes, *remarks, *unasked_note(data.schema, queries, outcome)),
         versions=versions(),
         created=created.isoformat(timespec="seconds"),
-        written_as=data.written_as,
         proof=proof_record(
             plan.schedule, room.grounds(), planned.priced, count, data.schema, privacy, *learned
         ),
