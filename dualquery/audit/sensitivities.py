@@ -180,7 +180,7 @@ def _rows(generator: Generator, units: range, most: int) -> pl.DataFrame:
 def _counted(table: pl.DataFrame, neighbours: Neighbours) -> pl.DataFrame:
     """Return the rows that count, and how often, as a release reads them."""
     source: Source = frame_source(table, "a table")
-    cut = neighbours.unit and cut_to_units(source, neighbours.unit)
+    cut = None if neighbours.unit is None else cut_to_units(source, neighbours.unit)
     if neighbours.weight is not None:
         _, digits = weigh(cut or source, neighbours.weight)
         copies = sum(part.kept.astype(np.int64) << place for place, part in enumerate(digits))

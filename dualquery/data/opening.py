@@ -33,10 +33,6 @@ class HeldFile:
         """Open it for reading."""
         return io.BytesIO(self.content)
 
-    def is_dir(self) -> bool:
-        """Return whether it is a folder: it is none."""
-        return False
-
 
 FilePath: TypeAlias = Path | Traversable | HeldFile
 """A file on disk, inside the package, or in memory."""
@@ -79,11 +75,7 @@ def reading_errors(label: str) -> Iterator[None]:
     """Turn the faults of reading a file into `BadInputError`."""
     try:
         yield
-    except EOFError:
-        raise BadInputError(
-            f"{label}: the gzip file ends in the middle (truncated); copy it again"
-        ) from None
-    except (gzip.BadGzipFile, zlib.error) as fault:
+    except (EOFError, gzip.BadGzipFile, zlib.error) as fault:
         raise BadInputError(f"{label}: damaged gzip file ({fault}); copy it again") from None
     except OSError as fault:
         raise BadInputError(f"{label}: cannot be read ({fault.strerror or fault})") from None
@@ -128,8 +120,3 @@ def held(stream: BinaryIO, label: str) -> HeldFile:
     available = available_memory()
     largest = sys.maxsize if available is None else available // 2  # which joining takes
     return HeldFile(read_whole(stream, label, largest))
-
-
-def show_byte(byte: int) -> str:
-    """Return a byte as a message shows it."""
-    return repr(chr(byte)) if 32 <= byte < 127 else f"the byte 0x{byte:02x}"

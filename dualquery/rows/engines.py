@@ -243,7 +243,7 @@ def files_of(source: Source) -> Sequence[FilePath]:
     path = getattr(source, "path", None)
     if path is None:
         return []
-    if path.is_dir():
+    if isinstance(path, Path) and path.is_dir():
         return sorted((file for file in path.iterdir() if file.is_file()), key=lambda f: f.name)
     return [path]
 

@@ -46,7 +46,7 @@ print("\n".join(raw.read_text("latin-1").splitlines()[:3]))
 # (On the command line: `dualquery schema raw.csv --csv ... --out survey.json`.)
 
 # %%
-table = dualquery.Table(str(raw), csv=WRITTEN)
+table: Any = dualquery.Table(str(raw), csv=WRITTEN)
 draft = careful_draft(table.source)
 for column in draft.columns:
     print(f"{column.name:17} {'left out' if column.column is None else 'kept':9} {column.remark}")

@@ -138,4 +138,4 @@ def test_columns_that_are_left_out_are_named_to_the_operator_and_counted_in_the_
     )  # fmt: skip
     assert "left out, as the schema does not describe them: 'Appt ID', 'who'" in heard.notes
     assert "Appt ID" not in json.dumps(released.summary())
-    assert "2 columns that the schema does not describe are left out." in released.notes
+    assert "Columns that the schema does not describe, left out: 2." in released.notes

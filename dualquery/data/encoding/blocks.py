@@ -57,10 +57,7 @@ Encoding: TypeAlias = Callable[[], Encoded]
 
 
 def encoded_blocks(
-    source: Source,
-    schema: TableSchema | ItemSchema,
-    threads: int = 1,
-    watch: Watch | None = None,
+    source: Source, schema: TableSchema | ItemSchema, threads: int = 1, watch: Watch | None = None
 ) -> Iterator[Encoded]:
     """Yield the rows of a source as bits, block by block, cut to the 1s that the schema allows.
 
@@ -133,15 +130,12 @@ def present_columns(source: TableSource, schema: TableSchema | ItemSchema) -> li
     absent = next((name for name in names if name not in known), None)
     if absent is None:
         return names
+    hint = suggest(absent, present)
     if not known & set(names) and len(names) > 1 < len(present):
-        raise BadInputError(
-            f"{source.label}: it has none of the columns that the schema {schema.name!r} "
-            f"describes, such as {absent!r}; its own are {some(present, 12)}: is the schema that "
-            "of another table?"
-        )
+        hint = f"its own are {some(present, 12)}: is the schema that of another table?"
     raise BadInputError(
         f"{source.label}: there is no column {absent!r}, which the schema {schema.name!r} "
-        f"describes; {suggest(absent, present)}"
+        f"describes; {hint}"
     )
 
 
@@ -172,9 +166,7 @@ def intake_notes(source: Source, schema: TableSchema | ItemSchema) -> tuple[str,
         how = ", each by itself" if cut else "; neighbouring tables are defined after it"
         notes.append(f"Rows with a missing value are left out by a public filter{how}.")
     if left_out := left_out_columns(source, schema):
-        several = "columns that the schema does not describe are"
-        one = "column that the schema does not describe is"
-        notes.append(f"{len(left_out)} {several if len(left_out) > 1 else one} left out.")
+        notes.append(f"Columns that the schema does not describe, left out: {len(left_out)}.")
     elif isinstance(schema, ItemSchema) and schema.outside == "drop":
         notes.append("Items outside the schema are left out of the records.")
     if schema.max_ones_per_row is not None:
@@ -187,11 +179,7 @@ def intake_notes(source: Source, schema: TableSchema | ItemSchema) -> tuple[str,
 
 
 class Misfits:
-    """Counts the cells of a table that do not fit their columns, in one pass over it.
-
-    ``label`` is what messages call the table. If ``silent``, nothing is counted and told: the
-    operator knows already.
-    """
+    """Counts cells of a table that do not fit their columns in one pass, unless it is silent."""
 
     def __init__(self, label: str, *, silent: bool = False) -> None:
         self._label = label

@@ -101,10 +101,7 @@ class Dialect:
         return codecs.lookup(self.encoding).name in ("utf-8", "utf-8-sig", "ascii")
 
     def as_standard(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Return a table of texts as standard CSV would hold them.
-
-        Numbers have points before decimals and nothing else; spaces are as the dialect says.
-        """
+        """Return a table of texts as standard CSV would hold them, numbers with decimal points."""
         import polars as pl
 
         if self.spaces == "trim":
@@ -146,14 +143,15 @@ class Dialect:
 class CsvSource(TableSource):
     """A comma-separated file; every cell is handed on as the text that it is.
 
-    ``header`` has the names of the columns of a file without a header line. ``block_bytes`` of text
-    are held at a time, also the longest row; None for as few as do many rows.
+    ``header`` has the names of the columns of a file without a header line; all lines have the
+    ``ending``. ``block_bytes`` of text are held, also the longest row; None for many rows.
     """
 
     path: FilePath
     label: str
     implied_schema: str | None = None
     header: tuple[str, ...] | None = None
+    ending: str = ""
     block_bytes: int | None = None
     dialect: Dialect = field(default_factory=Dialect)
 
@@ -264,8 +262,7 @@ class CsvSource(TableSource):
         ragged: list[tuple[int, int, int]] = []
 
         def note(row: Any) -> str:
-            if not ragged:
-                ragged.append((row.number, row.expected_columns, row.actual_columns))
+            ragged.append((row.number, row.expected_columns, row.actual_columns))
             return "skip"
 
         names, dialect = self._header
@@ -297,7 +294,9 @@ class CsvSource(TableSource):
                 )
                 for batch in reader:
                     self._refuse(ragged)
-                    yield dialect.as_standard(pl.DataFrame(pl.from_arrow(batch)))
+                    frame = dialect.as_standard(pl.DataFrame(pl.from_arrow(batch)))
+                    last = [name for name in columns if self.ending and name == names[-1]]
+                    yield frame.with_columns(pl.col(last).str.strip_suffix(self.ending))
             except pa.ArrowInvalid as fault:
                 self._refuse(ragged)
                 raise BadInputError(f"{self.label}: not readable as csv ({fault})") from None
@@ -309,12 +308,9 @@ class CsvSource(TableSource):
     def _refuse(self, ragged: Sequence[tuple[int, int, int]]) -> None:
         for number, expected, found in ragged:
             row = number - (self.header is None)
-            fix = "mend the row (a separator within a value needs quotes)"
-            if found < expected:
-                fix = "mend the row (is a quotation mark in it, or just above it, not closed?)"
             raise BadInputError(
-                f"{self.label}: row {row} has {found} values, but {expected} columns are "
-                f"expected; {fix}"
+                f"{self.label}: row {row} has {found} values, but {expected} columns are expected; "
+                "mend the row (a separator within a value needs quotes, and these need their ends)"
             )
 
 
@@ -327,10 +323,7 @@ def _wait_until_gone(held: weakref.ref[_Utf8]) -> None:
 
 
 class _Utf8(io.RawIOBase):
-    """A stream of text in some encoding as UTF-8, of whole lines, with clear faults.
-
-    PyArrow would not see what is no UTF-8 in a row or column that it leaves out.
-    """
+    """Text as checked UTF-8: PyArrow would not see faults in a row or column that it leaves out."""
 
     def __init__(self, stream: BinaryIO, encoding: str, label: str) -> None:
         self._stream, self._encoding, self._label = stream, encoding, label
@@ -359,43 +352,23 @@ class _Utf8(io.RawIOBase):
         """Return the next bytes of the stream as UTF-8; check them."""
         try:
             text = self._decoder.decode(block, final=not block).encode()
+            if b"\0" in text:
+                raise UnicodeError("it has a NUL byte")
         except UnicodeError as fault:
             before = block[: getattr(fault, "start", 0)]
             raise BadInputError(
                 f"{self._label}: not {self._encoding} text at line "
                 f"{self._lines + before.count(10)} ({fault}); name the file's encoding, such as "
-                "--csv encoding=latin-1, or windows-1252 or utf-16 if it comes from Windows"
+                "--csv encoding=latin-1, windows-1252 or utf-16, or its format as FORMAT:PATH"
             ) from None
         self._lines += block.count(10)
-        if b"\0" in text:
-            raise BadInputError(
-                f"{self._label}: a NUL byte, so this is not UTF-8 text; convert the file, name "
-                "its encoding, such as --csv encoding=utf-16-le, or its format as FORMAT:PATH"
-            )
         return text
-
-
-class Kdd99Source(CsvSource):
-    """KDD Cup 99 as the DualQuery authors prepared it.
-
-    There is no header, a space follows each comma, and a full stop ends each line.
-    """
-
-    def frames(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
-        """Yield the rows of some columns block by block, all String."""
-        import polars as pl
-
-        names = self.columns()
-        for frame in super().frames(columns):
-            yield frame.with_columns(
-                pl.col(c).str.strip_suffix(".") for c in columns if c == names[-1]
-            )
 
 
 def open_kdd99(path: FilePath, label: str) -> CsvSource:
     """Return the source for the authors' file; its schema is the built-in ``kdd99``."""
     header = (*load_schema("kdd99").column_names, "attack")
-    return Kdd99Source(path, label, "kdd99", header, dialect=Dialect(spaces="trim"))
+    return CsvSource(path, label, "kdd99", header, ".", dialect=Dialect(spaces="trim"))
 
 
 def open_tsv(path: FilePath, label: str) -> CsvSource:

@@ -24,12 +24,7 @@ from dualquery.data.readers.excel import open_excel
 from dualquery.data.readers.item_text import BitstringSource, FimiSource, MatrixSource
 from dualquery.data.readers.netflix import NetflixSource
 from dualquery.data.readers.npz import open_npz
-from dualquery.data.readers.python_objects import (
-    ArraySource,
-    frame_of_pandas,
-    frame_of_table,
-    frame_source,
-)
+from dualquery.data.readers.python_objects import ArraySource, frame_of_pandas, frame_source
 from dualquery.data.readers.source import ItemSource, ListItems, Source, TableSource
 from dualquery.runtime.errors import BadInputError, suggest
 
@@ -58,12 +53,7 @@ FORMATS: dict[str, Format] = {
     "tsv": Format("the same, separated by tabs", (".tsv", ".tab"), open_tsv),
     "parquet": Format("a table, or one list of item ids a row", (".parquet",), open_parquet),
     "arrow": Format("Arrow's IPC format, file or stream", (".arrow", ".feather"), open_arrow),
-    "xlsx": Format(
-        "the first sheet of an Excel workbook, or FILE?SHEET (extra excel)",
-        (".xlsx",),
-        open_excel,
-        parts=True,
-    ),
+    "xlsx": Format("FILE?SHEET: a sheet (extra excel)", (".xlsx",), open_excel, parts=True),
     "duckdb": Format("FILE?SELECT ...: a query (extra duckdb)", (), open_duckdb, parts=True),
     "fimi": Format("item ids separated by spaces, one row a line", (".dat",), FimiSource),
     "matrix": Format("rows of 0 and 1, comma or space, no header", (), MatrixSource),
@@ -124,27 +114,23 @@ def parse_source(text: str, dialect: Dialect | None = None) -> Source:
     Parameters
     ----------
     text
-        Name of a built-in data set, ``GENERATOR:NUMBERS`` (``biased:N,D,SEED``,
-        ``netflix-like:N,D,SEED``), ``FORMAT:PATH``, or a path whose ending tells the format. A
-        prefix that is none of these is part of the path. A folder of parquet files is one table,
-        as is ``csv:FOLDER`` or a pattern such as ``data/*.csv``.
+        Name of a built-in data set, ``GENERATOR:NUMBERS`` such as ``biased:N,D,SEED``,
+        ``FORMAT:PATH``, or a path whose ending tells the format. A folder of parquet files is one
+        table, as is ``csv:FOLDER`` or a pattern such as ``data/*.csv``.
     dialect
         How a file of the formats ``csv`` and ``tsv`` differs from the standard one.
 
     Raises
     ------
     BadInputError
-        If there is no such file, or its format cannot be told; if a dialect is given of another
-        format.
+        If there is no such file, its format cannot be told, or a dialect is given of another.
     """
-    source: Source = _in_dialect(_parsed(text), text, dialect)
-    return source
+    return _in_dialect(_parsed(text), text, dialect)
 
 
 def open_as(form: str, path: FilePath, label: str, dialect: Dialect | None = None) -> Source:
     """Return the source of a file of a format, whatever its name."""
-    source: Source = _in_dialect(FORMATS[form].open(path, label), label, dialect)
-    return source
+    return _in_dialect(FORMATS[form].open(path, label), label, dialect)
 
 
 def is_csv(source: Source) -> bool:
@@ -153,14 +139,15 @@ def is_csv(source: Source) -> bool:
     return isinstance(first, CsvSource) and first.header is None
 
 
-def _in_dialect(source: Any, text: str, dialect: Dialect | None) -> Any:
+def _in_dialect(found: Source, text: str, dialect: Dialect | None) -> Source:
+    source: Any = found
     if dialect is None:
-        return source
+        return found
     if not is_csv(source):
         raise BadInputError(f"{text}: --csv says how a csv or tsv file is written; this is none")
-    if source.parts:
-        return replace(source, parts=tuple(replace(part, dialect=dialect) for part in source.parts))
-    return replace(source, dialect=dialect)
+    parts = tuple(replace(part, dialect=dialect) for part in source.parts)
+    made: Source = replace(source, parts=parts) if parts else replace(source, dialect=dialect)
+    return made
 
 
 def _parsed(text: str) -> Source:
@@ -273,10 +260,8 @@ def source_of(data: Any) -> Source:
     match type(data).__module__.partition(".")[0], kind:
         case "scipy", _ if hasattr(data, "tocsr"):
             return ArraySource(data, "sparse matrix")
-        case "polars", "DataFrame":
+        case ("polars", "DataFrame" | "LazyFrame") | ("pyarrow", "Table"):
             return frame_source(data, "table")
-        case ("polars", "LazyFrame") | ("pyarrow", "Table"):
-            return frame_of_table(data, "table")
         case "pandas", "DataFrame":
             return frame_of_pandas(data, "table")
     raise BadInputError(

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.opening import CHUNK_BYTES, FilePath, line_chunks, show_byte
+from dualquery.data.opening import CHUNK_BYTES, FilePath, line_chunks
 from dualquery.data.readers.source import DenseItems, ItemRows, ItemSource, rows_at_once
 from dualquery.runtime.errors import BadInputError
 
@@ -56,7 +56,7 @@ class FimiSource(_TextFile):
         if len(wrong):
             at = int(wrong[0])
             raise BadInputError(
-                f"{self.label}: line {line_of(text, at, first_line)}: {show_byte(int(text[at]))} "
+                f"{self.label}: line {line_of(text, at, first_line)}: {chr(text[at])!r} "
                 "found where only whole numbers from 0 up, separated by spaces, are expected"
             )
         before = np.concatenate(([False], digit[:-1]))
@@ -105,7 +105,7 @@ class MatrixSource(_TextFile):
         if np.any(fault):
             at = int(np.argmax(fault))
             raise BadInputError(
-                f"{self.label}: line {line_of(text, at, first_line)}: {show_byte(int(text[at]))} "
+                f"{self.label}: line {line_of(text, at, first_line)}: {chr(text[at])!r} "
                 "found where only 0 and 1, separated by commas or spaces, are expected"
             )
         ends = np.flatnonzero(text == LINE_FEED)

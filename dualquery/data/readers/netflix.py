@@ -99,7 +99,8 @@ class NetflixSource(ItemSource):
         """Return the files with ratings, in the order of their names."""
         if not self.path.is_dir():
             return [self.path]
-        found = [file for each in PATTERNS for file in self.path.glob(f"{each}*")]
+        patterns = (each + end for each in PATTERNS for end in ("", ".gz"))
+        found = [file for pattern in patterns for file in self.path.glob(pattern)]
         if not found:
             raise BadInputError(
                 f"{self.label}: the folder has no file {' or '.join(PATTERNS)}; name the folder "

@@ -122,10 +122,17 @@ class FrameSource(TableSource):
         yield from chosen.iter_slices(rows_at_once(len(columns), self.block_rows))
 
 
-def frame_source(frame: pl.DataFrame, label: str) -> FrameSource | ListItems:
-    """Return a Polars table as a source: the long form if its only column holds lists."""
+def frame_source(table: Any, label: str) -> FrameSource | ListItems:
+    """Return a table of Polars or Arrow as a source, the long form if its only column has lists."""
     import polars as pl
 
+    own = isinstance(table, pl.DataFrame | pl.LazyFrame)
+    if not own:
+        check_columns(table.column_names, label)
+    try:
+        frame = table.lazy().collect() if own else pl.DataFrame(pl.from_arrow(table))
+    except (OSError, TypeError, ValueError, pl.exceptions.PolarsError) as fault:
+        raise BadInputError(f"{label}: it cannot be read ({fault})") from None
     found = FrameSource(frame, label)
     return ListItems(found) if frame.width == 1 and frame.dtypes[0] == pl.List else found
 
@@ -159,17 +166,3 @@ def frame_of_pandas(table: Any, label: str) -> FrameSource:
             )
         series.append(found)
     return FrameSource(pl.DataFrame(series), label)
-
-
-def frame_of_table(table: Any, label: str) -> FrameSource | ListItems:
-    """Return a lazy Polars table or a PyArrow table as a source."""
-    import polars as pl
-
-    lazy = isinstance(table, pl.LazyFrame)
-    if not lazy:
-        check_columns(table.column_names, label)
-    try:
-        frame = table.collect() if lazy else pl.DataFrame(pl.from_arrow(table))
-    except (OSError, TypeError, ValueError, pl.exceptions.PolarsError) as fault:
-        raise BadInputError(f"{label}: it cannot be read ({fault})") from None
-    return frame_source(frame, label)

@@ -167,31 +167,27 @@ class ListItems(ItemSource):
 
     def item_rows(self) -> Iterator[ItemRows]:
         """Yield the rows block by block; a null list is an empty row."""
+        import polars as pl
+
         for label, first_row, frame in self.table.numbered_frames(self.table.columns()):
-            yield _rows_of_lists(frame.to_series(), label, first_row)
-
-
-def _rows_of_lists(lists: pl.Series, label: str, first_row: int) -> ItemRows:
-    """Return rows given as a series of lists; ``label`` and ``first_row`` say where a fault is."""
-    import polars as pl
-
-    lengths = lists.list.len().fill_null(0).to_numpy()
-    indptr = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
-    inner = lists.dtype.inner if isinstance(lists.dtype, pl.List) else None
-    if inner is None or not (inner.is_integer() or inner == pl.Null):
-        raise BadInputError(
-            f"{label}: column {lists.name!r} has type {lists.dtype}; lists of item ids (whole "
-            "numbers) are expected"
-        )
-    items = lists.filter(pl.Series(lengths > 0)).explode().cast(pl.Int64, strict=False)
-    wrong = (items < 0).fill_null(True).arg_true()
-    if len(wrong):
-        at = int(wrong[0])
-        row = first_row + int(np.searchsorted(indptr, at, side="right")) - 1
-        raise BadInputError(
-            f"{label}: row {row}: the item id {items[at]}; ids are whole numbers from 0 up"
-        )
-    return ItemRows(indptr, items.to_numpy())
+            lists = frame.to_series()
+            lengths = lists.list.len().fill_null(0).to_numpy()
+            indptr = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
+            inner = lists.dtype.inner if isinstance(lists.dtype, pl.List) else None
+            if inner is None or not (inner.is_integer() or inner == pl.Null):
+                raise BadInputError(
+                    f"{label}: column {lists.name!r} has type {lists.dtype}; lists of item ids "
+                    "(whole numbers) are expected"
+                )
+            items = lists.filter(pl.Series(lengths > 0)).explode().cast(pl.Int64, strict=False)
+            wrong = (items < 0).fill_null(True).arg_true()
+            if len(wrong):
+                at = int(wrong[0])
+                row = first_row + int(np.searchsorted(indptr, at, side="right")) - 1
+                raise BadInputError(
+                    f"{label}: row {row}: the item id {items[at]}; ids are whole numbers from 0 up"
+                )
+            yield ItemRows(indptr, items.to_numpy())
 
 
 def check_columns(names: Sequence[str], label: str) -> None:
