@@ -142,7 +142,7 @@ def test_workbooks_are_read(tmp_path: Path) -> None:
 def workbook(path: Path, **sheets: list[list[object]]) -> Path:
     """Write a workbook, of the cells that are not None."""
     xlsxwriter = pytest.importorskip("xlsxwriter")
-    with xlsxwriter.Workbook(path) as book:
+    with xlsxwriter.Workbook(path, {"default_date_format": "yyyy-mm-dd"}) as book:
         for name, rows in sheets.items():
             sheet = book.add_worksheet(name)
             for place, cells in enumerate(rows):
@@ -153,10 +153,8 @@ def workbook(path: Path, **sheets: list[list[object]]) -> Path:
 
 def test_a_sheet_of_a_workbook_is_chosen(tmp_path: Path, caplog) -> None:
     pytest.importorskip("fastexcel")
-    rows: list[list[object]] = [["a"], [1], [2]]
-    path = workbook(
-        tmp_path / "t.xlsx", **{"Legend": [["key"], ["x"]], "Empty": [], "Größe 2024 b": rows}
-    )
+    sheets = {"Legend": [["key"], ["x"]], "Empty": [], "Größe 2024 b": [["a"], [1], [2]]}
+    path = workbook(tmp_path / "t.xlsx", **sheets)
     assert read(f"xlsx:{path}?Größe 2024 b").rows() == [("1",), ("2",)]
     assert not caplog.records
     for text, message in [
@@ -177,14 +175,9 @@ CELLS = (1, 2.5, True, "x", "1.0", " n/a ", MORNING.date(), MORNING)
 def test_what_a_cell_of_a_workbook_becomes_does_not_depend_on_others(tmp_path, other) -> None:
     """Else a guarantee would fail: a row that is replaced would change what others count as."""
     pytest.importorskip("fastexcel")
-    xlsxwriter = pytest.importorskip("xlsxwriter")
-    formats = {"default_date_format": "yyyy-mm-dd"}
-    with xlsxwriter.Workbook(tmp_path / "t.xlsx", formats) as book:
-        sheet = book.add_worksheet()
-        for column, cell in enumerate(CELLS):
-            for row, value in enumerate((f"c{column}", cell, cell, other)):
-                sheet.write(row, column, value)
-    found = read(tmp_path / "t.xlsx")
+    names = [f"c{column}" for column in range(len(CELLS))]
+    rows = [names, [*CELLS], [*CELLS], [other] * len(CELLS)]
+    found = read(workbook(tmp_path / "t.xlsx", Cells=rows))
     texts = ("1", "2.5", "true", "x", "1.0", " n/a ", "2020-01-31", "2020-01-31 05:00:00")
     assert found.rows()[:2] == [texts, texts]
 

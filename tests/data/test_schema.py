@@ -1,6 +1,7 @@
 """What schemas promise: names, literals, selections, files, and decoding that encodes back."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -103,9 +104,8 @@ def test_a_literal_is_found_by_label_or_by_value(column: str, value: str | None,
 def test_an_unknown_name_in_a_query_is_explained(
     column: str, value: str | None, message: str
 ) -> None:
-    with pytest.raises(BadInputError) as error:
+    with pytest.raises(BadInputError, match=f"^{re.escape(message)}"):
         TABLE.literal(column, value)
-    assert str(error.value).startswith(message)
 
 
 def test_items_have_ids_for_labels_and_literals() -> None:
@@ -165,9 +165,8 @@ def test_a_schema_that_makes_no_sense_is_refused(make: object, message: str) -> 
 def test_a_schema_file_that_makes_no_sense_is_refused(
     fields: dict[str, object], message: str
 ) -> None:
-    with pytest.raises(BadInputError) as error:
+    with pytest.raises(BadInputError, match=re.escape(message)):
         schema_from_dict(fields)
-    assert message in str(error.value)
 
 
 def test_selection_by_name_position_and_range() -> None:
