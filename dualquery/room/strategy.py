@@ -129,8 +129,8 @@ class Loads:
         """
         held = np.zeros(len(self.features))
         for _, record in self._climbs(climbs, 1):
-            met = np.isin(self.members, record) | (self.members < 0)
-            held[self._chosen] += met.all(axis=1)
+            met = np.append(np.isin(np.arange(self.features.domain.bits), record), True)
+            held[self._chosen] += np.logical_and.reduce(met[self.members.T])
         return held / climbs
 
     def _climbs(self, climbs: int, streak: int) -> Iterator[tuple[float, NDArray[np.int64]]]:
