@@ -11,7 +11,7 @@ from mwem.intervals import measured, table_intervals
 from mwem.spending import Spending
 from tests.mwem.test_family_releases import ROWS, SCHEMA, TABLE
 
-N, SCALE, DRAWS = 1_000, 20.0, 1_500
+N, SCALE, DRAWS = 1_000, 20.0, 600
 WORKLOAD: Workload = all_marginals(Domain.binary(3), 1)
 
 
