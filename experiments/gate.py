@@ -19,8 +19,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from dualquery.data.schema.columns import Numeric
-from dualquery.data.schema.table import TableSchema
+from dualquery.data import Numeric, TableSchema
 from dualquery.mechanisms.adaptive import predictions
 from dualquery.mechanisms.registry import configure
 from dualquery.releases.compare.evaluation import Errors

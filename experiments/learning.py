@@ -89,7 +89,7 @@ def auc(rows: pl.DataFrame, held_back: pl.DataFrame, schema: TableSchema, target
 
 
 def _numbers(schema: TableSchema) -> set[str]:
-    from dualquery.data.schema.columns import Numeric
+    from dualquery.data.schema.numeric import Numeric
 
     return {column.name for column in schema.columns if isinstance(column, Numeric)}
 
@@ -126,7 +126,8 @@ def adult(run: Run) -> tuple[pl.DataFrame, pl.DataFrame, TableSchema, str]:
 
 def _generated(rows: int) -> tuple[pl.DataFrame, pl.DataFrame, TableSchema, str]:
     """Return a table whose target depends on single columns and on pairs."""
-    from dualquery.data.schema.columns import Categorical, Numeric
+    from dualquery.data.schema.columns import Categorical
+    from dualquery.data.schema.numeric import Numeric
     from dualquery.data.schema.table import TableSchema
 
     generator = np.random.default_rng(20_261_121)

@@ -8,10 +8,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from dualquery.audit.cases import records_of
+from dualquery.data import Binary, Categorical, ItemSchema, Numeric, TableSchema
 from dualquery.data.domain import Domain
-from dualquery.data.schema.columns import Binary, Categorical, Numeric
-from dualquery.data.schema.items import ItemSchema
-from dualquery.data.schema.table import TableSchema
 from dualquery.mechanisms.protocol import Task
 from dualquery.queries.generate.workloads import random_conjunctions
 from dualquery.rows.engines import Dataset

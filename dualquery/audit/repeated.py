@@ -23,8 +23,7 @@ from scipy.stats import beta
 from dualquery.api import release
 from dualquery.audit.cases import name_of
 from dualquery.audit.findings import ERROR, Finding
-from dualquery.data.schema.columns import Binary, Categorical, Numeric
-from dualquery.data.schema.table import TableSchema
+from dualquery.data import Binary, Categorical, Numeric, TableSchema
 from dualquery.mechanisms.registry import configure
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.room.randomness import randomness

@@ -14,10 +14,11 @@ if TYPE_CHECKING:
     from dualquery.data.domain import Domain
     from dualquery.data.drafts.drafting import careful_draft, draft_item_schema, draft_table_schema
     from dualquery.data.readers.formats import FORMATS, parse_source, source_of
-    from dualquery.data.schema.columns import Binary, Categorical, Numeric
+    from dualquery.data.schema.columns import Binary, Categorical
     from dualquery.data.schema.dates import Dates
     from dualquery.data.schema.files import load_schema, schema_from_dict, write_schema
     from dualquery.data.schema.items import ItemSchema
+    from dualquery.data.schema.numeric import Numeric
     from dualquery.data.schema.protocol import Schema
     from dualquery.data.schema.table import TableSchema
 
@@ -32,7 +33,8 @@ _NAMES = {
     "data.readers.formats": ("FORMATS", "parse_source", "source_of"),
     "data.drafts.drafting": ("careful_draft", "draft_item_schema", "draft_table_schema"),
     "data.schema.dates": ("Dates",),
-    "data.schema.columns": ("Binary", "Categorical", "Numeric"),
+    "data.schema.columns": ("Binary", "Categorical"),
+    "data.schema.numeric": ("Numeric",),
     "rows.engines": ("Dataset",),
     "data.domain": ("Domain",),
     "data.schema.items": ("ItemSchema",),

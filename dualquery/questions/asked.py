@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.schema.columns import Binary, Column, Numeric
+from dualquery.data.schema.columns import NUMBER_RANGE, Binary, Column
 from dualquery.data.schema.dates import Dates
-from dualquery.data.schema.named_bits import find_bit
-from dualquery.data.schema.numbers import NUMBER_RANGE
-from dualquery.data.schema.within import quantile_between
+from dualquery.data.schema.numeric import Numeric, quantile_between
 from dualquery.questions import syntax
 from dualquery.questions.boxes import MOST_LITERALS, Box, boxes_of
 from dualquery.questions.columns import (
@@ -333,7 +331,7 @@ def _label(column: Column, value: str) -> str:
     if isinstance(column, Binary):
         return value
     try:
-        return column.labels[find_bit(column, value)[0]]
+        return column.labels[column.find_bit(value)[0]]
     except BadInputError:
         return value
 

@@ -1,9 +1,9 @@
 """What literals say of a column: which of its values, and which parts of its buckets.
 
 A value is a position on the column's axis: 0 and 1 of a binary column, the bits of any other. The
-ends of ranges may cut a bucket into *pieces*, which hold a part of its numbers. Numbers are taken
-to lie in a bucket as its schema says (`dualquery.data.schema.within`). For numbers beyond the outer
-edges see `dualquery.questions.remarks`.
+ends of ranges may cut a bucket into *pieces*, which hold a part of its numbers. Numbers lie in a
+bucket as its schema says (`dualquery.data.schema.numeric`). For numbers beyond the outer edges see
+`dualquery.questions.remarks`.
 """
 
 from __future__ import annotations
@@ -18,11 +18,15 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.schema.columns import Binary, Categorical, Column, Numeric
+from dualquery.data.schema.columns import (
+    NUMBER_RANGE,
+    Binary,
+    Column,
+    finite_number,
+    in_another_style,
+)
 from dualquery.data.schema.dates import Dates
-from dualquery.data.schema.named_bits import find_bit
-from dualquery.data.schema.numbers import NUMBER_RANGE, finite_number, in_another_style
-from dualquery.data.schema.within import part_between
+from dualquery.data.schema.numeric import Numeric, part_between
 from dualquery.questions.syntax import Among, Between, Comparison, Flag, Literals
 from dualquery.runtime.errors import BadInputError
 
@@ -181,9 +185,7 @@ def _require_numbers(column: Column, what: str) -> None:
             "its periods"
         )
     if not isinstance(column, Numeric) and _text_numbers(column) is None:
-        shown = next(
-            text for texts in _texts(column) for text in texts if finite_number(text) is None
-        )
+        shown = next(text for text in column.codes if finite_number(text) is None)
         raise BadInputError(
             f"column {column.name!r} holds texts, such as {shown!r}, so it has no {what}; ask for "
             "the shares of its values, with = or in"
@@ -199,8 +201,7 @@ def require_amounts(column: Column, what: str) -> None:
         If values of the column are no numbers, or one is written with zeros before it.
     """
     _require_numbers(column, what)
-    texts = () if isinstance(column, Numeric | Dates) else itertools.chain(*_texts(column))
-    code = next((text for text in texts if _CODE.match(text.strip())), None)
+    code = next((text for text in column.codes if _CODE.match(text.strip())), None)
     if code is not None:
         raise BadInputError(
             f"column {column.name!r} holds codes, such as {code!r}, whose zeros in front say that "
@@ -212,7 +213,7 @@ def require_amounts(column: Column, what: str) -> None:
 def _equal(column: Column, text: str) -> Allowed:
     """Return what ``column=text`` means: a value, or else a range with both ends inside."""
     try:
-        bit, negated = find_bit(column, text)
+        bit, negated = column.find_bit(text)
     except BadInputError:
         if isinstance(column, Dates) and (places := _places_within(column, text)):
             return (Span(places[0], places[1] + 1),)
@@ -296,17 +297,13 @@ def _buckets(column: Numeric | Dates) -> Iterator[tuple[float, float]]:
         yield int(first), int(last) + 1
 
 
-def _texts(column: Binary | Categorical) -> tuple[tuple[str, ...], ...]:
-    return column.values if isinstance(column, Categorical) else ((column.zero,), (column.one,))
-
-
-def _text_numbers(column: Binary | Categorical) -> tuple[Float64, Float64, Float64] | None:
+def _text_numbers(column: Column) -> tuple[Float64, Float64, Float64] | None:
     """Return the least, mean and largest number of each value of texts; None if some is no number.
 
     "(other)" and "(missing)" are NaN.
     """
     numbers = np.full((3, values_of(column)), np.nan)
-    for value, merged in enumerate(_texts(column)):
+    for value, merged in enumerate(getattr(column, "values", ())):
         each = [finite_number(text) for text in merged]
         known = [number for number in each if number is not None]
         if len(known) < len(each):
@@ -356,7 +353,7 @@ def _place_of_end(column: Dates, text: str, relation: str) -> int:
         beside = -1 if behind else column.buckets
         if column.outside == "clip" or end == beside or _places_within(column, text):
             return end
-    find_bit(column, text)  # refuses all but labels of what is no date
+    column.find_bit(text)  # refuses all but labels of what is no date
     raise BadInputError(f"column {column.name!r} is compared with {text!r}, which is no date")
 
 

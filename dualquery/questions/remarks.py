@@ -14,11 +14,9 @@ from typing import TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.schema.checks import MISSING_LABEL
-from dualquery.data.schema.columns import Column, Numeric
+from dualquery.data.schema.columns import MISSING_LABEL, Column, finite_number, in_another_style
 from dualquery.data.schema.dates import CYCLES, Dates
-from dualquery.data.schema.missing import avoided_by
-from dualquery.data.schema.numbers import finite_number, in_another_style
+from dualquery.data.schema.numeric import Numeric
 from dualquery.questions.columns import Allowed, Pieces, pieces_of
 from dualquery.questions.syntax import Among, Between, Comparison, Literals, quoted
 
@@ -152,8 +150,8 @@ def why_not(
 def _missing(column: Column, value: str, missing_values: Sequence[str]) -> str | None:
     missing = value in missing_values
     if isinstance(column, Numeric | Dates):
-        avoided = {*avoided_by(column, missing_values)}
-        missing |= bool(avoided.intersection(avoided_by(column, (value,))))
+        avoided = {*column.avoided(missing_values)}
+        missing |= bool(avoided.intersection(column.avoided((value,))))
     if not missing:
         return None
     listed = f"the schema lists {value!r} as a missing value"

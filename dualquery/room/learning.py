@@ -42,7 +42,7 @@ from numpy.typing import NDArray
 
 from dualquery.data.drafts.shapes import PARTITIONS, Grid, TableCounts, Values
 from dualquery.data.encoding.cuts import CutTable
-from dualquery.data.encoding.encoded import BitRows
+from dualquery.data.encoding.encode import BitRows
 from dualquery.data.encoding.truncation import truncate
 from dualquery.data.readers.source import ItemSource, TableSource
 from dualquery.privacy.events import GaussianNoise, Schedule, ThresholdedCounts

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.schema.grids import Grid, digit_offsets
+from dualquery.data.schema.grids import Grid
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.disjunctions import Disjunctions
@@ -47,7 +47,7 @@ class PrivateData:
             if isinstance(queries, Disjunctions):
                 require_exclusive(queries)
         require_grid(queries)
-        bits = digit_offsets(self.grids, queries.domain.bits)[-1]
+        bits = queries.domain.bits + sum(grid.digits for grid in self.grids)
         if self.rows.bits != bits:
             raise ValueError(f"rows of {bits} bits expected, not {self.rows.bits}")
 

@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from dualquery.data.schema.columns import Binary, Column, Numeric
-from dualquery.data.schema.named_bits import find_bit
-from dualquery.data.schema.numbers import finite_number
-from dualquery.data.schema.orders import read_order
-from dualquery.data.schema.rules import Follows, Rule, rule_text
+from dualquery.data.schema.columns import Binary, Column, finite_number
+from dualquery.data.schema.numeric import Numeric
+from dualquery.data.schema.rules import Follows, Rule, read_order, rule_text
 from dualquery.data.schema.table import TableSchema
 from dualquery.questions import syntax
 from dualquery.questions.boxes import Box, boxes_of
@@ -135,7 +133,7 @@ def _of_mapping(rule: Follows, schema: TableSchema) -> Iterator[Box]:
 
 
 def _value(column: Column, text: str) -> int:
-    bit, negated = find_bit(column, text)
+    bit, negated = column.find_bit(text)
     return int(not negated) if isinstance(column, Binary) else bit
 
 
@@ -182,7 +180,7 @@ def _require_whole_buckets(literal: syntax.Literals, column: Column) -> None:
         number = finite_number(text)
         if number is None or text in column.labels:
             continue
-        bit, _ = find_bit(column, text)
+        bit, _ = column.find_bit(text)
         (low, high), label = column.bounds[bit], column.labels[bit]
         if low < high and column.rules[bit] != number:
             raise BadInputError(

@@ -12,12 +12,10 @@ import polars as pl
 import pytest
 import scipy.sparse
 
+from dualquery.data import Binary, Categorical, ItemSchema, Numeric, TableSchema
 from dualquery.data.readers.csv import CsvSource
 from dualquery.data.readers.item_text import FimiSource, MatrixSource
-from dualquery.data.schema.columns import Binary, Categorical, Numeric
-from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.protocol import Schema
-from dualquery.data.schema.table import TableSchema
 from dualquery.rows.engines import load
 from dualquery.runtime.errors import BadInputError
 

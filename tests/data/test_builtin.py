@@ -6,10 +6,9 @@ import numpy as np
 import polars as pl
 import pytest
 
+from dualquery.data import Categorical, Numeric, TableSchema
 from dualquery.data.builtin import SCHEMAS, dataset_path, schema_path
-from dualquery.data.schema.columns import Categorical, Numeric
 from dualquery.data.schema.files import format_schema, load_schema
-from dualquery.data.schema.table import TableSchema
 from dualquery.rows.engines import load
 
 # (largest value, bins, bins that occur) of each column, as the authors' adult.ml has them.

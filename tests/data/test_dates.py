@@ -75,7 +75,7 @@ def test_records_have_all_days_of_a_bucket_as_often(by: str) -> None:
     days = schema.decode(records, np.random.default_rng(3))["seen"].to_physical().to_numpy()
     for place, bucket in enumerate((0, 1, last)):
         drawn = days[place * 4_000 : (place + 1) * 4_000]
-        first, final = (ends[bucket] for ends in column(by).bounds)
+        first, final = column(by).bounds[bucket]
         assert first <= drawn.min() <= drawn.max() <= final
         if final - first < 100:
             assert (np.bincount(drawn - first) > 0).all()

@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dualquery.data import Binary, Categorical, Dates, Numeric
 from dualquery.data.drafts.drafting import DraftedColumn, careful_draft, draft_table_schema
 from dualquery.data.drafts.edges import fitting_edges
 from dualquery.data.readers.python_objects import FrameSource
-from dualquery.data.schema.columns import Binary, Categorical, Numeric
-from dualquery.data.schema.dates import Dates
 from dualquery.rows.engines import load
 from dualquery.runtime.errors import BadInputError
 

@@ -4,9 +4,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from dualquery.data.schema.columns import Categorical, Numeric
+from dualquery.data import Categorical, Numeric, TableSchema
 from dualquery.data.schema.grids import MOST_STEPS, Grid, digit_offsets
-from dualquery.data.schema.table import TableSchema
 from dualquery.rows.engines import Engine
 from dualquery.runtime.errors import BadInputError
 

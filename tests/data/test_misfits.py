@@ -8,11 +8,10 @@ import pytest
 
 import dualquery
 from dualquery import Unit, Weight
+from dualquery.data import Dates, Numeric, TableSchema
 from dualquery.data.encoding.blocks import FOR_YOU, Misfits
 from dualquery.data.readers.formats import source_of
-from dualquery.data.schema.columns import Column, Numeric
-from dualquery.data.schema.dates import Dates
-from dualquery.data.schema.table import TableSchema
+from dualquery.data.schema.columns import Column
 from dualquery.rows.engines import read
 from dualquery.runtime.progress import NoProgress
 

@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dualquery.data.schema.columns import Binary, Categorical, Column, Numeric
-from dualquery.data.schema.dates import Dates
+from dualquery.data import Binary, Categorical, Dates, Numeric, TableSchema
+from dualquery.data.schema.columns import Column
 from dualquery.data.schema.files import load_schema, schema_from_dict, write_schema
-from dualquery.data.schema.table import TableSchema
 from dualquery.questions.asked import ask
 from dualquery.questions.plain import read_question
 from dualquery.rows.engines import load
@@ -130,15 +129,18 @@ def everywhere(fields: dict[str, object], *texts: object) -> dict[str, object]:
     [
         (column(missing_values="99"), "column 'c': missing_values is '99'; a list is expected"),
         (column(missing_values=[None]), "missing_values holds None, which is not a text"),
-        (column(missing_values=[""]), "lists '', which stands for a missing value in all columns"),
+        (column(missing_values=[""]), "lists '', which is listed before"),
         (named(CODES, 3), "column 'c': '3' is declared as a value and also stands for a missing"),
         (named(SEEN, "2023-01-02"), "'2023-01-02' is declared as a value and also"),
         (named({**SEEN, "format": "%d.%m.%y"}, "02.01.23"), "all that 2023-01-02 holds stands for"),
         (
             column(within=["uniform", [9.5, 9], "uniform"], missing_values=[9, 9.5]),
-            "lists for 9-10",
+            "all that 9-10 holds",
         ),
-        (everywhere({"kind": "numeric", "edges": [0, 1, 9], "integer": True}, 0), "all that 0 hol"),
+        (
+            everywhere({"kind": "numeric", "edges": [0, 1, 9], "integer": True}, 0),
+            "'0' is declared",
+        ),
     ],
 )
 def test_missing_values_that_make_no_sense_are_explained(fields, message: str) -> None:

@@ -13,6 +13,7 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dualquery.data import Binary, Categorical, ItemSchema, Numeric, TableSchema
 from dualquery.data.given_table import Table
 from dualquery.data.opening import held
 from dualquery.data.readers.arrow import open_parquet
@@ -21,9 +22,6 @@ from dualquery.data.readers.formats import open_as, parse_source
 from dualquery.data.readers.item_text import BitstringSource, FimiSource, MatrixSource
 from dualquery.data.readers.python_objects import ArraySource, FrameSource
 from dualquery.data.readers.source import ListItems
-from dualquery.data.schema.columns import Binary, Categorical, Numeric
-from dualquery.data.schema.items import ItemSchema
-from dualquery.data.schema.table import TableSchema
 from dualquery.rows.engines import load
 
 BITS = (np.random.default_rng(5).random((301, 19)) < 0.3).astype(np.uint8)

@@ -9,14 +9,11 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from dualquery.data import Binary, Categorical, Dates, ItemSchema, Numeric, TableSchema
 from dualquery.data.builtin import DATASETS, SCHEMAS
 from dualquery.data.readers.formats import FORMATS, GENERATORS
-from dualquery.data.schema.columns import Binary, Categorical, Numeric
-from dualquery.data.schema.dates import Dates
 from dualquery.data.schema.files import load_schema
-from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.rules import rule_text
-from dualquery.data.schema.table import TableSchema
 from dualquery.rows.engines import load
 
 TEXT = (Path(__file__).resolve().parents[2] / "dualquery/data/README.md").read_text("utf-8")

@@ -10,11 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dualquery.data import Binary, Categorical, ItemSchema, Numeric, TableSchema
 from dualquery.data.schema.column_choice import format_items, select_items
-from dualquery.data.schema.columns import Binary, Categorical, Numeric
 from dualquery.data.schema.files import load_schema, schema_from_dict, write_schema
-from dualquery.data.schema.items import ItemSchema
-from dualquery.data.schema.table import TableSchema
 from dualquery.rows.engines import load
 from dualquery.runtime.errors import BadInputError
 from tests.tables import random_records

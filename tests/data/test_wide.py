@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dualquery.data import Binary, Categorical, Dates, Numeric, TableSchema
 from dualquery.data.encoding.cuts import Piece
 from dualquery.data.encoding.encode import (
     ABOVE,
@@ -21,9 +22,7 @@ from dualquery.data.encoding.encode import (
     local_codes,
 )
 from dualquery.data.readers.formats import source_of
-from dualquery.data.schema.columns import Binary, Categorical, Column, Numeric
-from dualquery.data.schema.dates import Dates
-from dualquery.data.schema.table import TableSchema
+from dualquery.data.schema.columns import Column
 from dualquery.rows.engines import Engine, load
 from dualquery.rows.packed import ListedBlock
 from dualquery.runtime.errors import BadInputError

@@ -17,7 +17,7 @@ import numpy as np
 
 from dualquery.data.drafts.choose import choose_schema
 from dualquery.data.encoding.blocks import encoded_blocks
-from dualquery.data.encoding.encoded import CodedRows
+from dualquery.data.encoding.encode import CodedRows
 from dualquery.data.readers.formats import source_of
 from dualquery.data.readers.source import ItemSource, Source
 from dualquery.data.schema.files import load_schema

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dualquery.data.schema.columns import Binary, Categorical, Numeric
-from dualquery.data.schema.table import TableSchema
+from dualquery.data import Binary, Categorical, Numeric, TableSchema
 from dualquery.queries.generate.files import workload_of_texts
 from dualquery.queries.generate.workloads import count_distinct, random_conjunctions
 from dualquery.queries.literals import print_queries

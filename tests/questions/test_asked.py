@@ -9,10 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dualquery.data.schema.columns import Binary, Categorical, Numeric
-from dualquery.data.schema.dates import Dates
-from dualquery.data.schema.items import ItemSchema
-from dualquery.data.schema.table import TableSchema
+from dualquery.data import Binary, Categorical, Dates, ItemSchema, Numeric, TableSchema
 from dualquery.questions.asked import Asked, AskedQuantile, ask
 from dualquery.questions.columns import Span, pieces_of
 from dualquery.questions.plain import read_question

@@ -12,9 +12,8 @@ import pytest
 from scipy.stats import binom
 
 import dualquery
+from dualquery.data import Binary, Categorical, Numeric, TableSchema
 from dualquery.data.domain import column_values
-from dualquery.data.schema.columns import Binary, Categorical, Numeric
-from dualquery.data.schema.table import TableSchema
 from dualquery.estimates.intervals import Total
 from dualquery.estimates.measurements import Measurements
 from dualquery.models.mixture import ProductMixture

@@ -5,8 +5,7 @@ import polars as pl
 import pytest
 
 import dualquery
-from dualquery.data.schema.columns import Numeric
-from dualquery.data.schema.table import TableSchema
+from dualquery.data import Numeric, TableSchema
 from dualquery.estimates.means import BoughtMean, combined
 from dualquery.releases.answer.answering import answer_queries
 from dualquery.releases.make.beside import SHARE

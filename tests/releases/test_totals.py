@@ -8,8 +8,7 @@ import pytest
 
 import dualquery
 from dualquery import Unit
-from dualquery.data.schema.columns import Binary, Categorical, Numeric
-from dualquery.data.schema.table import TableSchema
+from dualquery.data import Binary, Categorical, Numeric, TableSchema
 from dualquery.releases.answer.answering import answer_queries
 
 ROWS = 6000

@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from dualquery.data import Binary, Categorical, Dates, Numeric, TableSchema
 from dualquery.data.domain import axis_sizes, column_values, rows_of_values
-from dualquery.data.schema.columns import Binary, Categorical, Numeric
-from dualquery.data.schema.dates import Dates
 from dualquery.data.schema.files import schema_from_dict
-from dualquery.data.schema.table import TableSchema
 from dualquery.queries.generate.workloads import random_conjunctions
 from dualquery.rules.constraints import constraints_of, solved_record
 from dualquery.rules.forbidden import Forbidden

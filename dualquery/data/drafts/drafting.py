@@ -28,9 +28,10 @@ from dualquery.data.schema.column_choice import (
     ColumnChoice,
     select_columns,
 )
-from dualquery.data.schema.columns import Binary, Categorical, Column, Numeric
+from dualquery.data.schema.columns import Binary, Categorical, Column
 from dualquery.data.schema.dates import CLOCKS, Dates, Period
 from dualquery.data.schema.items import ItemSchema
+from dualquery.data.schema.numeric import Numeric
 from dualquery.data.schema.table import TableSchema
 from dualquery.runtime.errors import BadInputError
 

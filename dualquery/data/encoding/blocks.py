@@ -26,16 +26,18 @@ from dualquery.data.encoding.encode import (
     CODES,
     MISSING,
     UNPARSABLE,
+    CodedRows,
+    Encoded,
     Watch,
     encode_frame,
     encode_items,
     shown,
 )
-from dualquery.data.encoding.encoded import CodedRows, Encoded
 from dualquery.data.readers.source import ItemSource, Source, TableSource
-from dualquery.data.schema.columns import Binary, Column, Numeric
+from dualquery.data.schema.columns import Binary, Column
 from dualquery.data.schema.dates import Dates
 from dualquery.data.schema.items import ItemSchema
+from dualquery.data.schema.numeric import Numeric
 from dualquery.data.schema.table import TableSchema
 from dualquery.runtime.errors import BadInputError, suggest
 from dualquery.runtime.escaping import some

@@ -15,13 +15,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from dualquery.data.encoding.cuts import Piece
-from dualquery.data.encoding.encoded import BitRows, CodedRows, Encoded
 from dualquery.data.readers.source import DenseItems, ItemRows
 from dualquery.data.schema import dates
-from dualquery.data.schema.columns import Binary, Categorical, Column, Numeric
+from dualquery.data.schema.columns import Binary, Categorical, Column, numbers_among, with_points
 from dualquery.data.schema.dates import Dates
 from dualquery.data.schema.items import ItemSchema
-from dualquery.data.schema.numbers import numbers_among, with_points
+from dualquery.data.schema.numeric import Numeric
 from dualquery.data.schema.table import TableSchema
 from dualquery.runtime.errors import BadInputError, suggest
 
@@ -37,6 +36,52 @@ CODES = 6
 Watch: TypeAlias = Callable[[Column, pl.Series, NDArray[np.int32], NDArray[np.int64]], None]
 """Is shown the values of a numeric or date column, their `local_codes` and the places of those that
 are no bits, block by block, in any thread."""
+
+
+@dataclass(frozen=True, eq=False)
+class BitRows:
+    """Rows as lists of the bits that are 1: row ``r`` has ``bits[indptr[r]:indptr[r + 1]]``."""
+
+    indptr: NDArray[np.int64]
+    bits: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.indptr) - 1
+
+
+@dataclass(frozen=True, eq=False)
+class CodedRows:
+    """Encoded rows, column by column.
+
+    ``flags`` are pairs of bits, ``(k,)``, and their values 0 or 1 in each row, ``(k, rows)``;
+    ``codes`` are pairs of the first bits of one-hot columns and the local bits that are 1.
+    """
+
+    rows: int
+    flags: tuple[tuple[NDArray[np.int32], NDArray[np.uint8]], ...]
+    codes: tuple[tuple[NDArray[np.int32], NDArray[np.int32]], ...] = ()
+
+    def __len__(self) -> int:
+        return self.rows
+
+    def listed(self) -> BitRows:
+        """Return the rows as lists of the bits that are 1, in no order."""
+        places, bits = [], []
+        for numbers, values in self.flags:
+            row, at = np.nonzero(values.T)
+            places.append(row)
+            bits.append(numbers[at])
+        for starts, codes in self.codes:
+            places.append(np.tile(np.arange(self.rows), len(starts)))
+            bits.append((starts[:, None] + codes).ravel())
+        rows = np.concatenate(places)
+        counts = np.bincount(rows, minlength=self.rows)
+        order = np.argsort(rows, kind="stable")
+        pointers = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
+        return BitRows(pointers, np.concatenate(bits)[order].astype(np.int32))
+
+
+Encoded: TypeAlias = BitRows | CodedRows
 
 
 def encode_frame(schema: TableSchema, piece: Piece, watch: Watch | None = None) -> CodedRows:

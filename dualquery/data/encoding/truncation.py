@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numba import int32, int64, types
 
-from dualquery.data.encoding.encoded import BitRows
+from dualquery.data.encoding.encode import BitRows
 from dualquery.runtime.array_types import GOLDEN, Array, kernel, mix, read_only
 
 _KEY = 0x6475616C71756572

@@ -1,32 +1,312 @@
-"""The kinds of columns a table may have; their bits are counted from 0 within the column."""
+"""Columns of a table, those of named values, and numbers as people write them.
+
+A column's bits are counted from 0 within the column.
+"""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
-from dualquery.data.schema import within as spreads
-from dualquery.data.schema.checks import (
-    NO_OPEN_END,
-    Described,
-    OneHot,
-)
-from dualquery.data.schema.dates import Dates
-from dualquery.data.schema.numbers import number_text, rounded_text
-from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.errors import BadInputError, suggest
 
-MOST_DECIMALS = 6
+MISSING_LABEL = "(missing)"
+OTHER_LABEL = "(other)"
+
+SCHEMA_VERSION = 1
+"""Of schema files; a newer one is refused."""
+
+FORMAT_NAME = "dualquery-schema"
+
+_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}", re.ASCII)
+"""A whole number that 64 bits hold, as Python writes it."""
+
+# Possessive: a text of many digits that is no number is seen to be none in one go.
+_NUMBER = r"[-+]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d++)?"
+NUMBER_RANGE = re.compile(rf"\s*({_NUMBER})\s*(?:-|to)\s*({_NUMBER})\s*", re.ASCII)
+"""``low-high`` or ``low to high``; its groups are the ends."""
+
+
+def finite_number(text: str) -> float | None:
+    """Return the finite number that a text is, or None."""
+    number = _number_or_nan(text)
+    return number if math.isfinite(number) else None
+
+
+def _number_or_nan(text: str) -> float:
+    try:
+        return math.nan if "_" in text else float(text)
+    except ValueError:
+        return math.nan
+
+
+def with_points(texts: Iterable[str]) -> list[str]:
+    """Return texts, and those with a decimal comma also with a point, as cells are read."""
+    known = list(texts)
+    return [*known, *(text.replace(",", ".") for text in known if _DECIMAL_COMMA.fullmatch(text))]
+
+
+def numbers_among(texts: Iterable[str]) -> list[float]:
+    """Return those of some texts that are numbers, with a decimal point or comma."""
+    found = map(_number_or_nan, with_points(texts))
+    return [number for number in found if not math.isnan(number)]
+
+
+_GROUPED = re.compile(r"\s*[-+]?[1-9]\d{0,2}(?:\.\d{3})+\s*", re.ASCII)
+_DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,(?:\d{1,2}|\d{4,})\s*", re.ASCII)
+_WITH_COMMA = re.compile(r"\s*[-+]?[\d.']*,[\d,.]*\d\s*", re.ASCII)
+
+
+def in_another_style(text: str, *, whole: bool) -> str | None:
+    """Return what to write for a number in the style of another country; None if it is in none.
+
+    ``10.000`` may be ten or ten thousand. It is taken for neither where only ``whole`` numbers can
+    be meant, or where nothing but zeros follow the point.
+    """
+    plain = text.strip()
+    grouped = _GROUPED.fullmatch(text) and (whole or plain.endswith(".000"))
+    if not grouped and not _WITH_COMMA.fullmatch(text):
+        return None
+    meant = "decimals behind a point, and thousands without"
+    if _DECIMAL_COMMA.fullmatch(text):
+        meant = plain.replace(",", ".")
+    return f"{plain} has other signs than 1234.5; write {meant}"
+
+
+def number_text(value: float) -> str:
+    """Return the shortest text that gives the number back, whole numbers without a point."""
+    return str(int(value)) if value.is_integer() and abs(value) < 1e16 else repr(value)
+
+
+def rounded_text(edge: float) -> str:
+    """Return an edge with six digits, without an exponent where these say all of it."""
+    text = f"{edge:.6g}"
+    return number_text(edge) if float(text) == edge else text
+
+
+def check_choice(where: str, key: str, found: object, allowed: tuple[str, ...]) -> None:
+    """Refuse a word that a key does not take."""
+    if found not in allowed:
+        raise BadInputError(f"{where}: {key} is {found!r}; it must be {' or '.join(allowed)}")
+
+
+def header(name: str, declared: bool, kind: str, max_ones: int | None) -> dict[str, object]:
+    """Return the entries that every schema file has."""
+    named = {"name": name, "declared": declared}
+    cut = {} if max_ones is None else {"max_ones_per_row": max_ones}
+    return {"format": FORMAT_NAME, "version": SCHEMA_VERSION, "kind": kind, **named, **cut}
+
+
+def check_max_ones(name: str, most: object) -> None:
+    """Raise `BadInputError` unless ``max_ones_per_row`` is None or a whole number from 1 on."""
+    if most is not None and not (type(most) is int and 1 <= most < 2**31):
+        raise BadInputError(
+            f"schema {name!r}: max_ones_per_row is {most!r}; a whole number from 1 to 2^31 - 1 is "
+            "needed"
+        )
+
+
+def check_shape(records: NDArray[np.uint8], bits: int) -> None:
+    """Raise `ValueError` unless records have the shape ``(records, bits)``."""
+    if records.ndim != 2 or records.shape[1] != bits:
+        raise ValueError(f"records of {bits} bits expected, found shape {records.shape}")
+
+
+class Column:
+    """A column of a table, as a dataclass whose fields are its keys in a schema file.
+
+    Of several bits exactly one is 1; "(other)" and "(missing)" are the last, if declared.
+    """
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+    KIND: ClassVar[str]
+    OUTSIDE: ClassVar[str] = ""
+    """What the key ``outside`` may say besides ``error``."""
+
+    name: str
+    missing_values: tuple[str, ...]
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Label of each bit."""
+        raise NotImplementedError
+
+    @property
+    def means(self) -> NDArray[np.float64]:
+        """The number that each value stands for, on average; NaN for none: float64.
+
+        Values that are missing or not declared are left out.
+        """
+        raise NotImplementedError
+
+    def decoded(
+        self,
+        codes: NDArray[np.int32],
+        generator: np.random.Generator,
+        avoided: Sequence[float] = (),
+    ) -> pl.Series:
+        """Return values of local bits, of a binary column its values: int32, shape ``(r,)``.
+
+        Numbers, and days from 1970, that stand for a missing value are ``avoided``.
+        """
+        raise NotImplementedError
+
+    def _place(self, text: str) -> int | None:
+        """Return the value that a query's text means and no label is, or None."""
+        raise NotImplementedError
+
+    @property
+    def where(self) -> str:
+        """What messages call the column."""
+        return f"schema, column {self.name!r}"
+
+    @property
+    def bits(self) -> int:
+        """Number of bits: 1 of a binary column, else at least 2."""
+        return len(self.labels)
+
+    @property
+    def missing_bit(self) -> int | None:
+        """Local bit of missing values, or None where they are errors."""
+        return self.bits - 1 if getattr(self, "missing", "") == "category" else None
+
+    @property
+    def extra_labels(self) -> tuple[str, ...]:
+        """Labels of the bits that the choices for missing and outside values add."""
+        other = (OTHER_LABEL,) if getattr(self, "outside", "") == "other" else ()
+        return (*other, MISSING_LABEL) if getattr(self, "missing", "") == "category" else other
+
+    @property
+    def codes(self) -> Mapping[str, int]:
+        """Value for each text that the column may hold; none of a column in buckets."""
+        return {}
+
+    @property
+    def texts(self) -> Sequence[str]:
+        """What queries may call the values."""
+        return (*self.codes, *self.extra_labels) if self.codes else self.labels
+
+    def check_choices(self) -> None:
+        """Refuse an empty name, and words that the keys do not take."""
+        if not self.name:
+            raise BadInputError("schema: a column has an empty name")
+        others = {"missing": "category", "outside": self.OUTSIDE, "unparsable": "missing"}
+        for key, other in others.items():
+            if key in self.__dataclass_fields__:
+                check_choice(self.where, key, getattr(self, key), ("error", other))
+
+    def check_bits(self, what: str) -> None:
+        """Refuse fewer than two bits: a group of one bit is no group."""
+        if self.bits < 2:
+            raise BadInputError(
+                f"{self.where}: {self.bits} {what}{'' if self.bits == 1 else 's'} declared; a "
+                "group needs at least two bits, so declare another or leave the column out"
+            )
+
+    def avoided(self, texts: Sequence[str]) -> list[float]:
+        """Return the numbers, of dates the days from 1970, among texts: records have none."""
+        return numbers_among(texts)
+
+    def check_missing(
+        self,
+        where: str,
+        everywhere: Sequence[str],
+        avoided: Sequence[float],  # noqa: ARG002
+    ) -> None:
+        """Refuse missing values that the column lists twice or has as values."""
+        own = self.missing_values
+        for place, text in enumerate(own):
+            if text in everywhere or text in own[:place]:
+                raise BadInputError(
+                    f"{where}: missing_values lists {text!r}, which is listed before, here or for "
+                    "all columns; list it once"
+                )
+        for text in sorted({*self.texts} - {MISSING_LABEL} & {*everywhere, *own}):
+            raise BadInputError(
+                f"{where}: {text!r} is declared as a value and also stands for a missing value; "
+                "drop one of the two"
+            )
+
+    def find_bit(self, value: str) -> tuple[int, bool]:
+        """Return the local bit that a value of a query's text means, and whether it is negated."""
+        named = value in self.labels and self.bits > 1
+        place = self.labels.index(value) if named else self._place(value)
+        if place is not None:
+            return (place, False) if self.bits > 1 else (0, place == 0)
+        others = f"; what the schema does not list is {OTHER_LABEL!r}"
+        others *= OTHER_LABEL in self.extra_labels
+        if "|" in value and "=" in value:
+            others += "; between alternatives write 'or', not '|'"
+        raise BadInputError(
+            f"query: column {self.name!r} has no value {value!r}; "
+            f"{suggest(value, list(self.texts))}{others}"
+        )
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the column as JSON-able values; keys that hold nothing are left out."""
+        found = ((key.name, getattr(self, key.name)) for key in fields(self))
+        held = {key: _plain(value) for key, value in found if value not in (None, ())}
+        return {"name": self.name, "kind": self.KIND, **held}
+
+
+def _plain(value: Any) -> Any:
+    """Return a value of a column with lists for tuples, and whole numbers without a point."""
+    if isinstance(value, tuple):
+        return list(map(_plain, value))
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+class Named(Column):
+    """A column whose values are texts."""
+
+    values: tuple[tuple[str, ...], ...]
+
+    @cached_property
+    def codes(self) -> Mapping[str, int]:
+        """Value for each text that the column may hold: of a binary one 0 or 1, else the bit."""
+        return {text: code for code, texts in enumerate(self.values) for text in texts}
+
+    @property
+    def means(self) -> NDArray[np.float64]:
+        """The number that each value is, NaN for a text: float64."""
+        return np.array([finite_number(texts[0]) for texts in self.values], np.float64)
+
+    def _place(self, text: str) -> int | None:
+        """Return the place of a text, or of the only value that is the same number."""
+        if text in self.codes or (number := finite_number(text)) is None:
+            return self.codes.get(text)
+        same = {place for each, place in self.codes.items() if finite_number(each) == number}
+        return same.pop() if len(same) == 1 else None
+
+    def decoded(
+        self,
+        codes: NDArray[np.int32],
+        generator: np.random.Generator,  # noqa: ARG002
+        avoided: Sequence[float] = (),
+    ) -> pl.Series:
+        """Return values of local bits: numbers if all are whole ones and none is ``avoided``."""
+        names = [texts[0] for texts in self.values]
+        whole = all(map(_WHOLE.fullmatch, names)) and not {*map(float, names)} & {*avoided}
+        if whole and self.bits == 1 and names == ["0", "1"]:
+            return pl.Series(self.name, codes.astype(np.uint8))
+        found = pl.Series(self.name, [*names, *self.extra_labels])
+        if self.missing_bit is not None:
+            found[self.missing_bit] = None
+        numbers = whole and OTHER_LABEL not in self.extra_labels
+        return (found.cast(pl.Int64) if numbers else found).gather(codes)
 
 
 @dataclass(frozen=True)
-class Binary(Described):
+class Binary(Named):
     """A column of two values, held by one bit.
 
     `BadInputError` if the two values are the same.
@@ -57,28 +337,21 @@ class Binary(Described):
             )
 
     @property
-    def bits(self) -> int:
-        """Always 1."""
-        return 1
-
-    @property
-    def values(self) -> tuple[tuple[str, ...], ...]:
+    def values(self) -> tuple[tuple[str, ...], ...]:  # type: ignore[override]
         """The texts of each value of the bit, as a categorical column has them."""
         return (self.zero,), (self.one,)
-
-    @property
-    def codes(self) -> Mapping[str, int]:
-        """Value of the bit for each text that the column may hold."""
-        return {self.zero: 0, self.one: 1}
 
     @property
     def labels(self) -> tuple[str, ...]:
         """Label of the one bit: the empty text, since the column's name says it all."""
         return ("",)
 
+    def _place(self, text: str) -> int | None:
+        return {"0": 0, "1": 1, **self.codes}.get(text)
+
 
 @dataclass(frozen=True)
-class Categorical(OneHot):
+class Categorical(Named):
     """A column of named categories, one bit each; exactly one of the bits is 1.
 
     The bits are, in this order: the categories, "(other)" if declared, "(missing)" if declared.
@@ -130,11 +403,6 @@ class Categorical(OneHot):
         return len(self.values) if self.outside == "other" else None
 
     @cached_property
-    def codes(self) -> Mapping[str, int]:
-        """Local bit of each declared text."""
-        return {text: bit for bit, texts in enumerate(self.values) for text in texts}
-
-    @cached_property
     def labels(self) -> tuple[str, ...]:
         """Label of each bit; merged values are joined by a bar."""
         return (*("|".join(texts) for texts in self.values), *self.extra_labels)
@@ -143,190 +411,3 @@ class Categorical(OneHot):
         """Return the column as JSON-able values."""
         values = [texts[0] if len(texts) == 1 else list(texts) for texts in self.values]
         return {**super().to_dict(), "values": values}
-
-
-@dataclass(frozen=True)
-class Numeric(OneHot):
-    """A column of numbers in buckets, one bit each; exactly one of the bits is 1.
-
-    Bucket ``i`` holds ``edges[i] <= v < edges[i + 1]``; the last one also holds its upper edge,
-    unless it is one wide in a column of whole numbers: then it holds one number, as others do.
-    The bits are the buckets and then "(missing)" if declared.
-    `BadInputError` if a bucket, or its rule, holds no number that the column may have.
-
-    Parameters
-    ----------
-    name
-        Name of the column in the user's table.
-    edges
-        Finite, strictly increasing; kept as floats.
-    integer
-        Whether the column holds whole numbers only.
-    missing
-        What a missing value does: it is an error, or a category of its own.
-    outside
-        What a number below the first or above the last edge does: it is an error, or falls in the
-        nearest bucket.
-    unparsable
-        What a text that is no finite number (or, with ``integer``, no whole one) does: it is an
-        error, or counts as missing.
-    within
-        How values lie in the buckets: a rule for all of them, or a list with one for each (see
-        `dualquery.data.schema.within`). Records draw their values by it.
-    decimals
-        How many decimals the numbers have that records draw, 1 to 6; None for as many as cut
-        their bucket into a thousand parts.
-    missing_values
-        Texts that stand for a missing value in this column, besides those of all columns.
-    """
-
-    KIND: ClassVar[str] = "numeric"
-    OUTSIDE: ClassVar[str] = "clip"
-
-    name: str
-    edges: tuple[float, ...]
-    integer: bool = False
-    missing: Literal["error", "category"] = "error"
-    outside: Literal["error", "clip"] = "error"
-    unparsable: Literal["error", "missing"] = "error"
-    within: spreads.Within = "uniform"
-    decimals: int | None = None
-    missing_values: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        self.check_choices()
-        object.__setattr__(self, "edges", tuple(map(float, self.edges)))
-        if len(self.edges) < 2:
-            raise BadInputError(f"{self.where}: {len(self.edges)} edges; two buckets need three")
-        for low, high in itertools.pairwise(self.edges):
-            if not (math.isfinite(low) and math.isfinite(high) and low < high):
-                raise BadInputError(
-                    f"{self.where}: the edges must be finite and increase, but {number_text(high)} "
-                    f"follows {number_text(low)}"
-                    + (f"; {NO_OPEN_END}" if math.isinf(low) or math.isinf(high) else "")
-                )
-        largest = max(map(abs, self.edges))
-        if self.integer and largest >= 2**63:
-            raise BadInputError(
-                f"{self.where}: whole numbers beyond 64 bits; set integer to false, or declare "
-                "smaller edges"
-            )
-        self.check_bits("bucket")
-        for first, last in self.bounds if self.integer else ():
-            if first > last:
-                raise BadInputError(
-                    f"{self.where}: a bucket below {number_text(first)} holds no whole number; "
-                    "merge it with a neighbour or set integer to false"
-                )
-        if self.decimals is not None:
-            self._check_decimals(self.decimals, largest)
-        object.__setattr__(self, "within", spreads.without_lists(self.within))
-        _ = self.rules  # checks them
-
-    def _check_decimals(self, decimals: int, largest: float) -> None:
-        where = f"{self.where}: decimals is {decimals!r}"
-        if type(decimals) is not int or not 1 <= decimals <= MOST_DECIMALS or self.integer:
-            raise BadInputError(
-                f"{where}; it is 1 to {MOST_DECIMALS}, and integer says that there are none"
-            )
-        if largest * 10**decimals >= 2**53:
-            raise BadInputError(f"{where}, more than numbers as large as these hold")
-        for ends in self.bounds:
-            nearest = spreads.shortened(np.array(ends[:1]), ends, decimals)
-            if np.round(nearest, decimals) != nearest:
-                raise BadInputError(
-                    f"{where}, but the bucket that starts at {number_text(ends[0])} holds no such "
-                    "number; declare more of them, or merge it with a neighbour"
-                )
-
-    @property
-    def buckets(self) -> int:
-        """Number of buckets, the missing category not counted."""
-        return len(self.edges) - 1
-
-    @property
-    def places(self) -> int | None:
-        """Decimals of the numbers that records draw: 0 of whole numbers; None if not said."""
-        return 0 if self.integer else self.decimals
-
-    @property
-    def _holds_one(self) -> bool:
-        """Whether the last of several buckets is one wide, and no rule of it names its end."""
-        low, top = self.edges[-2:]
-        within: Any = self.within
-        rules = within[-1] if isinstance(within, list | tuple) and within else ()
-        named = rules if isinstance(rules, list | tuple) else (rules,)
-        return self.buckets > 1 and top - low == 1 and low.is_integer() and top not in named
-
-    @cached_property
-    def edge_texts(self) -> tuple[str, ...]:
-        """Each edge as labels show it: rounded to six digits if all of them then still differ."""
-        texts = tuple(map(rounded_text, self.edges))
-        if self.integer or len(set(texts)) < len(texts):
-            return tuple(map(number_text, self.edges))
-        return texts
-
-    @cached_property
-    def labels(self) -> tuple[str, ...]:
-        """Label of each bit: ``low-high``, or the number where a bucket holds only one.
-
-        Where an end has a minus sign, the two are joined by ``to``: ``-20 to -10``.
-        """
-        names = [
-            f"{low} to {high}" if "-" in low + high else f"{low}-{high}"
-            for low, high in itertools.pairwise(self.edge_texts)
-        ]
-        if self.integer:
-            names = [
-                number_text(first) if first == last else name
-                for name, (first, last) in zip(names, self.bounds, strict=True)
-            ]
-        return (*names, *self.extra_labels)
-
-    @cached_property
-    def rules(self) -> tuple[spreads.Rule, ...]:
-        """How values lie in each bucket."""
-        return spreads.rules_of(self.where, self.within, self.bounds, self.integer)
-
-    @cached_property
-    def bounds(self) -> tuple[tuple[float, float], ...]:
-        """Lowest and highest value of each bucket."""
-        if self.integer:
-            firsts = [math.ceil(edge) for edge in self.edges]
-            last = firsts[-1] - 1 if self._holds_one else math.floor(self.edges[-1])
-            ends = [first - 1 for first in firsts[1:-1]] + [last]
-            return tuple((float(low), float(high)) for low, high in zip(firsts, ends, strict=False))
-        *inner, outer = itertools.pairwise(self.edges)
-        return (*((low, math.nextafter(high, low)) for low, high in inner), outer)
-
-    @cached_property
-    def means(self) -> NDArray[np.float64]:
-        """Mean of the values of each bucket, by its rule: float64, shape ``(buckets,)``."""
-        pairs = zip(self.rules, self.bounds, strict=True)
-        return np.array([spreads.mean_of(*each, self.places) for each in pairs])
-
-    def draw(
-        self,
-        buckets: NDArray[np.int64],
-        generator: np.random.Generator,
-        avoided: Sequence[float] = (),
-    ) -> NDArray[np.int64] | NDArray[np.float64]:
-        """Return a value of each bucket: int64 for an integer column, else float64.
-
-        Bucket numbers are int64, shape ``(r,)``; numbers that stand for a missing value are
-        ``avoided``.
-        """
-        values = np.empty(len(buckets))
-        order = np.argsort(buckets, kind="stable")
-        counts = np.bincount(buckets, minlength=self.buckets)
-        for bucket, rows in enumerate(np.split(order, np.cumsum(counts)[:-1])):
-            rule, ends = self.rules[bucket], self.bounds[bucket]
-            if isinstance(rule, tuple):
-                rule = spreads.kept(rule, avoided)
-            values[rows] = spreads.drawn(rule, ends, self.places, len(rows), generator)
-            for place in rows[np.isin(values[rows], avoided)].tolist():
-                values[place] = spreads.another(values[place], ends, self.integer, avoided)
-        return values.astype(np.int64) if self.integer else values
-
-
-Column: TypeAlias = Binary | Categorical | Numeric | Dates

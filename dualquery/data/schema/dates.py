@@ -14,13 +14,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from dualquery.data.schema.checks import OneHot, check_choice
-from dualquery.data.schema.within import another
+from dualquery.data.schema.columns import check_choice
+from dualquery.data.schema.numeric import Buckets, Rule
 from dualquery.runtime.errors import BadInputError
 
 ISO = (
-    "%Y-%m-%d",
-    *(f"%Y-%m-%d{t}%H:%M{seconds}" for t in ("T", " ") for seconds in ("", ":%S%.f", ":%S%.fZ")),
+    *("%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%dT%H:%M:%S%.fZ"),
+    *("%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.fZ"),
 )
 """ISO 8601, as texts are read where a schema names no format."""
 
@@ -34,6 +34,7 @@ Period: TypeAlias = Literal["decade", "year", "quarter", "month", "day"]
 Cycle: TypeAlias = Literal["month of year", "day of week", "hour of day"]
 
 _MONTHS = {"decade": 120, "year": 12, "quarter": 3, "month": 1}
+_LABELS = {"year": "%Y", "quarter": "%Y-Q%q", "month": "%Y-%m", "day": "%Y-%m-%d"}
 
 _TIME = re.compile(r"[\sT,]*%[HIRT].*")
 """The time behind the date of a format."""
@@ -54,7 +55,7 @@ _EPOCH = datetime.date(1970, 1, 1).toordinal()
 
 
 @dataclass(frozen=True)
-class Dates(OneHot):
+class Dates(Buckets):
     """A column of dates or times in buckets of the calendar, one bit each; exactly one is 1.
 
     The bits are the buckets and then "(missing)" if declared.
@@ -112,12 +113,11 @@ class Dates(OneHot):
                     "first and last"
                 )
             return
-        low, high = self._ends
-        if not low < high or high - low >= _MOST_BUCKETS:
+        periods = max(len(self._starts) - 1, 0)
+        if not 2 <= periods <= _MOST_BUCKETS:
             raise BadInputError(
-                f"{self.where}: from {self.first} to {self.last} there are "
-                f"{max(high - low + 1, 0):,} buckets by {self.by}; 2 to {_MOST_BUCKETS:,} are "
-                "possible"
+                f"{self.where}: from {self.first} to {self.last} there are {periods:,} buckets by "
+                f"{self.by}; 2 to {_MOST_BUCKETS:,} are possible"
             )
 
     @cached_property
@@ -134,53 +134,50 @@ class Dates(OneHot):
         return np.array(days, np.int64)
 
     @cached_property
-    def _ends(self) -> tuple[int, int]:
-        """Numbers of the first and the last period, counted from 1970."""
-        low, high = self._numbers(self._days).tolist()
-        return low, high
-
-    def _numbers(self, days: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the numbers of the periods in which days lie."""
+    def _starts(self) -> NDArray[np.int64]:
+        """First day of each bucket, and of the period behind the last, counted from 1970."""
+        ends = self._days.astype("datetime64[D]")
         if self.by == "day":
-            return days
-        months = days.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
-        return np.asarray(months // _MONTHS[self.by])
-
-    def _starts(self, first: int, last: int) -> NDArray[np.datetime64]:
-        """Return the first days of some periods, given by their numbers."""
-        numbers = np.arange(first, last + 1)
-        if self.by == "day":
-            return numbers.astype("datetime64[D]")
-        months = (numbers * _MONTHS[self.by]).astype("datetime64[M]")
-        return months.astype("datetime64[D]")
-
-    @property
-    def buckets(self) -> int:
-        """Number of buckets, the missing category not counted."""
-        return self.bits - (self.missing == "category")
+            return np.arange(self._days[0], self._days[1] + 2)
+        step = _MONTHS[self.by]
+        first, last = ends.astype("datetime64[M]").astype(np.int64) // step * step
+        months = np.arange(first, last + step + 1, step).astype("datetime64[M]")
+        return months.astype("datetime64[D]").astype(np.int64)
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
         """Label of each bit: ``1980s``, ``2014``, ``2014-Q1``, ``2014-03``, ``Monday``."""
         if self.by in CYCLES:
             return (*CYCLES[self.by], *self.extra_labels)
-        starts = self._starts(*self._ends).astype(str).tolist()
-        return (*map(self._label, starts), *self.extra_labels)
+        starts = pl.Series(self._starts[:-1]).cast(pl.Int32).cast(pl.Date)
+        return (*starts.dt.strftime(_LABELS.get(self.by, "%Ys")), *self.extra_labels)
 
-    def _label(self, start: str) -> str:
-        if self.by == "quarter":
-            return f"{start[:4]}-Q{(int(start[5:7]) + 2) // 3}"
-        length = {"decade": 4, "year": 4, "month": 7, "day": 10}[self.by]
-        return start[:length] + "s" * (self.by == "decade")
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """Days of a period are equally likely."""
+        return ("uniform",) * self.buckets
 
     @cached_property
-    def bounds(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """First and last day, from 1970, of each bucket between ``first`` and ``last``; int64."""
-        low, high = self._ends
-        starts = self._starts(low, high + 1).astype(np.int64)
-        begins, ends = starts[:-1].copy(), starts[1:] - 1
-        begins[0], ends[-1] = self._days
-        return begins, ends
+    def bounds(self) -> tuple[tuple[float, float], ...]:
+        """First and last day, from 1970, of each bucket between ``first`` and ``last``."""
+        if self.by in CYCLES:
+            return ()
+        ends = np.stack([self._starts[:-1], self._starts[1:] - 1]).clip(*self._days)
+        return tuple(map(tuple, ends.T.tolist()))
+
+    @property
+    def means(self) -> NDArray[np.float64]:
+        """The place of each bucket: float64."""
+        return np.arange(self.buckets, dtype=np.float64)
+
+    def _drawn(
+        self,
+        buckets: NDArray[np.int64],
+        generator: np.random.Generator,
+        avoided: Sequence[float],  # noqa: ARG002
+    ) -> NDArray[np.float64]:
+        low, high = np.array(self.bounds, np.int64)[buckets].T
+        return np.asarray(generator.integers(low, high, endpoint=True), np.float64)
 
     def draw(
         self,
@@ -188,19 +185,10 @@ class Dates(OneHot):
         generator: np.random.Generator,
         avoided: Sequence[float] = (),
     ) -> pl.Series:
-        """Return a value of each bucket: a day of a period, each as likely; the name in a cycle.
-
-        Bucket numbers are int64, shape ``(r,)``; days from 1970 that stand for a missing value are
-        ``avoided``.
-        """
+        """Return a value of each bucket: a day of a period, each as likely; the name in a cycle."""
         if self.by in CYCLES:
             return pl.Series(self.name, CYCLES[self.by]).gather(buckets)
-        low, high = (ends[buckets] for ends in self.bounds)
-        days = generator.integers(low, high, endpoint=True)
-        for place in np.flatnonzero(np.isin(days, avoided)).tolist():
-            ends = float(low[place]), float(high[place])
-            days[place] = another(float(days[place]), ends, True, avoided)
-        return pl.Series(self.name, days.astype(np.int32)).cast(pl.Date)
+        return super().draw(buckets, generator, avoided).cast(pl.Int32).cast(pl.Date)
 
     def written(self, dates: pl.Series) -> pl.Series:
         """Return dates as texts, if the column has a format that says all of a date."""
@@ -215,20 +203,17 @@ class Dates(OneHot):
         Times count by the clock of their own time zone. Texts may be labels of buckets, too.
         """
         found = self._places(self._moments(values))
-        if self.by not in CYCLES:
-            last = self.buckets - 1
-            if self.outside == "clip":
-                found = found.clip(0, last)
-            within = found.is_between(0, last)
-            found = found.zip_with(within | found.is_null(), pl.Series([BEYOND], dtype=pl.Int64))
-        codes = found.fill_null(UNREADABLE).cast(pl.Int32).to_numpy().copy()
+        codes = found.fill_null(UNREADABLE).to_numpy()
+        last = self.buckets - 1
+        beyond = ((codes < 0) | (codes > last)) & found.is_not_null().to_numpy()
+        codes = np.where(beyond, codes.clip(0, last) if self.outside == "clip" else BEYOND, codes)
         if values.dtype == pl.String:
             labels = self.labels[: self.buckets]
             named = values.replace_strict(
                 list(labels), list(range(len(labels))), default=UNREADABLE, return_dtype=pl.Int32
             ).to_numpy()
             codes = np.where(named >= 0, named, codes)
-        return codes
+        return codes.astype(np.int32)
 
     def are_among(self, values: pl.Series, texts: Sequence[str]) -> NDArray[np.bool_]:
         """Return which values are a date or time that one of some texts is."""
@@ -238,7 +223,7 @@ class Dates(OneHot):
         moments = self._moments(values).cast(pl.Datetime("us"))
         return moments.is_in(meant.to_list()).fill_null(False).to_numpy()
 
-    def days_among(self, texts: Sequence[str]) -> list[float]:
+    def avoided(self, texts: Sequence[str]) -> list[float]:
         """Return the days, counted from 1970, that some texts are."""
         meant = self._meant(texts)
         days = meant.cast(pl.Date)
@@ -251,6 +236,10 @@ class Dates(OneHot):
         found = read_moments(given, self.format)
         return found.fill_null(read_moments(given, None)).drop_nulls()
 
+    def _place(self, text: str) -> int | None:
+        low, high = self.places_of_text(text) or (-1, -1)
+        return low if low == high and 0 <= low < self.buckets else None
+
     def places_of_text(self, text: str) -> tuple[int, int] | None:
         """Return the places of the first and the last bucket that a text in a query means, or None.
 
@@ -262,7 +251,7 @@ class Dates(OneHot):
             place = self.labels.index(text)
             return place, place
         if self.by not in CYCLES and (days := _days_of_period(text)) is not None:
-            low, high = (self._numbers(days) - self._ends[0]).tolist()
+            low, high = self._periods(days).tolist()
             last = self.buckets - 1
             if self.outside == "clip" or high < 0 or low > last:
                 return low, high
@@ -277,19 +266,22 @@ class Dates(OneHot):
         return None
 
     def _places(self, moments: pl.Series) -> pl.Series:
-        """Return the places of times on the column's axis, from that of the first bucket on."""
+        """Return the places of times among the buckets; see `_periods`."""
         if self.by == "month of year":
             return moments.dt.month().cast(pl.Int64) - 1
         if self.by == "day of week":
             return moments.dt.weekday().cast(pl.Int64) - 1
         if self.by == "hour of day":
             return moments.dt.hour().cast(pl.Int64)
-        if self.by == "day":
-            numbers = moments.cast(pl.Date).to_physical().cast(pl.Int64)
-        else:
-            months = 12 * (moments.dt.year().cast(pl.Int64) - 1970) + moments.dt.month() - 1
-            numbers = months // _MONTHS[self.by]
-        return numbers - self._ends[0]
+        days = moments.cast(pl.Date).to_physical()
+        places = self._periods(days.fill_null(0).to_numpy().astype(np.int64))
+        return pl.Series(places).set(days.is_null(), None)
+
+    def _periods(self, days: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the buckets in which days lie; beyond all, further off for each further day."""
+        first, stop = self._starts[[0, -1]]
+        inside = np.searchsorted(self._starts, days, "right") - 1
+        return np.asarray(inside + np.minimum(days - first + 1, 0) + np.maximum(days - stop, 0))
 
     def _moments(self, values: pl.Series) -> pl.Series:
         """Return values as times without a zone, null where they are none."""

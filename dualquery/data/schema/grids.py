@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.schema.columns import Column, Numeric
+from dualquery.data.schema.columns import Column
+from dualquery.data.schema.numeric import Numeric
 from dualquery.runtime.errors import BadInputError
 
 MOST_STEPS = 1 << 20

@@ -12,9 +12,15 @@ import polars as pl
 from numpy.typing import NDArray
 
 from dualquery.data.domain import Domain
-from dualquery.data.schema.checks import check_choice, check_max_ones, check_shape, header
 from dualquery.data.schema.column_choice import ColumnChoice, format_items, select_items
-from dualquery.data.schema.columns import Binary, Column
+from dualquery.data.schema.columns import (
+    Binary,
+    Column,
+    check_choice,
+    check_max_ones,
+    check_shape,
+    header,
+)
 from dualquery.data.schema.grids import Grid
 from dualquery.runtime.errors import BadInputError
 

@@ -1,15 +1,29 @@
-"""Rules between columns as a schema holds them: texts, and what follows from what. Public.
+"""Rules between columns as a schema holds them, and the orders of two columns. Public.
 
-What a text means is for `dualquery.rules.reading` to say, but for an order of two columns.
+What another text means is for `dualquery.rules.reading` to say. Buckets of two columns may be
+together in a record if some of their values keep the order; its values are drawn under that
+condition. Pairs are enough: if every pair of the orders, closed under chains, has values that keep
+its order, then giving each column, along the chains, the least of its values that is at least those
+before it keeps all. A column between two others needs values without gaps for that; `Orders.of`
+refuses others there.
 """
 
 from __future__ import annotations
 
+import itertools
+import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
+from dualquery.data.schema.columns import Column, finite_number
+from dualquery.data.schema.dates import CYCLES
+from dualquery.data.schema.numeric import Buckets, another, kept, listed, possible, shortened
 from dualquery.runtime.errors import BadInputError
 
 MOST_RULES = 10_000
@@ -20,6 +34,17 @@ _FORM = (
     'a rule is a text, such as "age<15 => marital=never", or {"rule": "region follows from '
     'district", "mapping": {"a district": "its region"}}'
 )
+
+Float64: TypeAlias = NDArray[np.float64]
+
+_NAME = r'"(?:[^"]|"")*"|[^"=!<>&()]+?'
+_ORDER = re.compile(rf"\s*({_NAME})\s*(<=|<|>=|>)\s*({_NAME})\s*", re.DOTALL)
+
+_MOST_PAIRS = 1 << 22
+"""Of values of two columns that an order compares."""
+
+_REDRAWS = 20
+"""Times that values which break an order are drawn anew, before they are moved."""
 
 
 @dataclass(frozen=True)
@@ -100,3 +125,231 @@ def unquoted(name: str) -> str:
     if len(name) >= 2 and name[0] == name[-1] == '"':
         return name[1:-1].replace('""', '"')
     return name
+
+
+@dataclass(frozen=True)
+class Order:
+    """The number in column ``less`` is at most that in column ``more``, or less if ``strict``."""
+
+    less: int
+    more: int
+    strict: bool
+
+    def broken(self, less: Float64, more: Float64) -> NDArray[np.bool_]:
+        """Return where the order does not hold; it holds where there is no number."""
+        return np.asarray(less >= more if self.strict else less > more)
+
+
+@dataclass(frozen=True, eq=False)
+class Numbers:
+    """The numbers that records may have in a column, for each of its values; NaN for no number."""
+
+    low: Float64
+    high: Float64
+    interval: bool  # whether all numbers between (whole ones, if ``whole``) are possible
+    whole: bool
+
+
+def read_order(rule: Rule, names: Sequence[str]) -> tuple[str, str, bool] | None:
+    """Return which column is at most which other one, and whether less; None for another rule."""
+    found = _ORDER.fullmatch(rule) if isinstance(rule, str) else None
+    if found is None:
+        return None
+    one, other = unquoted(found[1]), unquoted(found[3])
+    if one not in names or other not in names:
+        return None
+    less, more = (one, other) if found[2][0] == "<" else (other, one)
+    return less, more, len(found[2]) == 1
+
+
+@dataclass(frozen=True, eq=False)
+class Orders:
+    """The orders among columns; ``avoided`` has each one's numbers that stand for missing ones."""
+
+    columns: tuple[Column, ...]
+    given: tuple[Order, ...]
+    avoided: tuple[Sequence[float], ...]
+
+    @staticmethod
+    def of(
+        columns: Sequence[Column], rules: Sequence[Rule], avoided: Sequence[Sequence[float]]
+    ) -> Orders:
+        """Return the orders among rules; refuse columns that cannot be compared, and circles."""
+        names = [column.name for column in columns]
+        read = (read_order(rule, names) for rule in rules)
+        found = tuple(
+            Order(names.index(less), names.index(more), strict)
+            for less, more, strict in filter(None, read)
+        )
+        orders = Orders(tuple(columns), found, tuple(avoided))
+        orders._check()
+        return orders
+
+    @cached_property
+    def numbers(self) -> dict[int, Numbers]:
+        """What the ordered columns may hold."""
+        named = sorted({place for order in self.given for place in (order.less, order.more)})
+        return {place: _numbers(self.columns[place], self.avoided[place]) for place in named}
+
+    @cached_property
+    def closed(self) -> tuple[Order, ...]:
+        """The orders, and those that follow from chains of them."""
+        strict: dict[tuple[int, int], bool] = {}
+
+        def add(pair: tuple[int, int], less_only: bool) -> None:
+            strict[pair] = strict.get(pair, False) | less_only
+
+        for order in self.given:
+            add((order.less, order.more), order.strict)
+        for middle in self.numbers:
+            pairs = itertools.product(list(strict.items()), repeat=2)
+            for ((first, to), one), ((start, last), other) in pairs:
+                if to == middle == start:
+                    add((first, last), one | other)
+        return tuple(Order(less, more, less_only) for (less, more), less_only in strict.items())
+
+    def forbidden(self, order: Order) -> Iterator[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
+        """Yield sets of values of both columns no pair of which has numbers that keep an order.
+
+        Together they hold all such pairs.
+        """
+        low, high = self.numbers[order.less].low, self.numbers[order.more].high
+        pairs = order.broken(low[:, None], high[None, :])
+        # The higher a bucket ends, the fewer are beyond it.
+        for beyond in np.unique(pairs, axis=1).T:
+            together = pairs[beyond].all(axis=0)
+            if beyond.any() and together.any():
+                yield beyond, together
+
+    def keep(
+        self,
+        codes: NDArray[np.int32],
+        values: dict[int, Float64],
+        draw: Callable[[int, NDArray[np.int64]], Float64],
+    ) -> None:
+        """Draw values anew, in place, where they break an order; move what still breaks one.
+
+        ``codes``, int32 of shape ``(columns, r)``, has the value of every column of the records,
+        ``values`` the numbers of the ordered columns, NaN for none; ``draw`` draws some anew.
+        """
+        rows = self._broken(values, np.arange(codes.shape[1]))
+        for _ in range(_REDRAWS):
+            for place in values if len(rows) else ():
+                values[place][rows] = draw(place, rows)
+            rows = self._broken(values, rows)
+        most: dict[int, Float64] = {}
+        for place in reversed(self._sorted):
+            top = self.numbers[place].high[codes[place, rows]]
+            for order in self.given:
+                if order.less == place:
+                    top = np.fmin(top, self._stepped(order, most[order.more], -1))
+            most[place] = np.floor(top) if self.numbers[place].whole else top
+        for place in self._sorted:
+            bottom = self.numbers[place].low[codes[place, rows]]
+            for order in self.given:
+                if order.more == place:
+                    bottom = np.fmax(bottom, self._stepped(order, values[order.less][rows], 1))
+            bottom = np.ceil(bottom) if self.numbers[place].whole else bottom
+            for row, low, high in zip(rows.tolist(), bottom, most[place], strict=True):
+                wished, bucket = values[place][row], int(codes[place, row])
+                # Of a record that breaks the rules some numbers cannot be put in order.
+                if low <= high and not math.isnan(wished):
+                    values[place][row] = self._nearest(place, bucket, wished, low, high)
+
+    def _broken(self, values: dict[int, Float64], rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        broken = np.zeros(len(rows), bool)
+        for order in self.given:
+            broken |= order.broken(values[order.less][rows], values[order.more][rows])
+        return rows[broken]
+
+    def _stepped(self, order: Order, values: Float64, sign: int) -> Float64:
+        """Return the next possible numbers of an order's other column, above or below some."""
+        if not order.strict:
+            return values
+        if self.numbers[order.more if sign > 0 else order.less].whole:
+            return sign * (np.floor(sign * values) + 1)
+        return np.nextafter(values, sign * np.inf)
+
+    def _nearest(self, place: int, bucket: int, wished: float, low: float, high: float) -> float:
+        """Return the number of a bucket next to a wished one, from ``low`` to ``high``."""
+        column, avoided, whole = self.columns[place], self.avoided[place], self.numbers[place].whole
+        found = min(max(wished, low), high)
+        if isinstance(column, Buckets):
+            values = kept(listed(column.rules[bucket]) or (), avoided)
+            if inside := [value for value in values if low <= value <= high]:
+                return min(inside, key=lambda value: abs(value - wished))
+            if not whole:
+                found = float(shortened(np.array([found]), (low, high))[0])
+        return another(found, (low, high), whole, avoided) if found in avoided else found
+
+    @cached_property
+    def _sorted(self) -> tuple[int, ...]:
+        """The ordered columns, each behind those that are at most it."""
+        return tuple(sorted(self.numbers, key=[order.more for order in self.closed].count))
+
+    def _check(self) -> None:
+        for order in self.closed:
+            less, more = self.columns[order.less], self.columns[order.more]
+            both = f"columns {less.name!r} and {more.name!r}"
+            if order.less == order.more:
+                raise BadInputError(
+                    f"schema: the orders of column {less.name!r} go in a circle; of columns that "
+                    "are always equal, keep one"
+                )
+            if less.bits * more.bits > _MOST_PAIRS:
+                raise BadInputError(
+                    f"schema: an order of {both} compares {less.bits:,} values with {more.bits:,}; "
+                    f"at most {_MOST_PAIRS:,} pairs are possible: take fewer buckets"
+                )
+            if getattr(less, "by", None) != getattr(more, "by", None):
+                raise BadInputError(
+                    f"schema: {both} stand in an order; dates are compared with dates in buckets "
+                    "of the same period"
+                )
+        for middle in {order.less for order in self.given} & {order.more for order in self.given}:
+            self._check_middle(middle)
+
+    def _check_middle(self, place: int) -> None:
+        """Refuse a column between two others unless its values are intervals without gaps."""
+        known = self.numbers[place]
+        strict = any(o.strict for o in self.given if place in (o.less, o.more))
+        chain = {p for o in self.closed if place in (o.less, o.more) for p in (o.less, o.more)}
+        mixed = known.whole and not all(self.numbers[p].whole for p in chain)
+        gaps = any(((known.low < each) & (each < known.high)).any() for each in self.avoided[place])
+        if not known.interval or mixed or strict or gaps:
+            raise BadInputError(
+                f"schema: column {self.columns[place].name!r} stands between others in a chain of "
+                "orders; there it needs <= (not <), buckets without listed values or "
+                "missing_values inside them, and whole numbers only if all columns of the chain "
+                "have them"
+            )
+
+
+def _numbers(column: Column, avoided: Sequence[float]) -> Numbers:
+    """Return the numbers that records may have in a column."""
+    if getattr(column, "by", None) in CYCLES:
+        raise BadInputError(
+            f"schema: column {column.name!r} stands in an order, but its buckets by its period "
+            "come again and again; name columns by year, quarter, month or day"
+        )
+    own = np.append(column.means, np.full(len(column.extra_labels), math.nan))
+    if not isinstance(column, Buckets):
+        if np.isnan(column.means).any():
+            text = next(each for each in column.texts if finite_number(each) is None)
+            raise BadInputError(
+                f"schema: column {column.name!r} stands in an order, but holds texts, such as "
+                f"{text!r}; an order needs numbers or dates. A numeric column with "
+                'such texts in "missing_values" and "missing": "category" can stand in one'
+            )
+        return Numbers(own, own, interval=False, whole=not np.any(column.means % 1))
+    (low, high), whole = np.array(column.bounds, np.float64).T, column.whole
+    for _ in avoided:
+        after, before = np.nextafter(low, high), np.nextafter(high, low)
+        low = np.where(np.isin(low, avoided), low + 1 if whole else after, low)
+        high = np.where(np.isin(high, avoided), high - 1 if whole else before, high)
+    lists = list(map(possible, column.rules))
+    for bucket, values in enumerate(lists):
+        if values is not None:
+            low[bucket], high[bucket] = min(kept(values, avoided)), max(kept(values, avoided))
+    ends = np.append(low, own[len(low) :]), np.append(high, own[len(low) :])
+    return Numbers(*ends, interval=not any(lists), whole=whole)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
@@ -14,20 +13,13 @@ import polars as pl
 from numpy.typing import NDArray
 
 from dualquery.data.domain import Domain
-from dualquery.data.schema.checks import check_max_ones, check_shape, header
 from dualquery.data.schema.column_choice import ColumnChoice, select_columns
-from dualquery.data.schema.columns import Binary, Column, Numeric
+from dualquery.data.schema.columns import Binary, Column, check_max_ones, check_shape, header
 from dualquery.data.schema.dates import Dates
 from dualquery.data.schema.grids import Grid
-from dualquery.data.schema.missing import avoided_by, check_missing_values
-from dualquery.data.schema.named_bits import find_bit
-from dualquery.data.schema.numbers import finite_number
-from dualquery.data.schema.orders import Orders
-from dualquery.data.schema.rules import Rule, rules_entry
+from dualquery.data.schema.numeric import Buckets
+from dualquery.data.schema.rules import Orders, Rule, rules_entry
 from dualquery.runtime.errors import BadInputError, suggest
-
-_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}", re.ASCII)
-"""A whole number that 64 bits hold, as Python writes it."""
 
 
 @dataclass(frozen=True)
@@ -93,13 +85,14 @@ class TableSchema:
                     f"{where}: missing is a category, but drop_incomplete leaves such rows out; "
                     "choose one of the two"
                 )
-            check_missing_values(where, column, self.missing_values, avoided)
+            column.check_missing(where, self.missing_values, avoided)
             if self.max_ones_per_row is not None and not isinstance(column, Binary):
                 raise BadInputError(
                     f"{where}: a row always has one of its {column.bits} values, so rows cannot be "
                     "cut; --max-ones-per-row is for tables whose columns are all binary"
                 )
-        _ = self.orders  # checks them
+        if self.rules:
+            _ = self.orders  # checks them
 
     @cached_property
     def domain(self) -> Domain:
@@ -124,7 +117,10 @@ class TableSchema:
 
         A bucket stands for the mean of its values, one of dates for its place.
         """
-        found = np.concatenate([_scores(column) for column in self.columns])
+        found = np.full(self.domain.bits, math.nan)
+        for column, start in zip(self.columns, self.domain.offsets.tolist(), strict=False):
+            if column.bits > 1:
+                found[start : start + len(column.means)] = column.means
         return None if np.isnan(found).all() else found
 
     @cached_property
@@ -135,7 +131,7 @@ class TableSchema:
     @cached_property
     def _avoided(self) -> tuple[list[float], ...]:
         """For each column, the numbers and days that stand for a missing value."""
-        return tuple(avoided_by(column, self.missing_in(column)) for column in self.columns)
+        return tuple(column.avoided(self.missing_in(column)) for column in self.columns)
 
     @cached_property
     def grids(self) -> tuple[Grid, ...]:
@@ -171,7 +167,7 @@ class TableSchema:
             raise BadInputError(
                 f"query: column {column!r} needs a value, such as {column}={found.labels[0]}"
             )
-        bit, negated = (0, False) if value is None else find_bit(found, value)
+        bit, negated = (0, False) if value is None else found.find_bit(value)
         return 2 * (int(self.domain.offsets[number]) + bit) + negated
 
     def column(self, name: str) -> tuple[int, Column]:
@@ -227,8 +223,10 @@ class TableSchema:
         check_shape(records, self.domain.bits)
         codes = self._codes(records)
         drawing = np.random.default_rng(0) if generator is None else generator
-        decoded = [self._decode(place, of_column, drawing) for place, of_column in enumerate(codes)]
-        self._put_in_order(codes, decoded, drawing)
+        drawn = zip(self.columns, codes, self._avoided, strict=True)
+        decoded = [column.decoded(own, drawing, avoided) for column, own, avoided in drawn]
+        if self.rules:
+            self._put_in_order(codes, decoded, drawing)
         return pl.DataFrame(
             [
                 column.written(values) if isinstance(column, Dates) else values
@@ -241,44 +239,21 @@ class TableSchema:
     ) -> None:
         """Draw the columns of numbers and dates in orders so that these hold, in place."""
         known = self.orders.numbers
-        drawn = [place for place in known if isinstance(self.columns[place], Numeric | Dates)]
+        drawn = [place for place in known if isinstance(self.columns[place], Buckets)]
         values = {place: each.low[codes[place]] for place, each in known.items()}
         values |= {place: _numbers_of(decoded[place]) for place in drawn}
 
         def draw(place: int, rows: NDArray[np.int64]) -> NDArray[np.float64]:
             if place not in drawn:
                 return np.asarray(values[place][rows])
-            return _numbers_of(self._decode(place, codes[place, rows], generator))
+            column, avoided = self.columns[place], self._avoided[place]
+            return _numbers_of(column.decoded(codes[place, rows], generator, avoided))
 
         self.orders.keep(codes, values, draw)
         for place in drawn:
             numbers = pl.Series(decoded[place].name, values[place], nan_to_null=True)
             physical = numbers.cast(decoded[place].to_physical().dtype)
             decoded[place] = physical.cast(decoded[place].dtype)
-
-    def _decode(
-        self, place: int, codes: NDArray[np.int32], generator: np.random.Generator
-    ) -> pl.Series:
-        """Return values of a column's local bits; none that stands for a missing value."""
-        column, avoided = self.columns[place], self._avoided[place]
-        if isinstance(column, Numeric | Dates):
-            missing = np.flatnonzero(codes == column.buckets)
-            # What is missing is drawn like the first bucket, and then left out.
-            buckets = np.where(codes == column.buckets, 0, codes).astype(np.int64)
-            drawn = pl.Series(column.name, column.draw(buckets, generator, avoided))
-            return drawn.scatter(missing, None) if len(missing) else drawn
-        names = [texts[0] for texts in column.values]
-        whole = all(map(_WHOLE.fullmatch, names)) and not {*map(float, names)} & {*avoided}
-        if isinstance(column, Binary):
-            if whole and names == ["0", "1"]:
-                return pl.Series(column.name, codes.astype(np.uint8))
-        else:
-            whole &= column.other_bit is None
-            names += column.extra_labels
-        found = pl.Series(column.name, names)
-        if not isinstance(column, Binary) and column.missing_bit is not None:
-            found[column.missing_bit] = None
-        return (found.cast(pl.Int64) if whole else found).gather(codes)
 
     def _codes(self, records: NDArray[np.uint8]) -> NDArray[np.int32]:
         """Return the local bit of each column, of a binary one its value: ``(columns, r)``."""
@@ -318,21 +293,10 @@ class TableSchema:
             "drop_incomplete": self.drop_incomplete,
             "missing_values": list(self.missing_values),
             "columns": [column.to_dict() for column in self.columns],
-            **rules_entry(self.rules),
+            **(rules_entry(self.rules) if self.rules else {}),
             **({} if self.learned is None else {"learned": dict(self.learned)}),
             **({"partial": True} if self.partial else {}),
         }
-
-
-def _scores(column: Column) -> NDArray[np.float64]:
-    if isinstance(column, Numeric):
-        known = column.means
-    elif isinstance(column, Dates):
-        known = np.arange(column.buckets, dtype=np.float64)
-    else:
-        values = () if isinstance(column, Binary) else column.values
-        known = np.array([finite_number(texts[0]) for texts in values], np.float64)
-    return np.append(known, np.full(column.bits - len(known), math.nan))
 
 
 def _numbers_of(values: pl.Series) -> NDArray[np.float64]:

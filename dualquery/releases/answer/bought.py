@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.schema.columns import Numeric
+from dualquery.data.schema.numeric import Numeric, Sample, quantile_between, shortened
 from dualquery.data.schema.table import TableSchema
-from dualquery.data.schema.within import Sample, quantile_between, shortened
 from dualquery.estimates.intervals import Intervals
 from dualquery.estimates.means import BoughtMean, combined
 from dualquery.questions.asked import Asked, ask

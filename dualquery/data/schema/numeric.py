@@ -1,0 +1,503 @@
+"""Columns of numbers in buckets, and how numbers lie within a bucket.
+
+A bucket's rule is said by the public schema, and records draw their values by it: ``"uniform"``,
+``"sloped"`` (an older word for it), ``"log-uniform"`` (the logarithms are uniform), a number (the
+only one that is used), or a list of numbers, each as likely as often as it is listed.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Literal, TypeAlias
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from dualquery.data.schema.columns import (
+    NUMBER_RANGE,
+    Column,
+    finite_number,
+    in_another_style,
+    number_text,
+    rounded_text,
+)
+from dualquery.runtime.errors import BadInputError
+
+NO_OPEN_END = (
+    "every bucket needs two ends: write the last number that matters as the edge; with "
+    '"outside": "clip" numbers beyond it count in the nearest bucket'
+)
+"""What to do about an edge that is no number, or infinite."""
+
+MOST_DECIMALS = 6
+
+Rule: TypeAlias = str | float | tuple[float, ...]
+"""Of one bucket."""
+
+Within: TypeAlias = Rule | tuple[Rule, ...]
+
+
+class Sample(tuple[float, ...]):
+    """Numbers that tell how a bucket's values lie, as a list does; others are possible, too."""
+
+    __slots__ = ()
+
+
+SPREADS = ("uniform", "sloped", "log-uniform")
+
+Bounds: TypeAlias = Sequence[tuple[float, float]]
+"""Lowest and highest value of each bucket; whole numbers if all values are."""
+
+
+class Buckets(Column):
+    """A column of numbers or dates in buckets; "(missing)" is the last bit if declared."""
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """How values lie in each bucket."""
+        raise NotImplementedError
+
+    @property
+    def bounds(self) -> tuple[tuple[float, float], ...]:
+        """Lowest and highest value of each bucket, of dates the days from 1970."""
+        raise NotImplementedError
+
+    @property
+    def buckets(self) -> int:
+        """Number of buckets, the missing category not counted."""
+        return self.bits - len(self.extra_labels)
+
+    @property
+    def whole(self) -> bool:
+        """Whether all values are whole numbers, as days are."""
+        return getattr(self, "integer", True)
+
+    def _drawn(
+        self,
+        buckets: NDArray[np.int64],
+        generator: np.random.Generator,
+        avoided: Sequence[float],
+    ) -> NDArray[np.float64]:
+        """Return a value of each bucket; those that are ``avoided`` may be among them."""
+        raise NotImplementedError
+
+    def draw(
+        self,
+        buckets: NDArray[np.int64],
+        generator: np.random.Generator,
+        avoided: Sequence[float] = (),
+    ) -> pl.Series:
+        """Return a value of each bucket, int64, shape ``(r,)``; none that is ``avoided``."""
+        values = self._drawn(buckets, generator, avoided)
+        for place in np.flatnonzero(np.isin(values, avoided)).tolist():
+            ends = self.bounds[buckets[place]]
+            values[place] = another(values[place], ends, self.whole, avoided)
+        return pl.Series(self.name, values.astype(np.int64) if self.whole else values)
+
+    def decoded(
+        self,
+        codes: NDArray[np.int32],
+        generator: np.random.Generator,
+        avoided: Sequence[float] = (),
+    ) -> pl.Series:
+        """Return values of local bits. What is missing is drawn like the first bucket first."""
+        missing = codes == self.buckets
+        drawn = self.draw(np.where(missing, 0, codes).astype(np.int64), generator, avoided)
+        return drawn.scatter(np.flatnonzero(missing), None) if missing.any() else drawn
+
+    def check_missing(
+        self, where: str, everywhere: Sequence[str], avoided: Sequence[float]
+    ) -> None:
+        """Refuse what `Column.check_missing` does, and buckets that hold missing values only."""
+        super().check_missing(where, everywhere, avoided)
+        rules = zip(self.labels, self.bounds, self.rules, strict=False)
+        for label, (low, high), rule in rules if avoided else ():
+            values: Sequence[float] | None = possible(rule)
+            if values is None:
+                inside = [each for each in avoided if low <= each <= high][:1]
+                values = [another(each, (low, high), self.whole, avoided) for each in inside]
+            if values and {*values} <= {*avoided}:
+                raise BadInputError(
+                    f"{where}: all that {label} holds stands for missing values; take it out of "
+                    "missing_values, or out of the edges, dates or values that within lists"
+                )
+
+
+@dataclass(frozen=True)
+class Numeric(Buckets):
+    """A column of numbers in buckets, one bit each; exactly one of the bits is 1.
+
+    Bucket ``i`` holds ``edges[i] <= v < edges[i + 1]``; the last one also holds its upper edge,
+    unless it is one wide in a column of whole numbers: then it holds one number, as others do.
+    The bits are the buckets and then "(missing)" if declared.
+    `BadInputError` if a bucket, or its rule, holds no number that the column may have.
+
+    Parameters
+    ----------
+    name
+        Name of the column in the user's table.
+    edges
+        Finite, strictly increasing; kept as floats.
+    integer
+        Whether the column holds whole numbers only.
+    missing
+        What a missing value does: it is an error, or a category of its own.
+    outside
+        What a number below the first or above the last edge does: it is an error, or falls in the
+        nearest bucket.
+    unparsable
+        What a text that is no finite number (or, with ``integer``, no whole one) does: it is an
+        error, or counts as missing.
+    within
+        How values lie in the buckets: a rule for all of them, or a list with one for each (see
+        `dualquery.data.schema.numeric`). Records draw their values by it.
+    decimals
+        How many decimals the numbers have that records draw, 1 to 6; None for as many as cut
+        their bucket into a thousand parts.
+    missing_values
+        Texts that stand for a missing value in this column, besides those of all columns.
+    """
+
+    KIND: ClassVar[str] = "numeric"
+    OUTSIDE: ClassVar[str] = "clip"
+
+    name: str
+    edges: tuple[float, ...]
+    integer: bool = False
+    missing: Literal["error", "category"] = "error"
+    outside: Literal["error", "clip"] = "error"
+    unparsable: Literal["error", "missing"] = "error"
+    within: Within = "uniform"
+    decimals: int | None = None
+    missing_values: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        self.check_choices()
+        object.__setattr__(self, "edges", tuple(map(float, self.edges)))
+        if len(self.edges) < 2:
+            raise BadInputError(f"{self.where}: {len(self.edges)} edges; two buckets need three")
+        for low, high in itertools.pairwise(self.edges):
+            if not (math.isfinite(low) and math.isfinite(high) and low < high):
+                raise BadInputError(
+                    f"{self.where}: the edges must be finite and increase, but {number_text(high)} "
+                    f"follows {number_text(low)}"
+                    + (f"; {NO_OPEN_END}" if math.isinf(low) or math.isinf(high) else "")
+                )
+        largest = max(map(abs, self.edges))
+        if self.integer and largest >= 2**63:
+            raise BadInputError(
+                f"{self.where}: whole numbers beyond 64 bits; set integer to false, or declare "
+                "smaller edges"
+            )
+        self.check_bits("bucket")
+        for first, last in self.bounds if self.integer else ():
+            if first > last:
+                raise BadInputError(
+                    f"{self.where}: a bucket below {number_text(first)} holds no whole number; "
+                    "merge it with a neighbour or set integer to false"
+                )
+        if self.decimals is not None:
+            self._check_decimals(self.decimals, largest)
+        object.__setattr__(self, "within", without_lists(self.within))
+        _ = self.rules  # checks them
+
+    def _check_decimals(self, decimals: int, largest: float) -> None:
+        where = f"{self.where}: decimals is {decimals!r}"
+        if type(decimals) is not int or not 1 <= decimals <= MOST_DECIMALS or self.integer:
+            raise BadInputError(
+                f"{where}; it is 1 to {MOST_DECIMALS}, and integer says that there are none"
+            )
+        if largest * 10**decimals >= 2**53:
+            raise BadInputError(f"{where}, more than numbers as large as these hold")
+        for ends in self.bounds:
+            nearest = shortened(np.array(ends[:1]), ends, decimals)
+            if np.round(nearest, decimals) != nearest:
+                raise BadInputError(
+                    f"{where}, but the bucket that starts at {number_text(ends[0])} holds no such "
+                    "number; declare more of them, or merge it with a neighbour"
+                )
+
+    @property
+    def buckets(self) -> int:
+        """Number of buckets, the missing category not counted."""
+        return len(self.edges) - 1
+
+    @property
+    def places(self) -> int | None:
+        """Decimals of the numbers that records draw: 0 of whole numbers; None if not said."""
+        return 0 if self.integer else self.decimals
+
+    @property
+    def _holds_one(self) -> bool:
+        """Whether the last of several buckets is one wide, and no rule of it names its end."""
+        low, top = self.edges[-2:]
+        within: Any = self.within
+        rules = within[-1] if isinstance(within, list | tuple) and within else ()
+        named = rules if isinstance(rules, list | tuple) else (rules,)
+        return self.buckets > 1 and top - low == 1 and low.is_integer() and top not in named
+
+    @cached_property
+    def edge_texts(self) -> tuple[str, ...]:
+        """Each edge as labels show it: rounded to six digits if all of them then still differ."""
+        texts = tuple(map(rounded_text, self.edges))
+        if self.integer or len(set(texts)) < len(texts):
+            return tuple(map(number_text, self.edges))
+        return texts
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """Label of each bit: ``low-high``, or the number where a bucket holds only one.
+
+        Where an end has a minus sign, the two are joined by ``to``: ``-20 to -10``.
+        """
+        names = [
+            f"{low} to {high}" if "-" in low + high else f"{low}-{high}"
+            for low, high in itertools.pairwise(self.edge_texts)
+        ]
+        if self.integer:
+            names = [
+                number_text(first) if first == last else name
+                for name, (first, last) in zip(names, self.bounds, strict=True)
+            ]
+        return (*names, *self.extra_labels)
+
+    @cached_property
+    def rules(self) -> tuple[Rule, ...]:
+        """How values lie in each bucket."""
+        return rules_of(self.where, self.within, self.bounds, self.integer)
+
+    @cached_property
+    def bounds(self) -> tuple[tuple[float, float], ...]:
+        """Lowest and highest value of each bucket."""
+        if self.integer:
+            firsts = [math.ceil(edge) for edge in self.edges]
+            last = firsts[-1] - 1 if self._holds_one else math.floor(self.edges[-1])
+            ends = [first - 1 for first in firsts[1:-1]] + [last]
+            return tuple((float(low), float(high)) for low, high in zip(firsts, ends, strict=False))
+        *inner, outer = itertools.pairwise(self.edges)
+        return (*((low, math.nextafter(high, low)) for low, high in inner), outer)
+
+    @cached_property
+    def means(self) -> NDArray[np.float64]:
+        """Mean of the values of each bucket, by its rule: float64, shape ``(buckets,)``."""
+        pairs = zip(self.rules, self.bounds, strict=True)
+        return np.array([mean_of(*each, self.places) for each in pairs])
+
+    def _drawn(
+        self,
+        buckets: NDArray[np.int64],
+        generator: np.random.Generator,
+        avoided: Sequence[float],
+    ) -> NDArray[np.float64]:
+        values = np.empty(len(buckets))
+        order = np.argsort(buckets, kind="stable")
+        counts = np.bincount(buckets, minlength=self.buckets)
+        for bucket, rows in enumerate(np.split(order, np.cumsum(counts)[:-1])):
+            rule, ends = self.rules[bucket], self.bounds[bucket]
+            if isinstance(rule, tuple):
+                rule = kept(rule, avoided)
+            values[rows] = drawn(rule, ends, self.places, len(rows), generator)
+        return values
+
+    def _place(self, text: str) -> int | None:
+        """Return the bucket that holds a number or has the ends."""
+        if ends := NUMBER_RANGE.fullmatch(text):
+            # Each end as the schema has it or as labels show it.
+            known = [{*each} for each in zip(self.edges, map(float, self.edge_texts), strict=True)]
+            low, high = map(float, ends.groups())
+            pairs = enumerate(itertools.pairwise(known))
+            return next((place for place, (a, b) in pairs if low in a and high in b), None)
+        number = finite_number(text)
+        if number is None or in_another_style(text, whole=self.integer):
+            return None
+        inside = self.edges[0] <= number <= self.bounds[-1][1]
+        if not inside or (self.integer and not number.is_integer()):
+            return None
+        return min(int(np.searchsorted(self.edges, number, side="right")), self.buckets) - 1
+
+
+def without_lists(within: Any) -> Any:
+    """Return what a schema file says with tuples for its lists: a column can be hashed."""
+    if isinstance(within, Sample) or not isinstance(within, list | tuple):
+        return within
+    return tuple(map(without_lists, within))
+
+
+def rules_of(where: str, within: object, bounds: Bounds, integer: bool) -> tuple[Rule, ...]:
+    """Return the rule of each bucket of a column."""
+    if isinstance(within, str):
+        within = (within,) * len(bounds)
+    if not isinstance(within, list | tuple) or len(within) != len(bounds):
+        raise BadInputError(
+            f"{where}: within is {within!r}; it is {' or '.join(SPREADS)}, or a list with a rule "
+            f"for each of the {len(bounds)} buckets, which edges cut"
+        )
+    checked = zip(within, bounds, strict=True)
+    return tuple(_checked(where, rule, ends, integer) for rule, ends in checked)
+
+
+def _checked(column: str, rule: object, ends: tuple[float, float], integer: bool) -> Rule:
+    low, high = ends
+    where = f"{column}, within, bucket from {low:g} to {high:g}"
+    if isinstance(rule, str):
+        if rule not in SPREADS:
+            raise BadInputError(f"{where}: {rule!r} is none of {', '.join(SPREADS)}")
+        if rule == "log-uniform" and low <= 0:
+            raise BadInputError(f"{where}: log-uniform is for buckets above 0; use uniform")
+        return rule
+    values: Sequence[Any] = rule if isinstance(rule, list | tuple) else [rule]
+    if not values:
+        raise BadInputError(f"{where}: the list of values is empty")
+    for value in values:
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not number or not low <= value <= high or (integer and not float(value).is_integer()):
+            kind = "whole number" if integer else "number"
+            raise BadInputError(f"{where}: {value!r} is no {kind} in the bucket")
+    if isinstance(rule, Sample):
+        return rule
+    return tuple(map(float, values)) if isinstance(rule, list | tuple) else float(values[0])
+
+
+def drawn(
+    rule: Rule,
+    ends: tuple[float, float],
+    places: int | None,
+    count: int,
+    generator: np.random.Generator,
+) -> NDArray[np.float64]:
+    """Return ``count`` values of a bucket in random order, with some decimal ``places``.
+
+    One comes from each of ``count`` equal parts of the rule's distribution: their mean and
+    quantiles are nearly the rule's.
+    """
+    levels = (generator.permutation(count) + generator.random(count)) / max(count, 1)
+    if isinstance(rule, float):
+        return np.full(count, rule)
+    if isinstance(rule, tuple):
+        return np.array(rule)[(levels * len(rule)).astype(np.int64)]
+    low, top = ends[0], _top(ends, places)
+    logarithms = rule == "log-uniform"
+    if logarithms:
+        low, top = math.log(low), math.log(top)
+    # Each end by its part: the distance of two huge ones may be infinite.
+    values = (1.0 - levels) * low + levels * top
+    # Cut off, not rounded: else the first number gets half a part, the last one one and a half.
+    return shortened((np.exp(values) if logarithms else values) - _step(places) / 2, ends, places)
+
+
+def kept(values: tuple[float, ...], avoided: Sequence[float]) -> tuple[float, ...]:
+    """Return those of a bucket's listed numbers that are not avoided; all if all are."""
+    return tuple(value for value in values if value not in avoided) or values
+
+
+def another(
+    value: float, ends: tuple[float, float], integer: bool, avoided: Sequence[float]
+) -> float:
+    """Return a value of a bucket beside one that is avoided; the value itself if all are."""
+    steps = len(avoided) + 1
+    step = 1.0 if integer else (ends[1] / 2 - ends[0] / 2) / (steps + 1)
+    found = (value + sign * step * number for number in range(1, steps + 1) for sign in (-1, 1))
+    inside = (each for each in found if ends[0] <= each <= ends[1] and each not in avoided)
+    return next(inside, value)
+
+
+def shortened(
+    values: NDArray[np.float64], ends: tuple[float, float], decimals: int | None = None
+) -> NDArray[np.float64]:
+    """Return values of a bucket rounded to some decimals, where it has any such number.
+
+    None is for as many as cut it into a thousand parts or more.
+    """
+    length = ends[1] / 2 - ends[0] / 2
+    if not length > 1e-290:  # too short for decimals
+        return np.clip(values, *ends) + 0.0
+    if decimals is None:
+        decimals = 3 - math.floor(math.log10(length))
+    found = np.round(values, decimals)
+    # The end of a bucket is the next one's first value.
+    found = np.where(found > ends[1], np.round(found - 10.0**-decimals, decimals), found)
+    found = np.where(found < ends[0], np.round(found + 10.0**-decimals, decimals), found)
+    inside: NDArray[np.float64] = np.clip(np.where(np.isfinite(found), found, values), *ends)
+    return inside + 0.0  # -0.03 is rounded to -0.0
+
+
+def mean_of(rule: Rule, ends: tuple[float, float], places: int | None) -> float:
+    """Return the mean of a bucket's values, as they are `drawn`."""
+    if (values := listed(rule)) is not None:
+        return math.fsum(values) / len(values)
+    low, top = ends[0], _top(ends, places)
+    if low == top:
+        return low
+    middle = low / 2 + top / 2
+    if rule == "log-uniform":
+        middle = (top - low) / (math.log(top) - math.log(low))
+    # What is drawn is cut off: half a step lower.
+    return max(low, middle - _step(places) / 2)
+
+
+def part_between(
+    rule: Rule, ends: tuple[float, float], places: int | None, low: float, high: float
+) -> tuple[float, float]:
+    """Return which part of a bucket's values is in ``low <= x < high``, and the mean of these.
+
+    Both ends lie in the bucket, or ``high`` one beyond its last whole number (``places`` 0); they
+    are whole where values are. Where no value is, the mean is the middle.
+    """
+    last, top = (high - 1.0, ends[1] + 1.0) if places == 0 else (high, ends[1])
+    middle = mean_of("uniform", (low, last), places)
+    values = listed(rule)
+    if values is not None:
+        inside = [value for value in values if low <= value < high or value == high == top]
+        mean = math.fsum(inside) / len(inside) if inside else middle
+        return len(inside) / len(values), mean
+    if rule != "log-uniform":
+        return (high - low) / (top - ends[0]), middle
+    part = math.log(high / low) / math.log(top / ends[0])
+    return part, mean_of(rule, (low, last), places)
+
+
+def quantile_between(rule: Rule, integer: bool, low: float, high: float, level: float) -> float:
+    """Return the number below which a share, in [0, 1], of a part of a bucket's values lies.
+
+    The part is ``low <= x <= high``. Of whole and of listed numbers it is the first at or below
+    which that share lies.
+    """
+    values = listed(rule)
+    if values is not None:
+        inside = sorted(value for value in values if low <= value <= high)
+        if inside:
+            return inside[min(max(math.ceil(level * len(inside)) - 1, 0), len(inside) - 1)]
+    top = high + 1.0 if integer else high
+    found = low + level * (top - low)
+    if rule == "log-uniform":
+        found = low * (top / low) ** level
+    return min(math.floor(found), high) if integer else min(found, high)
+
+
+def listed(rule: Rule) -> tuple[float, ...] | None:
+    """Return the values of a bucket as a list; None if they are spread."""
+    if isinstance(rule, str):
+        return None
+    return rule if isinstance(rule, tuple) else (rule,)
+
+
+def possible(rule: Rule) -> tuple[float, ...] | None:
+    """Return the only values of a bucket; None if others are possible, too."""
+    return None if isinstance(rule, Sample) else listed(rule)
+
+
+def _top(ends: tuple[float, float], places: int | None) -> float:
+    """Return where a bucket ends, whose last number is as long as all others."""
+    if places is None or round(ends[1], places) != ends[1]:
+        return ends[1]
+    return ends[1] + _step(places)
+
+
+def _step(places: int | None) -> float:
+    """Return the distance of numbers with some decimal places; 0 if that is not said."""
+    return 0.0 if places is None else 10.0**-places
