@@ -47,13 +47,13 @@ def fit_mixture(
     """
     products = evidence.source.products
 
-    def fitted_to(means: Float64, source: np.random.Generator) -> Mixture:
-        fit = MixtureFit(products, means, evidence.deviations, fitting)
+    def fitted_to(seen: Evidence, source: np.random.Generator) -> Mixture:
+        fit = MixtureFit(products, seen.means, seen.deviations, fitting)
         return fit.run(source, session.threads, session.progress)
 
     # The fit draws the same numbers whether there is a trial or not.
     (apart,) = generator.spawn(1)
-    mixture = fitted_to(evidence.means, generator)
+    mixture = fitted_to(evidence, generator)
     answer, trust = evidence.source.answers, 1.0
     means = mixture.means(products)
     answers = np.clip(answer(means), 0.0, 1.0)
@@ -62,7 +62,7 @@ def fit_mixture(
         found = Interactions.from_products(products, evidence.means, evidence.deviations)
         shrunk = Interactions.from_products(products, shown.means, shown.deviations)
         other = np.clip(answer(shrunk.fitted), 0.0, 1.0)
-        tried = np.clip(answer(fitted_to(shown.means, apart).means(products)), 0.0, 1.0)
+        tried = np.clip(answer(fitted_to(shown, apart).means(products)), 0.0, 1.0)
         between = tried - other
         square = float(between @ between)
         if square:

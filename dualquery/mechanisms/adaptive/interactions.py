@@ -215,7 +215,7 @@ def _main_effects(
         last = chances
         chances = to_distributions(told.domain, np.clip(start + moved[:-1], 0.0, 1.0))
         left, common = errors[:-1], float(moved[-1])
-        if (np.abs(chances - last) <= _SETTLED * left).all():
+        if (np.abs(chances - last) <= _SETTLED * left)[before.uncertain > _CERTAIN].all():
             break
     return Interactions(chances, left, common, own)
 
