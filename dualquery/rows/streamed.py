@@ -73,9 +73,8 @@ def count_rows(source: Source, schema: TableSchema | ItemSchema) -> int:
         return int(source.kept.sum())
     if drops_rows(schema):
         return sum(len(rows) for rows in encoded_blocks(source, schema))
-    stated = source.row_count()
-    if stated is not None:
-        return stated
+    if source.row_count is not None:
+        return source.row_count
     if isinstance(source, ItemSource):
         return sum(len(rows) for rows in source.item_rows())
     first = present_columns(source, schema)[:1]

@@ -118,7 +118,7 @@ class TestPartitions:
         for text in (str(tmp_path), f"parquet:{tmp_path}", f"{tmp_path}/*.parquet"):
             source = parse_source(text)
             assert len(source.parts) > 1
-            assert source.row_count() == count_rows(source, SCHEMA) == ROWS
+            assert source.row_count == count_rows(source, SCHEMA) == ROWS
 
     def test_lists_in_partitions(self, tmp_path: Path) -> None:
         for number in range(2):
@@ -126,7 +126,7 @@ class TestPartitions:
                 tmp_path / f"{number}.parquet"
             )
         source = parse_source(str(tmp_path))
-        assert source.row_count() == 6
+        assert source.row_count == 6
         records = load(source, ItemSchema.numbered(3, "three")).records
         np.testing.assert_array_equal(
             records.dense_rows(0, 6),

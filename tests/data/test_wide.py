@@ -197,4 +197,4 @@ def test_a_matrix_with_other_items_than_the_schema_is_refused_or_cut() -> None:
     strict = ItemSchema(np.array([0, 1, 3]), "three", declared=True)
     with pytest.raises(BadInputError, match="row 3: item 2 is not among the 3 items"):
         load(bits, strict)
-    assert source_of(bits).width() == 5
+    assert source_of(bits).width == 5

@@ -122,7 +122,7 @@ def _rows_to_go_by(spec: ReleaseSpec, source: Source, schema: Schema) -> int:
 
     budget, relation, data = spec.budget, spec.budget.relation, spec.table.data
     of_rows = relation.unit is None and relation.weight is None
-    if relation.rows_public and (stated := source.row_count()) is not None:
+    if relation.rows_public and (stated := source.row_count) is not None:
         return stated
     if of_rows and isinstance(data, str) and is_public(data):
         return load(data, schema).n

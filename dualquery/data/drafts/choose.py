@@ -60,9 +60,9 @@ def _find_schema(
             return draft_table_schema(source, columns)
         given = load_schema(source.implied_schema)
     if given is None and isinstance(source, ItemSource):
-        given = source.schema()
+        given = source.schema
     if given is None and isinstance(source, ItemSource):
-        if columns is not None and source.width() is None:
+        if columns is not None and source.width is None:
             items = select_items(columns)
             return ItemSchema(items, name="selected items", outside="drop", declared=True)
         given = draft_item_schema(source)

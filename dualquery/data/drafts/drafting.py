@@ -366,9 +366,8 @@ def draft_item_schema(source: ItemSource) -> ItemSchema:
 
     Raises `BadInputError` if none does, or far too many do.
     """
-    width = source.width()
-    if width is not None:
-        return ItemSchema.numbered(width, name_of(source))
+    if source.width is not None:
+        return ItemSchema.numbered(source.width, name_of(source))
     items = np.zeros(0, np.int64)
     for rows in source.item_rows():
         items = np.union1d(items, rows.items)

@@ -99,7 +99,6 @@ def _item_encodings(source: ItemSource, schema: TableSchema | ItemSchema) -> Ite
             "describes named columns; give a schema of items or leave it out"
         )
     for part in source.parts or (source,):  # so that a message names the file and the row in it
-        assert isinstance(part, ItemSource)
         first_row = 1
         for rows in part.item_rows():
             yield partial(encode_items, schema, rows, part.label, first_row)
@@ -156,15 +155,15 @@ def left_out_columns(source: Source, schema: TableSchema | ItemSchema) -> tuple[
 
 def intake_notes(source: Source, schema: TableSchema | ItemSchema) -> tuple[str, ...]:
     """Return sentences on how rows are taken in; public choices only, never a row."""
-    notes = list(source.notes) if isinstance(source, CutTable) else []
+    notes = []
     if not schema.declared:
-        notes.insert(
-            0,
+        notes.append(
             "The schema is not declared: what it says may have been taken from the data. A release "
-            'is not private until its file says "declared": true.',
+            'is not private until its file says "declared": true.'
         )
+    if cut := isinstance(source, CutTable):
+        notes += source.notes
     if drops_rows(schema):
-        cut = isinstance(source, CutTable)
         how = ", each by itself" if cut else "; neighbouring tables are defined after it"
         notes.append(f"Rows with a missing value are left out by a public filter{how}.")
     if left_out := left_out_columns(source, schema):

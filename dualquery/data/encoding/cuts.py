@@ -33,15 +33,9 @@ class CutTable(TableSource):
     units: int
     notes: tuple[str, ...] = ()
 
-    @property
-    def label(self) -> str:  # type: ignore[override]
-        """What messages call the table."""
-        return self.source.label
-
-    @property
-    def implied_schema(self) -> str | None:
-        """Name of the built-in schema that the table has, if any."""
-        return self.source.implied_schema
+    def __post_init__(self) -> None:
+        whole = self.source
+        vars(self).update(label=whole.label, implied_schema=whole.implied_schema)
 
     def columns(self) -> Sequence[str]:
         """Return the names of the columns but the hidden ones."""

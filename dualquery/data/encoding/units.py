@@ -44,8 +44,6 @@ def cut_to_units(
     for piece, whole in _columns(table, unit.column, schema):
         blocks.append(_named_units(piece, unit.column))
         complete.append(whole)
-    if len({block.dtype for block in blocks}) != 1:
-        blocks = [block.cast(pl.String) for block in blocks]
     stay = np.concatenate(complete)
     units = pl.DataFrame({"unit": pl.concat(blocks or [pl.Series(dtype=pl.String)]), "stay": stay})
     place = pl.col("stay").cast(pl.UInt32).cum_sum().over("unit")
@@ -61,9 +59,9 @@ def weigh(
     Returns the rows that stay, and for each binary digit of the number of copies those whose number
     has it. Rows that ``schema`` leaves out have no copy.
     """
-    column_of(source, weight.column, "--weight")
-    cut = source if isinstance(source, CutTable) else None
-    table = in_one_order(column_of(cut.source if cut else source, weight.column, "--weight"))
+    given = column_of(source, weight.column, "--weight")
+    cut = given if isinstance(given, CutTable) else None
+    table = in_one_order(cut.source if cut else given)
     blocks, complete = [np.zeros(0, np.int64)], [np.zeros(0, np.bool_)]
     for piece, whole in _columns(table, weight.column, None if cut else schema):
         blocks.append(_copies(piece, weight))

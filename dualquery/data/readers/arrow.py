@@ -78,26 +78,21 @@ class ArrowTable(TableSource):
     steady: bool = True
     block_rows: int = BLOCK_ROWS
     types: tuple[str, ...] = ()
-    rows: int | None = None
+    row_count: int | None = None
     implied_schema: str | None = None
 
     def columns(self) -> Sequence[str]:
         """Return the names of the columns."""
         return self.names
 
-    def row_count(self) -> int | None:
-        """Return the number of rows, if the file states it."""
-        return self.rows
-
     def frames(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """Yield the rows of some columns block by block, with their types."""
         chosen = None if len(columns) == len(self.names) else list(columns)
         with self.open(chosen, rows_at_once(len(columns), self.block_rows)) as found:
             for frame in _frames(found, self.label):
-                own = frame.columns
-                for rows in frame.iter_slices(rows_at_once(len(own), self.block_rows)):
-                    same = own == [*columns]
-                    yield rows if same else rows.select([rows.get_column(name) for name in columns])
+                if frame.columns != [*columns]:
+                    frame = frame.select([frame.get_column(name) for name in columns])
+                yield from frame.iter_slices(rows_at_once(len(columns), self.block_rows))
 
 
 def open_parquet(path: FilePath, label: str) -> ArrowTable | ListItems:
@@ -132,7 +127,7 @@ def _source(
         names, kinds = found.schema.names, found.schema.types
         check_columns(names, label)
         types = tuple(map(str, kinds))
-    table = ArrowTable(opened, (*names,), label, path, steady, types=types, rows=found.rows)
+    table = ArrowTable(opened, (*names,), label, path, steady, types=types, row_count=found.rows)
     lists = [pa.types.is_list(kind) or pa.types.is_large_list(kind) for kind in kinds]
     return ListItems(table) if lists == [True] else table
 

@@ -35,7 +35,7 @@ _LONGEST_WAIT = 1_000
 
 _log = logging.getLogger(__name__)
 
-
+_UTF8 = ("utf-8", "utf-8-sig", "ascii")
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 """What a file may be separated by, and what messages call it."""
 
@@ -94,11 +94,6 @@ class Dialect:
             found[pair[1]] = _NAMES.get(pair[2], pair[2]) if pair[1] == "delimiter" else pair[2]
             place = pair.end()
         return Dialect(**found)
-
-    @property
-    def is_utf8(self) -> bool:
-        """Whether the file is UTF-8 text, with or without a mark in front."""
-        return codecs.lookup(self.encoding).name in ("utf-8", "utf-8-sig", "ascii")
 
     def as_standard(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Return a table of texts as standard CSV would hold them, numbers with decimal points."""
@@ -228,7 +223,8 @@ class CsvSource(TableSource):
 
         names, dialect = self._header
         width, done = 2 * len(names), 0
-        if not dialect.is_utf8 or self.header is not None or len(names) < 2:
+        encoding = codecs.lookup(dialect.encoding).name
+        if encoding not in _UTF8 or self.header is not None or len(names) < 2:
             return 0, False
         place = {name: 2 * number for number, name in enumerate(names)}
         wanted = [place[name] for name in columns]
@@ -259,10 +255,10 @@ class CsvSource(TableSource):
         import pyarrow as pa
         import pyarrow.csv as pa_csv
 
-        ragged: list[tuple[int, int, int]] = []
+        ragged: list[Any] = []
 
         def note(row: Any) -> str:
-            ragged.append((row.number, row.expected_columns, row.actual_columns))
+            ragged.append(row)
             return "skip"
 
         names, dialect = self._header
@@ -305,12 +301,12 @@ class CsvSource(TableSource):
                 _wait_until_gone(held)
             self._refuse(ragged)
 
-    def _refuse(self, ragged: Sequence[tuple[int, int, int]]) -> None:
-        for number, expected, found in ragged:
-            row = number - (self.header is None)
+    def _refuse(self, ragged: Sequence[Any]) -> None:
+        for row in ragged:
             raise BadInputError(
-                f"{self.label}: row {row} has {found} values, but {expected} columns are expected; "
-                "mend the row (a separator within a value needs quotes, and these need their ends)"
+                f"{self.label}: row {row.number - (self.header is None)} has {row.actual_columns} "
+                f"values, but {row.expected_columns} columns are expected; mend the row (a "
+                "separator within a value needs quotes, and these need their ends)"
             )
 
 
@@ -369,8 +365,3 @@ def open_kdd99(path: FilePath, label: str) -> CsvSource:
     """Return the source for the authors' file; its schema is the built-in ``kdd99``."""
     header = (*load_schema("kdd99").column_names, "attack")
     return CsvSource(path, label, "kdd99", header, ".", dialect=Dialect(spaces="trim"))
-
-
-def open_tsv(path: FilePath, label: str) -> CsvSource:
-    """Return the source for a file separated by tabs."""
-    return CsvSource(path, label, dialect=Dialect("\t"))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
@@ -19,7 +19,7 @@ import numpy as np
 from dualquery.data.builtin import DATASETS, dataset_path
 from dualquery.data.opening import FilePath
 from dualquery.data.readers.arrow import open_arrow, open_duckdb, open_parquet
-from dualquery.data.readers.csv import CsvSource, Dialect, open_kdd99, open_tsv
+from dualquery.data.readers.csv import CsvSource, Dialect, open_kdd99
 from dualquery.data.readers.excel import open_excel
 from dualquery.data.readers.item_text import BitstringSource, FimiSource, MatrixSource
 from dualquery.data.readers.netflix import NetflixSource
@@ -41,7 +41,6 @@ class Format:
     question mark of ``FORMAT:FILE?PART``. The path may be a folder (``folders``).
     """
 
-    description: str
     extensions: tuple[str, ...]
     open: Callable[..., Source]
     folders: bool = False
@@ -49,18 +48,18 @@ class Format:
 
 
 FORMATS: dict[str, Format] = {
-    "csv": Format("comma-separated text with a header", (".csv",), CsvSource),
-    "tsv": Format("the same, separated by tabs", (".tsv", ".tab"), open_tsv),
-    "parquet": Format("a table, or one list of item ids a row", (".parquet",), open_parquet),
-    "arrow": Format("Arrow's IPC format, file or stream", (".arrow", ".feather"), open_arrow),
-    "xlsx": Format("FILE?SHEET: a sheet (extra excel)", (".xlsx",), open_excel, parts=True),
-    "duckdb": Format("FILE?SELECT ...: a query (extra duckdb)", (), open_duckdb, parts=True),
-    "fimi": Format("item ids separated by spaces, one row a line", (".dat",), FimiSource),
-    "matrix": Format("rows of 0 and 1, comma or space, no header", (), MatrixSource),
-    "bitstring": Format("bits, a tab and a count a line", (), BitstringSource),
-    "npz": Format("a SciPy sparse matrix", (".npz",), open_npz),
-    "kdd99": Format("KDD Cup 99 as the DualQuery authors prepared it", (), open_kdd99),
-    "netflix": Format("the folder of the Netflix Prize files", (), NetflixSource, folders=True),
+    "csv": Format((".csv",), CsvSource),
+    "tsv": Format((".tsv", ".tab"), partial(CsvSource, dialect=Dialect("\t"))),
+    "parquet": Format((".parquet",), open_parquet),
+    "arrow": Format((".arrow", ".feather"), open_arrow),
+    "xlsx": Format((".xlsx",), open_excel, parts=True),
+    "duckdb": Format((), open_duckdb, parts=True),
+    "fimi": Format((".dat",), FimiSource),
+    "matrix": Format((), MatrixSource),
+    "bitstring": Format((), BitstringSource),
+    "npz": Format((".npz",), open_npz),
+    "kdd99": Format((), open_kdd99),
+    "netflix": Format((), NetflixSource, folders=True),
 }
 
 _JOINED = ("parquet", "csv", "tsv")
@@ -93,9 +92,10 @@ class PartitionedTable(TableSource):
                 )
         return names
 
-    def row_count(self) -> int | None:
-        """Return the number of rows, which parquet files state."""
-        counts = [part.row_count() for part in self.parts]
+    @cached_property
+    def row_count(self) -> int | None:  # type: ignore[override]
+        """Number of rows, which parquet files state."""
+        counts = [part.row_count for part in self.parts]
         return None if None in counts else sum(counts)
 
     def frames(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
@@ -186,11 +186,10 @@ def _located(form: str | None, path: str, text: str) -> Callable[[], Source]:
     folder = place.is_dir()
     kind = form or ("parquet" if folder else _form_of(path))
     if kind in _JOINED and (folder or (set("*?[") & set(path) and not place.exists())):
-        top, pattern = (
-            (place, "*") if folder else (Path(place.anchor), place.relative_to(place.anchor))
-        )
-        files = sorted(each for each in top.glob(str(pattern)) if each.is_file())
-        if files := [each for each in files if _form_of(each.name) == kind]:
+        top = place if folder else Path(place.anchor)
+        found = top.glob("*" if folder else str(place.relative_to(top)))
+        files = sorted(each for each in found if _form_of(each.name) == kind and each.is_file())
+        if files:
             return partial(_joined, kind, files, text)
         if folder and form:
             raise BadInputError(

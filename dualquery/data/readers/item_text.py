@@ -41,6 +41,15 @@ class _TextFile(ItemSource):
         """Yield whole lines, with the number of the first."""
         return line_chunks(self.path, self.label, self.chunk_bytes)
 
+    def refuse(self, text: NDArray[np.uint8], fault: NDArray[np.bool_], line: int, by: str) -> None:
+        """Raise `BadInputError` at the first fault of a text that starts at a line."""
+        if fault.any():
+            at = int(np.argmax(fault))
+            raise BadInputError(
+                f"{self.label}: line {line_of(text, at, line)}: {chr(text[at])!r} found where only "
+                f"{by} are expected"
+            )
+
 
 class FimiSource(_TextFile):
     """One row a line, its item ids separated by blanks; ids need be neither dense nor sorted."""
@@ -52,13 +61,8 @@ class FimiSource(_TextFile):
 
     def _parse(self, text: NDArray[np.uint8], first_line: int) -> ItemRows:
         digit = _DIGIT[text]
-        wrong = np.flatnonzero(~(digit | _BLANK[text]))
-        if len(wrong):
-            at = int(wrong[0])
-            raise BadInputError(
-                f"{self.label}: line {line_of(text, at, first_line)}: {chr(text[at])!r} "
-                "found where only whole numbers from 0 up, separated by spaces, are expected"
-            )
+        known = "whole numbers from 0 up, separated by spaces,"
+        self.refuse(text, ~(digit | _BLANK[text]), first_line, known)
         before = np.concatenate(([False], digit[:-1]))
         starts = np.flatnonzero(digit & ~before)
         lengths = np.flatnonzero(~digit & before) - starts
@@ -80,12 +84,9 @@ class FimiSource(_TextFile):
 class MatrixSource(_TextFile):
     """Rows of 0 and 1 separated by commas or blanks, without a header; empty lines are skipped."""
 
-    def width(self) -> int | None:
-        """Return the number of values in the first row."""
-        return self._width
-
     @cached_property
-    def _width(self) -> int:
+    def width(self) -> int:  # type: ignore[override]
+        """Number of values in the first row."""
         for _, chunk in self.chunks():
             for line in chunk.split(b"\n"):
                 if values := line.replace(b",", b" ").split():
@@ -102,26 +103,21 @@ class MatrixSource(_TextFile):
         fault = ~(value | _SEPARATOR[text] | (text == LINE_FEED))
         # Two values that touch, such as 10, are a number that is neither 0 nor 1.
         fault[1:] |= value[1:] & value[:-1]
-        if np.any(fault):
-            at = int(np.argmax(fault))
-            raise BadInputError(
-                f"{self.label}: line {line_of(text, at, first_line)}: {chr(text[at])!r} "
-                "found where only 0 and 1, separated by commas or spaces, are expected"
-            )
+        self.refuse(text, fault, first_line, "0 and 1, separated by commas or spaces,")
         ends = np.flatnonzero(text == LINE_FEED)
         counts, commas = (
             np.diff(np.cumsum(mask)[ends], prepend=0) for mask in (value, text == _COMMA)
         )
-        wrong = (counts > 0) & (counts != self._width)
+        wrong = (counts > 0) & (counts != self.width)
         wrong |= (commas > 0) & (commas != counts - 1)
         if np.any(wrong):
             line = int(np.argmax(wrong))
             raise BadInputError(
-                f"{self.label}: line {first_line + line}: {self._width} values expected as in the "
+                f"{self.label}: line {first_line + line}: {self.width} values expected as in the "
                 f"first row, found {counts[line]} with {commas[line]} commas"
             )
         ones: NDArray[np.uint8] = text[value] & np.uint8(1)
-        return ones.reshape(-1, self._width)
+        return ones.reshape(-1, self.width)
 
 
 @dataclass(frozen=True)
@@ -130,12 +126,9 @@ class BitstringSource(_TextFile):
 
     block_rows: int = 1 << 14
 
-    def width(self) -> int | None:
-        """Return the number of bits of the first cell."""
-        return self._width
-
     @cached_property
-    def _width(self) -> int:
+    def width(self) -> int:  # type: ignore[override]
+        """Number of bits of the first cell."""
         _, chunk = next(self.chunks())
         bits, tab, _ = chunk.split(b"\n", 1)[0].partition(b"\t")
         if not bits or not tab:
@@ -144,14 +137,14 @@ class BitstringSource(_TextFile):
 
     def item_rows(self) -> Iterator[DenseItems]:
         """Yield the rows, each cell repeated as its count says."""
-        left = most = min(MOST_ROWS, MOST_BITS // self._width)
-        step = rows_at_once(self._width, self.block_rows)
+        left = most = min(MOST_ROWS, MOST_BITS // self.width)
+        step = rows_at_once(self.width, self.block_rows)
         for first_line, chunk in self.chunks():
             cells, counts = self._parse(chunk, first_line)
             left -= sum(counts)
             if left < 0:
                 raise BadInputError(
-                    f"{self.label}: the counts sum to more than {most:,} rows of {self._width:,} "
+                    f"{self.label}: the counts sum to more than {most:,} rows of {self.width:,} "
                     "bits, the most that are read"
                 )
             ends = np.cumsum(counts)
@@ -166,11 +159,11 @@ class BitstringSource(_TextFile):
             bits, _, count = line.partition(b"\t")
             whole = count.strip()
             is_count = whole.isdigit() and len(whole) <= MAX_DIGITS
-            if len(bits) != self._width or bits.strip(b"01") or not is_count:
-                raise self._fault(number, f"{self._width} bits")
+            if len(bits) != self.width or bits.strip(b"01") or not is_count:
+                raise self._fault(number, f"{self.width} bits")
             cells.append(bits)
             counts.append(int(whole))
-        text = np.frombuffer(b"".join(cells), np.uint8).reshape(-1, self._width)
+        text = np.frombuffer(b"".join(cells), np.uint8).reshape(-1, self.width)
         return text & np.uint8(1), counts
 
     def _fault(self, line: int, bits: str) -> BadInputError:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -45,8 +46,9 @@ class NetflixSource(ItemSource):
     chunk_bytes: int = CHUNK_BYTES
     block_rows: int = BLOCK_ROWS
 
-    def schema(self) -> ItemSchema:
-        """Return the movies of the prize."""
+    @cached_property
+    def schema(self) -> ItemSchema:  # type: ignore[override]
+        """The movies of the prize."""
         movies = np.arange(1, MOVIES + 1, dtype=np.int64)
         return ItemSchema(movies, "netflix", declared=True)
 

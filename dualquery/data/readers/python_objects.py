@@ -44,16 +44,20 @@ class ArraySource(ItemSource):
                 f"{self.matrix.shape} and type {self.matrix.dtype}"
             )
 
-    def width(self) -> int | None:
-        """Return the number of columns."""
+    @cached_property
+    def width(self) -> int:  # type: ignore[override]
+        """Number of columns."""
         return int(self.matrix.shape[1])
 
     def item_rows(self) -> Iterator[ItemRows | DenseItems]:
         """Yield the rows block by block."""
         if not isinstance(self.matrix, np.ndarray):
-            yield from self._sparse_rows()
+            for start in range(0, self._csr.shape[0], self.block_rows):
+                indptr = self._csr.indptr[start : start + self.block_rows + 1].astype(np.int64)
+                items = self._csr.indices[indptr[0] : indptr[-1]].astype(np.int64)
+                yield ItemRows(indptr - indptr[0], items)
             return
-        step = rows_at_once(self.matrix.shape[1], self.block_rows)
+        step = rows_at_once(self.width, self.block_rows)
         for start in range(0, len(self.matrix), step):
             block = self.matrix[start : start + step]
             ones = block == 1
@@ -76,12 +80,6 @@ class ArraySource(ItemSource):
             row = int(np.searchsorted(rows.indptr, at, side="right")) - 1
             raise self._fault(row, rows.indices[at], rows.data[at])
         return rows
-
-    def _sparse_rows(self) -> Iterator[ItemRows]:
-        for start in range(0, self._csr.shape[0], self.block_rows):
-            indptr = self._csr.indptr[start : start + self.block_rows + 1].astype(np.int64)
-            items = self._csr.indices[indptr[0] : indptr[-1]].astype(np.int64)
-            yield ItemRows(indptr - indptr[0], items)
 
     def _fault(self, row: int, column: int, found: object) -> BadInputError:
         return BadInputError(

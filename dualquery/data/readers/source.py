@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,14 +79,10 @@ class AnySource:
     label: str
     """What messages call the source."""
 
-    @property
-    def parts(self) -> Sequence[Source]:
-        """Its files in the order of their rows, each a source, if they are several of one form."""
-        return ()
+    parts: Sequence[Any] = ()
+    """Its files in the order of their rows, each a source, if they are several of one form."""
 
-    def row_count(self) -> int | None:
-        """Return the number of rows."""
-        return None
+    row_count: int | None = None
 
 
 class TableSource(AnySource):
@@ -95,10 +91,8 @@ class TableSource(AnySource):
     steady: bool = True
     """Whether the rows come in the same order each time."""
 
-    @property
-    def implied_schema(self) -> str | None:
-        """Name of the built-in schema that the table has."""
-        return None
+    implied_schema: str | None = None
+    """Name of the built-in schema that the table has."""
 
     def columns(self) -> Sequence[str]:
         """Return the names of the columns, all different."""
@@ -112,7 +106,6 @@ class TableSource(AnySource):
         """Yield the `frames`, each with the label of its file and the number of its first row."""
         if self.parts:
             for part in self.parts:
-                assert isinstance(part, TableSource)
                 yield from part.numbered_frames(columns)
             return
         row = 1
@@ -124,13 +117,11 @@ class TableSource(AnySource):
 class ItemSource(AnySource):
     """Rows of numbered items."""
 
-    def width(self) -> int | None:
-        """Return the number of items where the format fixes them as 0 .. width - 1, else None."""
-        return None
+    width: int | None = None
+    """Number of items where the format fixes them as 0 .. width - 1."""
 
-    def schema(self) -> ItemSchema | None:
-        """Return the items where it is public which there are, else None."""
-        return None
+    schema: ItemSchema | None = None
+    """The items where it is public which there are."""
 
     def item_rows(self) -> Iterator[ItemRows | DenseItems]:
         """Yield the rows block by block."""
@@ -146,24 +137,10 @@ class ListItems(ItemSource):
 
     table: TableSource
 
-    @property
-    def label(self) -> str:  # type: ignore[override]
-        """What messages call the table."""
-        return self.table.label
-
-    @property
-    def parts(self) -> Sequence[ListItems]:
-        """Its files."""
-        return [ListItems(part) for part in self.table.parts if isinstance(part, TableSource)]
-
-    @property
-    def path(self) -> object:
-        """The file of the table, if it is in one."""
-        return getattr(self.table, "path", None)
-
-    def row_count(self) -> int | None:
-        """Return the number of rows."""
-        return self.table.row_count()
+    def __post_init__(self) -> None:
+        parts = [ListItems(part) for part in self.table.parts]
+        own = {"label": self.table.label, "row_count": self.table.row_count, "parts": parts}
+        vars(self).update(own, path=getattr(self.table, "path", None))
 
     def item_rows(self) -> Iterator[ItemRows]:
         """Yield the rows block by block; a null list is an empty row."""

@@ -317,7 +317,7 @@ def _read(folder: Path) -> Release:
         uncut = replace(schema, max_ones_per_row=None)
         check_memory(stated * schema.domain.bits, "the synthetic records", "take a larger machine")
         source = open_parquet(folder / SYNTHETIC, SYNTHETIC)
-        count = source.row_count() or 0
+        count = source.row_count or 0
         if count == stated:
             records = load(source, uncut).records.dense_rows(0, count)
     found = (len(answers), count)

@@ -196,7 +196,7 @@ def states_schema(source: Source, columns: ColumnChoice | None) -> bool:
     """Return whether format or options say what rows may hold."""
     if isinstance(source, TableSource):
         return source.implied_schema is not None
-    return source.width() is not None or source.schema() is not None or columns is not None
+    return source.width is not None or source.schema is not None or columns is not None
 
 
 def _learn_columns(

@@ -30,8 +30,9 @@ class GeneratedSource(ItemSource):
     items: ItemSchema  # the id of each bit's item
     label: str  # what messages call the source
 
-    def schema(self) -> ItemSchema:
-        """Return the items: the table is about no real person, so they are public."""
+    @property
+    def schema(self) -> ItemSchema:  # type: ignore[override]
+        """The items: the table is about no real person, so they are public."""
         return self.items
 
     def records(self, schema: ItemSchema) -> Records:
