@@ -44,8 +44,7 @@ _NAMES = {
     "rows.generated.biased": ("biased",),
     "data.schema.files": ("load_schema", "schema_from_dict", "write_schema"),
 }
-"""Records and data sets live one floor up, in ``dualquery.rows``: their names here are for users.
-"""
+# Names of ``dualquery.rows``, one floor up, are here for users.
 
 
 def __getattr__(name: str) -> Any:

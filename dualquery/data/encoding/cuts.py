@@ -91,11 +91,7 @@ def column_of(source: Source, column: str, option: str) -> TableSource:
 
 
 def in_one_order(table: TableSource) -> TableSource:
-    """Return a table whose rows come in the same order in every pass.
-
-    Which rows stay is told by their places. A query may give its rows in another order each time:
-    so its result is held in memory.
-    """
+    """Return a table whose rows come in one order, as places tell which stay: a query's is held."""
     if table.steady:
         return table
     import polars as pl

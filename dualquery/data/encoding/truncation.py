@@ -2,9 +2,8 @@
 
 The cut of a row depends on that row alone. So two tables that differ in one row differ in at most
 that row after the cut: neighbouring tables stay neighbours, and the guarantee holds for the table
-as it was. A hash of the row's own content chooses the 1s that stay, so the cut is the same in every
-pass, on every worker and after a restart. The hash spreads the choice evenly over the items;
-privacy does not rest on it.
+as it was. A hash of the row's own content chooses the 1s that stay, evenly over the items, so the
+cut is the same in every pass and on every worker; privacy does not rest on the hash.
 """
 
 from __future__ import annotations

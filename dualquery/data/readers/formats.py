@@ -125,12 +125,14 @@ def parse_source(text: str, dialect: Dialect | None = None) -> Source:
     BadInputError
         If there is no such file, its format cannot be told, or a dialect is given of another.
     """
-    return _in_dialect(_parsed(text), text, dialect)
+    found: Source = _in_dialect(_parsed(text), text, dialect)
+    return found
 
 
 def open_as(form: str, path: FilePath, label: str, dialect: Dialect | None = None) -> Source:
     """Return the source of a file of a format, whatever its name."""
-    return _in_dialect(FORMATS[form].open(path, label), label, dialect)
+    found: Source = _in_dialect(FORMATS[form].open(path, label), label, dialect)
+    return found
 
 
 def is_csv(source: Source) -> bool:
@@ -139,27 +141,23 @@ def is_csv(source: Source) -> bool:
     return isinstance(first, CsvSource) and first.header is None
 
 
-def _in_dialect(found: Source, text: str, dialect: Dialect | None) -> Source:
-    source: Any = found
+def _in_dialect(source: Any, text: str, dialect: Dialect | None) -> Any:
     if dialect is None:
-        return found
+        return source
     if not is_csv(source):
         raise BadInputError(f"{text}: --csv says how a csv or tsv file is written; this is none")
     parts = tuple(replace(part, dialect=dialect) for part in source.parts)
-    made: Source = replace(source, parts=parts) if parts else replace(source, dialect=dialect)
-    return made
+    return replace(source, parts=parts) if parts else replace(source, dialect=dialect)
 
 
-def _parsed(text: str) -> Source:
+def _parsed(text: str) -> Any:
     if text in DATASETS:
         built_in: Any = open_parquet(dataset_path(text), text)
-        table: Source = replace(built_in, implied_schema=DATASETS[text])
-        return table
+        return replace(built_in, implied_schema=DATASETS[text])
     prefix, colon, rest = text.partition(":")
     if prefix in GENERATORS:
         module, _, opener = GENERATORS[prefix].partition(":")
-        made: Source = getattr(import_module(module), opener)(rest, text)
-        return made
+        return getattr(import_module(module), opener)(rest, text)
     named = prefix if colon and prefix in FORMATS else None
     path = rest if named else text
     if not path:
