@@ -12,7 +12,7 @@ import numpy as np
 
 from dualquery.data.schema.columns import Binary, Column, finite_number
 from dualquery.data.schema.numeric import Numeric
-from dualquery.data.schema.rules import Follows, Rule, read_order, rule_text
+from dualquery.data.schema.rules import Follows, Rule, read_order
 from dualquery.data.schema.table import TableSchema
 from dualquery.questions import syntax
 from dualquery.questions.boxes import Box, boxes_of
@@ -52,7 +52,7 @@ def without_absent(schema: SchemaT) -> tuple[SchemaT, tuple[str, ...]]:
     if not isinstance(schema, TableSchema) or not schema.left_out:
         return schema, ()
     kept = _applicable(schema)
-    absent = [rule_text(rule) for rule in schema.rules if rule not in kept]
+    absent = [str(rule) for rule in schema.rules if rule not in kept]
     remark = f"rules about columns that are not released were left out: {'; '.join(absent)}"
     return replace(schema, rules=kept, left_out=()), (remark,) if absent else ()
 
@@ -70,7 +70,7 @@ def _read(schema: TableSchema) -> Forbidden:
     boxes: list[Box] = []
     rule_of: list[int] = []
     for number, rule in enumerate(rules):
-        where = f"schema, rule {schema.rules.index(rule) + 1} ({rule_text(rule)})"
+        where = f"schema, rule {schema.rules.index(rule) + 1} ({rule!s})"
         try:
             found = list(_boxes(rule, schema))
         except BadInputError as error:
@@ -83,7 +83,7 @@ def _read(schema: TableSchema) -> Forbidden:
         boxes += found
         rule_of += [number] * len(found)
     buckets = np.array([getattr(column, "buckets", 0) for column in schema.columns], np.int64)
-    texts = tuple(map(rule_text, rules))
+    texts = tuple(map(str, rules))
     read = Forbidden(schema.domain, texts, tuple(boxes), tuple(rule_of), buckets)
     try:
         possible = not boxes or legal_classes(read) is not None

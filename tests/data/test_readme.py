@@ -13,7 +13,6 @@ from dualquery.data import Binary, Categorical, Dates, ItemSchema, Numeric, Tabl
 from dualquery.data.builtin import DATASETS, SCHEMAS
 from dualquery.data.readers.formats import FORMATS, GENERATORS
 from dualquery.data.schema.files import load_schema
-from dualquery.data.schema.rules import rule_text
 from dualquery.rows.engines import load
 
 TEXT = (Path(__file__).resolve().parents[2] / "dualquery/data/README.md").read_text("utf-8")
@@ -44,7 +43,7 @@ def test_the_examples_load(tmp_path: Path) -> None:
     assert partial.partial
     assert plain == [SURVEY, items]
     assert isinstance(ruled, TableSchema)
-    assert [rule_text(rule) for rule in ruled.rules] == [
+    assert [str(rule) for rule in ruled.rules] == [
         "age < 15 => marital = never",
         "start <= end",
         "region follows from district",

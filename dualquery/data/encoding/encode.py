@@ -102,8 +102,7 @@ def encode_frame(schema: TableSchema, piece: Piece, watch: Watch | None = None) 
             part.codes[part.codes == MISSING] = column.missing_bit
         wrong = part.codes < 0 if keep is None else (part.codes < 0) & keep
         if wrong.any():
-            row = int(np.argmax(wrong.any(axis=0)))
-            at = int(np.argmax(wrong[:, row]))
+            row, at = np.argwhere(wrong.T)[0].tolist()
             faults.append((row, part.numbers[at], int(part.codes[at, row])))
     if faults:
         row, number, code = min(faults)
@@ -132,8 +131,7 @@ def encode_frame(schema: TableSchema, piece: Piece, watch: Watch | None = None) 
 
 def complete_rows(schema: TableSchema, frame: pl.DataFrame, label: str) -> NDArray[np.bool_]:
     """Return which rows of a block have a value in every column of the schema."""
-    parts = _encode_alike(schema, frame, label, None)
-    return _without_missing([part for part in parts if part.odd], frame.height)
+    return _without_missing(_encode_alike(schema, frame, label, None), frame.height)
 
 
 @dataclass(eq=False)
@@ -385,14 +383,9 @@ def _named_codes(codes: Mapping[str, int], values: pl.Series) -> NDArray[np.int3
     return found.to_numpy().copy()
 
 
-_LONGEST = 40
-
-
 def shown(cell: object) -> str:
     """Return a cell as messages quote it, cut short."""
-    if isinstance(cell, str) and len(cell) > _LONGEST:
-        cell = f"{cell[:_LONGEST]}..."
-    return repr(cell)
+    return repr(f"{cell[:40]}..." if isinstance(cell, str) and len(cell) > 40 else cell)
 
 
 def _fault(column: Column, value: object, code: int) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, ClassVar, Literal
@@ -135,6 +135,14 @@ class Column:
     name: str
     missing_values: tuple[str, ...]
 
+    decoded: Callable[..., pl.Series]
+    """Returns values of local bits (of a binary column its values), int32, shape ``(r,)``.
+
+    It takes a generator, and ``avoided`` numbers, or days, that stand for a missing value.
+    """
+
+    _place: Callable[[str], int | None]
+
     @property
     def labels(self) -> tuple[str, ...]:
         """Label of each bit."""
@@ -142,27 +150,13 @@ class Column:
 
     @property
     def means(self) -> NDArray[np.float64]:
-        """The number that each value stands for, on average; NaN for none: float64.
-
-        Values that are missing or not declared are left out.
-        """
+        """The number that each declared value stands for, on average; NaN for none: float64."""
         raise NotImplementedError
 
-    def decoded(
-        self,
-        codes: NDArray[np.int32],
-        generator: np.random.Generator,
-        avoided: Sequence[float] = (),
-    ) -> pl.Series:
-        """Return values of local bits, of a binary column its values: int32, shape ``(r,)``.
-
-        Numbers, and days from 1970, that stand for a missing value are ``avoided``.
-        """
-        raise NotImplementedError
-
-    def _place(self, text: str) -> int | None:
-        """Return the value that a query's text means and no label is, or None."""
-        raise NotImplementedError
+    @property
+    def codes(self) -> Mapping[str, int]:
+        """Value for each text that the column may hold; none of a column in buckets."""
+        return {}
 
     @property
     def where(self) -> str:
@@ -184,11 +178,6 @@ class Column:
         """Labels of the bits that the choices for missing and outside values add."""
         other = (OTHER_LABEL,) if getattr(self, "outside", "") == "other" else ()
         return (*other, MISSING_LABEL) if getattr(self, "missing", "") == "category" else other
-
-    @property
-    def codes(self) -> Mapping[str, int]:
-        """Value for each text that the column may hold; none of a column in buckets."""
-        return {}
 
     @property
     def texts(self) -> Sequence[str]:
@@ -216,12 +205,7 @@ class Column:
         """Return the numbers, of dates the days from 1970, among texts: records have none."""
         return numbers_among(texts)
 
-    def check_missing(
-        self,
-        where: str,
-        everywhere: Sequence[str],
-        avoided: Sequence[float],  # noqa: ARG002
-    ) -> None:
+    def check_missing(self, where: str, everywhere: Sequence[str]) -> None:
         """Refuse missing values that the column lists twice or has as values."""
         own = self.missing_values
         for place, text in enumerate(own):
@@ -281,7 +265,6 @@ class Named(Column):
         return np.array([finite_number(texts[0]) for texts in self.values], np.float64)
 
     def _place(self, text: str) -> int | None:
-        """Return the place of a text, or of the only value that is the same number."""
         if text in self.codes or (number := finite_number(text)) is None:
             return self.codes.get(text)
         same = {place for each, place in self.codes.items() if finite_number(each) == number}
@@ -322,6 +305,7 @@ class Binary(Named):
     """
 
     KIND: ClassVar[str] = "binary"
+    labels = ("",)  # the column's name says it all
 
     name: str
     zero: str = "0"
@@ -341,11 +325,6 @@ class Binary(Named):
         """The texts of each value of the bit, as a categorical column has them."""
         return (self.zero,), (self.one,)
 
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """Label of the one bit: the empty text, since the column's name says it all."""
-        return ("",)
-
     def _place(self, text: str) -> int | None:
         return {"0": 0, "1": 1, **self.codes}.get(text)
 
@@ -354,7 +333,6 @@ class Binary(Named):
 class Categorical(Named):
     """A column of named categories, one bit each; exactly one of the bits is 1.
 
-    The bits are, in this order: the categories, "(other)" if declared, "(missing)" if declared.
     `BadInputError` if fewer than two bits result or a value occurs twice.
 
     Parameters

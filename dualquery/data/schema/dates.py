@@ -58,7 +58,6 @@ _EPOCH = datetime.date(1970, 1, 1).toordinal()
 class Dates(Buckets):
     """A column of dates or times in buckets of the calendar, one bit each; exactly one is 1.
 
-    The bits are the buckets and then "(missing)" if declared.
     `BadInputError` if a key holds no such value, or there are not 2 to 10,000 buckets.
 
     Parameters

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal, TypeAlias
@@ -32,8 +32,6 @@ NO_OPEN_END = (
     "every bucket needs two ends: write the last number that matters as the edge; with "
     '"outside": "clip" numbers beyond it count in the nearest bucket'
 )
-"""What to do about an edge that is no number, or infinite."""
-
 MOST_DECIMALS = 6
 
 Rule: TypeAlias = str | float | tuple[float, ...]
@@ -57,6 +55,8 @@ Bounds: TypeAlias = Sequence[tuple[float, float]]
 class Buckets(Column):
     """A column of numbers or dates in buckets; "(missing)" is the last bit if declared."""
 
+    _drawn: Callable[..., NDArray[np.float64]]
+
     @property
     def rules(self) -> tuple[Rule, ...]:
         """How values lie in each bucket."""
@@ -76,15 +76,6 @@ class Buckets(Column):
     def whole(self) -> bool:
         """Whether all values are whole numbers, as days are."""
         return getattr(self, "integer", True)
-
-    def _drawn(
-        self,
-        buckets: NDArray[np.int64],
-        generator: np.random.Generator,
-        avoided: Sequence[float],
-    ) -> NDArray[np.float64]:
-        """Return a value of each bucket; those that are ``avoided`` may be among them."""
-        raise NotImplementedError
 
     def draw(
         self,
@@ -110,11 +101,10 @@ class Buckets(Column):
         drawn = self.draw(np.where(missing, 0, codes).astype(np.int64), generator, avoided)
         return drawn.scatter(np.flatnonzero(missing), None) if missing.any() else drawn
 
-    def check_missing(
-        self, where: str, everywhere: Sequence[str], avoided: Sequence[float]
-    ) -> None:
+    def check_missing(self, where: str, everywhere: Sequence[str]) -> None:
         """Refuse what `Column.check_missing` does, and buckets that hold missing values only."""
-        super().check_missing(where, everywhere, avoided)
+        super().check_missing(where, everywhere)
+        avoided = self.avoided((*everywhere, *self.missing_values))
         rules = zip(self.labels, self.bounds, self.rules, strict=False)
         for label, (low, high), rule in rules if avoided else ():
             values: Sequence[float] | None = possible(rule)
@@ -134,7 +124,6 @@ class Numeric(Buckets):
 
     Bucket ``i`` holds ``edges[i] <= v < edges[i + 1]``; the last one also holds its upper edge,
     unless it is one wide in a column of whole numbers: then it holds one number, as others do.
-    The bits are the buckets and then "(missing)" if declared.
     `BadInputError` if a bucket, or its rule, holds no number that the column may have.
 
     Parameters
@@ -179,6 +168,7 @@ class Numeric(Buckets):
     def __post_init__(self) -> None:
         self.check_choices()
         object.__setattr__(self, "edges", tuple(map(float, self.edges)))
+        object.__setattr__(self, "within", without_lists(self.within))
         if len(self.edges) < 2:
             raise BadInputError(f"{self.where}: {len(self.edges)} edges; two buckets need three")
         for low, high in itertools.pairwise(self.edges):
@@ -203,7 +193,6 @@ class Numeric(Buckets):
                 )
         if self.decimals is not None:
             self._check_decimals(self.decimals, largest)
-        object.__setattr__(self, "within", without_lists(self.within))
         _ = self.rules  # checks them
 
     def _check_decimals(self, decimals: int, largest: float) -> None:
@@ -223,11 +212,6 @@ class Numeric(Buckets):
                 )
 
     @property
-    def buckets(self) -> int:
-        """Number of buckets, the missing category not counted."""
-        return len(self.edges) - 1
-
-    @property
     def places(self) -> int | None:
         """Decimals of the numbers that records draw: 0 of whole numbers; None if not said."""
         return 0 if self.integer else self.decimals
@@ -236,10 +220,9 @@ class Numeric(Buckets):
     def _holds_one(self) -> bool:
         """Whether the last of several buckets is one wide, and no rule of it names its end."""
         low, top = self.edges[-2:]
-        within: Any = self.within
-        rules = within[-1] if isinstance(within, list | tuple) and within else ()
-        named = rules if isinstance(rules, list | tuple) else (rules,)
-        return self.buckets > 1 and top - low == 1 and low.is_integer() and top not in named
+        last: Any = self.within[-1:] if isinstance(self.within, tuple) else ()
+        named = last[0] if last and isinstance(last[0], tuple) else last
+        return len(self.edges) > 2 and top - low == 1 and low.is_integer() and top not in named
 
     @cached_property
     def edge_texts(self) -> tuple[str, ...]:
@@ -305,7 +288,6 @@ class Numeric(Buckets):
         return values
 
     def _place(self, text: str) -> int | None:
-        """Return the bucket that holds a number or has the ends."""
         if ends := NUMBER_RANGE.fullmatch(text):
             # Each end as the schema has it or as labels show it.
             known = [{*each} for each in zip(self.edges, map(float, self.edge_texts), strict=True)]
@@ -332,7 +314,7 @@ def rules_of(where: str, within: object, bounds: Bounds, integer: bool) -> tuple
     """Return the rule of each bucket of a column."""
     if isinstance(within, str):
         within = (within,) * len(bounds)
-    if not isinstance(within, list | tuple) or len(within) != len(bounds):
+    if not isinstance(within, tuple) or len(within) != len(bounds):
         raise BadInputError(
             f"{where}: within is {within!r}; it is {' or '.join(SPREADS)}, or a list with a rule "
             f"for each of the {len(bounds)} buckets, which edges cut"
@@ -350,7 +332,7 @@ def _checked(column: str, rule: object, ends: tuple[float, float], integer: bool
         if rule == "log-uniform" and low <= 0:
             raise BadInputError(f"{where}: log-uniform is for buckets above 0; use uniform")
         return rule
-    values: Sequence[Any] = rule if isinstance(rule, list | tuple) else [rule]
+    values: Sequence[Any] = rule if isinstance(rule, tuple) else (rule,)
     if not values:
         raise BadInputError(f"{where}: the list of values is empty")
     for value in values:
@@ -360,7 +342,7 @@ def _checked(column: str, rule: object, ends: tuple[float, float], integer: bool
             raise BadInputError(f"{where}: {value!r} is no {kind} in the bucket")
     if isinstance(rule, Sample):
         return rule
-    return tuple(map(float, values)) if isinstance(rule, list | tuple) else float(values[0])
+    return tuple(map(float, values)) if isinstance(rule, tuple) else float(values[0])
 
 
 def drawn(

@@ -59,18 +59,11 @@ class Follows:
     source: str
     mapping: tuple[tuple[str, str], ...]
 
-    @property
-    def text(self) -> str:
-        """The rule in words."""
+    def __str__(self) -> str:
         return f"{self.column} follows from {self.source}"
 
 
 Rule: TypeAlias = str | Follows
-
-
-def rule_text(rule: Rule) -> str:
-    """Return a rule in words."""
-    return rule if isinstance(rule, str) else rule.text
 
 
 def rules_from(stored: object) -> tuple[Rule, ...]:
@@ -85,7 +78,7 @@ def rules_from(stored: object) -> tuple[Rule, ...]:
 def rules_entry(rules: Sequence[Rule]) -> dict[str, object]:
     """Return the entry of a schema file for rules: none if there are none."""
     stored = [
-        each if isinstance(each, str) else {"rule": each.text, "mapping": dict(each.mapping)}
+        each if isinstance(each, str) else {"rule": str(each), "mapping": dict(each.mapping)}
         for each in rules
     ]
     return {"rules": stored} if stored else {}
@@ -195,17 +188,15 @@ class Orders:
     def closed(self) -> tuple[Order, ...]:
         """The orders, and those that follow from chains of them."""
         strict: dict[tuple[int, int], bool] = {}
-
-        def add(pair: tuple[int, int], less_only: bool) -> None:
-            strict[pair] = strict.get(pair, False) | less_only
-
         for order in self.given:
-            add((order.less, order.more), order.strict)
+            strict[order.less, order.more] = order.strict or strict.get(
+                (order.less, order.more), False
+            )
         for middle in self.numbers:
-            pairs = itertools.product(list(strict.items()), repeat=2)
-            for ((first, to), one), ((start, last), other) in pairs:
-                if to == middle == start:
-                    add((first, last), one | other)
+            before = [first for first, to in strict if to == middle]
+            behind = [last for start, last in strict if start == middle]
+            for pair in itertools.product(before, behind):
+                strict.setdefault(pair, False)  # `_check_middle` refuses chains of strict ones
         return tuple(Order(less, more, less_only) for (less, more), less_only in strict.items())
 
     def forbidden(self, order: Order) -> Iterator[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:

@@ -74,7 +74,7 @@ class TableSchema:
         check_max_ones(self.name, self.max_ones_per_row)
         if not self.columns:
             raise BadInputError(f"schema {self.name!r}: it has no columns, so records have no bits")
-        for number, (column, avoided) in enumerate(zip(self.columns, self._avoided, strict=True)):
+        for number, column in enumerate(self.columns):
             where = f"schema {self.name!r}, column {column.name!r}"
             if self._numbers[column.name] != number:
                 raise BadInputError(
@@ -85,7 +85,7 @@ class TableSchema:
                     f"{where}: missing is a category, but drop_incomplete leaves such rows out; "
                     "choose one of the two"
                 )
-            column.check_missing(where, self.missing_values, avoided)
+            column.check_missing(where, self.missing_values)
             if self.max_ones_per_row is not None and not isinstance(column, Binary):
                 raise BadInputError(
                     f"{where}: a row always has one of its {column.bits} values, so rows cannot be "
@@ -293,7 +293,7 @@ class TableSchema:
             "drop_incomplete": self.drop_incomplete,
             "missing_values": list(self.missing_values),
             "columns": [column.to_dict() for column in self.columns],
-            **(rules_entry(self.rules) if self.rules else {}),
+            **rules_entry(self.rules),
             **({} if self.learned is None else {"learned": dict(self.learned)}),
             **({"partial": True} if self.partial else {}),
         }
