@@ -19,7 +19,7 @@ from dualquery.data.encoding.cuts import CutTable
 from dualquery.data.readers.source import ItemSource, Source, TableSource
 from dualquery.data.schema.column_choice import ColumnChoice, select_items
 from dualquery.data.schema.columns import Categorical, Column
-from dualquery.data.schema.files import given_schema, load_schema
+from dualquery.data.schema.files import given_schema
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.protocol import Schema
 from dualquery.data.schema.table import TableSchema
@@ -37,38 +37,29 @@ def choose_schema(
     Columns that are never released, such as that of units, are not in it.
     """
     hidden = source.hidden if isinstance(source, CutTable) else ()
-    if isinstance(source, CutTable) and schema is None and columns is not None:
-        # A draft; positions are those of the whole table.
-        whole = chosen_columns(source.source, columns)
-        columns = [each for each in whole if each not in hidden]
-    found = _find_schema(source, schema, columns)
-    if hidden and (listed := [f"!{name}" for name in found.column_names if name in hidden]):
+    found = given_schema(schema)
+    if found is None and isinstance(source, ItemSource):
+        found = source.schema
+        if found is None and columns is not None and source.width is None:
+            items = select_items(columns)
+            return ItemSchema(items, "selected items", "drop", max_ones_per_row, declared=True)
+        found = draft_item_schema(source) if found is None else found
+    if found is None and isinstance(source, TableSource):
+        found = given_schema(source.implied_schema)
+        if found is None:
+            if isinstance(source, CutTable) and columns is not None:
+                # Positions are those of the whole table.
+                whole = chosen_columns(source.source, columns)
+                columns = [name for name in whole if name not in hidden]
+            found, columns = draft_table_schema(source, columns), None
+    if not isinstance(found, TableSchema | ItemSchema):
+        raise BadInputError(f"schema of type {type(found).__name__}; a schema is expected")
+    found = found if columns is None else found.restrict(columns)
+    if listed := [f"!{name}" for name in found.column_names if name in hidden]:
         found = found.restrict(listed)
     if max_ones_per_row is None:
         return found
     return replace(found, max_ones_per_row=max_ones_per_row)
-
-
-def _find_schema(
-    source: Source,
-    schema: Schema | Mapping[str, object] | str | Path | None,
-    columns: ColumnChoice | None,
-) -> TableSchema | ItemSchema:
-    given = given_schema(schema)
-    if given is None and isinstance(source, TableSource):
-        if source.implied_schema is None:
-            return draft_table_schema(source, columns)
-        given = load_schema(source.implied_schema)
-    if given is None and isinstance(source, ItemSource):
-        given = source.schema
-    if given is None and isinstance(source, ItemSource):
-        if columns is not None and source.width is None:
-            items = select_items(columns)
-            return ItemSchema(items, name="selected items", outside="drop", declared=True)
-        given = draft_item_schema(source)
-    if not isinstance(given, TableSchema | ItemSchema):
-        raise BadInputError(f"schema of type {type(given).__name__}; a schema is expected")
-    return given if columns is None else given.restrict(columns)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ that is proposed from noisy counts takes every cell, so that no later error can 
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,17 +18,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from dualquery.data.drafts import shapes
-from dualquery.data.drafts.column_names import names_codes, names_rows, order_of_text
-from dualquery.data.drafts.edges import BUCKETS, as_written, fitting_edges
+from dualquery.data.drafts.edges import BUCKETS, Floats, fitting_edges
 from dualquery.data.drafts.shapes import DECIMALS, Grid, Months, Numbers, TableCounts, Values
 from dualquery.data.encoding.cuts import CutTable
 from dualquery.data.encoding.encode import can_become_bits
 from dualquery.data.readers.source import ItemSource, TableSource
-from dualquery.data.schema.column_choice import (
-    MAX_ITEMS,
-    ColumnChoice,
-    select_columns,
-)
+from dualquery.data.schema.column_choice import MAX_ITEMS, ColumnChoice, select_columns
 from dualquery.data.schema.columns import Binary, Categorical, Column
 from dualquery.data.schema.dates import CLOCKS, Dates, Period
 from dualquery.data.schema.items import ItemSchema
@@ -37,31 +33,32 @@ from dualquery.runtime.errors import BadInputError
 
 _log = logging.getLogger(__name__)
 
-Floats = NDArray[np.float64]
-
 Counts = NDArray[np.float64 | np.int64]
 
 SURE = 4.5
 """Standard deviations above which a count is taken for more than noise: of a thousand columns
 with 250 shapes each, less than one shape in a release is so by chance (P(Z > 4.5) = 3.4e-6)."""
 
-_LIKELY = 3.0
-"""The same for the ends of a range, where a mistake costs an empty bucket."""
+_LIKELY = 3.0  # the same for the ends of a range, where a mistake costs an empty bucket
+_MOST_WHOLE = 32  # whole numbers that get a bucket each, if the grid tells them apart
+_MANY_NUMBERS = 1000  # a range that may be the numbers of rows, if the column is called so
 
-_MOST_WHOLE = 32
-"""Whole numbers that get a bucket each, if the grid tells them apart (`shapes.STEPS`)."""
+# Of the texts of an exact draft:
+_MOST_LISTED = 64  # with (other); half as many again are all listed
+_FEW_ROWS = 5  # of too many texts none is listed that fewer rows have: the table alone knows it
+_LEAST_LISTED = 0.25  # part of the rows that they must name: (other) would hold the rest
 
-_MOST_LISTED = 64
-"""Texts of a column that an exact draft lists, with (other); half as many again are all listed."""
-
-_FEW_ROWS = 5
-"""Of too many texts an exact draft lists none that fewer rows have: the table alone knows them."""
-
-_LEAST_LISTED = 0.25
-"""Part of the rows that listed texts must name, in an exact draft: (other) would hold the rest."""
-
-_MANY_NUMBERS = 1000
-"""A range of whole numbers that may be those of rows or persons, if the column is called so."""
+# What columns are called as if they named rows, persons or orders; and codes, not amounts.
+_ROWS = re.compile(
+    r"(?i)(?:.*[_ .-])?(?:id|ids|key|uuid|guid|ssn|phone|telephone|mobile|fax|iban|account|passport"
+    r"|mrn|serial|household|person|patient|customer|member|user|student|subject|respondent|employee"
+    r"|visitor|session|order|basket|invoice|receipt|transaction)"
+    r"(?:[_ .-]?(?:id|nr|no|number))?|.*(?:[_ .-]nr|[_ .-]?number|nummer)\.?|.*[a-z](?:Id|Nr)|.*ID"
+)
+_CODES = re.compile(
+    r"(?i)(?:.*[_ .-])?(?:codes?|zip|postcode|postal|plz|fips|puma|(?:naics|soc|ind|occ)p?|sic|isco"
+    r"|nace|nuts|icd\d*|cpt|atc|iso)(?:[_ .-]?code)?|.*[a-z]Code"
+)
 
 
 @dataclass(frozen=True)
@@ -76,7 +73,7 @@ class Shape:
 
 
 def shape_of(name: str, counts: Counts, sd: float) -> Shape:
-    """Return what a column looks like, by its public name and the counts of `Shapes`.
+    """Return what a column looks like, by its public name and the counts of its `Shapes`.
 
     ``sd`` is the standard deviation of their noise; 0 for exact counts.
     """
@@ -86,19 +83,18 @@ def shape_of(name: str, counts: Counts, sd: float) -> Shape:
         kept, (shapes.WHOLE, shapes.FIRST_DATE, shapes.FIRST_MISSING)
     )
     missing, of_texts = tuple(np.array(shapes.MISSING)[absent > 0].tolist()), texts.sum()
-    slips = sd > 0 or bool(of_texts or dates.sum())
+    others = kept[: shapes.FIRST_MISSING].sum() - max(dates.max(), numbers.sum())
+    slips = sd > 0 or bool(others)
     shape = Shape(None, missing, gaps=sd > 0 or bool(missing), slips=slips)
     if max(dates.max(), numbers.sum(), of_texts) == 0:
         return shape
     if dates.max() > numbers.sum() + of_texts:
         of_decades = sizes[shapes.FIRST_DECADE : shapes.NO_SIZE]
         decades = np.flatnonzero((of_decades > sure) | (of_decades == of_decades.max()))
-        first, last = int(decades[0]), int(decades[-1])
-        pattern, year = shapes.FORMATS[int(np.argmax(dates))], shapes.FIRST_YEAR + 10 * first
-        months = Months(pattern, year, 10 * (last - first + 1))
-        others = kinds[: shapes.FIRST_MISSING].sum() - dates.max()
-        return replace(shape, how=months, slips=sd > 0 or bool(others))
-    if of_texts >= numbers.sum() or names_codes(name):
+        first, last = (shapes.FIRST_YEAR + 10 * int(decade) for decade in decades[[0, -1]])
+        pattern = shapes.FORMATS[int(np.argmax(dates))]
+        return replace(shape, how=Months(pattern, first, last + 10 - first))
+    if of_texts >= numbers.sum() or _CODES.fullmatch(name):
         markers = tuple(text for text in missing if text in shapes.MARKERS)
         return replace(shape, how=Values(), missing=markers, gaps=sd > 0 or bool(markers))
     decimals = int(np.flatnonzero(numbers).max())
@@ -107,17 +103,14 @@ def shape_of(name: str, counts: Counts, sd: float) -> Shape:
 
 
 def known_shape(column: Column) -> Shape | None:
-    """Return what a column of a partial schema leaves to learn: its texts, or edges in its range.
-
-    None for a column that is complete.
-    """
+    """Return what a column leaves to learn: its texts, or edges in its range; None if nothing."""
     missing = column.missing_values
     if isinstance(column, Categorical) and not column.values:
         return Shape(Values(), missing)
     if isinstance(column, Numeric) and len(column.edges) == 2:
         decimals = 0 if column.integer else column.decimals or DECIMALS
         ends = (column.edges[0], column.edges[1])
-        return Shape(Numbers(shapes.POWERS, shapes.POWERS, column.integer, ends), missing, decimals)
+        return Shape(Numbers(0, 0, column.integer, ends), missing, decimals)
     return None
 
 
@@ -141,10 +134,10 @@ def propose(
     ``absent`` stand for missing values in all columns.
     """
     own = tuple(text for text in shape.missing if text and text not in absent)
-    shape = replace(shape, missing=own)
-    if isinstance(shape.how, Values):
+    grid, shape = shape.how, replace(shape, missing=own)
+    if isinstance(grid, Values):
         hidden = {"", *own, *absent}
-        listed = sorted((text for text in counts if text not in hidden), key=order_of_text)
+        listed = sorted((text for text in counts if text not in hidden), key=_order)
         if not listed:
             return "no text is frequent enough to be listed"
         return Categorical(
@@ -155,25 +148,33 @@ def propose(
             missing_values=own,
         )
     cells = np.asarray(counts, np.float64)
-    if isinstance(shape.how, Months):
-        return _dates(name, shape.how, cells, shape, sd)
-    assert shape.how is not None
-    return _numeric(name, shape.how, cells, shape, sd)
+    if isinstance(grid, Months):
+        return _dates(name, grid, cells, shape, sd)
+    assert grid is not None
+    return _numeric(name, grid, cells, shape, sd)
+
+
+def _order(text: str) -> tuple[bool, float, list[str | tuple[int, str]], str]:
+    """Return the key that sorts numbers by value and before words, and ``9th`` before ``10th``."""
+    parts: list[str | tuple[int, str]] = [*re.split(r"([0-9]+)", text)]
+    for place in range(1, len(parts), 2):  # digits, as many as there may be: the longer is larger
+        number = str(parts[place]).lstrip("0")
+        parts[place] = len(number), number
+    try:
+        return False, float(text), parts, text
+    except ValueError:
+        return True, 0.0, parts, text
 
 
 def _numeric(name: str, grid: Numbers, counts: Floats, shape: Shape, sd: float) -> Column | str:
-    """Return buckets of a range, where counts exceed their noise, that suit how numbers lie."""
     first, last = _range(counts, sd) if grid.ends is None else (0, len(counts) - 1)
     bounds = grid.bounds[first : last + 2]
     low, high = float(bounds[0]), float(bounds[-1])
     certain = not shape.gaps and not shape.slips
     if certain and grid.whole and low >= 0 and high <= 2:
         return Binary(name)
-    if grid.whole and high - low >= _MANY_NUMBERS and names_rows(name):
-        return (
-            "numbers of a wide range, which name rows by what it is called; --unit keeps the rows "
-            "of one together"
-        )
+    if grid.whole and high - low >= _MANY_NUMBERS and _ROWS.fullmatch(name):
+        return "numbers of rows, by what it is called; --unit keeps the rows of one together"
     if grid.whole and high - low <= _MOST_WHOLE and max(-low, high - 1) < 2 * shapes.STEPS:
         # A column has two buckets.
         edges = tuple(map(float, range(int(low), max(int(high), int(low) + 2) + 1)))
@@ -203,11 +204,11 @@ def _edges(bounds: Floats, counts: Floats, decimals: int) -> tuple[float, ...]:
     if len(units) < 3:  # a column has two buckets
         units, merged = np.append(units, units[-1] + 1), np.append(merged, 0.0)
     steps = fitting_edges(units, merged, BUCKETS, whole=True)
-    return tuple(float(as_written(step) / 10**decimals) for step in steps)
+    return tuple(step / 10**decimals + 0.0 for step in steps)  # no -0.0
 
 
 def _range(noisy: Floats, sd: float) -> tuple[int, int]:
-    """Return the first and the last cell behind which counts do not exceed their noise together."""
+    """Return the cells behind which counts do not exceed their noise together."""
     first, last = _start(noisy, sd), len(noisy) - 1 - _start(noisy[::-1], sd)
     return min(first, last), max(first, last)
 
@@ -228,12 +229,10 @@ def _projected(noisy: Floats) -> Floats:
     total = max(float(noisy.sum()), 1.0)
     ordered = np.sort(noisy)[::-1]
     excess = (np.cumsum(ordered) - total) / np.arange(1, len(noisy) + 1)
-    kept = np.flatnonzero(ordered > excess)
-    return np.maximum(noisy - excess[kept[-1]], 0.0) if len(kept) else np.full(len(noisy), 1.0)
+    return np.asarray((noisy - excess[ordered > excess][-1]).clip(0.0))
 
 
 def _dates(name: str, grid: Months, counts: Floats, shape: Shape, sd: float) -> Dates:
-    """Return about as many periods as numbers get buckets, or hours of the day."""
     column = Dates(
         name,
         "hour of day",
@@ -259,14 +258,11 @@ def _dates(name: str, grid: Months, counts: Floats, shape: Shape, sd: float) -> 
 
 @dataclass(frozen=True)
 class DraftedColumn:
-    """What is proposed for one column of a table; None to leave it out.
-
-    The remark says what was taken from the data, for the user to check, or why it is left out.
-    """
+    """What is proposed for one column of a table."""
 
     name: str
-    column: Column | None
-    remark: str
+    column: Column | None  # None to leave it out
+    remark: str  # what was taken from the data, for the user to check, or why it is left out
 
 
 @dataclass(frozen=True)
@@ -286,12 +282,10 @@ def careful_draft(source: TableSource, columns: ColumnChoice | None = None) -> D
     names = chosen_columns(source, columns)
     whole = source.source if isinstance(source, CutTable) else source  # which rows stay comes later
     counted = TableCounts(whole, names)
-    shaped = {
-        name: shape_of(name, counts, 0.0)
-        for name, counts in zip(names, counted.shapes, strict=True)
-    }
-    wanted = [(name, shape.how) for name, shape in shaped.items() if shape.how is not None]
-    values = dict(zip([name for name, _ in wanted], counted.values(wanted), strict=True))
+    exact = zip(names, counted.shapes, strict=True)
+    shaped = {name: shape_of(name, counts, 0.0) for name, counts in exact}
+    wanted = {name: shape.how for name, shape in shaped.items() if shape.how is not None}
+    values = dict(zip(wanted, counted.values([*wanted.items()]), strict=True))
     drafted = tuple(
         _drafted(name, shaped[name], values.get(name), counted.types[name]) for name in names
     )
@@ -305,7 +299,6 @@ def careful_draft(source: TableSource, columns: ColumnChoice | None = None) -> D
 def _drafted(
     name: str, shape: Shape, counts: NDArray[np.int64] | pl.DataFrame | None, kind: pl.DataType
 ) -> DraftedColumn:
-    """Propose a column from exact counts, with what was taken from the data."""
     if counts is None:
         possible = can_become_bits(pl.Series(dtype=kind))
         reason = "no value at all" if possible else f"type {kind}, which cannot become bits"
@@ -324,9 +317,8 @@ def _drafted(
     if isinstance(found, Binary):
         remark = "its two values"
     if kind == pl.Boolean:
-        binary = Binary(name, zero="false", one="true")
         truth = Categorical(name, (("false",), ("true",)), missing="category")
-        found = binary if isinstance(found, Binary) else truth
+        found = Binary(name, "false", "true") if isinstance(found, Binary) else truth
     if markers := [text for text in shape.missing if text]:
         remark += f"; {', '.join(map(repr, markers))} as missing"
     return DraftedColumn(name, found, remark)
@@ -351,13 +343,10 @@ def draft_table_schema(source: TableSource, columns: ColumnChoice | None = None)
     Parameters and errors are those of `careful_draft`.
     """
     draft = careful_draft(source, columns)
-    left_out = {each.name: each.remark for each in draft.columns if each.column is None}
+    left_out = [each for each in draft.columns if each.column is None]
     if left_out:
-        _log.warning(
-            "%s: left out: %s; --columns '!NAME' says so, too",
-            source.label,
-            "; ".join(f"column {name!r}: {remark}" for name, remark in left_out.items()),
-        )
+        reasons = "; ".join(f"column {each.name!r}: {each.remark}" for each in left_out)
+        _log.warning("%s: left out: %s; --columns '!NAME' says so, too", source.label, reasons)
     return draft.schema
 
 
@@ -387,7 +376,5 @@ def name_of(source: TableSource | ItemSource) -> str:
 
 def chosen_columns(source: TableSource, columns: ColumnChoice | None) -> list[str]:
     """Return the names of the columns to describe."""
-    present = list(source.columns())
-    if columns is None:
-        return present
-    return [present[place] for place in select_columns(columns, present)]
+    names = list(source.columns())
+    return names if columns is None else [names[i] for i in select_columns(columns, names)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import math
 from fractions import Fraction
@@ -12,15 +11,9 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-BUCKETS = 16
-"""How many a column of numbers gets where nobody says otherwise."""
-
-_HEAVY = 0.25
-"""Equal steps, which are easier to read, serve while no bucket holds a larger share of the numbers:
-four times that of an average one of `BUCKETS`."""
-
-_TAIL = 0.25
-"""Part of the last bucket on each side that is cut off by itself: tails are long."""
+BUCKETS = 16  # of a column of numbers where nobody says otherwise
+_HEAVY = 0.25  # equal steps, which are easier to read, serve while no bucket has a larger share
+_TAIL = 0.25  # part of the last bucket on each side that is cut off by itself: tails are long
 
 
 def fitting_edges(
@@ -35,7 +28,7 @@ def fitting_edges(
     """
     ends = np.concatenate(([0.0], np.cumsum(counts))) / counts.sum()
     low, high = float(bounds[0]), float(bounds[-1])
-    equal = round_edges(low, high, buckets, whole=whole)
+    equal = _round_edges(low, high, buckets, whole=whole)
     if np.diff(np.interp(equal, bounds, ends)).max() <= _HEAVY:
         return equal
     own = counts * buckets >= counts.sum()
@@ -49,7 +42,6 @@ def fitting_edges(
 
 
 def _near_quantiles(bounds: Floats, rest: Floats, cuts: int, *, whole: bool) -> set[float]:
-    """Return numbers of few digits near the quantiles of what has no bucket of its own."""
     ends = np.concatenate(([0.0], np.cumsum(rest))) / rest.sum()
     level = np.flatnonzero(np.diff(ends) > 0)
     # Quantiles are those of numbers, not of gaps between them: of equal ends the outer ones.
@@ -57,58 +49,37 @@ def _near_quantiles(bounds: Floats, rest: Floats, cuts: int, *, whole: bool) -> 
     parts = [_TAIL, *range(1, cuts), cuts - _TAIL]
     near = np.array([(part - 0.25, part + 0.25) for part in parts]) / cuts
     ranges = np.interp(near.clip(0.0, 1.0), ends[knots], bounds[knots]).tolist()
-    return {
-        float(simplest(as_written(first), as_written(last), whole=whole))
-        for first, last in ranges
-        if first < last
-    }
+    return {_simplest(first, last, whole=whole) for first, last in ranges if first < last}
 
 
-def round_edges(low: float, high: float, buckets: int, *, whole: bool) -> tuple[float, ...]:
-    """Return the edges of buckets 1, 2 or 5 times a power of ten wide, half as many again at most.
-
-    Where floating-point numbers cannot tell such edges apart, those of equal parts of the range.
-    """
+def _round_edges(low: float, high: float, buckets: int, *, whole: bool) -> tuple[float, ...]:
+    """Return edges 1, 2 or 5 times a power of ten apart, half as many again at most."""
     first, last = Fraction(low), Fraction(high)
-    exact = (last - first) / (buckets * 3 // 2)
-    power = math.floor(math.log10(exact.numerator) - math.log10(exact.denominator)) - 1
-    for exponent in itertools.count(max(power, 0) if whole else power):
-        for mantissa in (1, 2, 5):
-            width = mantissa * Fraction(10) ** exponent
-            if width < exact:
-                continue
-            start, stop = math.floor(first / width), math.ceil(last / width)
-            steps = range(start, max(stop, start + 2) + 1)
-            with contextlib.suppress(OverflowError):
-                edges = tuple(float(i * width) for i in steps)
-                if len(set(edges)) == len(edges):
-                    return edges
-            parts = (first + (last - first) * i / buckets for i in range(buckets + 1))
-            return tuple(dict.fromkeys(map(float, parts)))
-    raise AssertionError("widths grow without end")
+    least = (last - first) / (buckets * 3 // 2)
+    power = math.floor(math.log10(least.numerator) - math.log10(least.denominator)) - 1
+    powers = itertools.count(max(power, 0) if whole else power)
+    widths = (digit * Fraction(10) ** exponent for exponent in powers for digit in (1, 2, 5))
+    width = next(width for width in widths if width >= least)
+    start, stop = math.floor(first / width), math.ceil(last / width)
+    # Floating-point numbers may not tell all of them apart.
+    edges = (float(step * width) for step in range(start, max(stop, start + 2) + 1))
+    return tuple(dict.fromkeys(edges))
 
 
-def as_written(number: float) -> Fraction:
-    """Return a number as people write it: 0.05, not the binary number next to it."""
-    return Fraction(repr(float(number)))
+def _simplest(first: float, last: float, *, whole: bool) -> float:
+    """Return a number of the fewest digits in a range, or the next whole one above its start.
 
-
-def simplest(low: Fraction, high: Fraction, *, whole: bool) -> Fraction:
-    """Return the number of the fewest digits in a closed range, 0 if it can be.
-
-    Of several, one with a multiple of 5 at the end, then the nearest to the middle. With ``whole``
-    and no whole number in the range, the next one above it.
+    Of several, one with a multiple of 5 at the end, then the nearest to the middle.
     """
+    # As people write them: 0.05, not the binary number next to it.
+    low, high = Fraction(repr(first)), Fraction(repr(last))
+    middle = (low + high) / 2
+    if whole:
+        low, high = Fraction(math.ceil(low)), Fraction(max(math.ceil(low), math.floor(high)))
     if low <= 0 <= high:
-        return Fraction(0)
+        return 0.0
     largest = max(abs(low), abs(high))
     power = math.floor(math.log10(largest.numerator) - math.log10(largest.denominator)) + 1
-    for exponent in itertools.count(power, -1):
-        for mantissa in (5, 1):
-            step = mantissa * Fraction(10) ** exponent
-            if whole and step < 1:
-                return Fraction(math.ceil(low))
-            first, last = math.ceil(low / step), math.floor(high / step)
-            if first <= last:
-                return min(max(round((low + high) / 2 / step), first), last) * step
-    raise AssertionError("steps shrink without end")
+    steps = (digit * Fraction(10) ** e for e in itertools.count(power, -1) for digit in (5, 1))
+    step = next(step for step in steps if math.ceil(low / step) <= math.floor(high / step))
+    return float(min(max(round(middle / step), math.ceil(low / step)), high // step) * step)

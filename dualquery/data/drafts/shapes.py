@@ -40,36 +40,32 @@ FORMATS: tuple[str | None, ...] = (
 )
 """Ways to write a date. A text that several of them read counts for the first."""
 
-DECIMALS = 6
-"""Largest number of decimals that is told apart."""
+DECIMALS = 6  # the largest number of decimals that is told apart
 
-TEXT, CODE, WHOLE = 0, 1, 2
-"""Kinds: other texts; digits behind a leading zero; whole numbers."""
+TEXT, CODE, WHOLE = 0, 1, 2  # kinds: other texts; digits behind a leading zero; whole numbers
 FIRST_DATE = WHOLE + DECIMALS + 1
 FIRST_MISSING = FIRST_DATE + len(FORMATS)
 KINDS = FIRST_MISSING + len(MISSING)
 
 FIRST_YEAR, DECADES = 1900, 20
 LEAST_POWER, POWERS = -20, 72
-ZERO = 2 * POWERS
-"""Size of the number 0; below it negative and positive numbers by their power of two."""
+ZERO = 2 * POWERS  # of the number 0; below it negative and positive ones by their power of two
 FIRST_DECADE = ZERO + 1
 NO_SIZE = FIRST_DECADE + DECADES
 SIZES = NO_SIZE + 1
-PARTITIONS = 2
-"""A cell lies in one kind and in one size."""
+PARTITIONS = 2  # a cell lies in one kind and in one size
 
 RANGE_CELLS = 1024
-STEPS = 32
-"""Parts of a power of two that the grid of `Numbers` tells apart."""
+STEPS = 32  # parts of a power of two that the grid of `Numbers` tells apart
 
 _NUMBER = r"^\s*[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?\s*$"
 _CODE = r"^0\d+$"
 _DIGITS = "%Y%m%d"
-_FEW = 4
+_FEW = 4  # cells of a column whose places are kept
+_BLOCKS = 16  # frames of texts that are held side by side
 
 
-def texts(values: pl.Series) -> pl.Series:
+def _texts(values: pl.Series) -> pl.Series:
     """Return cells as texts: whole floats without a point, null as the empty text."""
     kind = values.dtype
     if kind.is_float():
@@ -83,17 +79,12 @@ def texts(values: pl.Series) -> pl.Series:
     return values.cast(pl.String).fill_null("")
 
 
-def distinct(frame: pl.DataFrame, names: Sequence[str]) -> Iterator[tuple[pl.Series, Int64]]:
-    """Yield the different cells of some columns, and in how many rows each is.
-
-    Of a type that no column can hold, none.
-    """
-    for name in names:
-        if can_become_bits(frame[name]):
-            counted = frame[name].rename("cell").value_counts(name="rows")
-            yield counted["cell"], counted["rows"].to_numpy().astype(np.int64)
-        else:
-            yield pl.Series([], dtype=pl.String), np.zeros(0, np.int64)
+def _distinct(column: pl.Series) -> tuple[pl.Series, Int64]:
+    """Return different cells, and in how many rows each is; none of a type no column can hold."""
+    if not can_become_bits(column):
+        return pl.Series([], dtype=pl.String), np.zeros(0, np.int64)
+    counted = column.rename("cell").value_counts(name="rows")
+    return counted["cell"], counted["rows"].to_numpy().astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -104,10 +95,9 @@ class Shapes:
 
     def places(self, text: pl.Series) -> Int64:
         """Return the two cells of each text: int64 ``(2, texts)``."""
-        kinds = np.full(len(text), TEXT, np.int64)
+        missing = {token: FIRST_MISSING + place for place, token in enumerate(MISSING)}
+        kinds = text.replace_strict(missing, default=TEXT, return_dtype=pl.Int64).to_numpy().copy()
         sizes = np.full(len(text), NO_SIZE, np.int64)
-        for place, token in enumerate(MISSING):
-            kinds[(text == token).to_numpy()] = FIRST_MISSING + place
         left = kinds == TEXT
         code = left & text.str.contains(_CODE).to_numpy()
         kinds[code] = CODE
@@ -116,9 +106,10 @@ class Shapes:
         numeric &= ~read_dates(text, _DIGITS).is_not_null().to_numpy()
         if numeric.any():
             written = text.filter(pl.Series(numeric)).str.strip_chars()
-            kinds[numeric] = WHOLE + _decimals(written)
-            numbers = written.cast(pl.Float64, strict=False).to_numpy()
-            sizes[numeric] = size_of(np.asarray(numbers, np.float64))
+            decimals = written.str.extract(r"\.(\d*?)0*$", 1).fill_null("").str.len_chars()
+            powers = written.str.contains("[eE]").to_numpy()
+            kinds[numeric] = WHOLE + np.where(powers, DECIMALS, decimals.clip(0, DECIMALS))
+            sizes[numeric] = _size_of(written.cast(pl.Float64, strict=False).to_numpy())
         left &= ~numeric & text.str.contains(r"\d").to_numpy()
         for place, pattern in enumerate(FORMATS if left.any() else ()):
             rest = np.flatnonzero(left)
@@ -139,28 +130,20 @@ def read_dates(text: pl.Series, pattern: str | None) -> pl.Series:
     return read_moments(text, pattern)
 
 
-def _decimals(written: pl.Series) -> Int64:
-    """Return how many decimals numbers have: those behind the point, without zeros at the end."""
-    decimals = written.str.extract(r"\.(\d*?)0*$", 1).fill_null("").str.len_chars().to_numpy()
-    powers = written.str.contains("[eE]").to_numpy()
-    return np.where(powers, DECIMALS, np.minimum(decimals, DECIMALS)).astype(np.int64)
-
-
-def size_of(numbers: NDArray[np.float64]) -> Int64:
+def _size_of(numbers: NDArray[np.float64]) -> Int64:
     """Return the size of each number: sign and power of two; `NO_SIZE` for NaN and infinity."""
     finite = np.isfinite(numbers) & (numbers != 0)
     power = np.frexp(np.where(finite, np.abs(numbers), 1.0))[1] - 1
     place = np.clip(power - LEAST_POWER, 0, POWERS - 1)
     sizes = np.where(numbers < 0, POWERS - 1 - place, POWERS + place)
-    sizes = np.where(numbers == 0, ZERO, sizes)
-    return np.where(finite | (numbers == 0), sizes, NO_SIZE).astype(np.int64)
+    return np.where(numbers == 0, ZERO, np.where(finite, sizes, NO_SIZE)).astype(np.int64)
 
 
 @dataclass(frozen=True)
 class Numbers:
     """A public grid: each power of two between two ends in `STEPS` equal cells, and 0."""
 
-    low: int  # first and last size, of `size_of` without `ZERO`
+    low: int  # first and last size, of `_size_of` without `ZERO`
     high: int
     whole: bool  # cells without a whole number are left out
     ends: tuple[float, float] | None = None  # of a public range: `RANGE_CELLS` equal cells instead
@@ -197,10 +180,7 @@ class Numbers:
 
 @dataclass(frozen=True)
 class Months:
-    """A public grid: the months of some decades, of dates that are written one way.
-
-    What lies beyond counts for the outermost months.
-    """
+    """A public grid: months of dates that are written one way; what lies beyond is clipped."""
 
     pattern: str | None
     first: int  # year
@@ -243,36 +223,30 @@ class TableCounts:
         for frame in self._frames(columns):
             self.rows += frame.height
             self.types = dict(frame.schema)
-            for place, (cells, rows) in enumerate(distinct(frame, columns)):
-                self.shapes[place] += self._count(Shapes(), cells, rows)
+            for own, name in zip(self.shapes, columns, strict=True):
+                own += self._count(Shapes(), *_distinct(frame[name]))
         if not self.rows:
             raise BadInputError(f"{source.label}: no rows below the header")
 
     def values(self, wanted: Sequence[tuple[str, Grid | Values]]) -> list[Int64 | pl.DataFrame]:
         """Return counts of cells of grids, and frames of ``text`` and ``rows``. Private."""
-        grids = [np.zeros(0 if isinstance(how, Values) else how.cells, int) for _, how in wanted]
-        listed: list[list[pl.DataFrame]] = [[] for _ in wanted]
-        names = [name for name, _ in wanted]
-        for frame in self._frames(names):
-            for place, (cells, rows) in enumerate(distinct(frame, names)):
-                how, blocks = wanted[place][1], listed[place]
+        found: list[list[Int64 | pl.DataFrame]] = [[] for _ in wanted]
+        for frame in self._frames([name for name, _ in wanted]):
+            for own, (name, how) in zip(found, wanted, strict=True):
+                cells, rows = _distinct(frame[name])
                 if isinstance(how, Values):
-                    blocks.append(pl.DataFrame({"text": texts(cells), "rows": rows}))
-                    blocks[:] = [_together(blocks)] if len(blocks) > _BLOCKS else blocks
+                    own.append(pl.DataFrame({"text": _texts(cells), "rows": rows}))
                 else:
-                    grids[place] += self._count(how, cells, rows)
-        both = zip(wanted, grids, listed, strict=True)
-        return [
-            _together(blocks) if isinstance(how, Values) else counts
-            for (_, how), counts, blocks in both
-        ]
+                    own.append(self._count(how, cells, rows))
+                own[:] = own if len(own) < _BLOCKS else [_together(own)]
+        return [_together(own) for own in found]
 
     def _count(self, how: Grid | Shapes, cells: pl.Series, rows: Int64) -> Int64:
         """Count rows; places of a few cells are kept, as most columns of wide tables are flags."""
         key = (how, str(cells.dtype), *cells.head(_FEW + 1).to_list())
         places = self._few.get(key)
         if places is None:
-            places = how.places(texts(cells))
+            places = how.places(_texts(cells))
             if len(cells) <= _FEW:
                 self._few[key] = places
         known = places >= 0
@@ -285,8 +259,9 @@ class TableCounts:
             yield piece.frame if piece.stay is None else piece.frame.filter(pl.Series(piece.stay))
 
 
-_BLOCKS = 16
-
-
-def _together(blocks: Sequence[pl.DataFrame]) -> pl.DataFrame:
+def _together(counts: Sequence[Int64 | pl.DataFrame]) -> Int64 | pl.DataFrame:
+    blocks = [each for each in counts if isinstance(each, pl.DataFrame)]
+    if not blocks:
+        total: Int64 = np.sum([each for each in counts if isinstance(each, np.ndarray)], axis=0)
+        return total
     return pl.concat(blocks).group_by("text").agg(pl.col("rows").sum())
