@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.schema.columns import NUMBER_RANGE, Binary, Column
+from dualquery.data.schema.columns import Binary, Column
 from dualquery.data.schema.dates import Dates
+from dualquery.data.schema.numbers import NUMBER_RANGE
 from dualquery.data.schema.numeric import Numeric, quantile_between
 from dualquery.questions import syntax
 from dualquery.questions.boxes import MOST_LITERALS, Box, boxes_of

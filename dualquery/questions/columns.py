@@ -18,14 +18,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.schema.columns import (
-    NUMBER_RANGE,
-    Binary,
-    Column,
-    finite_number,
-    in_another_style,
-)
+from dualquery.data.schema.columns import Binary, Column
 from dualquery.data.schema.dates import Dates
+from dualquery.data.schema.numbers import NUMBER_RANGE, finite_number, in_another_style
 from dualquery.data.schema.numeric import Numeric, part_between
 from dualquery.questions.syntax import Among, Between, Comparison, Flag, Literals
 from dualquery.runtime.errors import BadInputError

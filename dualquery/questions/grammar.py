@@ -24,7 +24,7 @@ import re
 from dataclasses import replace
 from typing import NoReturn, cast
 
-from dualquery.data.schema.columns import finite_number, in_another_style
+from dualquery.data.schema.numbers import finite_number, in_another_style
 from dualquery.questions.syntax import (
     COUNT,
     MEAN,

@@ -14,8 +14,9 @@ from typing import TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.schema.columns import MISSING_LABEL, Column, finite_number, in_another_style
+from dualquery.data.schema.columns import MISSING_LABEL, Column
 from dualquery.data.schema.dates import CYCLES, Dates
+from dualquery.data.schema.numbers import finite_number, in_another_style
 from dualquery.data.schema.numeric import Numeric
 from dualquery.questions.columns import Allowed, Pieces, pieces_of
 from dualquery.questions.syntax import Among, Between, Comparison, Literals, quoted

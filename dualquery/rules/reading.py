@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from dualquery.data.schema.columns import Binary, Column, finite_number
+from dualquery.data.schema.columns import Binary, Column
+from dualquery.data.schema.numbers import finite_number
 from dualquery.data.schema.numeric import Numeric
 from dualquery.data.schema.rules import Follows, Rule, read_order
 from dualquery.data.schema.table import TableSchema

@@ -79,8 +79,8 @@ def test_a_mechanism_without_a_model_says_nothing() -> None:
 
 def test_a_fit_is_expected_to_leave_less_than_the_noise() -> None:
     asked = {"mechanism": "matrix", "delta": 1e-3, "epsilon": 1.0}
-    fitted = dualquery.expected_error(WORKLOAD, 50_000, **asked)
-    noise = dualquery.expected_error(WORKLOAD, 50_000, options={"components": 0}, **asked)
+    fitted = dualquery.expected_error(WORKLOAD, 2_000, **asked)
+    noise = dualquery.expected_error(WORKLOAD, 2_000, options={"components": 0}, **asked)
     assert fitted is not None
     assert noise is not None
     assert fitted.mean_error.about < noise.mean_error.about

@@ -10,7 +10,7 @@ import typer
 
 from dualquery.cli.options import Quiet, TableName, given_table, with_default, with_options
 from dualquery.cli.terminal import Terminal, start
-from dualquery.data.schema.columns import finite_number
+from dualquery.data.schema.numbers import finite_number
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.escaping import some, terminal_line, terminal_text
 from dualquery.runtime.files import require_new

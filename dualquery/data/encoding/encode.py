@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 from dualquery.data.encoding.cuts import Piece
 from dualquery.data.readers.source import DenseItems, ItemRows
 from dualquery.data.schema import dates
-from dualquery.data.schema.columns import Binary, Categorical, Column, numbers_among, with_points
+from dualquery.data.schema.columns import Binary, Categorical, Column
 from dualquery.data.schema.dates import Dates
 from dualquery.data.schema.items import ItemSchema
+from dualquery.data.schema.numbers import numbers_among, with_points
 from dualquery.data.schema.numeric import Numeric
 from dualquery.data.schema.table import TableSchema
 from dualquery.runtime.errors import BadInputError, suggest

@@ -18,9 +18,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from dualquery.data.schema.columns import (
+from dualquery.data.schema.columns import Column
+from dualquery.data.schema.numbers import (
     NUMBER_RANGE,
-    Column,
     finite_number,
     in_another_style,
     number_text,

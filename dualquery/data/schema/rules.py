@@ -21,8 +21,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.schema.columns import Column, finite_number
+from dualquery.data.schema.columns import Column
 from dualquery.data.schema.dates import CYCLES
+from dualquery.data.schema.numbers import finite_number
 from dualquery.data.schema.numeric import Buckets, another, kept, listed, possible, shortened
 from dualquery.runtime.errors import BadInputError
 
