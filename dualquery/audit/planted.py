@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from dualquery.audit.rooms import replaced
-from dualquery.data.encoding import units
 from dualquery.data.schema.grids import Grid
 from dualquery.privacy import events
 from dualquery.privacy.neighbours import Neighbours
@@ -27,6 +26,7 @@ from dualquery.room.scores import WorstCuboid
 from dualquery.room.sensitivity import contrasts, moves
 from dualquery.room.sensitivity.moves import Moves
 from dualquery.room.strategy import LightCounts
+from dualquery.rows import units
 from dualquery.rows.packed import Records
 
 Faulty = Callable[..., Any]

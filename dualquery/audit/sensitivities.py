@@ -21,7 +21,6 @@ from dualquery.audit.cases import CASES, Case, Generator
 from dualquery.audit.findings import ERROR, Finding
 from dualquery.audit.rooms import Probe, replaced
 from dualquery.data.drafts.shapes import Values
-from dualquery.data.encoding.units import cut_to_units, weigh
 from dualquery.data.given_table import Unit, Weight
 from dualquery.data.readers.python_objects import FrameSource, frame_source
 from dualquery.data.readers.source import Source
@@ -34,6 +33,7 @@ from dualquery.room.private_data import PrivateData
 from dualquery.room.row_count import buy_row_count
 from dualquery.room.scores import GRID, SCORES, WorstCuboid, WorstQuery
 from dualquery.room.statistics import STATISTICS
+from dualquery.rows.units import cut_to_units, weigh
 
 EVERYTHING = (*STATISTICS, *SCORES)
 """Every type that the room measures or selects by: the room's own lists."""

@@ -18,7 +18,7 @@ independent. The distance of a share from its guess is a public assumption.
 
 A *total* is what the answers of a release are shares of: its rows, or their weight, and how well it
 is known. A *copy* is what the private room counts: a row, or with weights the `of_copy`-th of a
-weight (`dualquery.data.encoding.units`). Everybody else asks a `Total` for rows or for weight.
+weight (`dualquery.rows.units`). Everybody else asks a `Total` for rows or for weight.
 
 `Intervals` are of the truth, not of a fitted answer, which may lie outside its own; what was not
 measured has none. They cover for the first measurement of a query, also if a look at the data chose

@@ -2,7 +2,7 @@
 
 A *unit* is what the guarantee protects: a row of its own, or all rows that share a value of one
 column (a household's persons, a patient's visits). Of a unit of several rows at most a public
-number K is kept (`data.encoding.units`), so neighbours are at most K *steps* apart, each of which
+number K is kept (`rows.units`), so neighbours are at most K *steps* apart, each of which
 replaces one row, or adds or removes one:
 
 - **replace-one**: a unit of a rows becomes one of b rows, both at most K. The first min(a, b) of
@@ -12,7 +12,7 @@ replaces one row, or adds or removes one:
   each removes) one.
 
 A row may have a *weight*: a whole number of copies, 0 to a public M, that depends on the row alone
-(`data.encoding.units`). A row is then a unit of at most M equal rows, and a unit of K rows one
+(`rows.units`). A row is then a unit of at most M equal rows, and a unit of K rows one
 of K M rows: K M takes the place of K below.
 
 **Lemma.** Let f map tables to a space with a metric, and let one step move f by at most s. Between

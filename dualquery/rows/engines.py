@@ -22,7 +22,6 @@ from dualquery.data.encoding.blocks import (
     left_out_columns,
 )
 from dualquery.data.encoding.cuts import CutTable, without_counting
-from dualquery.data.encoding.units import cut_to_units, weigh
 from dualquery.data.given_table import Unit, Weight
 from dualquery.data.opening import FilePath
 from dualquery.data.readers.formats import source_of
@@ -34,6 +33,7 @@ from dualquery.data.schema.table import TableSchema
 from dualquery.rows.engine_choice import EngineChoice
 from dualquery.rows.packed import Records, RecordsBuilder
 from dualquery.rows.protocol import BLOCK_ROWS, Rows
+from dualquery.rows.units import cut_to_units, weigh
 from dualquery.rows.weighted import WeightedRows
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.resources import available_memory, mebibytes

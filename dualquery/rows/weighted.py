@@ -12,7 +12,7 @@ from dualquery.rows.protocol import Rows, RowSum
 
 @dataclass(frozen=True, eq=False)
 class WeightedRows:
-    """Rows as if each stood there as often as it counts (`dualquery.data.encoding.units`).
+    """Rows as if each stood there as often as it counts (`dualquery.rows.units`).
 
     A sum over them is the sum over the rows of digit 0, twice that over the rows of digit 1, and so
     on: exact, by as many passes as there are digits.

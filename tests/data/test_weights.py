@@ -4,7 +4,6 @@ import numpy as np
 import polars as pl
 import pytest
 
-from dualquery.data.encoding.units import weigh
 from dualquery.data.given_table import MOST_COPIES, Unit, Weight
 from dualquery.data.readers.formats import source_of
 from dualquery.data.schema.columns import Binary, Categorical
@@ -13,6 +12,7 @@ from dualquery.queries.conjunctions import Workload
 from dualquery.queries.counting import ConjunctionCounts
 from dualquery.rows.engines import Engine
 from dualquery.rows.histogram import Histogram
+from dualquery.rows.units import weigh
 from dualquery.runtime.errors import BadInputError
 
 SCHEMA = TableSchema(

@@ -11,7 +11,6 @@ from scipy.stats import binomtest, norm
 from dualquery.audit.repeated import bounds
 from dualquery.budgets.budget_file import BudgetFile
 from dualquery.data.drafts.shapes import Months, Numbers, TableCounts, Values
-from dualquery.data.encoding.units import cut_to_units
 from dualquery.data.given_table import Unit
 from dualquery.data.readers.formats import source_of
 from dualquery.privacy.accountants.choice import best
@@ -23,6 +22,7 @@ from dualquery.releases.make.learning import schema_of_table
 from dualquery.releases.make.schema_price import SchemaPrice
 from dualquery.room.journal import NO_JOURNAL
 from dualquery.room.learning import SchemaRoom, shapes_sensitivity, threshold, values_sensitivity
+from dualquery.rows.units import cut_to_units
 from dualquery.runtime.errors import BadInputError
 
 RO, AR = Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE

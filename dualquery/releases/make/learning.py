@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from dualquery.data.drafts.choose import Unknown, unknown_columns
 from dualquery.data.drafts.drafting import name_of, propose, shape_of
 from dualquery.data.drafts.shapes import Values
-from dualquery.data.encoding.units import cut_to_units
 from dualquery.data.readers.formats import source_of
 from dualquery.data.readers.source import Source, TableSource
 from dualquery.data.schema.column_choice import ColumnChoice
@@ -31,6 +30,7 @@ from dualquery.room.ground import Ground
 from dualquery.room.journal import NO_JOURNAL, Journal
 from dualquery.room.learning import ItemRoom, SchemaRoom
 from dualquery.room.row_count import COUNT_SHARE
+from dualquery.rows.units import cut_to_units
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:

@@ -6,7 +6,6 @@ import numpy as np
 import polars as pl
 import pytest
 
-from dualquery.data.encoding.units import cut_to_units
 from dualquery.data.given_table import Unit, Weight
 from dualquery.data.readers.arrow import ArrowTable, Batches
 from dualquery.data.readers.formats import source_of
@@ -14,6 +13,7 @@ from dualquery.data.schema.columns import Binary, Categorical
 from dualquery.data.schema.table import TableSchema
 from dualquery.queries.generate.workloads import all_marginals
 from dualquery.rows.engines import Engine, load
+from dualquery.rows.units import cut_to_units
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.option_fields import together
 
