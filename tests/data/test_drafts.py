@@ -6,7 +6,7 @@ import itertools
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dualquery.data import Binary, Categorical, Dates, Numeric
@@ -225,12 +225,12 @@ def test_what_cannot_be_kept_is_left_out_and_said(caplog: pytest.LogCaptureFixtu
     st.lists(st.integers(0, 10**6), min_size=2, max_size=89),
     st.sampled_from([1.0, 0.01, 1e9]),
 )
+@example(ends=[0, 1, 10**6], counts=[1, 1], unit=1.79e302)
 def test_edges_increase_and_cover(ends: list[int], counts: list[int], unit: float) -> None:
-    size = min(len(ends) - 1, len(counts))
-    bounds = np.array(sorted(ends)[: size + 1], float) * unit
-    held = np.array(counts[:size], float)
+    bounds = np.array(sorted(ends)[: len(counts) + 1], float) * unit
+    held = np.array(counts[: len(bounds) - 1], float)
     held[[0, -1]] += 1
-    whole = bool(np.all(bounds == np.floor(bounds)))
+    whole = bool(np.all(bounds == np.floor(bounds))) and unit < 1e300
     edges = fitting_edges(bounds, held, 16, whole=whole)
     assert edges[0] <= bounds[0] < bounds[-1] <= edges[-1]
     assert len(edges) - 1 <= 64

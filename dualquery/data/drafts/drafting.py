@@ -338,10 +338,7 @@ def _frequent(counts: pl.DataFrame, shape: Shape) -> tuple[list[str], str, float
 
 
 def draft_table_schema(source: TableSource, columns: ColumnChoice | None = None) -> TableSchema:
-    """Return the schema of `careful_draft`; a warning names the columns that are left out.
-
-    Parameters and errors are those of `careful_draft`.
-    """
+    """Return the schema of `careful_draft`; a warning names the columns that are left out."""
     draft = careful_draft(source, columns)
     left_out = [each for each in draft.columns if each.column is None]
     if left_out:

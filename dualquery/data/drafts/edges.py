@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 from fractions import Fraction
 
 import numpy as np
@@ -62,8 +63,10 @@ def _round_edges(low: float, high: float, buckets: int, *, whole: bool) -> tuple
     width = next(width for width in widths if width >= least)
     start, stop = math.floor(first / width), math.ceil(last / width)
     # Floating-point numbers may not tell all of them apart.
-    edges = (float(step * width) for step in range(start, max(stop, start + 2) + 1))
-    return tuple(dict.fromkeys(edges))
+    edges = [step * width for step in range(start, max(stop, start + 2) + 1)]
+    if max(-edges[0], edges[-1]) > sys.float_info.max:
+        edges = [first + (last - first) * part / buckets for part in range(buckets + 1)]
+    return tuple(dict.fromkeys(map(float, edges)))
 
 
 def _simplest(first: float, last: float, *, whole: bool) -> float:
