@@ -21,7 +21,7 @@ from dualquery.estimates.least_squares import LeastSquares
 from dualquery.mechanisms.protocol import Task
 from dualquery.mechanisms.registry import configure
 from dualquery.queries.conjunctions import Workload, require_conjunctions
-from dualquery.questions.forms import Bounds, LinearForm
+from dualquery.questions.linear_form import Bounds, LinearForm
 from dualquery.releases.answer.knowledge import Knowledge
 from dualquery.releases.make.making import run as run_mechanism
 from dualquery.requests import BudgetRequest

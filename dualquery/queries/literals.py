@@ -1,7 +1,7 @@
 """Conjunctions as rows of literal codes: checked, counted, evaluated, read from text and printed.
 
 Texts, such as ``age=30-35 & sex!=Female & !flag``, have the plain form of questions
-(`dualquery.questions.plain`).
+(`dualquery.questions.plain_parser`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.domain import Domain
-from dualquery.questions.plain import LINE, PIECE, literal_code
+from dualquery.questions.plain_parser import LINE, PIECE, literal_code
 from dualquery.rows.repeats import first_occurrences, pad_right
 from dualquery.runtime.errors import BadInputError
 

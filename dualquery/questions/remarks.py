@@ -18,8 +18,8 @@ from dualquery.data.schema.columns import MISSING_LABEL, Column
 from dualquery.data.schema.dates import CYCLES, Dates
 from dualquery.data.schema.numbers import finite_number, in_another_style
 from dualquery.data.schema.numeric import Numeric
-from dualquery.questions.columns import Allowed, Pieces, pieces_of
-from dualquery.questions.syntax import Among, Between, Comparison, Literals, quoted
+from dualquery.questions.allowed_values import Allowed, Pieces, pieces_of
+from dualquery.questions.syntax_tree import Among, Between, Comparison, Literals, quoted
 
 OF_INTERVAL = "the interval allows for any values in these buckets"
 """Said of an interval where ranges cut a bucket, or tell apart numbers or dates beyond all."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.domain import Domain, axis_sizes
-from dualquery.questions.boxes import Box
+from dualquery.questions.disjoint_boxes import Box
 from dualquery.rows.repeats import side_by_side
 from dualquery.rules.forbidden import Forbidden, values_in
 from solvers import BestResponse, Groups, LinearConstraint, get_solver

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.domain import Domain, axis_sizes
-from dualquery.questions.boxes import Box
+from dualquery.questions.disjoint_boxes import Box
 from dualquery.rules.search_kernels import Boxes, Columns, broken_boxes, record_values
 
 _BLOCK_ROWS = 1 << 16

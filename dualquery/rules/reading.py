@@ -15,10 +15,10 @@ from dualquery.data.schema.numbers import finite_number
 from dualquery.data.schema.numeric import Numeric
 from dualquery.data.schema.rules import Follows, Rule, read_order
 from dualquery.data.schema.table import TableSchema
-from dualquery.questions import syntax
-from dualquery.questions.boxes import Box, boxes_of
-from dualquery.questions.columns import allowed_by, pieces_of, values_of
-from dualquery.questions.plain import read_question
+from dualquery.questions import syntax_tree as syntax
+from dualquery.questions.allowed_values import allowed_by, pieces_of, values_of
+from dualquery.questions.disjoint_boxes import Box, boxes_of
+from dualquery.questions.plain_parser import read_question
 from dualquery.questions.remarks import on_cuts
 from dualquery.rules.forbidden import Forbidden, mask_of
 from dualquery.rules.legal import legal_classes

@@ -94,8 +94,8 @@ _QUESTIONS = (
 
 def _read_question(data: bytes, folder: Path) -> None:
     """Read a question twice, which must be equal, and see what it asks."""
-    from dualquery.questions.asked import ask
-    from dualquery.questions.plain import read_question
+    from dualquery.questions.compiler import ask
+    from dualquery.questions.plain_parser import read_question
 
     del folder
     text = data.decode("utf-8", "replace")

@@ -16,9 +16,9 @@ from dualquery.data.readers.csv import CsvSource
 from dualquery.data.readers.source import TableSource
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.literals import read_plain, refuse_contradictions
-from dualquery.questions.asked import AnyAsked, Asked, ask
-from dualquery.questions.plain import read_question
-from dualquery.questions.syntax import SHARE
+from dualquery.questions.compiler import AnyAsked, Asked, ask
+from dualquery.questions.plain_parser import read_question
+from dualquery.questions.syntax_tree import SHARE
 from dualquery.rows.repeats import first_occurrences, pad_right, side_by_side
 from dualquery.runtime.errors import BadInputError
 
@@ -36,7 +36,7 @@ bytes, and forty more a line."""
 
 
 def read_queries(path: str | Path, schema: Schema) -> Workload:
-    """Read a list of queries (written as `dualquery.questions.grammar` says).
+    """Read a list of queries (written as `dualquery.questions.parser` says).
 
     A ``.csv`` or ``.parquet`` file has a column ``query``; any other file is UTF-8 text, one query
     a line, where blank lines and lines that begin with ``#`` are skipped. Each may be gzipped and

@@ -13,11 +13,11 @@ import numpy as np
 from dualquery.estimates.intervals import LEVEL
 from dualquery.estimates.means import BoughtMean
 from dualquery.queries.conjunctions import conjunctions_of
-from dualquery.questions.asked import AnyAsked, Asked, AskedQuantile, ask
-from dualquery.questions.forms import Bounds
-from dualquery.questions.plain import read_question
+from dualquery.questions.compiler import AnyAsked, Asked, AskedQuantile, ask
+from dualquery.questions.linear_form import Bounds
+from dualquery.questions.plain_parser import read_question
 from dualquery.questions.remarks import on_clipped_numbers
-from dualquery.questions.syntax import MEAN, SHARE, SUM, Question
+from dualquery.questions.syntax_tree import MEAN, SHARE, SUM, Question
 from dualquery.releases.answer.bought import likely_mean
 from dualquery.releases.answer.knowledge import Knowledge, Limits
 from dualquery.releases.answer.ruled import FORCED, NO_SUCH_ROWS, forced_share
@@ -70,7 +70,7 @@ def answer_queries(
     Parameters
     ----------
     release, queries
-        A release, and questions over its schema, as `dualquery.questions.grammar` says:
+        A release, and questions over its schema, as `dualquery.questions.parser` says:
         conjunctions such as ``age=30-35 & sex!=Female``, ranges, ``or``, means, ``given``.
     place
         How messages call entry i; None for what says enough for a question by itself.

@@ -15,8 +15,8 @@ from dualquery.data.schema.numeric import Numeric, Sample, quantile_between, sho
 from dualquery.data.schema.table import TableSchema
 from dualquery.estimates.intervals import Intervals
 from dualquery.estimates.means import BoughtMean, combined
-from dualquery.questions.asked import Asked, ask
-from dualquery.questions.syntax import MEAN, Question
+from dualquery.questions.compiler import Asked, ask
+from dualquery.questions.syntax_tree import MEAN, Question
 from dualquery.releases.answer.knowledge import Knowledge
 
 if TYPE_CHECKING:

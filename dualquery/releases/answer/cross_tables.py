@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from dualquery.data.schema.columns import Binary, Column
 from dualquery.estimates.intervals import LEVEL
-from dualquery.questions.grammar import parse_question
-from dualquery.questions.plain import read_question
-from dualquery.questions.syntax import (
+from dualquery.questions.parser import parse_question
+from dualquery.questions.plain_parser import read_question
+from dualquery.questions.syntax_tree import (
     COUNT,
     SHARE,
     SUM,

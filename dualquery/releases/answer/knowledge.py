@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dualquery.estimates.intervals import LEVEL, Guesses, Total, bounded_interval, guesses_of
 from dualquery.estimates.least_squares import Estimates, LeastSquares, fieller
 from dualquery.queries.literals import LiteralRows
-from dualquery.questions.forms import Bounds, LinearForm
+from dualquery.questions.linear_form import Bounds, LinearForm
 from dualquery.rules.forbidden import Forbidden
 from dualquery.rules.reading import rules_of
 from dualquery.runtime.errors import BadInputError

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from dualquery.estimates.intervals import Intervals
 from dualquery.queries.conjunctions import conjunctions_of
-from dualquery.questions.asked import Asked, ask
-from dualquery.questions.forms import Bounds
-from dualquery.questions.syntax import COUNT, SHARE, Not, Question
+from dualquery.questions.compiler import Asked, ask
+from dualquery.questions.linear_form import Bounds
+from dualquery.questions.syntax_tree import COUNT, SHARE, Not, Question
 from dualquery.rules.legal import forced_answers, no_record_in
 from dualquery.runtime.errors import BadInputError
 

@@ -13,16 +13,16 @@ from dualquery.data.schema.columns import Binary, Column
 from dualquery.data.schema.dates import Dates
 from dualquery.data.schema.numbers import NUMBER_RANGE
 from dualquery.data.schema.numeric import Numeric, quantile_between
-from dualquery.questions import syntax
-from dualquery.questions.boxes import MOST_LITERALS, Box, boxes_of
-from dualquery.questions.columns import (
+from dualquery.questions import syntax_tree as syntax
+from dualquery.questions.allowed_values import (
     Allowed,
     allowed_by,
     end_of_period,
     pieces_of,
     require_amounts,
 )
-from dualquery.questions.forms import Bounds
+from dualquery.questions.disjoint_boxes import MOST_LITERALS, Box, boxes_of
+from dualquery.questions.linear_form import Bounds
 from dualquery.questions.remarks import (
     OF_INTERVAL,
     on_clipped_numbers,
@@ -31,7 +31,7 @@ from dualquery.questions.remarks import (
     opened,
     why_not,
 )
-from dualquery.questions.syntax import COUNT, QUANTILE, SHARE, SUM, And, Condition, Question
+from dualquery.questions.syntax_tree import COUNT, QUANTILE, SHARE, SUM, And, Condition, Question
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dualquery.data import Binary, Categorical, Dates, ItemSchema, Numeric, TableSchema
-from dualquery.questions.asked import Asked, AskedQuantile, ask
-from dualquery.questions.columns import Span, pieces_of
-from dualquery.questions.plain import read_question
-from dualquery.questions.syntax import Flag, Not, Or, Question
+from dualquery.questions.allowed_values import Span, pieces_of
+from dualquery.questions.compiler import Asked, AskedQuantile, ask
+from dualquery.questions.plain_parser import read_question
+from dualquery.questions.syntax_tree import Flag, Not, Or, Question
 from dualquery.runtime.errors import BadInputError
 
 SCHEMA = TableSchema(

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.domain import Domain, axis_sizes
-from dualquery.questions.boxes import Box
-from dualquery.questions.columns import Pieces
+from dualquery.questions.allowed_values import Pieces
+from dualquery.questions.disjoint_boxes import Box
 from dualquery.rows.repeats import first_occurrences, pad_right
 from dualquery.runtime.errors import BadInputError
 

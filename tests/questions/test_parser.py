@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dualquery.questions.grammar import LONGEST, parse_question
-from dualquery.questions.syntax import (
+from dualquery.questions.parser import LONGEST, parse_question
+from dualquery.questions.syntax_tree import (
     Among,
     And,
     Between,

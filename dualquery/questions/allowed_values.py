@@ -22,7 +22,7 @@ from dualquery.data.schema.columns import Binary, Column
 from dualquery.data.schema.dates import Dates
 from dualquery.data.schema.numbers import NUMBER_RANGE, finite_number, in_another_style
 from dualquery.data.schema.numeric import Numeric, part_between
-from dualquery.questions.syntax import Among, Between, Comparison, Flag, Literals
+from dualquery.questions.syntax_tree import Among, Between, Comparison, Flag, Literals
 from dualquery.runtime.errors import BadInputError
 
 Float64: TypeAlias = NDArray[np.float64]

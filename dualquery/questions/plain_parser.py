@@ -12,8 +12,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from dualquery.questions.grammar import LONGEST, parse_question
-from dualquery.questions.syntax import SHARE, And, Comparison, Condition, Flag, Not, Question
+from dualquery.questions.parser import LONGEST, parse_question
+from dualquery.questions.syntax_tree import SHARE, And, Comparison, Condition, Flag, Not, Question
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from dataclasses import replace
 from typing import NoReturn, cast
 
 from dualquery.data.schema.numbers import finite_number, in_another_style
-from dualquery.questions.syntax import (
+from dualquery.questions.syntax_tree import (
     COUNT,
     MEAN,
     QUANTILE,

@@ -1,4 +1,4 @@
-"""Questions as trees, and as text that `dualquery.questions.grammar` reads back.
+"""Questions as trees, and as text that `dualquery.questions.parser` reads back.
 
 A question is a measure of the rows that satisfy a condition, among those that satisfy another. A
 tree knows no schema: names and values are texts as the user wrote them.

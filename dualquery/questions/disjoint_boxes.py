@@ -1,8 +1,8 @@
 """Conditions as boxes that exclude each other.
 
-A box says of some columns which of their *pieces* are allowed (`dualquery.questions.columns`), as
-the bits of a whole number; a column that it does not name may have any. Each record lies in at
-most one of the boxes of a condition, so that its share is the sum of theirs.
+A box says of some columns which of their *pieces* are allowed (`allowed_values`), as the bits of a
+whole number; a column that it does not name may have any. Each record lies in at most one of the
+boxes of a condition, so that its share is the sum of theirs.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-from dualquery.questions.syntax import And, Condition, Literals, Not, Or
+from dualquery.questions.syntax_tree import And, Condition, Literals, Not, Or
 from dualquery.runtime.errors import BadInputError
 
 Box: TypeAlias = Mapping[int, int]
