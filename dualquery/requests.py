@@ -196,7 +196,7 @@ class WorkloadRequest:
         """
         if self.items is not None:
             raise BadInputError("the queries of --query-items are known only to a release of them")
-        from dualquery.queries.generate import files, workloads
+        from dualquery.queries.generate import query_files, workloads
 
         domain, columns, way = schema.domain, self._chosen(schema), self.way_of(schema)
         if self.target is not None:
@@ -212,11 +212,11 @@ class WorkloadRequest:
         if self.queries == "all" or self.marginals == "all":
             return workloads.all_marginals(domain, way, self.signed, columns)
         if isinstance(self.queries, str | Path):
-            return files.read_queries(self.queries, schema)
+            return query_files.read_queries(self.queries, schema)
         if isinstance(self.queries, Sequence):
             if not self.queries or not all(isinstance(text, str) for text in self.queries):
                 raise BadInputError("queries is a list; give it texts such as 'age>=30 & sex=Male'")
-            return files.workload_of_texts(self.queries, schema, "a list", "query {}".format)
+            return query_files.workload_of_texts(self.queries, schema, "a list", "query {}".format)
         m = self.queries
         if m is None:
             m = min(DEFAULT_QUERIES, workloads.count_distinct(domain, way, self.signed, columns))

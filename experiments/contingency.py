@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dualquery.data.domain import axis_sizes
 from dualquery.mechanisms.protocol import Budget, Plan, Session, Task
-from dualquery.queries.forms import asked_sets, odd_counts
+from dualquery.queries.derived_queries import asked_sets, odd_counts
 from dualquery.queries.generate.workloads import all_marginals
 from dualquery.queries.parities import Parities
 from dualquery.room.curator import Curator

@@ -14,7 +14,7 @@ from scipy.stats import binom
 
 import dualquery
 from dualquery.data.domain import Domain, axis_sizes, column_values
-from dualquery.data.schema.files import schema_from_dict
+from dualquery.data.schema.schema_files import schema_from_dict
 from dualquery.estimates.evidence import Evidence, Measured
 from dualquery.estimates.intervals import bounded_interval, guesses_of
 from dualquery.estimates.least_squares import LeastSquares

@@ -188,7 +188,7 @@ def mean_l1(workload: Workload, off: NDArray[np.float64]) -> float:
 
     ``off`` is float64, shape ``(m,)``: the absolute error of each cell.
     """
-    from dualquery.queries.forms import Cuboids
+    from dualquery.queries.derived_queries import Cuboids
 
     marginals = Cuboids.of(workload)
     return float(np.mean(np.add.reduceat(off[marginals.members], marginals.indptr[:-1])))

@@ -27,7 +27,7 @@ import dualquery
 from dualquery.data import load_schema, schema_from_dict
 from dualquery.data.domain import column_values, rows_of_values
 from dualquery.privacy.accountants.formulas import rho_for
-from dualquery.queries.forms import Cuboids
+from dualquery.queries.derived_queries import Cuboids
 from dualquery.releases.compare.evaluation import Errors
 from dualquery.requests import WorkloadRequest
 from dualquery.rows.engines import load

@@ -28,8 +28,8 @@ from dualquery.mechanisms.protocol import (
     Task,
 )
 from dualquery.queries.conjunctions import Workload, require_conjunctions
+from dualquery.queries.derived_queries import Subqueries, answers_of, asked_sets
 from dualquery.queries.family import Queries
-from dualquery.queries.forms import Subqueries, answers_of, asked_sets
 from dualquery.room.curator import Curator
 from dualquery.room.statistics import Parities
 from dualquery.runtime.errors import BadInputError

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.privacy.neighbours import Neighbours
+from dualquery.queries.derived_queries import Cuboids
 from dualquery.queries.family import Queries
-from dualquery.queries.forms import Cuboids
 from dualquery.room.curator import Curator
 from dualquery.room.scores import WorstCuboid, WorstQuery
 from dualquery.room.statistics import OneCuboid, OneQuery

@@ -54,7 +54,7 @@ def homes() -> pl.DataFrame:
 
 def write_people(folder: Path, rows: int = 300, seed: int = 0) -> tuple[Path, Path]:
     """Write the table as CSV and its schema as JSON."""
-    from dualquery.data.schema.files import write_schema
+    from dualquery.data.schema.schema_files import write_schema
 
     table, schema = folder / "people.csv", folder / "people.json"
     people(rows, seed).write_csv(table)

@@ -16,8 +16,8 @@ from dualquery.data.schema.grids import Grid
 from dualquery.privacy.neighbours import RELATIONS, Neighbours
 from dualquery.queries import parities
 from dualquery.queries.conjunctions import Workload
+from dualquery.queries.derived_queries import Cuboids, asked_sets
 from dualquery.queries.family import Queries
-from dualquery.queries.forms import Cuboids, asked_sets
 from dualquery.queries.generate.workloads import all_marginals, count_distinct, random_conjunctions
 from dualquery.queries.ranges import RangeQueries
 from dualquery.queries.tabulated import HistogramQueries

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from dualquery.data.readers.formats import FORMATS, parse_source, source_of
     from dualquery.data.schema.columns import Binary, Categorical
     from dualquery.data.schema.dates import Dates
-    from dualquery.data.schema.files import load_schema, schema_from_dict, write_schema
     from dualquery.data.schema.items import ItemSchema
     from dualquery.data.schema.numeric import Numeric
     from dualquery.data.schema.protocol import Schema
+    from dualquery.data.schema.schema_files import load_schema, schema_from_dict, write_schema
     from dualquery.data.schema.table import TableSchema
 
 __all__ = [
@@ -42,7 +42,7 @@ _NAMES = {
     "data.schema.protocol": ("Schema",),
     "data.schema.table": ("TableSchema",),
     "rows.generated.biased": ("biased",),
-    "data.schema.files": ("load_schema", "schema_from_dict", "write_schema"),
+    "data.schema.schema_files": ("load_schema", "schema_from_dict", "write_schema"),
 }
 # Names of ``dualquery.rows``, one floor up, are here for users.
 

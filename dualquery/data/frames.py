@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from dualquery.data.schema.files import given_schema
 from dualquery.data.schema.items import ItemSchema
+from dualquery.data.schema.schema_files import given_schema
 
 if TYPE_CHECKING:
     import polars as pl

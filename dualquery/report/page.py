@@ -6,7 +6,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from dualquery.report import listed_answers, protection, sections
-from dualquery.report.columns import distributions
+from dualquery.report.distributions import distributions
 from dualquery.report.facts import shares
 from dualquery.report.markup import Html, element, joined
 from dualquery.report.pairs import pairs

@@ -7,7 +7,7 @@ import math
 from typing import TYPE_CHECKING
 
 from dualquery.releases.answer.bought import means_of
-from dualquery.report.columns import bar
+from dualquery.report.distributions import bar
 from dualquery.report.facts import widths
 from dualquery.report.markup import Html, element, joined, key_figures, table
 from dualquery.report.pairs import Pairs

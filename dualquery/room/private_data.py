@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from dualquery.data.schema.grids import Grid
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import Workload
+from dualquery.queries.derived_queries import Cuboids
 from dualquery.queries.disjunctions import Disjunctions
 from dualquery.queries.family import Statistic
-from dualquery.queries.forms import Cuboids
 from dualquery.room.exclusive import require_exclusive
 from dualquery.rows.protocol import Rows, RowSum
 from dualquery.runtime.errors import BadInputError

@@ -55,7 +55,7 @@ class WorstQuery:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class WorstCuboid:
-    """Each cuboid (`dualquery.queries.forms`) by the errors of a public model.
+    """Each cuboid (`dualquery.queries.derived_queries`) by the errors of a public model.
 
     The score of a cuboid is the sum of its cells' absolute errors less the number of its cells
     (Hardt, Ligett and McSherry 2012, section 3.3). The cells' counts move by 2 in all when a record

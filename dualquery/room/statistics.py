@@ -12,7 +12,7 @@ without positive literals are counted on the rows where they do *not* hold (`com
 public N less the noisy count is given out.
 
 **Tables** (`OneCuboid`, `QueryTable`, `EveryCell`). The cells exclude each other, so a record lies
-in one of them at most: `table_moves`. `dualquery.queries.forms.Cuboids` checks that, and
+in one of them at most: `table_moves`. `dualquery.queries.derived_queries.Cuboids` checks that, and
 for the other two it follows from how their cells are made.
 
 **Parities** (Barak et al., PODS 2007): in how many rows each set of bits has an odd sum. Replacing
@@ -50,8 +50,8 @@ from dualquery.data.schema.grids import Grid, digit_offsets
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import Workload, table_cells
 from dualquery.queries.counting import ConjunctionCounts
+from dualquery.queries.derived_queries import odd_counts
 from dualquery.queries.family import Statistic
-from dualquery.queries.forms import odd_counts
 from dualquery.room.features import Features
 from dualquery.room.ground import Ground
 from dualquery.room.private_data import PrivateData, as_conjunctions
@@ -221,7 +221,7 @@ class _Table(_Statistic):
 class OneCuboid(_Table):
     """The counts of a cuboid's queries, in rows."""
 
-    number: int  # of the cuboid, by `dualquery.queries.forms.Cuboids.of` the queries; public
+    number: int  # of the cuboid, by `Cuboids.of` the queries; public
 
     def exact(self, data: PrivateData) -> Exact:
         """Return the counts of the cells."""

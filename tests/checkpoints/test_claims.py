@@ -21,7 +21,7 @@ import pytest
 import dualquery
 from dualquery.budgets.budget_file import BudgetFile
 from dualquery.checkpoints.checkpoint import Checkpoint, Lines
-from dualquery.checkpoints.folder import SPACE
+from dualquery.checkpoints.unfinished import SPACE
 from dualquery.releases.keep.reservation import reserve, resume
 from dualquery.room.randomness import SeededRandomness
 from dualquery.runtime.errors import BadInputError

@@ -8,7 +8,7 @@ import pytest
 
 import dualquery
 from dualquery.cli.main import main
-from dualquery.data.schema.files import write_schema
+from dualquery.data.schema.schema_files import write_schema
 from tests.tables import SCHEMA, people
 
 UNITS = ["h.csv", "--schema", "s.json", "--unit", "home", "--max-rows-per-unit"]

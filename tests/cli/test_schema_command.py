@@ -43,7 +43,7 @@ def test_a_place_that_cannot_be_is_refused_before_the_table_is_read(
         raise AssertionError("read")
 
     monkeypatch.setattr("dualquery.data.drafts.drafting.TableCounts", read)
-    monkeypatch.setattr("dualquery.data.schema.files.load_schema", read)
+    monkeypatch.setattr("dualquery.data.schema.schema_files.load_schema", read)
     for words in ([files[0]], ["check", files[1]]):
         done = dualquery("schema", *words, "--out", here / "no" / "x.json")
         assert done.code == 2

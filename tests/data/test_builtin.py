@@ -8,7 +8,7 @@ import pytest
 
 from dualquery.data import Categorical, Numeric, TableSchema
 from dualquery.data.builtin import SCHEMAS, dataset_path, schema_path
-from dualquery.data.schema.files import format_schema, load_schema
+from dualquery.data.schema.schema_files import format_schema, load_schema
 from dualquery.rows.engines import load
 
 # (largest value, bins, bins that occur) of each column, as the authors' adult.ml has them.

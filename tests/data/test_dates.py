@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dualquery.data.schema.dates import BEYOND, UNREADABLE, Dates
-from dualquery.data.schema.files import schema_from_dict
+from dualquery.data.schema.schema_files import schema_from_dict
 from dualquery.data.schema.table import TableSchema
 from dualquery.rows.engines import load
 from dualquery.runtime.errors import BadInputError

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from dualquery.data import Binary, Categorical, Dates, Numeric, TableSchema
 from dualquery.data.schema.columns import Column
-from dualquery.data.schema.files import load_schema, schema_from_dict, write_schema
+from dualquery.data.schema.schema_files import load_schema, schema_from_dict, write_schema
 from dualquery.questions.compiler import ask
 from dualquery.questions.plain_parser import read_question
 from dualquery.rows.engines import load

@@ -12,7 +12,7 @@ import polars as pl
 from dualquery.data import Binary, Categorical, Dates, ItemSchema, Numeric, TableSchema
 from dualquery.data.builtin import DATASETS, SCHEMAS
 from dualquery.data.readers.formats import FORMATS, GENERATORS
-from dualquery.data.schema.files import load_schema
+from dualquery.data.schema.schema_files import load_schema
 from dualquery.rows.engines import load
 
 TEXT = (Path(__file__).resolve().parents[2] / "dualquery/data/README.md").read_text("utf-8")

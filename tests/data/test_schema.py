@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dualquery.data import Binary, Categorical, ItemSchema, Numeric, TableSchema
 from dualquery.data.schema.column_choice import format_items, select_items
-from dualquery.data.schema.files import load_schema, schema_from_dict, write_schema
+from dualquery.data.schema.schema_files import load_schema, schema_from_dict, write_schema
 from dualquery.rows.engines import load
 from dualquery.runtime.errors import BadInputError
 from tests.tables import random_records

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import dualquery
 from dualquery.data import Binary, Categorical, Numeric, TableSchema
-from dualquery.data.schema.files import column_from_dict, schema_from_dict
+from dualquery.data.schema.schema_files import column_from_dict, schema_from_dict
 from dualquery.releases.answer.answering import answer_queries
 from dualquery.releases.answer.bought import with_mean
 from dualquery.rows.engines import load

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from dualquery.data.readers.formats import source_of
-from dualquery.data.schema.files import format_schema, load_schema, schema_from_dict
 from dualquery.data.schema.items import ItemSchema
+from dualquery.data.schema.schema_files import format_schema, load_schema, schema_from_dict
 from dualquery.runtime.documents import parse_json
 from dualquery.runtime.errors import BadInputError
 from tests.hostile.mutation import spoil_json, spoil_text
@@ -105,7 +105,7 @@ def _read_question(data: bytes, folder: Path) -> None:
 
 
 def _read_query_file(ending: str, data: bytes, folder: Path) -> None:
-    from dualquery.queries.generate.files import read_queries, workload_of_texts
+    from dualquery.queries.generate.query_files import read_queries, workload_of_texts
 
     path = folder / f"queries{ending}"
     path.write_bytes(data)

@@ -20,8 +20,8 @@ from dualquery.data.encoding.blocks import encoded_blocks
 from dualquery.data.encoding.encode import CodedRows
 from dualquery.data.readers.formats import source_of
 from dualquery.data.readers.source import ItemSource, Source
-from dualquery.data.schema.files import load_schema
 from dualquery.data.schema.items import ItemSchema
+from dualquery.data.schema.schema_files import load_schema
 from dualquery.data.schema.table import TableSchema
 from dualquery.runtime.errors import BadInputError
 from tests.hostile.mutation import spoil_bytes, spoil_table, spoil_text

@@ -17,8 +17,8 @@ import pytest
 from dualquery.data.drafts.choose import choose_schema
 from dualquery.data.encoding.blocks import encoded_blocks
 from dualquery.data.readers.formats import source_of
-from dualquery.data.schema.files import load_schema
-from dualquery.queries.generate.files import workload_of_texts
+from dualquery.data.schema.schema_files import load_schema
+from dualquery.queries.generate.query_files import workload_of_texts
 from dualquery.questions.plain_parser import read_question
 from dualquery.releases.keep.folder import load_release
 from dualquery.runtime.array_files import read_arrays

@@ -9,7 +9,7 @@ from scipy import stats
 from dualquery.data.schema.items import ItemSchema
 from dualquery.mechanisms.protocol import Budget, Task
 from dualquery.privacy.events import GaussianNoise, LaplaceNoise
-from dualquery.queries.forms import answers_of, asked_sets, odd_counts
+from dualquery.queries.derived_queries import answers_of, asked_sets, odd_counts
 from dualquery.queries.generate.workloads import all_marginals, random_conjunctions
 from dualquery.releases.make.making import run
 from dualquery.room.curator import Curator

@@ -12,6 +12,7 @@ from hypothesis.extra.numpy import arrays
 from dualquery.data.domain import Domain
 from dualquery.mechanisms.dualquery.best_response import Problems
 from dualquery.queries.conjunctions import Workload
+from dualquery.queries.derived_queries import Cuboids
 from dualquery.queries.family import (
     Queries,
     QueryFamily,
@@ -21,7 +22,6 @@ from dualquery.queries.family import (
     over_domain,
     products_of,
 )
-from dualquery.queries.forms import Cuboids
 from dualquery.queries.generate.workloads import all_marginals
 from dualquery.queries.parities import FactorParities, Parities
 from dualquery.queries.ranges import RangeQueries, SeriesRangeQueries

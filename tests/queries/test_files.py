@@ -9,7 +9,7 @@ import pytest
 
 from dualquery.data.schema.columns import Binary, Categorical
 from dualquery.data.schema.table import TableSchema
-from dualquery.queries.generate.files import read_queries
+from dualquery.queries.generate.query_files import read_queries
 from dualquery.runtime.errors import BadInputError
 
 SCHEMA = TableSchema((Binary("flag"), Categorical("sex", (("Male",), ("Female",)))), declared=True)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dualquery.queries.conjunctions import Workload
-from dualquery.queries.forms import Subqueries, answers_of, asked_sets, odd_counts
+from dualquery.queries.derived_queries import Subqueries, answers_of, asked_sets, odd_counts
 from dualquery.queries.generate.workloads import all_marginals
 from dualquery.room.sensitivity.moves import parities_apart
 from tests.cases import all_records, domain_of, random_case, records_of

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dualquery.data import Binary, Categorical, Numeric, TableSchema
-from dualquery.queries.generate.files import workload_of_texts
+from dualquery.queries.generate.query_files import workload_of_texts
 from dualquery.queries.generate.workloads import count_distinct, random_conjunctions
 from dualquery.queries.literals import print_queries
 from dualquery.runtime.errors import BadInputError

@@ -6,10 +6,10 @@ import pytest
 
 import dualquery
 from dualquery.budgets.budget_file import BudgetFile
-from dualquery.data.schema.files import schema_from_dict
+from dualquery.data.schema.schema_files import schema_from_dict
 from dualquery.data.schema.table import TableSchema
 from dualquery.queries.generate.workloads import random_conjunctions
-from dualquery.releases.make.learning import schema_of_table
+from dualquery.releases.make.schema_learning import schema_of_table
 from dualquery.runtime.errors import BadInputError
 from dualquery.verification import verify
 

@@ -91,7 +91,7 @@ _NAME = re.compile(r"[\w.]+(:\w+)?")
 STATED = {
     "dualquery/api.py": "a release has a privacy statement",
     "dualquery/synthesizer.py": "warns if its release is not private",
-    "dualquery/releases/make/learning.py": "a learned schema says what it cost",
+    "dualquery/releases/make/schema_learning.py": "a learned schema says what it cost",
     "dualquery/releases/compare/evaluation.py": "says that it is not private",
     "dualquery/cli/commands/release.py": "prints and stores the statement",
     "dualquery/cli/commands/compare_solvers.py": "prints the statement; its files have it, too",
@@ -111,7 +111,7 @@ UNSTATED = {
     "dualquery/runtime/array_files.py": "reads arrays of a file for a caller, who is listed here",
     "dualquery/rows/": "engines: they hand rows to a caller, who is listed here",
     "dualquery/audit/": "makes releases of made-up tables, and cuts them to units",
-    "dualquery/queries/generate/files.py": "reads a file of public queries",
+    "dualquery/queries/generate/query_files.py": "reads a file of public queries",
     "dualquery/releases/keep/folder.py": "reads the folder of a release, which is public",
     "dualquery/releases/make/payment.py": "a keyed hash for the user's own budget file",
     "dualquery/releases/keep/stored.py": "reads the folder of a release, which is public",

@@ -12,7 +12,7 @@ from dualquery.cli.commands.schema import NOT_PRIVATE
 from dualquery.cli.main import DONE, main
 from dualquery.privacy.guarantee import PrivacyStatement
 from dualquery.releases.compare.evaluation import WARNING
-from dualquery.releases.make.learning import schema_of_table
+from dualquery.releases.make.schema_learning import schema_of_table
 from tests.callers import PACKAGES, ROOT, found, unlisted
 from tests.room.test_callers import STATED, UNSTATED, openings
 from tests.tables import SCHEMA, people, write_people

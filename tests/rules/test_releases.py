@@ -11,7 +11,7 @@ import pytest
 
 import dualquery
 from dualquery.cli.main import DONE, main
-from dualquery.data.schema.files import write_schema
+from dualquery.data.schema.schema_files import write_schema
 from dualquery.mechanisms.registry import BUILT_IN
 from dualquery.releases.answer.answering import answer_queries
 from dualquery.releases.answer.cross_tables import cross_table

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from dualquery.data import Binary, Categorical, Dates, Numeric, TableSchema
 from dualquery.data.domain import axis_sizes, column_values, rows_of_values
-from dualquery.data.schema.files import schema_from_dict
+from dualquery.data.schema.schema_files import schema_from_dict
 from dualquery.queries.generate.workloads import random_conjunctions
 from dualquery.rules.constraints import constraints_of, solved_record
 from dualquery.rules.forbidden import Forbidden

@@ -128,7 +128,7 @@ def answer(
 
       dualquery answer my-release "age=18-64 & sex=Female" "mean(age) given income=>50K"
     """
-    from dualquery.queries.generate.files import read_texts
+    from dualquery.queries.generate.query_files import read_texts
     from dualquery.releases.answer.answering import answer_queries
     from dualquery.releases.answer.table_files import check_target
     from dualquery.releases.keep.folder import load_release

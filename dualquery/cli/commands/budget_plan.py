@@ -57,7 +57,7 @@ def plan(
     """
     from dualquery.cli.commands.dry_run import show_price
     from dualquery.data.given_table import Table
-    from dualquery.data.schema.files import load_schema
+    from dualquery.data.schema.schema_files import load_schema
     from dualquery.mechanisms.dualquery.options import GameOptions
     from dualquery.mechanisms.dualquery.parameters import choose_parameters
     from dualquery.mechanisms.dualquery.predictions import game_error

@@ -38,8 +38,8 @@ def show_outlook(terminal: Terminal, given: Mapping[str, Any]) -> None:
         raise BadInputError("--dry-run reads no rows, so no standard input (-): name a file")
     progress = terminal.progress()
     from dualquery.privacy.guarantee import round_up
-    from dualquery.releases.make.learning import schema_price
     from dualquery.releases.make.making import seconds_needed
+    from dualquery.releases.make.schema_learning import schema_price
 
     progress.phase("planning")
     if price := schema_price(spec, given["rows"]):
@@ -91,8 +91,8 @@ def plan_without_rows(spec: ReleaseSpec, rows: int | None) -> tuple[int, Planned
     """
     from dualquery.data.drafts.choose import choose_schema
     from dualquery.data.encoding.cuts import without_counting
-    from dualquery.releases.make.learning import states_schema
     from dualquery.releases.make.making import plan_release
+    from dualquery.releases.make.schema_learning import states_schema
 
     table, budget, mechanism = spec.table, spec.budget, spec.configured
     source, relation = table.source, budget.relation

@@ -85,7 +85,7 @@ def check(
     terminal = start(quiet=quiet)
     _require_place(out)
 
-    from dualquery.data.schema.files import load_schema
+    from dualquery.data.schema.schema_files import load_schema
     from dualquery.data.schema.table import TableSchema
     from dualquery.rules.reading import rules_of
 
@@ -188,10 +188,10 @@ def _learn(
 ) -> None:
     """Learn a schema under differential privacy, and write or print it."""
     from dualquery.data.given_table import Unit
-    from dualquery.data.schema.files import load_schema
+    from dualquery.data.schema.schema_files import load_schema
     from dualquery.data.schema.table import TableSchema
     from dualquery.privacy.neighbours import Neighbours
-    from dualquery.releases.make.learning import schema_of_table
+    from dualquery.releases.make.schema_learning import schema_of_table
     from dualquery.runtime.option_fields import together
 
     relation = Neighbours.parse(asked["neighbours"], together(Unit, asked))
@@ -225,7 +225,7 @@ def _require_place(out: Path | None) -> None:
 
 def _write(found: Schema, out: Path | None) -> None:
     """Write a schema to a file, or print it."""
-    from dualquery.data.schema.files import format_schema, write_schema
+    from dualquery.data.schema.schema_files import format_schema, write_schema
 
     if out is None:
         typer.echo(terminal_text(format_schema(found)), nl=False)

@@ -18,7 +18,7 @@ import numpy as np
 
 from dualquery.data.opening import FilePath, line_chunks, open_bytes, reading_errors
 from dualquery.data.readers.source import TableSource, check_columns, rows_at_once
-from dualquery.data.schema.files import load_schema
+from dualquery.data.schema.schema_files import load_schema
 from dualquery.runtime.errors import BadInputError, suggest
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from dualquery.estimates.intervals import CORRELATION
 from dualquery.mechanisms.adaptive.evidence import Evidence
 from dualquery.mechanisms.adaptive.interactions import Interactions
 from dualquery.mechanisms.adaptive.labels import with_labels
-from dualquery.mechanisms.adaptive.mixture import LEG, Fitting, Mixture, MixtureFit
+from dualquery.mechanisms.adaptive.mixture_fit import LEG, Fitting, Mixture, MixtureFit
 from dualquery.mechanisms.adaptive.prior import posterior_interactions
 from dualquery.mechanisms.protocol import Session, Task
 from dualquery.models.labelled import LabelledMixture

@@ -37,7 +37,7 @@ from dualquery.mechanisms.adaptive.measurement import (
     plan_columns,
     sums_of,
 )
-from dualquery.mechanisms.adaptive.mixture import STEPS, MixtureFit, mixture_of, with_columns
+from dualquery.mechanisms.adaptive.mixture_fit import STEPS, MixtureFit, mixture_of, with_columns
 from dualquery.mechanisms.adaptive.planner import (
     ColumnEvidence,
     PairEvidence,

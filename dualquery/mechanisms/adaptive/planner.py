@@ -36,7 +36,7 @@ from dualquery.mechanisms.adaptive.measurement import (
     measurement_for,
     plan_strategy,
 )
-from dualquery.mechanisms.adaptive.mixture import Fitting
+from dualquery.mechanisms.adaptive.mixture_fit import Fitting
 from dualquery.mechanisms.adaptive.predictions import (
     WIDE,
     Predicted,

@@ -25,8 +25,8 @@ from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.calibrate import largest_that_fits
 from dualquery.privacy.events import RandomizedReport, Schedule
 from dualquery.queries.conjunctions import Workload, require_conjunctions
+from dualquery.queries.derived_queries import Subqueries
 from dualquery.queries.family import Queries
-from dualquery.queries.forms import Subqueries
 from dualquery.room.curator import Curator
 from dualquery.room.draws.randomized import WORDS, asked_columns, steps_of
 from dualquery.runtime.errors import BadInputError

@@ -297,7 +297,7 @@ def load_release(path: str | Path) -> Release:
 
 def _read(folder: Path) -> Release:
     from dualquery.data.readers.arrow import open_parquet
-    from dualquery.data.schema.files import schema_from_dict
+    from dualquery.data.schema.schema_files import schema_from_dict
     from dualquery.queries.stored import queries_of_table
     from dualquery.rows.engines import load
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dualquery.checkpoints import folder as unfinished_folder
-from dualquery.checkpoints.folder import LEAST_SPACE, SUFFIX, Unfinished
+from dualquery.checkpoints import unfinished as unfinished_folder
+from dualquery.checkpoints.unfinished import LEAST_SPACE, SUFFIX, Unfinished
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def resume(
 
     ``out`` is another folder for the release; None for ``OUT``. `BadInputError` if there is no such
     checkpoint, it is damaged or used, or the folder exists. For ``no_other_copy`` see
-    `dualquery.checkpoints.folder.take_over`.
+    `dualquery.checkpoints.unfinished.take_over`.
     """
     path = Path(checkpoint)
     target = path.with_name(path.name.removesuffix(SUFFIX)) if out is None else Path(out)

@@ -22,7 +22,6 @@ from dualquery.releases.answer.ruled import with_forced_answers
 from dualquery.releases.answer.sampling import finished_records, unasked_note
 from dualquery.releases.keep.folder import Release
 from dualquery.releases.make.beside import Beside, with_beside, without_beside
-from dualquery.releases.make.learning import learned_for
 from dualquery.releases.make.payment import Payment, keep_questions, keep_request
 from dualquery.releases.make.proof import (
     NOISE_ALONE,
@@ -32,6 +31,7 @@ from dualquery.releases.make.proof import (
     proof_record,
     statement,
 )
+from dualquery.releases.make.schema_learning import learned_for
 from dualquery.room.curator import Curator
 from dualquery.room.declared import Declaration
 from dualquery.room.journal import NO_JOURNAL, Journal
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from dualquery.estimates.expected import ExpectedError
     from dualquery.privacy.guarantee import PrivacyStatement
     from dualquery.queries.family import Statistic
-    from dualquery.releases.make.learning import LearnedSchema
+    from dualquery.releases.make.schema_learning import LearnedSchema
     from dualquery.requests import ReleaseSpec
     from dualquery.rows.engines import Dataset
     from dualquery.rows.protocol import Rows

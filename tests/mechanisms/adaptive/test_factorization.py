@@ -11,7 +11,7 @@ from dualquery.mechanisms.adaptive.measurement import (
     plan_strategy,
 )
 from dualquery.mechanisms.adaptive.mechanism import Matrix
-from dualquery.mechanisms.adaptive.mixture import Fitting, MixtureFit
+from dualquery.mechanisms.adaptive.mixture_fit import Fitting, MixtureFit
 from dualquery.mechanisms.protocol import Budget, Session, Task
 from dualquery.privacy.neighbours import RELATIONS, Neighbours
 from dualquery.queries.conjunctions import Workload

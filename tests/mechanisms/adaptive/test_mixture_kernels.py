@@ -8,7 +8,7 @@ import pytest
 from dualquery.data.domain import Domain
 from dualquery.mechanisms.adaptive import mixture_kernels as kernels
 from dualquery.mechanisms.adaptive.expansion import Expansion, ProductTerms
-from dualquery.mechanisms.adaptive.mixture import Fitting, MixtureFit
+from dualquery.mechanisms.adaptive.mixture_fit import Fitting, MixtureFit
 from dualquery.queries.generate.workloads import random_conjunctions
 
 # Binary columns of one bit and of two, and wide ones.
@@ -46,8 +46,8 @@ def test_slopes_are_those_of_the_squared_error(way: int) -> None:
 
 def test_threads_do_not_change_a_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Several slabs of components, and several batches of products."""
-    monkeypatch.setattr("dualquery.mechanisms.adaptive.mixture._SLAB", 3)
-    monkeypatch.setattr("dualquery.mechanisms.adaptive.mixture._BATCH", 50)
+    monkeypatch.setattr("dualquery.mechanisms.adaptive.mixture_fit._SLAB", 3)
+    monkeypatch.setattr("dualquery.mechanisms.adaptive.mixture_fit._BATCH", 50)
     features = Expansion.of(random_conjunctions(MIXED, 100, 3, seed=3)).features
     targets = np.random.default_rng(1).uniform(-0.5, 0.5, len(features))
     products = ProductTerms.of_features(features)
@@ -56,8 +56,8 @@ def test_threads_do_not_change_a_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     np.testing.assert_array_equal(first.values, second.values)
     assert first.values.shape == (11, 8)
     # Slabs are a matter of speed only: rounding apart, one makes the same steps.
-    monkeypatch.setattr("dualquery.mechanisms.adaptive.mixture._SLAB", 8)
+    monkeypatch.setattr("dualquery.mechanisms.adaptive.mixture_fit._SLAB", 8)
     whole = replace(fit, how=replace(fit.how, steps=5)).run(np.random.default_rng(2), 1)
-    monkeypatch.setattr("dualquery.mechanisms.adaptive.mixture._SLAB", 3)
+    monkeypatch.setattr("dualquery.mechanisms.adaptive.mixture_fit._SLAB", 3)
     cut = replace(fit, how=replace(fit.how, steps=5)).run(np.random.default_rng(2), 1)
     np.testing.assert_allclose(whole.values, cut.values, atol=1e-3)

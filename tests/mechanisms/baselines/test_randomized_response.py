@@ -10,7 +10,7 @@ from dualquery.data.domain import axis_sizes, column_values
 from dualquery.mechanisms.baselines.randomized_response import RandomizedResponse, correct
 from dualquery.mechanisms.protocol import Budget, Task
 from dualquery.queries.conjunctions import Workload
-from dualquery.queries.forms import Subqueries
+from dualquery.queries.derived_queries import Subqueries
 from dualquery.queries.generate.workloads import random_conjunctions
 from dualquery.releases.make.making import run
 from dualquery.room.draws.randomized import WORDS, asked_columns, randomize, steps_of

@@ -14,8 +14,8 @@ from dualquery.data.drafts.shapes import Values
 from dualquery.data.readers.formats import source_of
 from dualquery.data.readers.source import Source, TableSource
 from dualquery.data.schema.column_choice import ColumnChoice
-from dualquery.data.schema.files import given_schema
 from dualquery.data.schema.items import ItemSchema
+from dualquery.data.schema.schema_files import given_schema
 from dualquery.data.schema.table import TableSchema
 from dualquery.mechanisms.protocol import Budget
 from dualquery.privacy.accountants.choice import best
@@ -28,8 +28,8 @@ from dualquery.releases.make.proof import NOISE_ALONE, described
 from dualquery.releases.make.schema_price import SchemaPrice, check_learnable
 from dualquery.room.ground import Ground
 from dualquery.room.journal import NO_JOURNAL, Journal
-from dualquery.room.learning import ItemRoom, SchemaRoom
 from dualquery.room.row_count import COUNT_SHARE
+from dualquery.room.schema_room import ItemRoom, SchemaRoom
 from dualquery.rows.units import cut_to_units
 from dualquery.runtime.errors import BadInputError
 
