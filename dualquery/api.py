@@ -31,7 +31,7 @@ from dualquery.runtime.option_fields import keywords_of
 
 if TYPE_CHECKING:
     from dualquery.budgets.budget_file import BudgetFile
-    from dualquery.data.schema.protocol import Schema
+    from dualquery.data.schema.any_schema import Schema
     from dualquery.estimates.expected import ExpectedError
     from dualquery.releases.keep.folder import Release
 

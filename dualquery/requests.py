@@ -26,7 +26,7 @@ from dualquery.queries.generate.frequent import Frequent, FrequentItems
 from dualquery.room.journal import NO_JOURNAL, Journal
 from dualquery.room.row_count import RowCount, bought_epsilon, buy_row_count
 from dualquery.rows.engine_choice import EngineChoice
-from dualquery.rows.protocol import Rows
+from dualquery.rows.row_sums import Rows
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.option_fields import (
     BUDGET,
@@ -43,7 +43,7 @@ from dualquery.runtime.progress import NO_PROGRESS, Progress
 if TYPE_CHECKING:
     from dualquery.budgets.budget_file import BudgetFile
     from dualquery.checkpoints.checkpoint import Checkpoint
-    from dualquery.data.schema.protocol import Schema
+    from dualquery.data.schema.any_schema import Schema
     from dualquery.queries.conjunctions import Workload
     from dualquery.rows.engines import Engine
 

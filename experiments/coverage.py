@@ -15,7 +15,7 @@ from scipy.stats import binom
 import dualquery
 from dualquery.data.domain import Domain, axis_sizes, column_values
 from dualquery.data.schema.schema_files import schema_from_dict
-from dualquery.estimates.evidence import Evidence, Measured
+from dualquery.estimates.cell_evidence import Evidence, Measured
 from dualquery.estimates.intervals import bounded_interval, guesses_of
 from dualquery.estimates.least_squares import LeastSquares
 from dualquery.mechanisms.protocol import Task
@@ -32,7 +32,7 @@ from experiments.data_sets import chosen
 from experiments.harness.recipe import Choices, Finding, Recipe, Row, Run
 
 if TYPE_CHECKING:
-    from dualquery.data.schema.protocol import Schema
+    from dualquery.data.schema.any_schema import Schema
     from dualquery.releases.keep.folder import Release
 
 NAMES = ("adult", "mushroom")

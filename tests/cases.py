@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from dualquery.audit.cases import legal_records as all_records
 from dualquery.audit.cases import records_of
 from dualquery.data.domain import Domain
-from dualquery.estimates.evidence import Evidence
+from dualquery.estimates.cell_evidence import Evidence
 from dualquery.estimates.measurements import Measurements
 from dualquery.privacy.neighbours import RELATIONS
 from dualquery.queries.conjunctions import Workload

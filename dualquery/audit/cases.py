@@ -25,9 +25,9 @@ from dualquery.room import scores, statistics
 from dualquery.room.features import Features
 from dualquery.room.strategy import Strategy
 from dualquery.rows.packed import Records, RecordsBuilder
-from dualquery.rows.protocol import Rows
 from dualquery.rows.repeats import first_occurrences, pad_right
-from dualquery.rows.weighted import WeightedRows
+from dualquery.rows.row_sums import Rows
+from dualquery.rows.weighted_rows import WeightedRows
 
 Generator = np.random.Generator
 

@@ -19,7 +19,7 @@ from dualquery.data.schema.grids import Grid
 from dualquery.privacy import events
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.room import randomness, row_count, schema_room, statistics
-from dualquery.room.draws import exponential, weighted
+from dualquery.room.draws import exact_draws, exponential
 from dualquery.room.randomness import SeededRandomness, SystemRandomness
 from dualquery.room.row_count import RowCount
 from dualquery.room.scores import WorstCuboid
@@ -87,7 +87,7 @@ PLANTED = tuple(Planted(*each) for each in (
      exponential, "select_largest",
      lambda original, *given: original(*given[:-2], given[-2] / 2, given[-1])),
     ("half the range of a draw: DualQuery's samples", "games/dualquery/replace-one",
-     weighted, "draw_outcomes",
+     exact_draws, "draw_outcomes",
      lambda original, scores, sides, unit, *given: original(scores, sides, sides * unit, *given)),
     ("sqrt 2 left out on tables", "sensitivity/OneCuboid/replace-one",
      moves, "table_moves", lambda *_: Moves.of_entries(1, 1)),

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from dualquery.data.domain import Domain
     from dualquery.data.drafts.drafting import careful_draft, draft_item_schema, draft_table_schema
     from dualquery.data.readers.formats import FORMATS, parse_source, source_of
+    from dualquery.data.schema.any_schema import Schema
     from dualquery.data.schema.columns import Binary, Categorical
     from dualquery.data.schema.dates import Dates
     from dualquery.data.schema.items import ItemSchema
     from dualquery.data.schema.numeric import Numeric
-    from dualquery.data.schema.protocol import Schema
     from dualquery.data.schema.schema_files import load_schema, schema_from_dict, write_schema
     from dualquery.data.schema.table import TableSchema
 
@@ -39,7 +39,7 @@ _NAMES = {
     "data.domain": ("Domain",),
     "data.schema.items": ("ItemSchema",),
     "rows.packed": ("Records", "RecordsBuilder"),
-    "data.schema.protocol": ("Schema",),
+    "data.schema.any_schema": ("Schema",),
     "data.schema.table": ("TableSchema",),
     "rows.generated.biased": ("biased",),
     "data.schema.schema_files": ("load_schema", "schema_from_dict", "write_schema"),

@@ -20,7 +20,7 @@ from dualquery.data.schema.schema_files import given_schema
 if TYPE_CHECKING:
     import polars as pl
 
-    from dualquery.data.schema.protocol import Schema
+    from dualquery.data.schema.any_schema import Schema
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import helmert
 
-from dualquery.estimates.evidence import Evidence
+from dualquery.estimates.cell_evidence import Evidence
 
 Float64: TypeAlias = NDArray[np.float64]
 

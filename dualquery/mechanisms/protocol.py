@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from dualquery.estimates.intervals import Intervals
     from dualquery.estimates.means import BoughtMean
     from dualquery.estimates.measurements import Measurements
-    from dualquery.models.protocol import Model
+    from dualquery.models.model import Model
     from dualquery.queries.conjunctions import Workload
     from dualquery.queries.family import Queries, Statistic
     from dualquery.queries.generate.frequent import FrequentItems

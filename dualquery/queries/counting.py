@@ -16,7 +16,7 @@ import numpy as np
 from numba import int32, int64, types, uint8, uint64, void
 from numpy.typing import NDArray
 
-from dualquery.rows.protocol import BLOCK_ROWS, BLOCK_WORDS, Block, BlockRows
+from dualquery.rows.row_sums import BLOCK_ROWS, BLOCK_WORDS, Block, BlockRows
 from dualquery.runtime.array_types import Array, kernel, popcount, read_only
 from dualquery.runtime.resources import check_memory, workers
 

@@ -16,7 +16,7 @@ from dualquery.data.domain import Domain
 from dualquery.queries.literals import LiteralRows
 
 if TYPE_CHECKING:
-    from dualquery.rows.protocol import Rows
+    from dualquery.rows.row_sums import Rows
 
 
 @dataclass(frozen=True, eq=False)

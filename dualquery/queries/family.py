@@ -38,9 +38,9 @@ from dualquery.runtime.errors import BadInputError
 if TYPE_CHECKING:
     import polars as pl
 
-    from dualquery.data.schema.protocol import Schema
+    from dualquery.data.schema.any_schema import Schema
     from dualquery.rows.packed import Records
-    from dualquery.rows.protocol import Rows
+    from dualquery.rows.row_sums import Rows
 
 
 class Statistic(Protocol):

@@ -21,8 +21,8 @@ from dualquery.runtime.errors import BadInputError
 if TYPE_CHECKING:
     import polars as pl
 
-    from dualquery.data.schema.protocol import Schema
-    from dualquery.rows.protocol import Rows
+    from dualquery.data.schema.any_schema import Schema
+    from dualquery.rows.row_sums import Rows
 
 
 @dataclass(frozen=True, eq=False)

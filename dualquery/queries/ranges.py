@@ -24,8 +24,8 @@ from dualquery.runtime.resources import check_memory
 if TYPE_CHECKING:
     import polars as pl
 
-    from dualquery.data.schema.protocol import Schema
-    from dualquery.rows.protocol import Rows
+    from dualquery.data.schema.any_schema import Schema
+    from dualquery.rows.row_sums import Rows
 
 Interval = tuple[int, int]
 """First and last value, both inside."""

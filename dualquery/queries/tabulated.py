@@ -19,8 +19,8 @@ from dualquery.runtime.resources import check_memory
 if TYPE_CHECKING:
     import polars as pl
 
-    from dualquery.data.schema.protocol import Schema
-    from dualquery.rows.protocol import Rows
+    from dualquery.data.schema.any_schema import Schema
+    from dualquery.rows.row_sums import Rows
 
 GRID_BITS = 16
 """Values are rounded to this many bits below the largest one: scores (`dualquery.room.scores`) then

@@ -35,7 +35,7 @@ from dualquery.questions.syntax_tree import COUNT, QUANTILE, SHARE, SUM, And, Co
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
-    from dualquery.data.schema.protocol import Schema
+    from dualquery.data.schema.any_schema import Schema
 
 
 @dataclass(frozen=True, eq=False)

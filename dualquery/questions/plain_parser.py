@@ -17,7 +17,7 @@ from dualquery.questions.syntax_tree import SHARE, And, Comparison, Condition, F
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
-    from dualquery.data.schema.protocol import Schema
+    from dualquery.data.schema.any_schema import Schema
 
 _QUOTED = r'"(?:[^"]|"")*"'
 # Every sign can be read in one way only, so that no text takes long: a doubled quotation mark is

@@ -21,10 +21,10 @@ from dualquery.queries.conjunctions import Workload
 from dualquery.queries.disjunctions import Disjunctions
 from dualquery.queries.family import Statistic
 from dualquery.room.draws.databases import select_database
+from dualquery.room.draws.exact_draws import Sample
 from dualquery.room.draws.exponential import Exponential
 from dualquery.room.draws.noisy_max import NoisyMax
 from dualquery.room.draws.randomized import count_reports
-from dualquery.room.draws.weighted import Sample
 from dualquery.room.ground import Ground
 from dualquery.room.journal import NO_JOURNAL, Journal
 from dualquery.room.ledger import Ledger
@@ -36,7 +36,7 @@ from dualquery.room.randomness import Randomness, positive
 from dualquery.room.scores import SCORES, PrivateScores
 from dualquery.room.statistics import STATISTICS, Numbers, PrivateStatistic, RowTotal
 from dualquery.room.weights import QueryWeights, sample_queries
-from dualquery.rows.protocol import Rows
+from dualquery.rows.row_sums import Rows
 
 _BELOW = 1.0 - 2.0**-50
 """Less than 1 by more than the rounding of a product and a quotient."""

@@ -16,7 +16,7 @@ from dualquery.queries.derived_queries import Cuboids
 from dualquery.queries.disjunctions import Disjunctions
 from dualquery.queries.family import Statistic
 from dualquery.room.exclusive import require_exclusive
-from dualquery.rows.protocol import Rows, RowSum
+from dualquery.rows.row_sums import Rows, RowSum
 from dualquery.runtime.errors import BadInputError
 
 

@@ -31,7 +31,7 @@ from dualquery.room.ground import Ground
 from dualquery.room.journal import NO_JOURNAL, Journal
 from dualquery.room.ledger import Ledger
 from dualquery.room.randomness import randomness
-from dualquery.rows.protocol import Rows
+from dualquery.rows.row_sums import Rows
 from dualquery.runtime.errors import BadInputError
 
 COUNT_SHARE = 0.04

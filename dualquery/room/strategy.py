@@ -60,12 +60,12 @@ from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.counting import ConjunctionCounts
 from dualquery.room.features import Features, Monomials
 from dualquery.room.sensitivity.contrasts import largest_distance, squared_lengths
-from dualquery.rows.protocol import Block, BlockRows
 from dualquery.rows.repeats import first_occurrences
+from dualquery.rows.row_sums import Block, BlockRows
 from dualquery.runtime.array_types import kernel, read_only
 
 if TYPE_CHECKING:
-    from dualquery.rows.protocol import Rows
+    from dualquery.rows.row_sums import Rows
 
 
 _STREAK = 25

@@ -21,7 +21,7 @@ that is replaced moves c_q by 1 and N - n not at all.
 **Lemma.** Between neighbours that move a count by at most u, a log-weight moves by at most
 ``u eta K / n``, up or down, after K rounds, so a draw has the bounded range ``2 u eta K / n``. The
 weights and the draws are exact
-(`dualquery.room.draws.weighted`, whose rounding `RANGE_SLACK` pays for), and scores are integers,
+(`room.draws.exact_draws`, whose rounding `RANGE_SLACK` pays for), and scores are integers,
 so neighbours differ in them exactly as the proof says.
 """
 
@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from dualquery.privacy.events import RANGE_SLACK, SampledQueries
 from dualquery.room.draws import weighted_kernels as kernels
-from dualquery.room.draws.weighted import Sample, draw_outcomes
+from dualquery.room.draws.exact_draws import Sample, draw_outcomes
 from dualquery.room.ground import Ground
 from dualquery.room.ledger import Ledger
 from dualquery.room.randomness import Randomness

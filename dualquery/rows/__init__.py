@@ -2,7 +2,7 @@
 
 Terms, each with one meaning in the whole package:
 
-- A *row* is a line of the user's table, as bits. Private rows are a `protocol.Rows`, which gives
+- A *row* is a line of the user's table, as bits. Private rows are a `row_sums.Rows`, which gives
   out sums over all rows and nothing else.
 - A *record* is a vector of bits of a domain: a row, or a synthetic one. `packed.Records` are
   records packed in this process' memory.

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.rows.histogram import Histogram
-from dualquery.rows.protocol import ConjunctionSum, Rows, RowSum
 from dualquery.rows.repeats import side_by_side
+from dualquery.rows.row_sums import ConjunctionSum, Rows, RowSum
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from dualquery.data.readers.source import Source
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.table import TableSchema
-from dualquery.rows.protocol import LocalRowSum, RowSum
+from dualquery.rows.row_sums import LocalRowSum, RowSum
 from dualquery.rows.streamed import stream_rows
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.resources import __version__

@@ -26,15 +26,15 @@ from dualquery.data.given_table import Unit, Weight
 from dualquery.data.opening import FilePath
 from dualquery.data.readers.formats import source_of
 from dualquery.data.readers.source import Source
+from dualquery.data.schema.any_schema import Schema
 from dualquery.data.schema.column_choice import ColumnChoice
 from dualquery.data.schema.items import ItemSchema
-from dualquery.data.schema.protocol import Schema
 from dualquery.data.schema.table import TableSchema
 from dualquery.rows.engine_choice import EngineChoice
 from dualquery.rows.packed import Records, RecordsBuilder
-from dualquery.rows.protocol import BLOCK_ROWS, Rows
+from dualquery.rows.row_sums import BLOCK_ROWS, Rows
 from dualquery.rows.units import cut_to_units, weigh
-from dualquery.rows.weighted import WeightedRows
+from dualquery.rows.weighted_rows import WeightedRows
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.resources import available_memory, mebibytes
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.domain import Domain, axis_sizes, column_values
-from dualquery.rows.protocol import BLOCK_ROWS, BlockRows
+from dualquery.rows.row_sums import BLOCK_ROWS, BlockRows
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from numba import int32, int64, types, uint8, uint16, uint64, void
 from numpy.typing import NDArray
 
 from dualquery.data.encoding.encode import BitRows, CodedRows, Encoded
-from dualquery.rows.protocol import BLOCK_ROWS, BLOCK_WORDS, Block, RowSum
+from dualquery.rows.row_sums import BLOCK_ROWS, BLOCK_WORDS, Block, RowSum
 from dualquery.runtime.array_types import Array, kernel, popcount, read_only
 from dualquery.runtime.errors import BadInputError
 

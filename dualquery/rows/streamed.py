@@ -14,7 +14,7 @@ from dualquery.data.readers.source import ItemSource, Source
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.table import TableSchema
 from dualquery.rows.packed import RecordsBuilder
-from dualquery.rows.protocol import Block, RowSum
+from dualquery.rows.row_sums import Block, RowSum
 from dualquery.runtime.errors import BadInputError
 
 

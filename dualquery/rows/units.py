@@ -8,7 +8,7 @@ A *weight* is cut to a public largest weight W, and rounded to a whole number of
 each of the weight W / M; whole weights are exact where M is a multiple of W. A row with its weight
 is a unit of at most M rows, and all that is proven of units holds (`dualquery.privacy.neighbours`).
 Shares are of the sum of all weights, which is the private number of rows. Copies are counted by the
-binary digits of their number (`dualquery.rows.weighted`). **Not covered**: weights that were fitted
+binary digits of their number (`weighted_rows`). **Not covered**: weights that were fitted
 to totals of the whole table depend on other rows. Neither column is ever released.
 """
 

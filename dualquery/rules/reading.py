@@ -26,8 +26,8 @@ from dualquery.runtime.errors import BadInputError
 from solvers import SolverError
 
 if TYPE_CHECKING:
+    from dualquery.data.schema.any_schema import Schema
     from dualquery.data.schema.items import ItemSchema
-    from dualquery.data.schema.protocol import Schema
 
 _ARROW = re.compile(r'"(?:[^"]|"")*"|\s=>\s')
 

@@ -75,7 +75,7 @@ def write_files(source: str, folder: Path) -> int:
     from scipy.sparse import csr_array, save_npz
 
     from dualquery.data.readers.formats import parse_source
-    from dualquery.rows.generated.source import GeneratedSource
+    from dualquery.rows.generated.generated_source import GeneratedSource
 
     table = parse_source(source)
     if not isinstance(table, GeneratedSource):

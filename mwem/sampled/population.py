@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.rows.protocol import BLOCK_ROWS, BLOCK_WORDS
+from dualquery.rows.row_sums import BLOCK_ROWS, BLOCK_WORDS
 from mwem.layout import Layout
 from mwem.sampled import gibbs_kernels as kernels
 
 
 @dataclass(frozen=True, eq=False)
 class PopulationRows:
-    """Rows (`dualquery.rows.protocol.BlockRows`) whose bits are packed when they are asked for.
+    """Rows (`dualquery.rows.row_sums.BlockRows`) whose bits are packed when they are asked for.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class PopulationRows:
 
 @dataclass(frozen=True, eq=False)
 class PopulationBlock:
-    """A block of a population (`dualquery.rows.protocol.Block`)."""
+    """A block of a population (`dualquery.rows.row_sums.Block`)."""
 
     layout: Layout
     population: NDArray[np.uint16]

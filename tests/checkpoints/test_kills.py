@@ -47,7 +47,7 @@ _processes = multiprocessing.get_context("forkserver")
 _processes.set_forkserver_preload(
     [
         "dualquery.api", "dualquery.cli.main", "dualquery.cli.commands.release",
-        "dualquery.mechanisms.baselines.noisy_answers", "dualquery.models.protocol",
+        "dualquery.mechanisms.baselines.noisy_answers", "dualquery.models.model",
         "dualquery.queries.generate.workloads", "dualquery.room.sensitivity.spectral",
         "dualquery.room.sensitivity.combinatorial", "dualquery.releases.keep.folder",
         "dp_accounting.rdp.rdp_privacy_accountant", "opendp.mod", "opendp.measurements",

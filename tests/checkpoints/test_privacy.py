@@ -11,7 +11,7 @@ from dualquery.privacy.accountants.choice import ACCOUNTANTS
 from dualquery.privacy.events import GameSchedule
 from dualquery.room.curator import Curator
 from dualquery.room.draws import weighted_kernels as kernels
-from dualquery.room.draws.weighted import Sample
+from dualquery.room.draws.exact_draws import Sample
 from dualquery.room.randomness import SeededRandomness
 from dualquery.room.weights import QueryWeights
 from tests.room.test_curator import CLASSES, ROWS, WORKLOAD, best_response, records_of, true_delta

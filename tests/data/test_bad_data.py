@@ -15,7 +15,7 @@ import scipy.sparse
 from dualquery.data import Binary, Categorical, ItemSchema, Numeric, TableSchema
 from dualquery.data.readers.csv import CsvSource
 from dualquery.data.readers.item_text import FimiSource, MatrixSource
-from dualquery.data.schema.protocol import Schema
+from dualquery.data.schema.any_schema import Schema
 from dualquery.rows.engines import load
 from dualquery.runtime.errors import BadInputError
 

@@ -14,7 +14,7 @@ from dualquery.data import schema_from_dict
 from dualquery.data.readers.formats import parse_source
 from dualquery.data.schema.items import ItemSchema
 from dualquery.rows.engines import Engine, load
-from dualquery.rows.protocol import BLOCK_ROWS
+from dualquery.rows.row_sums import BLOCK_ROWS
 from dualquery.rows.streamed import StreamedRows, count_rows, stream_rows
 from dualquery.runtime.errors import BadInputError
 

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import binom
 
 from dualquery.data.domain import Domain, axis_sizes, rows_of_values
-from dualquery.estimates.evidence import Measured
+from dualquery.estimates.cell_evidence import Measured
 from dualquery.estimates.intervals import Total
 from dualquery.estimates.least_squares import LeastSquares, fieller
 from dualquery.estimates.measurements import Measurements

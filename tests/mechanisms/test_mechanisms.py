@@ -24,7 +24,7 @@ from dualquery.room.ground import Ground
 from dualquery.room.randomness import SeededRandomness, SystemRandomness
 from dualquery.room.row_count import RowCount
 from dualquery.rows.engines import Dataset
-from dualquery.rows.protocol import Rows
+from dualquery.rows.row_sums import Rows
 from dualquery.runtime.errors import BadInputError
 from tests.cases import functionals
 from tests.tables import SCHEMA, dataset, legal, random_records, task

@@ -10,7 +10,7 @@ from dualquery.data.domain import Domain, axis_sizes, column_values
 from dualquery.mechanisms.adaptive.labels import with_labels
 from dualquery.models.labelled import LabelledMixture, cells_of_pairs
 from dualquery.models.mixture import ProductMixture
-from dualquery.models.protocol import read_model, write_model
+from dualquery.models.model import read_model, write_model
 from dualquery.queries.generate.workloads import target_marginals
 from tests.cases import records_of
 

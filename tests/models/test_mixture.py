@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from dualquery.data.domain import Domain
 from dualquery.models.mixture import ProductMixture
-from dualquery.models.protocol import read_model, write_model
+from dualquery.models.model import read_model, write_model
 from dualquery.queries.literals import LiteralRows
 from dualquery.runtime.errors import BadInputError
 from tests.cases import all_records, domain_of

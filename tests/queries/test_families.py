@@ -25,7 +25,7 @@ from dualquery.queries.family import (
 from dualquery.queries.generate.workloads import all_marginals
 from dualquery.queries.parities import FactorParities, Parities
 from dualquery.queries.ranges import RangeQueries, SeriesRangeQueries
-from dualquery.queries.stored import queries_of_table
+from dualquery.queries.stored_queries import queries_of_table
 from dualquery.queries.tabulated import GRID_BITS, HistogramQueries, on_grid
 from dualquery.runtime.errors import BadInputError
 from tests.cases import all_records, domain_of, records_of

@@ -196,7 +196,7 @@ def test_a_game_that_draws_the_same_leaves_the_same_but_for_the_solvers_time(
     tmp_path, monkeypatch
 ) -> None:
     """With the samples equal, the whole release is equal: all else is public."""
-    from dualquery.room.draws.weighted import Sample
+    from dualquery.room.draws.exact_draws import Sample
 
     def sample(self, draws, randomness):
         return Sample(np.arange(draws, dtype=np.int64), np.ones(draws, np.int8))

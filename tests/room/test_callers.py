@@ -106,7 +106,7 @@ UNSTATED = {
     "dualquery/requests.py": "holds the table for `release`, which is listed here",
     "dualquery/cli/commands/budget_plan.py": "says what of a table would be read; opens none",
     "dualquery/cli/commands/dry_run.py": "reads the rows of public tables only, to count them",
-    "dualquery/cli/options.py": "declares options, and hands the table to a command, listed here",
+    "dualquery/cli/shared_options.py": "declares options; hands the table to commands listed here",
     "dualquery/data/": "readers: they hand rows to a caller, who is listed here",
     "dualquery/runtime/array_files.py": "reads arrays of a file for a caller, who is listed here",
     "dualquery/rows/": "engines: they hand rows to a caller, who is listed here",

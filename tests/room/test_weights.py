@@ -11,8 +11,8 @@ from scipy import stats
 
 from dualquery.privacy.events import WEIGHT_ERROR
 from dualquery.room.draws import weighted_kernels as kernels
+from dualquery.room.draws.exact_draws import uniform_below
 from dualquery.room.draws.exp_kernels import exponential
-from dualquery.room.draws.weighted import uniform_below
 from dualquery.room.randomness import SeededRandomness
 from dualquery.room.weights import MOST_QUERIES, MOST_ROUNDS, QueryWeights
 

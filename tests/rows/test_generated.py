@@ -14,7 +14,7 @@ from dualquery.rows.generated import kernels
 from dualquery.rows.generated.biased import Biased, GeneratedBlock, Generator, generated_records
 from dualquery.rows.generated.netflix_like import ACTIVITY, POPULARITY, Curve, NetflixLike
 from dualquery.rows.packed import Records
-from dualquery.rows.protocol import BLOCK_ROWS
+from dualquery.rows.row_sums import BLOCK_ROWS
 from dualquery.runtime.errors import BadInputError
 
 GENERATORS = (Biased(5_000, 37, 3), NetflixLike(5_000, 37, 3))

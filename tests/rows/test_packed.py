@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from dualquery.rows.packed import ListedBlock, PackedBlock, Records, RecordsBuilder
-from dualquery.rows.protocol import BLOCK_ROWS
+from dualquery.rows.row_sums import BLOCK_ROWS
 from dualquery.runtime.errors import BadInputError
 
 SIZES = [0, 1, 63, 64, 65, 4095, 4096, 4097, 8192, 9001]

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from dualquery.cli.options import Json, Quiet, with_options
+from dualquery.cli.shared_options import Json, Quiet, with_options
 from dualquery.cli.terminal import Terminal, start
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.files import whole_file

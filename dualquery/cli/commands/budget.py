@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dualquery.cli.commands.budget_plan import plan
-from dualquery.cli.options import Json, with_default, with_options
+from dualquery.cli.shared_options import Json, with_default, with_options
 from dualquery.cli.terminal import Terminal
 from dualquery.runtime.errors import BadInputError
 

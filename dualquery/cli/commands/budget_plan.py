@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dualquery.cli.options import Json, with_options
+from dualquery.cli.shared_options import Json, with_options
 from dualquery.cli.terminal import Terminal
 from dualquery.runtime.errors import BadInputError
 
@@ -58,9 +58,9 @@ def plan(
     from dualquery.cli.commands.dry_run import show_price
     from dualquery.data.given_table import Table
     from dualquery.data.schema.schema_files import load_schema
-    from dualquery.mechanisms.dualquery.options import GameOptions
+    from dualquery.mechanisms.dualquery.game_forecast import game_error
+    from dualquery.mechanisms.dualquery.game_options import GameOptions
     from dualquery.mechanisms.dualquery.parameters import choose_parameters
-    from dualquery.mechanisms.dualquery.predictions import game_error
     from dualquery.mechanisms.forecast import Forecast, forecast
     from dualquery.mechanisms.protocol import Budget, Task
     from dualquery.privacy.accountants.choice import ACCOUNTANTS

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dualquery.cli.options import Json, Quiet, Verbose, timed_name, with_options
+from dualquery.cli.shared_options import Json, Quiet, Verbose, timed_name, with_options
 from dualquery.cli.terminal import Terminal, start
 from dualquery.requests import ReleaseSpec
 from dualquery.runtime.errors import BadInputError

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from dualquery.cli.options import is_stdin
+from dualquery.cli.shared_options import is_stdin
 from dualquery.cli.terminal import Terminal
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.requests import BudgetRequest, ReleaseSpec
@@ -17,7 +17,7 @@ from dualquery.runtime.option_fields import built
 
 if TYPE_CHECKING:
     from dualquery.data.readers.source import Source
-    from dualquery.data.schema.protocol import Schema
+    from dualquery.data.schema.any_schema import Schema
     from dualquery.releases.make.making import Planned
     from dualquery.releases.make.schema_price import SchemaPrice
 

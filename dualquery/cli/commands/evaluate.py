@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from dualquery.cli.options import (
+from dualquery.cli.shared_options import (
     Json,
     Quiet,
     ReleaseFolder,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dualquery.cli.options import (
+from dualquery.cli.shared_options import (
     Json,
     Quiet,
     Verbose,

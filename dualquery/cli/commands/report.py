@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dualquery.cli.options import Quiet, ReleaseFolder, given_table, with_options
+from dualquery.cli.shared_options import Quiet, ReleaseFolder, given_table, with_options
 from dualquery.cli.terminal import start
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.files import require_new, whole_file

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dualquery.cli.options import Json, Quiet, ReleaseFolder, with_options
+from dualquery.cli.shared_options import Json, Quiet, ReleaseFolder, with_options
 from dualquery.cli.terminal import Terminal
 from dualquery.runtime.errors import BadInputError
 

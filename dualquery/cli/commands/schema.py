@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dualquery.cli.options import Quiet, TableName, given_table, with_default, with_options
+from dualquery.cli.shared_options import Quiet, TableName, given_table, with_default, with_options
 from dualquery.cli.terminal import Terminal, start
 from dualquery.data.schema.numbers import finite_number
 from dualquery.runtime.errors import BadInputError
@@ -17,8 +17,8 @@ from dualquery.runtime.files import require_new
 
 if TYPE_CHECKING:
     from dualquery.data.drafts.drafting import DraftedColumn
+    from dualquery.data.schema.any_schema import Schema
     from dualquery.data.schema.columns import Column
-    from dualquery.data.schema.protocol import Schema
     from dualquery.data.schema.table import TableSchema
 
 NOT_PRIVATE = (

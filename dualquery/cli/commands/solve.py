@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from dualquery.cli.options import Json, Quiet, Verbose, with_options
+from dualquery.cli.shared_options import Json, Quiet, Verbose, with_options
 from dualquery.cli.terminal import Terminal, start
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.escaping import terminal_line

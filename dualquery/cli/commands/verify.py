@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from dualquery.cli.options import Json, ReleaseFolder
+from dualquery.cli.shared_options import Json, ReleaseFolder
 from dualquery.cli.terminal import Terminal
 from dualquery.runtime.errors import BadInputError
 

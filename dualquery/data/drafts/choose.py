@@ -17,10 +17,10 @@ from dualquery.data.drafts.drafting import (
 from dualquery.data.encoding.blocks import present_columns
 from dualquery.data.encoding.cuts import CutTable
 from dualquery.data.readers.source import ItemSource, Source, TableSource
+from dualquery.data.schema.any_schema import Schema
 from dualquery.data.schema.column_choice import ColumnChoice, select_items
 from dualquery.data.schema.columns import Categorical, Column
 from dualquery.data.schema.items import ItemSchema
-from dualquery.data.schema.protocol import Schema
 from dualquery.data.schema.schema_files import given_schema
 from dualquery.data.schema.table import TableSchema
 from dualquery.runtime.errors import BadInputError

@@ -66,8 +66,8 @@ _JOINED = ("parquet", "csv", "tsv")
 """Formats whose files in a folder, or of a pattern, may together be one table."""
 
 GENERATORS: dict[str, str] = {
-    "biased": "dualquery.rows.generated.source:open_biased",
-    "netflix-like": "dualquery.rows.generated.source:open_netflix_like",
+    "biased": "dualquery.rows.generated.generated_source:open_biased",
+    "netflix-like": "dualquery.rows.generated.generated_source:open_netflix_like",
 }
 """Tables that are computed from parameters, and what opens them, by name: rows are made one floor
 up. An opener takes the parameters and what messages call the table."""

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 from dualquery.data.builtin import SCHEMAS, schema_path
 from dualquery.data.opening import is_file
+from dualquery.data.schema.any_schema import Schema
 from dualquery.data.schema.column_choice import select_items
 from dualquery.data.schema.columns import (
     FORMAT_NAME,
@@ -24,7 +25,6 @@ from dualquery.data.schema.columns import (
 from dualquery.data.schema.dates import Dates
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.numeric import NO_OPEN_END, Numeric
-from dualquery.data.schema.protocol import Schema
 from dualquery.data.schema.rules import rules_from
 from dualquery.data.schema.table import TableSchema
 from dualquery.runtime.documents import read_document

@@ -22,9 +22,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dualquery.estimates.expected import ExpectedError
-from dualquery.mechanisms.dualquery.options import GameOptions
+from dualquery.mechanisms.dualquery.game_forecast import game_bytes, game_error
+from dualquery.mechanisms.dualquery.game_options import GameOptions
 from dualquery.mechanisms.dualquery.parameters import Chosen, choose_parameters
-from dualquery.mechanisms.dualquery.predictions import game_bytes, game_error
 from dualquery.mechanisms.dualquery.record_player import RecordPlayer, rehearse
 from dualquery.mechanisms.dualquery.responses import solver_totals, trace_line
 from dualquery.mechanisms.dualquery.shares import in_shares, likelihood_shares
@@ -38,7 +38,7 @@ from dualquery.runtime.resources import check_memory, workers
 from solvers import guarded
 
 _POLICY = ("rounds", "samples", "eta", "alpha", "remembered_rounds", "mixture", "burn_in")
-"""Options that must be left to the policy for the error to be predictable: see `predictions`."""
+"""Options that must be left to the policy for the error to be predictable: see `game_forecast`."""
 
 TIME_OF_FIT = 0.2  # of that of all rounds (measured: 0.1 to 0.35); only the progress rests on it
 

@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dualquery.mechanisms.dualquery.options import GameOptions
+from dualquery.mechanisms.dualquery.game_options import GameOptions
 from dualquery.mechanisms.protocol import Budget, Task
 from dualquery.privacy.accountants.choice import AUTO, best
 from dualquery.privacy.calibrate import Calibration, calibrate_game

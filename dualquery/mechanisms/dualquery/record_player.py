@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dualquery.data.domain import Domain
 from dualquery.mechanisms.dualquery.best_response import Problems, softened
-from dualquery.mechanisms.dualquery.options import FreePolicy
+from dualquery.mechanisms.dualquery.game_options import FreePolicy
 from dualquery.mechanisms.dualquery.responses import fallback, legal_response, restored, stored
 from dualquery.mechanisms.protocol import Session, Task
 from dualquery.queries.family import disjunctions_of

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dualquery.mechanisms.dualquery.best_response import Problems
 from dualquery.queries.disjunctions import Disjunctions
-from dualquery.room.draws.weighted import Sample
+from dualquery.room.draws.exact_draws import Sample
 from dualquery.rules.forbidden import Forbidden
 from solvers import BestResponse
 

@@ -20,7 +20,7 @@ from dualquery.questions.syntax_tree import MEAN, Question
 from dualquery.releases.answer.knowledge import Knowledge
 
 if TYPE_CHECKING:
-    from dualquery.data.schema.protocol import Schema
+    from dualquery.data.schema.any_schema import Schema
     from dualquery.releases.keep.folder import Release
 
 Float64 = NDArray[np.float64]

@@ -25,7 +25,7 @@ from dualquery.releases.answer.knowledge import Knowledge
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
-    from dualquery.data.schema.protocol import Schema
+    from dualquery.data.schema.any_schema import Schema
     from dualquery.releases.keep.folder import Release
 
 MOST_CELLS = 10_000

@@ -20,8 +20,8 @@ from dualquery.rules.reading import rules_of
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
-    from dualquery.data.schema.protocol import Schema
-    from dualquery.estimates.evidence import Measured
+    from dualquery.data.schema.any_schema import Schema
+    from dualquery.estimates.cell_evidence import Measured
     from dualquery.releases.keep.folder import Release
 
 Float64 = NDArray[np.float64]
@@ -232,7 +232,7 @@ class Knowledge:
 
     @cached_property
     def _measured(self) -> Measured | None:
-        from dualquery.estimates.evidence import Measured
+        from dualquery.estimates.cell_evidence import Measured
 
         measurements = self.release.measurements
         if measurements is None or not len(measurements):

@@ -18,7 +18,7 @@ from dualquery.rules.legal import forced_answers, no_record_in
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
-    from dualquery.data.schema.protocol import Schema
+    from dualquery.data.schema.any_schema import Schema
     from dualquery.mechanisms.protocol import Outcome
     from dualquery.queries.family import Queries
     from dualquery.rules.forbidden import Forbidden

@@ -20,7 +20,7 @@ from dualquery.runtime.resources import check_memory
 if TYPE_CHECKING:
     import polars as pl
 
-    from dualquery.data.schema.protocol import Schema
+    from dualquery.data.schema.any_schema import Schema
     from dualquery.queries.family import Queries
     from dualquery.releases.keep.folder import Release
 

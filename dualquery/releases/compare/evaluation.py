@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from dualquery.releases.keep.folder import Release
     from dualquery.rows.engines import Dataset, Engine
-    from dualquery.rows.protocol import Rows
+    from dualquery.rows.row_sums import Rows
 
 _log = logging.getLogger(__name__)
 

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from dualquery.estimates.intervals import Intervals, Total
 from dualquery.estimates.means import BoughtMean
-from dualquery.models.protocol import KINDS, Model, write_model
+from dualquery.models.model import KINDS, Model, write_model
 from dualquery.privacy.guarantee import PrivacyStatement
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.releases.answer.answering import answer_queries
@@ -45,7 +45,7 @@ from dualquery.runtime.escaping import html_text
 from dualquery.runtime.resources import __version__, check_memory, differences
 
 if TYPE_CHECKING:
-    from dualquery.data.schema.protocol import Schema
+    from dualquery.data.schema.any_schema import Schema
     from dualquery.estimates.measurements import Measurements
     from dualquery.queries.family import Queries
     from dualquery.releases.answer.pictures import Picture
@@ -298,7 +298,7 @@ def load_release(path: str | Path) -> Release:
 def _read(folder: Path) -> Release:
     from dualquery.data.readers.arrow import open_parquet
     from dualquery.data.schema.schema_files import schema_from_dict
-    from dualquery.queries.stored import queries_of_table
+    from dualquery.queries.stored_queries import queries_of_table
     from dualquery.rows.engines import load
 
     stored = read_record(folder, FORMAT_VERSION)

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.opening import is_file
-from dualquery.models.protocol import Model, read_model
+from dualquery.models.model import Model, read_model
 from dualquery.runtime.documents import read_document
 from dualquery.runtime.errors import BadInputError
 

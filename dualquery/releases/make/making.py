@@ -38,7 +38,7 @@ from dualquery.room.journal import NO_JOURNAL, Journal
 from dualquery.room.private_errors import SEEN
 from dualquery.room.randomness import randomness
 from dualquery.room.row_count import COUNT_SHARE, RowCount
-from dualquery.rows.protocol import BLOCK_ROWS
+from dualquery.rows.row_sums import BLOCK_ROWS
 from dualquery.rules.reading import rules_of, without_absent
 from dualquery.rules.repair import repaired
 from dualquery.runtime.errors import LackOfMemoryError, privacy_log
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from dualquery.releases.make.schema_learning import LearnedSchema
     from dualquery.requests import ReleaseSpec
     from dualquery.rows.engines import Dataset
-    from dualquery.rows.protocol import Rows
+    from dualquery.rows.row_sums import Rows
     from dualquery.rules.forbidden import Forbidden
 
 _LOST = (

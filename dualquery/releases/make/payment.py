@@ -26,7 +26,7 @@ from dualquery.runtime.errors import BadInputError, privacy_log
 from dualquery.runtime.resources import versions
 
 if TYPE_CHECKING:
-    from dualquery.data.schema.protocol import Schema
+    from dualquery.data.schema.any_schema import Schema
     from dualquery.privacy.guarantee import PrivacyStatement
     from dualquery.queries.family import Queries
     from dualquery.requests import ReleaseSpec

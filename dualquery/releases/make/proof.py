@@ -29,17 +29,17 @@ from dualquery.privacy.guarantee import PrivacyStatement
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.disjunctions import Disjunctions
 from dualquery.queries.family import Queries, Statistic
-from dualquery.queries.stored import BUILT_IN
+from dualquery.queries.stored_queries import BUILT_IN
 from dualquery.room.declared import Declaration, check_declared
 from dualquery.room.ledger import numerical_assumptions
 from dualquery.room.row_count import RowCount
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
-    from dualquery.data.schema.protocol import Schema
+    from dualquery.data.schema.any_schema import Schema
     from dualquery.room.ground import Ground
     from dualquery.rows.engines import Dataset
-    from dualquery.rows.protocol import Rows
+    from dualquery.rows.row_sums import Rows
 
 PROVEN = (*BUILT_IN, Disjunctions)
 """Families whose sensitivity the room proves."""

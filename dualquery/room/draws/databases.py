@@ -6,7 +6,7 @@ c_q and h_q the numbers of records of D and y that satisfy q, a whole number. Wh
 replaced (or added or removed, n being a public number then), c_q moves by at most 1, so a score
 by at most ``size`` units, up or down; with log-weights
 ``epsilon * score / (2 size)`` the log-ratio of two probabilities moves by at most ``epsilon`` in
-all: a draw of bounded range ``epsilon``. The draw is exact, as in `dualquery.room.draws.weighted`
+all: a draw of bounded range ``epsilon``. The draw is exact, as in `room.draws.exact_draws`
 (databases that are worse than the best by 48 / epsilon rows keep the weight e^-24). Where a unit of
 at most K rows is replaced, added or removed, c_q moves by at most K, and so the score by K times as
 much; log-weights are ``epsilon * score / (2 K size)``.
@@ -24,7 +24,7 @@ from dualquery.data.domain import axis_sizes, cells_of, rows_of_values
 from dualquery.privacy.events import RANGE_SLACK, SampledQueries
 from dualquery.queries.conjunctions import Workload
 from dualquery.room.draws import weighted_kernels as kernels
-from dualquery.room.draws.weighted import draw_outcomes
+from dualquery.room.draws.exact_draws import draw_outcomes
 from dualquery.room.ground import Ground
 from dualquery.room.ledger import Ledger
 from dualquery.room.private_data import PrivateData

@@ -4,7 +4,7 @@
 ``epsilon * score / (2 move)`` the log-ratio of two outcomes' probabilities moves by at most
 ``epsilon`` in all: a draw of bounded range ``epsilon``. Scores are integers and the draw from them
 is exact; weights far below the largest are clamped, which keeps this
-(`dualquery.room.draws.weighted`, whose rounding `RANGE_SLACK` pays for).
+(`dualquery.room.draws.exact_draws`, whose rounding `RANGE_SLACK` pays for).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dualquery.privacy.events import RANGE_SLACK, SampledQueries
 from dualquery.room.draws import weighted_kernels as kernels
-from dualquery.room.draws.weighted import draw_outcomes
+from dualquery.room.draws.exact_draws import draw_outcomes
 from dualquery.room.ground import Ground
 from dualquery.room.ledger import Ledger
 from dualquery.room.randomness import Randomness, positive

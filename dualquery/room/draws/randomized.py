@@ -22,7 +22,7 @@ from dualquery.room.ledger import Ledger
 from dualquery.room.private_data import PrivateData
 from dualquery.room.randomness import Randomness, positive
 from dualquery.rows.packed import RecordsBuilder
-from dualquery.rows.protocol import BLOCK_ROWS, BlockRows, LocalRowSum
+from dualquery.rows.row_sums import BLOCK_ROWS, BlockRows, LocalRowSum
 from dualquery.runtime.errors import BadInputError
 
 WORDS = 2**64

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dualquery.rows.generated import kernels as generate_kernels
 from dualquery.rows.packed import Records, count_words, unpack_rows, zero_words
-from dualquery.rows.protocol import BLOCK_ROWS
+from dualquery.rows.row_sums import BLOCK_ROWS
 from dualquery.runtime.errors import BadInputError
 
 _UNPACKED_COLUMNS = 1 << 14
@@ -64,7 +64,7 @@ class Biased:
 
 @dataclass(frozen=True, eq=False)
 class GeneratedBlock:
-    """A block of records that are made when asked for (see `dualquery.rows.protocol.Block`)."""
+    """A block of records that are made when asked for (see `dualquery.rows.row_sums.Block`)."""
 
     generator: Generator  # makes the bits
     number: int  # of the block

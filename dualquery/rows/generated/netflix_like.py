@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from dualquery.rows.generated import kernels as generate_kernels
 from dualquery.rows.generated.biased import check_shape
-from dualquery.rows.protocol import BLOCK_ROWS
+from dualquery.rows.row_sums import BLOCK_ROWS
 
 USERS, MOVIES, RATINGS = 480_189, 17_770, 100_480_507
 

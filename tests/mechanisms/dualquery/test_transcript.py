@@ -11,14 +11,14 @@ from dualquery.data.domain import Domain
 from dualquery.mechanisms.dualquery import shares as mixture
 from dualquery.mechanisms.dualquery import shares_kernels as kernels
 from dualquery.mechanisms.dualquery.best_response import Problems
-from dualquery.mechanisms.dualquery.predictions import game_bytes
+from dualquery.mechanisms.dualquery.game_forecast import game_bytes
 from dualquery.mechanisms.dualquery.shares import EQUALITY, in_shares, likelihood_shares
 from dualquery.mechanisms.dualquery.transcript import GRAIN, Transcript
 from dualquery.privacy.events import GameSchedule
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.family import disjunctions_of
 from dualquery.queries.generate.workloads import random_conjunctions
-from dualquery.room.draws.weighted import Sample
+from dualquery.room.draws.exact_draws import Sample
 
 DOMAIN = Domain.binary(3)
 QUERIES = disjunctions_of(Workload(np.array([[0], [2], [4]], np.int32), DOMAIN))

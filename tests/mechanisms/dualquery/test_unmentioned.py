@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dualquery.data.domain import Domain
-from dualquery.mechanisms.dualquery.options import FreePolicy
+from dualquery.mechanisms.dualquery.game_options import FreePolicy
 from dualquery.mechanisms.dualquery.record_player import fill_unmentioned
 from tests.tables import legal, random_records
 

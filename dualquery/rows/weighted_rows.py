@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.rows.protocol import Rows, RowSum
+from dualquery.rows.row_sums import Rows, RowSum
 
 
 @dataclass(frozen=True, eq=False)
