@@ -18,7 +18,7 @@ from dualquery.audit.rooms import replaced
 from dualquery.data.schema.grids import Grid
 from dualquery.privacy import events
 from dualquery.privacy.neighbours import Neighbours
-from dualquery.room import randomness, row_count, schema_room, statistics
+from dualquery.room import learning, randomness, row_count, statistics
 from dualquery.room.draws import exact_draws, exponential
 from dualquery.room.randomness import SeededRandomness, SystemRandomness
 from dualquery.room.row_count import RowCount
@@ -132,7 +132,7 @@ PLANTED = tuple(Planted(*each) for each in (
     ("a threshold whose delta nobody charges", "sensitivity/learned schema/replace-one",
      events, "threshold_delta", lambda *_: 0.0),
     ("a threshold that is one too low", "sensitivity/learned schema/add-remove",
-     schema_room, "threshold", lambda original, *given: float(original(*given)) - 1.0),
+     learning, "threshold", lambda original, *given: float(original(*given)) - 1.0),
     ("a threshold that is one too low, as drawn", "releases/single texts",
-     schema_room, "threshold", lambda original, *given: float(original(*given)) - 1.0),
+     learning, "threshold", lambda original, *given: float(original(*given)) - 1.0),
 ))  # fmt: skip

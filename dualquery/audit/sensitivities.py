@@ -27,7 +27,7 @@ from dualquery.data.readers.source import Source
 from dualquery.privacy.accountants.choice import ACCOUNTANTS
 from dualquery.privacy.events import ThresholdedCounts
 from dualquery.privacy.neighbours import Neighbours
-from dualquery.room import randomness, schema_room
+from dualquery.room import learning, randomness
 from dualquery.room.journal import NO_JOURNAL
 from dualquery.room.private_data import PrivateData
 from dualquery.room.row_count import buy_row_count
@@ -201,11 +201,11 @@ def audit_thresholds(relation: Neighbours) -> Finding:
 
     The rows of one unit have that text, in any numbers.
     """
-    finding, rows = Finding(), schema_room.rows_of_unit(relation)
+    finding, rows = Finding(), learning.rows_of_unit(relation)
     for columns, wide, delta in product((1, 3, 15), (1.0, 8.0), (1e-2, 1e-6)):
-        sensitivity = schema_room.values_sensitivity(columns, relation)
+        sensitivity = learning.values_sensitivity(columns, relation)
         scale = wide * sensitivity
-        tau = schema_room.threshold(scale, columns, relation, delta)
+        tau = learning.threshold(scale, columns, relation, delta)
         units = [sizes for sizes in product(range(rows + 1), repeat=rows) if sum(sizes) <= rows]
         chances = [[norm.sf(tau - size, scale=scale) for size in unit if size] for unit in units]
         what = f"{columns} columns, {cases.name_of(relation)}, delta {delta:g}: "
@@ -233,11 +233,11 @@ def audit_single_texts() -> Finding:
     frame = pl.DataFrame({"a": [f"text {number}" for number in range(_TEXTS)]})
     source = frame_source(frame, "a table")
     assert isinstance(source, FrameSource)
-    room = schema_room.SchemaRoom(source, ("a",), ("a",), relation)
-    sensitivity = schema_room.values_sensitivity(1, relation)
+    room = learning.SchemaRoom(source, ("a",), ("a",), relation)
+    sensitivity = learning.values_sensitivity(1, relation)
     finding = Finding()
     # Above the largest epsilon noise is drawn otherwise.
-    for epsilon in (1.0, 2 * schema_room.LARGEST_EPSILON):
+    for epsilon in (1.0, 2 * learning.LARGEST_EPSILON):
         event = ThresholdedCounts(sensitivity, _SCALE, _DELTA)
         room.open((event,), None, NO_JOURNAL, epsilon)
         (published,) = room.values([("a", Values())], _SCALE, _DELTA)

@@ -102,7 +102,7 @@ class ThresholdedCounts:
     """Counts with Gaussian noise, of which those of values that nobody knew are cut by a threshold.
 
     ``delta``-approximately rho-zCDP, rho being that of the noise: the lemma is in
-    `dualquery.room.schema_room`. It composes by adding both (Bun and Steinke 2016, Section 8).
+    `dualquery.room.learning`. It composes by adding both (Bun and Steinke 2016, Section 8).
     ``sensitivity`` and ``scale`` are as of `GaussianNoise`, ``delta`` > 0 the chance, at most, that
     a value is published which only one of two neighbours has.
     """

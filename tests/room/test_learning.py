@@ -21,7 +21,7 @@ from dualquery.privacy.neighbours import Neighbours
 from dualquery.releases.make.schema_learning import schema_of_table
 from dualquery.releases.make.schema_price import SchemaPrice
 from dualquery.room.journal import NO_JOURNAL
-from dualquery.room.schema_room import SchemaRoom, shapes_sensitivity, threshold, values_sensitivity
+from dualquery.room.learning import SchemaRoom, shapes_sensitivity, threshold, values_sensitivity
 from dualquery.rows.units import cut_to_units
 from dualquery.runtime.errors import BadInputError
 

@@ -28,8 +28,8 @@ from dualquery.releases.make.proof import NOISE_ALONE, described
 from dualquery.releases.make.schema_price import SchemaPrice, check_learnable
 from dualquery.room.ground import Ground
 from dualquery.room.journal import NO_JOURNAL, Journal
+from dualquery.room.learning import ItemRoom, SchemaRoom
 from dualquery.room.row_count import COUNT_SHARE
-from dualquery.room.schema_room import ItemRoom, SchemaRoom
 from dualquery.rows.units import cut_to_units
 from dualquery.runtime.errors import BadInputError
 

@@ -12,7 +12,7 @@ from dualquery.privacy.accountants.formulas import epsilon_from_rho, rho_for
 from dualquery.privacy.calibrate import calibrate_rho
 from dualquery.privacy.events import Event, GaussianNoise, ThresholdedCounts
 from dualquery.privacy.neighbours import Neighbours
-from dualquery.room.schema_room import shapes_sensitivity, threshold, values_sensitivity
+from dualquery.room.learning import shapes_sensitivity, threshold, values_sensitivity
 from dualquery.runtime.errors import BadInputError
 
 SHAPES_SHARE = 0.25
