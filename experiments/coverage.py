@@ -15,7 +15,7 @@ from scipy.stats import binom
 import dualquery
 from dualquery.data.domain import Domain, axis_sizes, column_values
 from dualquery.data.schema.schema_files import schema_from_dict
-from dualquery.estimates.cell_evidence import Evidence, Measured
+from dualquery.estimates.cell_evidence import CellEvidence, Measured
 from dualquery.estimates.intervals import bounded_interval, guesses_of
 from dualquery.estimates.least_squares import LeastSquares
 from dualquery.mechanisms.protocol import Task
@@ -165,7 +165,7 @@ class Redrawn:
             self.critical = found.critical(LEVEL)
         np.testing.assert_allclose(self.limits_of(first), limits_of(first, questions), atol=1e-9)
 
-    def _evidence(self, release: Release) -> dict[tuple[int, ...], Evidence]:
+    def _evidence(self, release: Release) -> dict[tuple[int, ...], CellEvidence]:
         assert release.measurements is not None
         measured = Measured(release.measurements, self.domain)
         found = {columns: measured.about(columns) for columns in dict.fromkeys(self.columns)}

@@ -31,7 +31,7 @@ from dualquery.queries.conjunctions import Workload, require_conjunctions
 from dualquery.queries.derived_queries import Subqueries, answers_of, asked_sets
 from dualquery.queries.family import Queries
 from dualquery.room.curator import Curator
-from dualquery.room.statistics import Parities
+from dualquery.room.statistics import OddCounts
 from dualquery.runtime.errors import BadInputError
 from mwem.cell_records import sampled_table
 
@@ -110,7 +110,7 @@ class Barak(Mechanism[BarakDetails]):
     def plan(self, task: Task, budget: Budget) -> Plan[BarakDetails]:
         """Spend the whole budget on one noisy measurement of all coefficients."""
         sets = asked_sets(task.workload)
-        moves = Parities().moves(sets.workload, budget.neighbours)
+        moves = OddCounts().moves(sets.workload, budget.neighbours)
         priced = price_noise(moves, budget)
         noise = priced.noise
         doubled = 2.0 * noise.deviation
@@ -167,7 +167,7 @@ def _bits_of(sets: Workload) -> NDArray[np.int32]:
 
 def noisy_coefficients(n: int, noise: Noise, curator: Curator) -> NDArray[np.float64]:
     """Return the noisy Fourier coefficients, not cut to [-1, 1]; float64, one a set; charged."""
-    coefficients: NDArray[np.float64] = 1.0 - 2.0 * noise.measure(curator, Parities()) / n
+    coefficients: NDArray[np.float64] = 1.0 - 2.0 * noise.measure(curator, OddCounts()) / n
     return coefficients
 
 

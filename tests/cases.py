@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from dualquery.audit.cases import legal_records as all_records
 from dualquery.audit.cases import records_of
 from dualquery.data.domain import Domain
-from dualquery.estimates.cell_evidence import Evidence
+from dualquery.estimates.cell_evidence import CellEvidence
 from dualquery.estimates.measurements import Measurements
 from dualquery.privacy.neighbours import RELATIONS
 from dualquery.queries.conjunctions import Workload
@@ -125,7 +125,7 @@ def functionals(measurements: Measurements, rows: np.ndarray, domain: Domain) ->
     return values
 
 
-def on_cells(evidence: Evidence) -> np.ndarray:
+def on_cells(evidence: CellEvidence) -> np.ndarray:
     """Return each number's value on every cell of its columns, in C order: ``(m, cells)``."""
     lines = np.ones((len(evidence.values), 1))
     for factors, chosen in zip(evidence.factors, evidence.chosen, strict=True):

@@ -243,7 +243,7 @@ CASES: Mapping[type, tuple[Callable[..., Any], Callable[..., Any] | None]] = {
     statistics.OneCuboid: (marginals, lambda queries, g: _position(Cuboids.of(queries), g)),
     statistics.QueryTable: (proper_workload, _position),
     statistics.EveryCell: (proper_workload, None),
-    statistics.Parities: (lambda *given: asked_sets(proper_workload(*given)).workload, None),
+    statistics.OddCounts: (lambda *given: asked_sets(proper_workload(*given)).workload, None),
     statistics.FeatureSums: (proper_workload, random_strategy),
     statistics.ColumnSums: (proper_workload, _grids),
     statistics.RowTotal: (proper_workload, None),

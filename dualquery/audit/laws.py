@@ -72,7 +72,7 @@ def _merged(values: Float64, chances: Float64, shift: float, grid: float = GRID)
 
 
 @dataclass(frozen=True, eq=False)
-class Choice:
+class Draws:
     """Independent draws of outcomes, with the logarithms of their chances."""
 
     logs: Float64
@@ -85,7 +85,7 @@ class Choice:
             orders //= math.factorial(repeats)
         return math.log(orders) + float(self.logs[list(shown)].sum())
 
-    def loss_to(self, other: Choice) -> Loss:
+    def loss_to(self, other: Draws) -> Loss:
         """Return the loss, this table being the first."""
         likely = np.isfinite(self.logs)
         one = _merged(self.logs[likely] - other.logs[likely], np.exp(self.logs[likely]), 0.0)
@@ -93,7 +93,7 @@ class Choice:
 
 
 @dataclass(frozen=True, eq=False)
-class Noise:
+class Noisy:
     """Noise on numbers, each on its own."""
 
     numbers: Float64
@@ -112,7 +112,7 @@ class Noise:
             return away * math.log(ratio) - math.log1p(ratio)
         return math.log((1.0 - ratio) / (1.0 + ratio)) + abs(away) * math.log(ratio)
 
-    def loss_to(self, other: Noise) -> Loss:
+    def loss_to(self, other: Noisy) -> Loss:
         """Return the loss, this table being the first; scales that differ would be private."""
         if not np.array_equal(self.scales, other.scales):
             raise ValueError("the scale of the noise depends on the table")
@@ -123,7 +123,7 @@ class Noise:
         return reduce(Loss.and_then, (_integer_loss(*one) for one in each), NOTHING)
 
 
-Law = Choice | Noise
+Law = Draws | Noisy
 
 
 @cache
@@ -133,12 +133,12 @@ def _integer_loss(one: float, other: float, scale: float) -> Loss:
         return NOTHING
     low, high = sorted((round(one), round(other)))
     shown = [(low, -1), *((value, 0) for value in range(low + 1, high)), (high, 1)]
-    laws = (Noise(np.array([number]), np.array([scale]), integers=True) for number in (one, other))
+    laws = (Noisy(np.array([number]), np.array([scale]), integers=True) for number in (one, other))
     logs = [np.array([law.log_chance(each) for each in shown]) for law in laws]
-    return Choice(logs[0]).loss_to(Choice(logs[1]))
+    return Draws(logs[0]).loss_to(Draws(logs[1]))
 
 
-def weights_law(law: kernels.Law, draws: int) -> Choice:
+def weights_law(law: kernels.Law, draws: int) -> Draws:
     """Return the law of draws by integer weights: outcome ``sides * query + side``, exactly."""
     limbs = [
         kernels.weight(sign * kernels.score_of(law.scores, query), law.largest, law.unit)
@@ -147,11 +147,11 @@ def weights_law(law: kernels.Law, draws: int) -> Choice:
     ]
     weights = [(int(high) << kernels.LOW_BITS) + int(low) for high, low in limbs]
     total = math.log(sum(weights))
-    return Choice(np.array([math.log(weight) - total for weight in weights]), draws)
+    return Draws(np.array([math.log(weight) - total for weight in weights]), draws)
 
 
 @cache
-def noisy_max_law(scores: tuple[int, ...], scale: float) -> Choice:
+def noisy_max_law(scores: tuple[int, ...], scale: float) -> Draws:
     """Return the law of report noisy max with discrete Laplace noise, the first of equals.
 
     Sums over one score's noisy values the chance that all others stay below.
@@ -173,10 +173,10 @@ def noisy_max_law(scores: tuple[int, ...], scale: float) -> Choice:
                 first = values[0] - other - (j < i) - steps[0]
                 product *= at_most[first : first + len(values)]
         chances.append(product.sum())
-    return Choice(np.log(np.array(chances) / sum(chances)))
+    return Draws(np.log(np.array(chances) / sum(chances)))
 
 
-def reports_law(chances: list[Float64]) -> Choice:
+def reports_law(chances: list[Float64]) -> Draws:
     """Return the law of the reports of all rows, their order aside: each row's chances given."""
     reports = range(len(chances[0]))
     found: dict[tuple[int, ...], float] = {(): 1.0}
@@ -186,4 +186,4 @@ def reports_law(chances: list[Float64]) -> Choice:
             longer[tuple(sorted((*before, report)))] += chance * row[report]
         found = longer
     every = itertools.combinations_with_replacement(reports, len(chances))
-    return Choice(np.log(np.array([found[each] for each in every])))
+    return Draws(np.log(np.array([found[each] for each in every])))

@@ -93,7 +93,7 @@ PLANTED = tuple(Planted(*each) for each in (
      moves, "table_moves", lambda *_: Moves.of_entries(1, 1)),
     ("a cuboid's score that moves by 1", "sensitivity/WorstCuboid/replace-one",
      WorstCuboid, "exact", lambda original, *given: replace(original(*given), move=1.0)),
-    ("parities of which one moves", "sensitivity/Parities/replace-one",
+    ("parities of which one moves", "sensitivity/OddCounts/replace-one",
      moves, "parity_moves", lambda *_: Moves.of_entries(1, 1)),
     ("a limit on loads that is left out", "sensitivity/FeatureSums/replace-one",
      LightCounts, "__call__",

@@ -54,7 +54,7 @@ Event = Callable[[Values], int]
 
 
 @dataclass(frozen=True)
-class Asked:
+class Setting:
     """Which releases are made."""
 
     mechanism: str
@@ -67,7 +67,7 @@ class Asked:
         return f"{self.mechanism}, {name_of(self.relation)}" + ", a mean" * self.means
 
 
-def audit_releases(asked: Asked, seconds: float, most: int) -> Finding:
+def audit_releases(asked: Setting, seconds: float, most: int) -> Finding:
     """Make releases of two tables for some seconds, `LEAST` to ``most``; bound epsilon below."""
     finding = Finding()
     tables = _pair(asked)
@@ -94,7 +94,7 @@ def audit_releases(asked: Asked, seconds: float, most: int) -> Finding:
     return finding
 
 
-def _pair(asked: Asked) -> list[pl.DataFrame]:
+def _pair(asked: Setting) -> list[pl.DataFrame]:
     """Return two tables that differ in one unit, and in this as much as can be."""
     unit, weight = asked.relation.unit, asked.relation.weight
     rows = 1 if unit is None else unit.max_rows
@@ -113,7 +113,7 @@ def _pair(asked: Asked) -> list[pl.DataFrame]:
     return tables
 
 
-def _made(table: pl.DataFrame, asked: Asked, delta: float) -> Release:
+def _made(table: pl.DataFrame, asked: Setting, delta: float) -> Release:
     columns = (*COLUMNS, SIZE) if asked.means else COLUMNS
     return release(
         table,
@@ -182,7 +182,7 @@ def audit_fresh_draws() -> Finding:
         drawn = source.discrete_gaussian(2.0**40, 8), source.discrete_laplace(2.0**40, 8)
         seen += [each.tobytes() for each in (source.words(8), *drawn)]
     # At this budget answers are hardly ever cut to 0 or 1, which would make them agree.
-    asked = Asked("matrix", {"components": 0}, Neighbours.REPLACE_ONE, 1.0)
+    asked = Setting("matrix", {"components": 0}, Neighbours.REPLACE_ONE, 1.0)
     seen += [_made(_pair(asked)[0], asked, DELTA).answers.tobytes() for _ in range(2)]
     finding.tried = len(seen)
     if len(set(seen)) < len(seen):

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.audit.laws import Law, Noise, noisy_max_law, reports_law, weights_law
+from dualquery.audit.laws import Law, Noisy, noisy_max_law, reports_law, weights_law
 from dualquery.data.domain import Domain, axis_sizes, column_values, rows_of_values
 from dualquery.room.curator import Curator
 from dualquery.room.draws import noisy_max, randomized, weighted_kernels
@@ -216,7 +216,7 @@ class Rooms:
         probed, probe = noisy(exact, scale, draw), self._probe
         numbers = exact.numbers.astype(np.float64).ravel()
         scales = (probed - exact.numbers).astype(np.float64).ravel() / probe.unit
-        law = Noise(numbers, scales, probe.integers)
+        law = Noisy(numbers, scales, probe.integers)
 
         def integer(chosen: tuple[int, ...]) -> tuple[int, int]:
             (place,) = chosen

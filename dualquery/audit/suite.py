@@ -20,7 +20,7 @@ from dualquery.audit.cases import UNITS, WEIGHTS, name_of
 from dualquery.audit.findings import Audit, Finding, Result
 from dualquery.audit.games import Game, audit_game
 from dualquery.audit.planted import PLANTED
-from dualquery.audit.repeated import Asked, audit_fresh_draws, audit_releases
+from dualquery.audit.repeated import Setting, audit_fresh_draws, audit_releases
 from dualquery.data.domain import Domain
 from dualquery.data.given_table import Unit, Weight
 from dualquery.data.schema.grids import Grid
@@ -165,7 +165,7 @@ def _released(what: str, mechanism: str, relation: Neighbours, effort: Effort) -
     finding = Finding()
     options = SMALL.get(mechanism, ({},))[0] if what == mechanism else {}
     for epsilon in effort.epsilons:
-        asked = Asked(mechanism, options, relation, epsilon, means=what == MEANS)
+        asked = Setting(mechanism, options, relation, epsilon, means=what == MEANS)
         finding.add(audit_releases(asked, effort.seconds, effort.releases))
     return finding
 

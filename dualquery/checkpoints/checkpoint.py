@@ -39,7 +39,7 @@ _DTYPES = ("uint8", "int64", "float64")
 Entry = dict[str, Any]
 
 
-class Lines:
+class CheckpointLines:
     """The open file; ``entries`` is what it held when it was opened.
 
     ``on_full`` is called when the disk is full, and returns whether it made room.
@@ -213,7 +213,7 @@ class Checkpoint(Journal):
         self._in_needed_draw = False
         self._public: dict[str, Public] = {}
         self._deaths: Counter[str] = Counter()
-        self._lines = Lines(path, on_full)
+        self._lines = CheckpointLines(path, on_full)
         if not self._lines.entries:
             self._lines.append({"checkpoint": FORMAT}, sync=True)
         try:

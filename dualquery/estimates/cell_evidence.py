@@ -29,7 +29,7 @@ MOST_CELLS, MOST_PRODUCTS = 1 << 15, 1 << 21  # of a question's columns; more ar
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
+class CellEvidence:
     """``m`` numbers with independent noise about the cells of some columns; float64 ``(m,)``."""
 
     factors: tuple[Float64, ...]  # one ``(factors, values)`` a column; the first factor is 1
@@ -40,7 +40,7 @@ class Evidence:
     kurtosis: Float64  # excess kurtosis of the noise; 0 if Gaussian
     absent: Float64  # what a row that is not there contributes; NaN where unknown
 
-    def with_total(self, total: Total) -> Evidence:
+    def with_total(self, total: Total) -> CellEvidence:
         """Return the evidence with one number more: the sum of all cells, a measured total.
 
         From the other numbers the contribution of absent rows is taken off; where it is unknown,
@@ -48,7 +48,7 @@ class Evidence:
         """
         known = ~np.isnan(self.absent)
         absent, excess = self.absent[known], 0.0 if total.noise == "gaussian" else 3.0
-        return Evidence(
+        return CellEvidence(
             self.factors,
             np.insert(self.chosen[:, known], 0, 0, axis=1),
             less=np.append(0.0, self.less[known] + absent),
@@ -119,7 +119,7 @@ class Measured:
         self._numbers = merged.take(np.argsort(merged.scope, kind="stable"))
         self._starts = np.searchsorted(self._numbers.scope, np.arange(len(self._scopes) + 1))
 
-    def about(self, columns: Sequence[int]) -> Evidence | None:
+    def about(self, columns: Sequence[int]) -> CellEvidence | None:
         """Return the numbers about the cells of some columns, increasing; None of too many."""
         sizes = axis_sizes(self.domain)[list(columns)]
         if np.prod(sizes.astype(float)) > MOST_CELLS:
@@ -147,7 +147,7 @@ class Measured:
         value, variance, fourth, absent = numbers.merged(owner, first).moments
         less, excess = np.zeros_like(value), fourth / variance**2
         kept = np.array(chosen)[:, first]
-        return Evidence(tuple(factors), kept, less, value, np.sqrt(variance), excess, absent)
+        return CellEvidence(tuple(factors), kept, less, value, np.sqrt(variance), excess, absent)
 
     def _over_others(self, inner: tuple[bool, ...], scopes: list[int]) -> _Numbers:
         """Return numbers of scopes, summed over all cells of the columns that are not ``inner``."""

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import helmert
 
-from dualquery.estimates.cell_evidence import Evidence
+from dualquery.estimates.cell_evidence import CellEvidence
 
 Float64: TypeAlias = NDArray[np.float64]
 
@@ -76,7 +76,7 @@ class Estimates:
 class LeastSquares:
     """Estimates from evidence; ``total_known``: the shares of the cells add up to 1."""
 
-    def __init__(self, evidence: Evidence, total_known: bool) -> None:
+    def __init__(self, evidence: CellEvidence, total_known: bool) -> None:
         self._evidence, self._total_known = evidence, total_known
         pairs = [*zip(evidence.factors, evidence.chosen, strict=True)]
         means: Float64 = math.prod(factors.mean(axis=1)[chosen] for factors, chosen in pairs)

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class CompiledQuestion:
     """A question over a schema."""
 
     question: Question  # in canonical form: values have become their buckets or categories
@@ -62,8 +62,8 @@ class Asked:
 
 
 @dataclass(frozen=True, eq=False)
-class AskedQuantile:
-    """A quantile over a schema; `Asked` has the rest of its fields."""
+class CompiledQuantile:
+    """A quantile over a schema; `CompiledQuestion` has the rest of its fields."""
 
     question: Question
     text: str
@@ -90,10 +90,10 @@ class AskedQuantile:
         return quantile_between(rule, self.column.integer, low, high, part)
 
 
-AnyAsked: TypeAlias = Asked | AskedQuantile
+Compiled: TypeAlias = CompiledQuestion | CompiledQuantile
 
 
-def ask(question: Question, schema: Schema) -> AnyAsked:
+def ask(question: Question, schema: Schema) -> Compiled:
     """Return what a question asks of the columns of a schema.
 
     `BadInputError` if a column or value is unknown, a column has no numbers, or it is too large.
@@ -156,7 +156,7 @@ class _Compiler:
         self.text = syntax.print_question(self.question)
         self.asks = question
 
-    def asked(self) -> AnyAsked:
+    def asked(self) -> Compiled:
         asked = self.asks
         if asked.measure == COUNT and asked.given is not None:
             raise BadInputError(
@@ -197,8 +197,8 @@ class _Compiler:
         of_rows: bool | None = None,
         conjunctions: tuple[NDArray[np.int32], ...] = (),
         remark: str = "",
-    ) -> Asked:
-        return Asked(
+    ) -> CompiledQuestion:
+        return CompiledQuestion(
             question=self.question,
             text=self.text,
             numerator=numerator,
@@ -210,7 +210,7 @@ class _Compiler:
             of_interval=self.of_interval,
         )
 
-    def _quantile(self) -> AskedQuantile:
+    def _quantile(self) -> CompiledQuantile:
         pieces = self.pieces[self.target]
         order = np.argsort(pieces.mean, kind="stable")[: pieces.numbered.bit_count()]
         boxes = self._with_number(self._boxes(self.asks.given))
@@ -219,7 +219,7 @@ class _Compiler:
             so_far |= 1 << piece
             below.append(self._indicator(_within(boxes, self.target, so_far)))
         numbers = (pieces.low[order], pieces.high[order])
-        return AskedQuantile(
+        return CompiledQuantile(
             question=self.question,
             text=self.text,
             low=numbers[0],

@@ -11,7 +11,7 @@ import numpy as np
 
 from dualquery.data.schema.columns import Binary, Categorical
 from dualquery.data.schema.table import TableSchema
-from dualquery.report.facts import Shares
+from dualquery.report.facts import BitShares
 from dualquery.report.markup import Html, element, joined
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _SCALES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0)
 """What a whole bar stands for: the least that the largest share of a column fits into."""
 
 
-def distributions(release: Release, known: Shares) -> Html:
+def distributions(release: Release, known: BitShares) -> Html:
     """Every column's distribution; of items, and of many columns, the most frequent."""
     schema = release.schema
     labels = schema.bit_labels().to_list()
@@ -67,7 +67,7 @@ def distributions(release: Release, known: Shares) -> Html:
 
 
 def _distribution(
-    name: str, labels: Sequence[str], bits: Sequence[int], known: Shares, *, ordered: bool
+    name: str, labels: Sequence[str], bits: Sequence[int], known: BitShares, *, ordered: bool
 ) -> Html:
     """Return one column's tables; values without an order come by their shares."""
     ends = np.concatenate([known.share[list(bits)], known.high[list(bits)]])
@@ -98,7 +98,7 @@ def _shares(caption: Sequence[Html], lines: Sequence[Html]) -> Html:
     )
 
 
-def _line(label: str, bit: int, known: Shares, whole: float) -> Html:
+def _line(label: str, bit: int, known: BitShares, whole: float) -> Html:
     value, low, high = (float(each[bit]) for each in (known.share, known.low, known.high))
     places = 1 if whole >= 0.1 else 2 if whole >= 0.01 else 3
     reach = "" if math.isnan(low) else f"{100 * low:.{places}f} to {100 * high:.{places}f}%"

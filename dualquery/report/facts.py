@@ -28,7 +28,7 @@ _MOST_BITS = 1_000
 
 
 @dataclass(frozen=True, eq=False)
-class Shares:
+class BitShares:
     """The share of the rows that has each bit: float64, shape ``(bits,)``; NaN where unknown."""
 
     share: Float64
@@ -41,7 +41,7 @@ class Shares:
     """The bits that the page shows: all in their order, or the most frequent first."""
 
 
-def shares(release: Release) -> Shares:
+def shares(release: Release) -> BitShares:
     """Return the share of every bit, and intervals of those that the page shows.
 
     What is shown is as by ``dualquery answer``; the others are the best guess there is.
@@ -55,7 +55,7 @@ def shares(release: Release) -> Shares:
         share[bit], low[bit], high[bit] = (
             np.nan if line[key] is None else line[key] for key in ("answer", "low", "high")
         )
-    return Shares(share, low, high, min(line["level"] or LEVEL for line in lines), shown)
+    return BitShares(share, low, high, min(line["level"] or LEVEL for line in lines), shown)
 
 
 def _shown(release: Release, share: Float64) -> NDArray[np.int64]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.estimates.measurements import factors_of
-from dualquery.report.facts import Shares
+from dualquery.report.facts import BitShares
 
 if TYPE_CHECKING:
     from dualquery.releases.keep.folder import Release
@@ -50,7 +50,7 @@ class Pairs:
         return [*zip(*(each[order].tolist() for each in found), strict=True)]
 
 
-def pairs(release: Release, known: Shares) -> Pairs | None:
+def pairs(release: Release, known: BitShares) -> Pairs | None:
     """Return the strength of association of the columns' pairs in the records; None without any.
 
     Of a wide table, the columns of its most frequent bits.

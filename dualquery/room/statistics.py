@@ -251,7 +251,7 @@ class EveryCell(_Table):
 
 
 @dataclass(frozen=True, slots=True)
-class Parities(_Statistic):
+class OddCounts(_Statistic):
     """The rows with an odd sum of each query's bits.
 
     The queries are positive conjunctions and hold all their subsets.
@@ -264,9 +264,10 @@ class Parities(_Statistic):
     def exact(self, data: PrivateData) -> Exact:
         """Return the numbers of rows, or twice these and the excess of the public number."""
         odd = odd_counts(data.conjunctions, data.counts)
+        moves = self.moves(data.queries, data.neighbours)  # "Parities": the name in proofs so far
         if data.rows_public:
-            return self._exact(data, odd, unit=2.0)
-        return self._exact(data, 2 * odd + data.excess, scales=2.0)
+            return Exact("Parities", odd, moves, unit=2.0)
+        return Exact("Parities", 2 * odd + data.excess, moves, scales=2.0)
 
     def published(self, noisy: Numbers, data: PrivateData) -> Numbers:
         """Return the numbers of rows that noisy ones stand for."""
@@ -350,7 +351,7 @@ PrivateStatistic = (
     | OneCuboid
     | QueryTable
     | EveryCell
-    | Parities
+    | OddCounts
     | FeatureSums
     | ColumnSums
     | RowTotal

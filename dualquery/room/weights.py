@@ -20,9 +20,8 @@ that is replaced moves c_q by 1 and N - n not at all.
 
 **Lemma.** Between neighbours that move a count by at most u, a log-weight moves by at most
 ``u eta K / n``, up or down, after K rounds, so a draw has the bounded range ``2 u eta K / n``. The
-weights and the draws are exact
-(`room.draws.exact_draws`, whose rounding `RANGE_SLACK` pays for), and scores are integers,
-so neighbours differ in them exactly as the proof says.
+weights and the draws are exact (`room.draws.exact_draws`, whose rounding `RANGE_SLACK` pays for),
+and scores are integers, so neighbours differ in them exactly as the proof says.
 """
 
 from __future__ import annotations

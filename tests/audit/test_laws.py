@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from dualquery.audit.laws import Choice, Noise, hockey_stick, noisy_max_law, reports_law
+from dualquery.audit.laws import Draws, Noisy, hockey_stick, noisy_max_law, reports_law
 from dualquery.privacy.accountants.exact import gaussian_delta
 from dualquery.room.draws.noisy_max import report_noisy_max
 from dualquery.room.randomness import SeededRandomness
@@ -22,7 +22,7 @@ def test_gaussian_noise_has_the_accountants_curve(shift) -> None:
 def test_gaussian_losses_add_up_to_one_gaussian() -> None:
     def loss(moves: list[float], scales: list[float]):
         own = np.array(scales)
-        return Noise(np.array(moves), own, False).loss_to(Noise(np.zeros(2), own, False))
+        return Noisy(np.array(moves), own, False).loss_to(Noisy(np.zeros(2), own, False))
 
     both = loss([3.0, 0.0], [2.0, 5.0]).and_then(loss([0.0, -4.0], [2.0, 2.0]))
     assert both.shift == pytest.approx(2.5)
@@ -43,7 +43,7 @@ def test_laplace_losses_are_those_of_all_its_values(moves, scale) -> None:
         other = np.multiply.outer(other, chances(move)).ravel()
     scales = np.full(len(moves), scale)
     one_table, other_table = (
-        Noise(np.array(n, float), scales, True) for n in ([0] * len(moves), moves)
+        Noisy(np.array(n, float), scales, True) for n in ([0] * len(moves), moves)
     )
     loss = one_table.loss_to(other_table)
     for epsilon in EPSILONS:
@@ -53,12 +53,12 @@ def test_laplace_losses_are_those_of_all_its_values(moves, scale) -> None:
 
 
 def test_an_outcome_that_one_table_cannot_give_has_an_infinite_loss() -> None:
-    loss = Choice(np.log([0.9, 0.1])).loss_to(Choice(np.array([0.0, -np.inf])))
+    loss = Draws(np.log([0.9, 0.1])).loss_to(Draws(np.array([0.0, -np.inf])))
     assert loss.delta(50.0) == pytest.approx(0.1)
 
 
 def test_a_scale_that_depends_on_the_table_is_seen() -> None:
-    one, other = (Noise(np.zeros(1), np.array([s]), integers=False) for s in (1.0, 2.0))
+    one, other = (Noisy(np.zeros(1), np.array([s]), integers=False) for s in (1.0, 2.0))
     with pytest.raises(ValueError, match="scale of the noise depends on the table"):
         one.loss_to(other)
 
@@ -76,4 +76,4 @@ def test_noisy_max_reports_by_its_law() -> None:
 def test_reports_of_rows_are_told_by_their_number_alone() -> None:
     law = reports_law([np.array([0.7, 0.3]), np.array([0.2, 0.8])])
     np.testing.assert_allclose(np.exp(law.logs), [0.14, 0.62, 0.24])
-    assert Choice(np.log([0.5, 0.5]), 2).log_chance((0, 1)) == pytest.approx(math.log(0.5))
+    assert Draws(np.log([0.5, 0.5]), 2).log_chance((0, 1)) == pytest.approx(math.log(0.5))

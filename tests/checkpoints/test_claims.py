@@ -20,7 +20,7 @@ import pytest
 
 import dualquery
 from dualquery.budgets.budget_file import BudgetFile
-from dualquery.checkpoints.checkpoint import Checkpoint, Lines
+from dualquery.checkpoints.checkpoint import Checkpoint, CheckpointLines
 from dualquery.checkpoints.unfinished import SPACE
 from dualquery.releases.keep.reservation import reserve, resume
 from dualquery.room.randomness import SeededRandomness
@@ -53,7 +53,7 @@ class Steps:
         for module in ("releases.make.making", "room.row_count"):
             monkeypatch.setattr(f"dualquery.{module}.randomness", self._source)
         for owner, name, label in (
-            (Lines, "append", lambda entry, **_: f"line {next(iter(entry))}"),
+            (CheckpointLines, "append", lambda entry, **_: f"line {next(iter(entry))}"),
             (BudgetFile, "write", lambda *_: "transaction"),
             (BudgetFile, "count_draw", lambda *_: "count"),
             (pl.DataFrame, "write_parquet", lambda *_, **__: "file"),

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dualquery.checkpoints.checkpoint import _BEGINNING, Checkpoint, Lines, _next
+from dualquery.checkpoints.checkpoint import _BEGINNING, Checkpoint, CheckpointLines, _next
 from dualquery.privacy.events import GaussianNoise, RandomizedReport, SampledQueries
 from dualquery.room.ground import Ground
 from dualquery.runtime.errors import BadInputError
@@ -134,7 +134,7 @@ def test_a_full_disk_takes_what_was_held_and_then_says_so(tmp_path, monkeypatch)
         given.append(True)
         return len(given) == 1
 
-    lines = Lines(tmp_path / "journal", give)
+    lines = CheckpointLines(tmp_path / "journal", give)
     sync = os.fsync
 
     def full(handle: int) -> None:

@@ -17,7 +17,7 @@ from dualquery.room.noise.gaussian import Gaussian
 from dualquery.room.noise.laplace import Laplace
 from dualquery.room.randomness import SeededRandomness
 from dualquery.room.sensitivity.moves import parities_apart
-from dualquery.room.statistics import Parities
+from dualquery.room.statistics import OddCounts
 from dualquery.runtime.errors import BadInputError
 from mwem import Barak
 from mwem.barak import Cells
@@ -99,11 +99,11 @@ def test_coefficients_get_the_planned_noise(delta, law) -> None:
     sets = mechanism.statistics(workload)
     room = Curator(records_of(rows), sets, plan.schedule, SeededRandomness(2))
     planned = Gaussian(scale) if delta else Laplace(scale)
-    noise = room.measure(Parities(), planned) - (1 - exact(workload, rows)[0]) * 25_000
+    noise = room.measure(OddCounts(), planned) - (1 - exact(workload, rows)[0]) * 25_000
     assert stats.kstest(noise, law(scale=scale).cdf).pvalue > 1e-4
     assert stats.kstest(noise, law(scale=2 * scale).cdf).pvalue < 1e-4
     with pytest.raises(RuntimeError, match="the budget is spent"):
-        room.measure(Parities(), planned)
+        room.measure(OddCounts(), planned)
 
 
 def test_the_schedule_is_the_proven_sensitivity() -> None:

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import dualquery
-from dualquery.checkpoints.checkpoint import Checkpoint, Lines
+from dualquery.checkpoints.checkpoint import Checkpoint, CheckpointLines
 from dualquery.data.domain import Domain
 from dualquery.data.schema.columns import Binary
 from dualquery.data.schema.table import TableSchema
@@ -205,7 +205,7 @@ def test_a_checkpoint_holds_no_true_number_of_rows(name, rows, table, tmp_path: 
             table, schema=SCHEMA, queries=40, way=2, mechanism=name, options=MECHANISMS[name],
             delta=1e-5, neighbours="add-remove", rows=rows, checkpoint=Checkpoint(path),
         )  # fmt: skip
-    entries = Lines(path).entries
+    entries = CheckpointLines(path).entries
     assert any("end" in entry for entry in entries)
     assert TRUE_ROWS not in numbers_in(entries)
     assert made.base.estimate in numbers_in(entries)

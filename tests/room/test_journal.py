@@ -11,7 +11,7 @@ import pytest
 
 import dualquery
 from dualquery.budgets.budget_file import BudgetFile
-from dualquery.checkpoints.checkpoint import Checkpoint, Lines
+from dualquery.checkpoints.checkpoint import Checkpoint, CheckpointLines
 from dualquery.privacy.events import Event, GaussianNoise, LaplaceNoise, SampledQueries
 from dualquery.room.ground import Ground
 from dualquery.room.journal import Journal, Recorded
@@ -244,5 +244,5 @@ def test_a_checkpoint_serves_one_run(tmp_path: Path) -> None:
     checkpoint.close()
     made = dualquery.release(table, **asked, checkpoint=Checkpoint(path))
     assert made.privacy.private
-    assert sum("begin" in entry for entry in Lines(path).entries) == 5
+    assert sum("begin" in entry for entry in CheckpointLines(path).entries) == 5
     assert budget.read().spent == (1.0, 1e-4)

@@ -40,7 +40,7 @@ Rule: TypeAlias = str | float | tuple[float, ...]
 Within: TypeAlias = Rule | tuple[Rule, ...]
 
 
-class Sample(tuple[float, ...]):
+class ExampleNumbers(tuple[float, ...]):
     """Numbers that tell how a bucket's values lie, as a list does; others are possible, too."""
 
     __slots__ = ()
@@ -305,7 +305,7 @@ class Numeric(Buckets):
 
 def without_lists(within: Any) -> Any:
     """Return what a schema file says with tuples for its lists: a column can be hashed."""
-    if isinstance(within, Sample) or not isinstance(within, list | tuple):
+    if isinstance(within, ExampleNumbers) or not isinstance(within, list | tuple):
         return within
     return tuple(map(without_lists, within))
 
@@ -340,7 +340,7 @@ def _checked(column: str, rule: object, ends: tuple[float, float], integer: bool
         if not number or not low <= value <= high or (integer and not float(value).is_integer()):
             kind = "whole number" if integer else "number"
             raise BadInputError(f"{where}: {value!r} is no {kind} in the bucket")
-    if isinstance(rule, Sample):
+    if isinstance(rule, ExampleNumbers):
         return rule
     return tuple(map(float, values)) if isinstance(rule, tuple) else float(values[0])
 
@@ -470,7 +470,7 @@ def listed(rule: Rule) -> tuple[float, ...] | None:
 
 def possible(rule: Rule) -> tuple[float, ...] | None:
     """Return the only values of a bucket; None if others are possible, too."""
-    return None if isinstance(rule, Sample) else listed(rule)
+    return None if isinstance(rule, ExampleNumbers) else listed(rule)
 
 
 def _top(ends: tuple[float, float], places: int | None) -> float:

@@ -135,7 +135,7 @@ class Order:
 
 
 @dataclass(frozen=True, eq=False)
-class Numbers:
+class AllowedNumbers:
     """The numbers that records may have in a column, for each of its values; NaN for no number."""
 
     low: Float64
@@ -180,7 +180,7 @@ class Orders:
         return orders
 
     @cached_property
-    def numbers(self) -> dict[int, Numbers]:
+    def numbers(self) -> dict[int, AllowedNumbers]:
         """What the ordered columns may hold."""
         named = sorted({place for order in self.given for place in (order.less, order.more)})
         return {place: _numbers(self.columns[place], self.avoided[place]) for place in named}
@@ -317,7 +317,7 @@ class Orders:
             )
 
 
-def _numbers(column: Column, avoided: Sequence[float]) -> Numbers:
+def _numbers(column: Column, avoided: Sequence[float]) -> AllowedNumbers:
     """Return the numbers that records may have in a column."""
     if getattr(column, "by", None) in CYCLES:
         raise BadInputError(
@@ -333,7 +333,7 @@ def _numbers(column: Column, avoided: Sequence[float]) -> Numbers:
                 f"{text!r}; an order needs numbers or dates. A numeric column with "
                 'such texts in "missing_values" and "missing": "category" can stand in one'
             )
-        return Numbers(own, own, interval=False, whole=not np.any(column.means % 1))
+        return AllowedNumbers(own, own, interval=False, whole=not np.any(column.means % 1))
     (low, high), whole = np.array(column.bounds, np.float64).T, column.whole
     for _ in avoided:
         after, before = np.nextafter(low, high), np.nextafter(high, low)
@@ -344,4 +344,4 @@ def _numbers(column: Column, avoided: Sequence[float]) -> Numbers:
         if values is not None:
             low[bucket], high[bucket] = min(kept(values, avoided)), max(kept(values, avoided))
     ends = np.append(low, own[len(low) :]), np.append(high, own[len(low) :])
-    return Numbers(*ends, interval=not any(lists), whole=whole)
+    return AllowedNumbers(*ends, interval=not any(lists), whole=whole)

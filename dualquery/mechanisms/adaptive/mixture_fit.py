@@ -151,13 +151,13 @@ class MixtureFit:
         return np.flatnonzero(np.isin(domain.column_of_bit, columns))
 
     @cached_property
-    def _columns(self) -> kernels.Columns:
+    def _columns(self) -> kernels.Layout:
         domain = self.products.domain
         column = domain.column_of_bit[self._bits]
         binary = domain.has_two_values[self._bits]
         # Both bits of a binary column of two have a parameter; no product asks for the second.
         starts = np.flatnonzero(binary | (np.diff(column, prepend=-1) != 0))
-        return kernels.Columns(
+        return kernels.Layout(
             np.append(starts, len(column)), binary[starts], *self.products.terms(self._bits)
         )
 
@@ -285,7 +285,7 @@ class _Slab:
     slopes: Float32
 
     @staticmethod
-    def of(columns: kernels.Columns, odds: Float32) -> _Slab:
+    def of(columns: kernels.Layout, odds: Float32) -> _Slab:
         """Return a slab that starts with some log-odds and logarithms of shares."""
         odds = np.ascontiguousarray(odds)
         parameters = kernels.Parameters(odds, *np.zeros((3, *odds.shape), np.float32))
@@ -304,7 +304,7 @@ class _Slab:
 class _Batch:
     """Products that one step visits, what they should be, and the columns they are about."""
 
-    columns: kernels.Columns
+    columns: kernels.Layout
     rows: NDArray[np.int32]
     targets: Float32
     deviations: Float64

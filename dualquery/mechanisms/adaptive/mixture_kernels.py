@@ -18,7 +18,7 @@ from dualquery.runtime.array_types import kernel
 Array = NDArray[Any]
 
 
-class Columns(NamedTuple):
+class Layout(NamedTuple):
     """Where the parameters of each column lie, and what terms are made of them.
 
     ``starts``, ``(columns + 1,)``, are the columns' first bits; ``binary`` ones have the log-odds
@@ -55,7 +55,7 @@ class Rates(NamedTuple):
 
 
 _ROWS, _TABLE = int32[:, ::1], float32[:, ::1]
-_COLUMNS = types.NamedTuple((int64[::1], boolean[::1], float32[::1], float32[::1]), Columns)
+_COLUMNS = types.NamedTuple((int64[::1], boolean[::1], float32[::1], float32[::1]), Layout)
 _PARAMETERS = types.NamedUniTuple(_TABLE, 4, Parameters)
 _RATES = types.NamedUniTuple(float32, 4, Rates)
 
@@ -146,7 +146,7 @@ def _tanh(x: np.float32) -> np.float32:
 
 
 @kernel(void(_COLUMNS, int64[::1], _TABLE, _TABLE, _TABLE), fastmath=True)
-def set_terms(columns: Columns, touched: Array, odds: Array, values: Array, table: Array) -> None:
+def set_terms(columns: Layout, touched: Array, odds: Array, values: Array, table: Array) -> None:
     """Write the values of some columns' bits, and their terms, from the parameters of a slab."""
     terms, width = len(table) // len(odds), odds.shape[1]
     for column in touched:
@@ -176,7 +176,7 @@ def set_terms(columns: Columns, touched: Array, odds: Array, values: Array, tabl
     fastmath=True,
 )
 def update(
-    columns: Columns,
+    columns: Layout,
     touched: Array,
     parameters: Parameters,
     slopes: Array,

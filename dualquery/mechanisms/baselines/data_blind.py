@@ -17,14 +17,14 @@ from dualquery.room.curator import Curator
 
 
 @dataclass(frozen=True)
-class Records(Details):
+class Size(Details):
     """How many records to draw."""
 
     records: int
 
 
 @dataclass(frozen=True, kw_only=True)
-class Uniform(Mechanism[Records]):
+class Uniform(Mechanism[Size]):
     """Answers every query by its share of the records that the schema allows."""
 
     name: ClassVar[str] = "uniform"
@@ -40,12 +40,12 @@ class Uniform(Mechanism[Records]):
         """Name the workload; its answers are never counted."""
         return require_conjunctions(queries)
 
-    def plan(self, task: Task, budget: Budget) -> Plan[Records]:  # noqa: ARG002
+    def plan(self, task: Task, budget: Budget) -> Plan[Size]:  # noqa: ARG002
         """Spend nothing."""
         records = self.records or task.default_records
-        return Plan((), "advanced", Records(records), needs_answers=False)
+        return Plan((), "advanced", Size(records), needs_answers=False)
 
-    def run(self, task: Task, plan: Plan[Records], curator: Curator, session: Session) -> Outcome:  # noqa: ARG002
+    def run(self, task: Task, plan: Plan[Size], curator: Curator, session: Session) -> Outcome:  # noqa: ARG002
         """Evaluate the workload on the uniform distribution and draw records from it."""
         domain = task.workload.domain
         model = ProductMixture.single(domain, uniform_probabilities(domain))

@@ -55,7 +55,7 @@ class _NoisyAnswers(Mechanism[NoisyCounts]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gaussian(_NoisyAnswers):
+class GaussianAnswers(_NoisyAnswers):
     """Gaussian noise on every answer, clipped to their range (Balle and Wang 2018)."""
 
     name: ClassVar[str] = "gaussian"
@@ -69,7 +69,7 @@ class Gaussian(_NoisyAnswers):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Laplace(_NoisyAnswers):
+class LaplaceAnswers(_NoisyAnswers):
     """Discrete Laplace noise on every answer, clipped to their range (Dwork et al. 2006)."""
 
     name: ClassVar[str] = "laplace"

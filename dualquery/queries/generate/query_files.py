@@ -16,7 +16,7 @@ from dualquery.data.readers.csv import CsvSource
 from dualquery.data.readers.source import TableSource
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.literals import read_plain, refuse_contradictions
-from dualquery.questions.compiler import AnyAsked, Asked, ask
+from dualquery.questions.compiler import Compiled, CompiledQuestion, ask
 from dualquery.questions.plain_parser import read_question
 from dualquery.questions.syntax_tree import SHARE
 from dualquery.rows.repeats import first_occurrences, pad_right, side_by_side
@@ -85,16 +85,16 @@ def workload_of_texts(
     """
     lines = pl.Series("line", texts, dtype=pl.String)
     literals, plain = read_plain(lines, schema)
-    asked: dict[int, AnyAsked] = {}
+    asked: dict[int, Compiled] = {}
     for row in np.flatnonzero(~plain).tolist():
         try:
             asked[row] = ask(read_question(lines[row], schema), schema)
         except BadInputError as error:
             raise BadInputError(f"{place(row)}: {error}") from None
     same: dict[int, NDArray[np.int32]] = {
-        row: each.conjunctions[0]
-        for row, each in asked.items()
-        if isinstance(each, Asked) and each.conjunctions and each.question.measure == SHARE
+        row: one.conjunctions[0]
+        for row, one in asked.items()
+        if isinstance(one, CompiledQuestion) and one.conjunctions and one.question.measure == SHARE
     }
     if same:
         written = side_by_side(literals, *(each[None, :] for each in same.values()))
@@ -117,7 +117,7 @@ def workload_of_texts(
 
 def _refuse_repeats(
     literals: NDArray[np.int32],
-    questions: Mapping[int, AnyAsked],
+    questions: Mapping[int, Compiled],
     lines: pl.Series,
     place: Callable[[int], str],
     codes: int,
@@ -137,7 +137,7 @@ def _refuse_repeats(
 
 
 def _parts(
-    questions: Mapping[int, AnyAsked], lines: pl.Series, place: Callable[[int], str]
+    questions: Mapping[int, Compiled], lines: pl.Series, place: Callable[[int], str]
 ) -> NDArray[np.int32]:
     """Return the conjunctions that questions are made of, repeats among them."""
     found: list[NDArray[np.int32]] = []

@@ -13,7 +13,7 @@ import numpy as np
 from dualquery.estimates.intervals import LEVEL
 from dualquery.estimates.means import BoughtMean
 from dualquery.queries.conjunctions import conjunctions_of
-from dualquery.questions.compiler import AnyAsked, Asked, AskedQuantile, ask
+from dualquery.questions.compiler import Compiled, CompiledQuantile, CompiledQuestion, ask
 from dualquery.questions.linear_form import Bounds
 from dualquery.questions.plain_parser import read_question
 from dualquery.questions.remarks import on_clipped_numbers
@@ -125,13 +125,13 @@ def answer_question(
     return _answer(knowledge, ask(question, knowledge.schema), level)
 
 
-def _answer(knowledge: Knowledge, asked: AnyAsked, level: float) -> dict[str, Any]:
+def _answer(knowledge: Knowledge, asked: Compiled, level: float) -> dict[str, Any]:
     from dualquery.queries.literals import print_queries
 
     schema, base = knowledge.schema, knowledge.base
     if asked.denominator is not None and not asked.denominator.high.terms:
         return _line(asked, None, Limits(_NONE_SUCH), knowledge.source)
-    if isinstance(asked, AskedQuantile):
+    if isinstance(asked, CompiledQuantile):
         return _line(asked, *_quantile(knowledge, asked, level), knowledge.source)
     forced = forced_share(asked, schema, knowledge.rules)
     if forced is not None:
@@ -171,7 +171,7 @@ def _answer(knowledge: Knowledge, asked: AnyAsked, level: float) -> dict[str, An
 
 
 def _bought_line(
-    knowledge: Knowledge, asked: Asked, bought: BoughtMean, level: float
+    knowledge: Knowledge, asked: CompiledQuestion, bought: BoughtMean, level: float
 ) -> dict[str, Any]:
     """Return the line of a bought mean, or of that times the number of rows."""
     answer, found = likely_mean(knowledge, bought), bought.interval(knowledge.base, level)
@@ -184,7 +184,7 @@ def _bought_line(
     return _line(asked, answer, Limits(found.basis, low, high, found.level), "released")
 
 
-def _likely(knowledge: Knowledge, asked: Asked) -> float | None:
+def _likely(knowledge: Knowledge, asked: CompiledQuestion) -> float | None:
     """Return the model's answer, in the range; None where the given rows are none."""
     likely = knowledge.mean(asked.numerator.likely)
     if asked.denominator is not None:
@@ -202,7 +202,7 @@ def _why_none(given: Bounds) -> str:
     return _NONE_LIKELY if known else _NONE_KNOWN
 
 
-def _line(asked: AnyAsked, answer: float | None, limits: Limits, source: str) -> dict[str, Any]:
+def _line(asked: Compiled, answer: float | None, limits: Limits, source: str) -> dict[str, Any]:
     low, high = limits.low, limits.high
     of_interval = "" if low is None else asked.of_interval
     return {
@@ -226,7 +226,7 @@ def _of_total(knowledge: Knowledge, limits: Limits) -> Limits:
     return replace(limits, low=min(ends), high=max(ends))
 
 
-def _released(release: Release, asked: Asked) -> tuple[float, Limits | None] | None:
+def _released(release: Release, asked: CompiledQuestion) -> tuple[float, Limits | None] | None:
     """Return the released answer of a question that is a query of the workload, and its limits."""
     workload, known, limits = conjunctions_of(release.workload), release.intervals, None
     if workload is None:
@@ -241,7 +241,7 @@ def _released(release: Release, asked: Asked) -> tuple[float, Limits | None] | N
 
 
 def _quantile(
-    knowledge: Knowledge, asked: AskedQuantile, chance: float
+    knowledge: Knowledge, asked: CompiledQuantile, chance: float
 ) -> tuple[float | None, Limits]:
     """Return the number below which the asked share of the given rows lies, and its limits.
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.schema.numeric import Numeric, Sample, quantile_between, shortened
+from dualquery.data.schema.numeric import ExampleNumbers, Numeric, quantile_between, shortened
 from dualquery.data.schema.table import TableSchema
 from dualquery.estimates.intervals import Intervals
 from dualquery.estimates.means import BoughtMean, combined
-from dualquery.questions.compiler import Asked, ask
+from dualquery.questions.compiler import CompiledQuestion, ask
 from dualquery.questions.syntax_tree import MEAN, Question
 from dualquery.releases.answer.knowledge import Knowledge
 
@@ -34,7 +34,7 @@ def likely_mean(knowledge: Knowledge, bought: BoughtMean) -> float:
     """Return a bought mean, combined with the mean that measured buckets give where they do."""
     question = Question(MEAN, column=bought.column)
     asked = ask(question, knowledge.release.schema)
-    assert isinstance(asked, Asked)
+    assert isinstance(asked, CompiledQuestion)
     found = knowledge.estimates([asked.numerator.likely])
     mean = bought.mean
     if asked.denominator is None and not isinstance(found, str) and found.spanned[0]:
@@ -112,7 +112,7 @@ def with_mean(column: Numeric, shares: Float64, mean: float) -> Numeric:
         if isinstance(rule, str):
             found = np.interp(levels, reached - parts / 2.0, own)
             found = np.rint(found) if column.integer else shortened(found, ends, column.decimals)
-            drawn.append(Sample(found.tolist()))
+            drawn.append(ExampleNumbers(found.tolist()))
         else:
             found = own[np.searchsorted(reached, levels).clip(max=_NUMBERS - 1)]
             # An order may need a listed number that is drawn less than once in a thousand times.

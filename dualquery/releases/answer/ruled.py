@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dualquery.estimates.intervals import Intervals
 from dualquery.queries.conjunctions import conjunctions_of
-from dualquery.questions.compiler import Asked, ask
+from dualquery.questions.compiler import CompiledQuestion, ask
 from dualquery.questions.linear_form import Bounds
 from dualquery.questions.syntax_tree import COUNT, SHARE, Not, Question
 from dualquery.rules.legal import forced_answers, no_record_in
@@ -54,7 +54,7 @@ def with_forced_answers(
     return replace(outcome, answers=answers, intervals=known), (remark,)
 
 
-def forced_share(asked: Asked, schema: Schema, rules: Forbidden) -> float | None:
+def forced_share(asked: CompiledQuestion, schema: Schema, rules: Forbidden) -> float | None:
     """Return the share that the rules force to 0 or 1, NaN if they allow no given rows, or None.
 
     A bucket that a range cuts is taken whole.
@@ -73,7 +73,7 @@ def forced_share(asked: Asked, schema: Schema, rules: Forbidden) -> float | None
         opposite = ask(Question(SHARE, Not(question.condition), given=question.given), schema)
     except BadInputError:  # it falls apart into too many cases
         return None
-    assert isinstance(opposite, Asked)
+    assert isinstance(opposite, CompiledQuestion)
     return 1.0 if no_record_in(rules, _boxes(opposite.numerator)) else None
 
 

@@ -12,7 +12,7 @@ from dualquery.data.schema.columns import Categorical
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.table import TableSchema
 from dualquery.mechanisms.baselines.independent import Independent
-from dualquery.mechanisms.baselines.noisy_answers import Gaussian, Laplace
+from dualquery.mechanisms.baselines.noisy_answers import GaussianAnswers, LaplaceAnswers
 from dualquery.mechanisms.protocol import Budget, Session, Task
 from dualquery.privacy.accountants.formulas import rho_for
 from dualquery.privacy.calibrate import calibrate_gaussian_scale
@@ -33,13 +33,13 @@ PURE = Budget(epsilon=0.5, delta=0.0)
 
 def test_gaussian_scale_is_the_proven_sensitivity_by_the_accountant() -> None:
     work = Task(all_marginals(SCHEMA.domain, 2), 300)
-    plan = Gaussian().plan(work, BUDGET)
+    plan = GaussianAnswers().plan(work, BUDGET)
     (event,) = plan.schedule
     assert plan.accountant == "exact"
     assert isinstance(event, GaussianNoise)
     assert event.sensitivity == math.sqrt(differing_queries(work.workload).count)
     assert event.scale == calibrate_gaussian_scale(1.0, 1e-6, event.sensitivity)
-    (zcdp,) = Gaussian().plan(work, replace(BUDGET, accountant="zcdp")).schedule
+    (zcdp,) = GaussianAnswers().plan(work, replace(BUDGET, accountant="zcdp")).schedule
     by_rho = event.sensitivity / math.sqrt(2 * rho_for(1.0, 1e-6))
     assert zcdp.scale == pytest.approx(by_rho, rel=1e-5)
     assert event.scale < 0.95 * zcdp.scale
@@ -50,11 +50,11 @@ def test_sensitivity_is_far_below_sqrt_m_where_a_proof_allows() -> None:
     domain = Domain(np.array([0, 20, 40, 60]))
     workload = all_marginals(domain, 2)
     assert len(workload) == 3 * 400
-    (event,) = Gaussian().plan(Task(workload, 300), BUDGET).schedule
+    (event,) = GaussianAnswers().plan(Task(workload, 300), BUDGET).schedule
     assert event.sensitivity == math.sqrt(6)
-    (event,) = Laplace().plan(Task(workload, 300), PURE).schedule
+    (event,) = LaplaceAnswers().plan(Task(workload, 300), PURE).schedule
     assert event.epsilon == pytest.approx(0.5)
-    assert Laplace().plan(Task(workload, 300), PURE).parameters["scale"] == pytest.approx(12)
+    assert LaplaceAnswers().plan(Task(workload, 300), PURE).parameters["scale"] == pytest.approx(12)
 
 
 def test_independent_measures_at_two_bits_a_column() -> None:
@@ -67,7 +67,7 @@ def test_queries_that_nobody_can_change_are_answered() -> None:
     constant = Workload(np.array([[1, 3]], np.int32), Domain(np.array([0, 2])))
     schema = TableSchema((Categorical("either", (("a",), ("b",))),), declared=True)
     records = dataset(schema, random_records(schema.domain, 50, np.random.default_rng(0))).records
-    for mechanism, budget in ((Gaussian(), BUDGET), (Laplace(), PURE)):
+    for mechanism, budget in ((GaussianAnswers(), BUDGET), (LaplaceAnswers(), PURE)):
         plan = mechanism.plan(Task(constant, 50), budget)
         assert plan.parameters["differing_queries"] == 0
         room = Curator(records, constant, plan.schedule, SeededRandomness(0))
@@ -77,7 +77,7 @@ def test_queries_that_nobody_can_change_are_answered() -> None:
 
 @pytest.mark.parametrize(
     ("mechanism", "budget", "law"),
-    [(Gaussian(), BUDGET, stats.norm), (Laplace(), PURE, stats.laplace)],
+    [(GaussianAnswers(), BUDGET, stats.norm), (LaplaceAnswers(), PURE, stats.laplace)],
 )
 def test_answers_are_off_by_noise_of_the_planned_scale(mechanism, budget, law) -> None:
     """Kolmogorov-Smirnov at a fixed seed (false alarm 1e-4), on counts away from the clip."""
@@ -99,7 +99,7 @@ def test_answers_are_clipped() -> None:
     tiny = Budget(epsilon=0.01, delta=0.0)
     work = Task(random_conjunctions(SCHEMA.domain, 60, 2), 30)
     data = dataset(SCHEMA, random_records(SCHEMA.domain, 30, np.random.default_rng(0)))
-    answers = run(data, work, Laplace(), Laplace().plan(work, tiny), 0, 1).answers
+    answers = run(data, work, LaplaceAnswers(), LaplaceAnswers().plan(work, tiny), 0, 1).answers
     assert {0.0, 1.0} <= {*answers.tolist()}
     assert answers.min() == 0
     assert answers.max() == 1
@@ -108,12 +108,12 @@ def test_answers_are_clipped() -> None:
 def test_gaussian_at_delta_0_is_told_what_to_do() -> None:
     work = Task(random_conjunctions(SCHEMA.domain, 10, 2), 30)
     with pytest.raises(BadInputError, match="--delta above 0; with delta 0 use laplace"):
-        Gaussian().plan(work, PURE)
+        GaussianAnswers().plan(work, PURE)
 
 
 def test_a_hopeless_budget_is_bad_input() -> None:
     work = Task(random_conjunctions(SCHEMA.domain, 10, 2), 30)
     data = dataset(SCHEMA, random_records(SCHEMA.domain, 30, np.random.default_rng(0)))
-    plan = Laplace().plan(work, Budget(1e-300, 0.0))
+    plan = LaplaceAnswers().plan(work, Budget(1e-300, 0.0))
     with pytest.raises(BadInputError, match="larger --epsilon"):
-        run(data, work, Laplace(), plan, None, 1)
+        run(data, work, LaplaceAnswers(), plan, None, 1)
