@@ -336,7 +336,7 @@ RECIPE = Recipe(
         "4: the National Long Term Care Survey, 20, 30 and 40 queries, degrees 2 and 3, 10 runs. "
         "Ours: T = 10 in Figure 3 and half of the budget for the noisy start (the paper says "
         "neither); neighbours replace one row, which doubles the change of a parity, so epsilon "
-        "here is worth half as much as in the paper, for all methods. The horizontal lines are the "
+        "here is worth half of the paper's, for all methods. The horizontal lines are the "
         "uniform table and a fit to the exact marginals, not the published values. The survey may "
         "not be passed on: without the user's copy (--data nltcs:PATH), and for all tables in the "
         "quick form, stand-ins are drawn from written-down models."

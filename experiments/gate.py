@@ -112,7 +112,7 @@ def plan(choices: Choices) -> Sequence[Run]:
 
 
 def perform(run: Run, threads: int) -> Sequence[Row]:
-    """Release once; return errors, what was told of them, misses of intervals, and the records'."""
+    """Release once; return errors, forecasts of them, misses of intervals, and the records'."""
     asked = _question(run["table"], run["source"], run["workload"])
     made = release(
         asked, Contender(BEST), run["seed"], epsilon=run["epsilon"], delta=None, threads=threads

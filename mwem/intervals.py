@@ -37,7 +37,7 @@ def measured(
     Which queries these are depends on earlier draws and on selections, but none is measured twice,
     and the noise of a measurement does not depend on why it was made: an interval covers as often
     as it says, given that its query was chosen. Cells of a whole marginal were brought to add up to
-    the public n. Together with that rule they say as much as before, so their noise is stated as it
+    the public n. With that rule they say the same as before, so their noise is stated as it
     was drawn, independent. Lines of the trace are those of `mwem.questions.Questions.describe`;
     there are none where an interruption cost all iterations.
     """

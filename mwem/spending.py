@@ -121,7 +121,7 @@ def spend(shares: Shares, budget: Budget, moves: Moves, start: Moves) -> Spendin
     Raises
     ------
     BadInputError
-        If so many iterations leave nothing for one of them.
+        If the iterations are too many to leave something for each.
     """
     if budget.delta > 0:
         rho = calibrate_rho(

@@ -23,7 +23,7 @@ class Compacted:
     problem: BestResponse  # the kernel: canonical terms (`solvers.terms`), none of them empty
     attributes: NDArray[np.int32]
     """Ascending, ``(n,)``: the attribute of the original problem that each of the kernel stands
-    for. In a group of which some members are mentioned, one unmentioned member stands for all
+    for. Where some members of a group are mentioned, one unmentioned member stands for all
     unmentioned ones: the group's "rest"."""
     rest: NDArray[np.int32]  # the attributes of the kernel that are a group's rest
     rest_groups: Groups  # the members that each of them stands for, in the original numbering
@@ -78,8 +78,8 @@ class Compacted:
 def compact(problem: BestResponse) -> Compacted:
     """Return the kernel of a problem: exact, linear in the size of the problem.
 
-    Attributes that no term and no constraint mentions are left out. A group of which no member is
-    mentioned vanishes; one of which some are keeps a single representative of the others.
+    Attributes that no term and no constraint mentions are left out. A group without a mentioned
+    member vanishes; one with some keeps a single representative of the others.
     """
     terms, weights, constant = problem.terms, problem.weights, 0.0
     if not is_canonical(terms):

@@ -22,7 +22,7 @@ class Groups:
         return self.members[self.indptr[group] : self.indptr[group + 1]]
 
     def group_of(self, attributes: int) -> NDArray[np.int32]:
-        """Return the group of each of so many attributes, -1 for those in none."""
+        """Return the group of each of ``attributes`` attributes, -1 for those in none."""
         found = np.full(attributes, -1, np.int32)
         found[self.members] = np.repeat(np.arange(len(self), dtype=np.int32), np.diff(self.indptr))
         return found

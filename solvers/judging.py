@@ -32,7 +32,7 @@ def judge(problem: BestResponse, found: Solution, kernel: BestResponse | None = 
     found
         What a solver returned.
     kernel
-        What is left of the problem, of the same optimum, if there is less: its weights are then
+        The reduced problem, of the same optimum, if there is one: its weights are then
         those that the tolerance is a share of.
 
     Raises

@@ -42,7 +42,7 @@ COMPILED = (
     "solvers.lagrangian_kernels",
     "solvers.local_search_kernels",
 )
-"""Modules of compiled loops, one or the other of which every back-end or its fallback needs."""
+"""Modules of compiled loops; every back-end or its fallback needs one of them."""
 
 
 class Ending(Enum):

@@ -33,7 +33,7 @@ def ranges(
 ) -> Ranges:
     """Return the ranges of the rows' sums.
 
-    A group of which a member is 1 is decided; ``group_of`` is that of each attribute, or -1;
+    A group is decided if a member is 1; ``group_of`` is that of each attribute, or -1;
     ``value`` is 0, 1, or -1 if it is not decided.
     """
     decided = value[rows.attributes]

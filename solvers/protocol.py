@@ -94,7 +94,7 @@ class Solver(Protocol):
 
 
 class Options(TypedDict, total=False):
-    """The options of :meth:`Solver.solve`, all of which have a default."""
+    """The options of :meth:`Solver.solve`; all have a default."""
 
     time_limit: float
     threads: int

@@ -271,7 +271,7 @@ class _Work:
             return
         processed = self.value != _FREE
         self.value[~processed] = decided
-        # What is left is at a fixpoint already: the rules only carry the decisions into the terms.
+        # The rest is at a fixpoint already: the rules only carry the decisions into the terms.
         everything = np.ones(len(self.value), np.uint8)
         self._apply_rules(processed, everything, everything)
 

@@ -86,7 +86,7 @@ def guarded(name: str) -> Guarded:
 def isolated(name: str, patience: float = PATIENCE_SECONDS) -> Watched:
     """Return the solver called ``name`` in a process of its own, whoever made it.
 
-    It is ended so many seconds, beside half of a call's limit, past that. Not for a solver of this
+    A call is ended ``patience`` seconds after 1.5 times its limit. Not for a solver of this
     process only. Raises as `get_solver` does.
     """
     key, _, argument = name.partition(":")
@@ -109,7 +109,7 @@ def isolated(name: str, patience: float = PATIENCE_SECONDS) -> Watched:
 
 
 def is_built_in(name: str) -> bool:
-    """Return whether a solver is one of this package's, each call of which has its own object."""
+    """Return whether a solver is one of this package's, so that each call has its own object."""
     return name.partition(":")[0] in _BUILT_IN
 
 

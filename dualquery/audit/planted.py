@@ -1,6 +1,6 @@
 """Bugs that are planted in this process, one at a time, and the check that must catch each.
 
-A check that finds nothing is worth as much as what it would have found. Each entry replaces one
+A check that finds nothing shows nothing, unless it would have found a bug. Each entry replaces one
 function or method of the project by one with a bug that has been made before, somewhere, or nearly;
 the room knows nothing of it. The named check must report a violation then, and none without it.
 """
@@ -93,7 +93,7 @@ PLANTED = tuple(Planted(*each) for each in (
      moves, "table_moves", lambda *_: Moves.of_entries(1, 1)),
     ("a cuboid's score that moves by 1", "sensitivity/WorstCuboid/replace-one",
      WorstCuboid, "exact", lambda original, *given: replace(original(*given), move=1.0)),
-    ("parities of which one moves", "sensitivity/OddCounts/replace-one",
+    ("parities as if one moved", "sensitivity/OddCounts/replace-one",
      moves, "parity_moves", lambda *_: Moves.of_entries(1, 1)),
     ("a limit on loads that is left out", "sensitivity/FeatureSums/replace-one",
      LightCounts, "__call__",

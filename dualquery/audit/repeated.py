@@ -95,7 +95,7 @@ def audit_releases(asked: Setting, seconds: float, most: int) -> Finding:
 
 
 def _pair(asked: Setting) -> list[pl.DataFrame]:
-    """Return two tables that differ in one unit, and in this as much as can be."""
+    """Return two tables that differ in one unit, whose rows differ in everything."""
     unit, weight = asked.relation.unit, asked.relation.weight
     rows = 1 if unit is None else unit.max_rows
     kept = [USUAL, ODD] * (ROWS[asked.relation.rows_public] // 2 * rows)

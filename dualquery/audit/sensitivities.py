@@ -87,7 +87,7 @@ def _units(universe: int, relation: Neighbours, generator: Generator) -> list[Co
 
 
 def _unit(universe: int, rows: int, copies: int, generator: Generator) -> Counted:
-    """Return any rows, each of which counts up to so many times."""
+    """Return any rows; each counts 1 to ``copies`` times."""
     records = generator.integers(universe, size=rows).tolist()
     return tuple(zip(records, generator.integers(1, copies + 1, size=rows).tolist(), strict=True))
 

@@ -158,7 +158,7 @@ class Charge:
 
 
 def _refusal(file: BudgetFile, account: Account, wanted: Cost) -> str:
-    """Say why a cost is refused, and what is left."""
+    """Say why a cost is refused, and what the file has left."""
     chosen, known = account.terms.filter, account.costs
     return (
         f"the budget file {file.path} has no room for a release of epsilon {wanted.epsilon:g} and "

@@ -312,7 +312,7 @@ class Checkpoint(Journal):
         self._lines.close()
 
     def make_room(self, size: int) -> None:
-        """Hold so many bytes of the disk for the release; refuse if the disk has not."""
+        """Hold ``size`` bytes of the disk for the release; refuse if they are not free."""
         try:
             self._hold(size)
         except OSError as error:

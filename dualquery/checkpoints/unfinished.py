@@ -66,7 +66,7 @@ class Unfinished:
             kept.after_name()
 
     def hold_space(self, size: int) -> None:
-        """Take so many bytes of the disk, until the release is written, or raise `OSError`."""
+        """Take ``size`` bytes of the disk, until the release is written, or raise `OSError`."""
         piece = os.urandom(_PIECE)  # what a file system cannot compress
         try:
             with (self.path / SPACE).open("ab", buffering=0) as file:

@@ -197,7 +197,7 @@ class Weight:
         """What the guarantee takes for granted."""
         return (
             f"the weights in column {self.column!r} as given, each a part of its own row (weights "
-            "that were fitted to totals of the whole table also tell of other rows)"
+            "that were fitted to totals of the whole table depend on other rows, too)"
         )
 
 

@@ -82,7 +82,7 @@ def reading_errors(label: str) -> Iterator[None]:
 
 
 def read_whole(stream: BinaryIO, label: str, largest: int) -> bytes:
-    """Return what is left of a stream; raise `BadInputError` if that is more than ``largest``."""
+    """Return the rest of a stream; raise `BadInputError` if that is more than ``largest``."""
     with reading_errors(label):
         content = read_at_most(stream, largest)
     if content is None:

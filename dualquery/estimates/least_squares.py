@@ -81,7 +81,7 @@ class LeastSquares:
         pairs = [*zip(evidence.factors, evidence.chosen, strict=True)]
         means: Float64 = math.prod(factors.mean(axis=1)[chosen] for factors, chosen in pairs)
         self._levels = means - evidence.less
-        # For each column an orthonormal basis, the first of which is constant, and factors in it.
+        # For each column an orthonormal basis, first the constant vector, and the factors in it.
         self._bases = [helmert(each.shape[1], full=True).T for each in evidence.factors]
         self._factors = [each @ basis for (each, _), basis in zip(pairs, self._bases, strict=True)]
         squares = np.zeros(tuple(len(each) for each in self._factors))

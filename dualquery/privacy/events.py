@@ -99,7 +99,7 @@ class RandomizedReport(LaplaceNoise):
 
 @dataclass(frozen=True)
 class ThresholdedCounts:
-    """Counts with Gaussian noise, of which those of values that nobody knew are cut by a threshold.
+    """Counts with Gaussian noise; those of values that nobody knew are cut by a threshold.
 
     ``delta``-approximately rho-zCDP, rho being that of the noise: the lemma is in
     `dualquery.room.learning`. It composes by adding both (Bun and Steinke 2016, Section 8).

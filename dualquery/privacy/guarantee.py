@@ -119,7 +119,7 @@ class PrivacyStatement:
 
 
 def round_up(value: float | None, digits: int = 6) -> str:
-    """Return ``value`` with so many significant digits, never rounded down."""
+    """Return ``value`` with ``digits`` significant digits, never rounded down."""
     if not value:
         return "0"
     decimals = digits - 1 - math.floor(math.log10(value))

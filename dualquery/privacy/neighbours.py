@@ -2,14 +2,14 @@
 
 A *unit* is what the guarantee protects: a row of its own, or all rows that share a value of one
 column (a household's persons, a patient's visits). Of a unit of several rows at most a public
-number K is kept (`rows.units`), so neighbours are at most K *steps* apart, each of which
+number K is kept (`rows.units`), so neighbours are at most K *steps* apart; each step
 replaces one row, or adds or removes one:
 
 - **replace-one**: a unit of a rows becomes one of b rows, both at most K. The first min(a, b) of
   them are replaced one after the other, the other ``|a - b|`` added or removed: at most K steps.
   The number of units is public; the number of rows is not.
-- **add-remove**: a unit comes or goes with all of its rows: at most K steps, each of which adds (or
-  each removes) one.
+- **add-remove**: a unit comes or goes with all of its rows: at most K steps; all add one row,
+  or all remove one.
 
 A row may have a *weight*: a whole number of copies, 0 to a public M, that depends on the row alone
 (`rows.units`). A row is then a unit of at most M equal rows, and a unit of K rows one

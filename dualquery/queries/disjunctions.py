@@ -1,7 +1,7 @@
 """0/1 queries as sums of conjunctions: the form in which families reach DualQuery.
 
-A best response maximises a weighted sum of conjunctions. A query that is the sum of conjunctions of
-which at most one holds at a time fits into it: each of them gets the weight of the query.
+A best response maximises a weighted sum of conjunctions. A query that is the sum of conjunctions
+that exclude each other fits into it: each of them gets the weight of the query.
 """
 
 from __future__ import annotations

@@ -221,7 +221,7 @@ class Curator:
     def select_database(self, size: int, epsilon: float) -> NDArray[np.uint8]:
         """Return a database of ``size`` records that answers the workload well; charged.
 
-        All databases of so many legal records are looked at; ``epsilon`` > 0 is the range of the
+        All databases of ``size`` legal records are looked at; ``epsilon`` > 0 is the range of the
         draw. The result is uint8, shape ``(size, bits)``.
         """
         with self._turn:

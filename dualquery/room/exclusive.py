@@ -56,7 +56,7 @@ def require_exclusive(queries: Disjunctions) -> None:
             one, other = (each[part][place] - queries.indptr[owner[part][place]]
                           for each in (first, second))  # fmt: skip
             raise BadInputError(
-                f"query {owner[part][place]} is a sum of conjunctions of which two may hold on one "
+                f"query {owner[part][place]} is a sum of conjunctions, and two may hold on one "
                 f"record (number {one} and number {other}), so its value may exceed 1; write it as "
                 "conjunctions that exclude each other, or use the mechanism mwem"
             )

@@ -70,7 +70,7 @@ class Ledger:
         return len(self._schedule) - self.spent
 
     def cut_short(self, draws: int) -> bool:
-        """Return whether lost draws leave fewer than ``draws``; so many next ones can be spared."""
+        """Return whether lost draws leave fewer than ``draws``, so these can be spared."""
         self._spare = max(self._spare, draws)
         return self.lost > 0 and self.left < draws
 

@@ -58,7 +58,7 @@ class PrivateData:
 
     @property
     def excess(self) -> int:
-        """By how much the public number of rows is too large: private, unless 0 by definition."""
+        """The public number of rows less the true one: private, unless 0 by definition."""
         return self.public_rows - self.rows.n
 
     @cached_property

@@ -4,8 +4,8 @@ When one record is replaced, the number of rows n is public. When one is added o
 of several is replaced, added or removed, it is private, and everything outside the room uses a
 public number N in its place. Unless the user states one, N is bought: n plus integer Laplace noise
 (Dwork, McSherry, Nissim and Smith 2006), for `COUNT_SHARE` of epsilon; a unit moves n by at most
-its K rows, so the noise is K times as large. The rest of the run is planned once N is known, for
-what is left. (Units of one row each that are replaced need no noise: N is the number of units.)
+its K rows, so the noise is K times as large. The rest of the run is planned once N is known, with
+the rest of epsilon. (Replaced units of one row each need no noise: N is the number of units.)
 
 **Why the costs add up.** Let the count be e-private, and the rest of the run, whatever N turned out
 to be, (e', delta)-private with e' and delta fixed beforehand. For neighbours with primes, and any

@@ -1,7 +1,7 @@
 """How features are measured: what noise of given scales costs, proven from public quantities.
 
 Feature j gets independent Gaussian noise of standard deviation ``s_j``. With ``v_j(x)`` its value
-on a record x, replacing x by x' costs as much as sensitivity 1 and noise of scale 1 would where
+on a record x, replacing x by x' costs what sensitivity 1 and noise of scale 1 would cost where
 
     max over x, x' of  sum_j ((v_j(x) - v_j(x')) / s_j)^2                              (1)
 

@@ -181,8 +181,8 @@ class Engine(EngineChoice):
     ) -> Iterator[Dataset[Rows]]:
         """Yield the data and their rows; arguments are those of `dualquery.rows.engines.load`.
 
-        Rows carry the numbers of the columns ``sums``, too. The operator is told of cells that do
-        not fit the schema (`data.encoding.blocks`), but not if the table is read ``again``.
+        Rows carry the numbers of the columns ``sums``, too. Cells that do not fit the schema are
+        reported to the operator (`data.encoding.blocks`), unless the table is read ``again``.
         """
         source = source_of(data)
         if self.name == "dask" and (unit is not None or weight is not None):

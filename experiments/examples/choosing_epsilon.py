@@ -72,7 +72,7 @@ for rows in SIZES:
 # %% [markdown]
 # ## 4. The picture
 #
-# One line for each number of rows. Ten times the rows do nearly as much as ten times the epsilon:
+# One line for each number of rows. Ten times the rows gain nearly what ten times the epsilon gains:
 # the error goes with 1 / (rows x epsilon), or more slowly. If a line lies too high for your
 # purpose, more rows or fewer questions are the honest way down.
 

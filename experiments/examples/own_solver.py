@@ -25,7 +25,7 @@ SMALL = os.environ.get("DUALQUERY_EXAMPLES") == "small"
 # ## 1. The solver
 #
 # `KernelSolver` does everything that is tedious: it simplifies the problem, watches the clock,
-# checks the record, and falls back on a search of its own if yours finds none. What is left is
+# checks the record, and falls back on a search of its own if yours finds none. Yours is
 # `search`: given the simplified problem, return the best record you know when the time is up.
 #
 # Ours climbs: start somewhere legal, flip what helps most, start again.

@@ -162,7 +162,7 @@ print(released.synthetic.head(3))
 # `evaluate` reads the private table again, so its output is **not private**: do not publish it, and
 # do not try budgets until it looks good. Look at both errors: most cells of cross tables are nearly
 # empty, so independent columns have a small mean error, and are far off where columns go together
-# (their max error). If `independent` is better in both, the table has too few rows for so many
+# (their max error). If `independent` is better in both, the table has too few rows for these
 # questions: ask fewer.
 
 # %%

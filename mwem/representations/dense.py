@@ -1,8 +1,8 @@
 """The explicit vector over all cells of the domain.
 
 Cells that no measured query tells apart form a *class*. All of them have been multiplied by the
-same factors, so passes of multiplicative weights run on classes, of which t measurements of 0/1
-queries make at most 2^t, and cells are only visited to answer queries.
+same factors, so passes of multiplicative weights run on classes (t measurements of 0/1 queries
+make at most 2^t), and cells are only visited to answer queries.
 """
 
 from __future__ import annotations

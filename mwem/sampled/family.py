@@ -24,7 +24,7 @@ FLOOR = 0.25
 """Standard deviations of the noise below which no possible cell is believed to lie."""
 
 _LEAST_PART = 1024
-"""A thread sweeps at least this many records: starting it costs as much as sweeping a few."""
+"""A thread sweeps at least this many records: starting it takes as long as sweeping a few."""
 
 _PASSES = 4  # turns of every table in a fit of weights; the next fit starts from the result
 _SLACK = 0.1

@@ -212,13 +212,13 @@ def rake(
     targets
         Shares that the cells are to have, ``(tables, 2^k)``.
     slack
-        By how much a share may miss its target for every unit of its log-factor, by table.
+        How far a share may miss its target for every unit of its log-factor, by table.
     factors
         Log-factors that the records were drawn with, ``(tables, 2^k)``.
     passes
         How often every table has its turn.
     moved
-        Zeros; gets by how much the log-factors move: the centre of a table's stays at 0.
+        Zeros; gets how far the log-factors move: the centre of a table's stays at 0.
     weights
         Updated.
     """

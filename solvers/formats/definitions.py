@@ -182,7 +182,7 @@ def _matched(
 def _independent(
     rank: NDArray[np.int64], columns: NDArray[np.int64], literals: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Return columns that can be defined none of which another one's definition holds."""
+    """Return columns that can be defined; none is in another one's definition."""
     chosen = rank > 0
     other = literals >> 1
     clash = chosen[other]

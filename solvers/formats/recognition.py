@@ -161,7 +161,7 @@ class _Work:
         return self.rows.attributes[self.rows.indptr[row] : self.rows.indptr[row + 1]]
 
     def _pairs(self) -> dict[tuple[int, int], int]:
-        """Return the pairs of columns of which at most one may be 1, each with its row."""
+        """Return the pairs of columns that exclude each other, each with its row."""
         rows = self.rows
         equal = rows.sums(np.abs(rows.coefficients) != 1.0) == 0
         negative = rows.sums(rows.coefficients > 0) == 0

@@ -23,7 +23,7 @@ from solvers.formats.recognition import check_cells, recognise
 
 _MOST_VARIABLES = 2**20
 _MOST_VARIABLES_A_LITERAL = 4
-"""A file may have so many variables, and more if it has literals for them: each takes 100 bytes."""
+"""A file has at most the larger of 2^20 and 4 variables a literal: each takes 100 bytes."""
 
 _LARGEST_NUMBER = 2**63
 """Weights and literals are below it; the MaxSAT Evaluations allow no more for their sum."""

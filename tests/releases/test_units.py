@@ -85,7 +85,7 @@ def test_the_truth_is_of_all_rows_and_answers_are_near_it() -> None:
     assert (found["rows"], found["rows_counted"]) == (homes().height, KEPT)
     assert found["rows_of_release"] == made.n
     compared = compare(made, homes())
-    assert compared.size == f"{homes().height:,} rows, of which {KEPT:,} count: at most 5 of a unit"
+    assert compared.size == f"{homes().height:,} rows, {KEPT:,} counted: at most 5 of a unit"
     assert compared.protected == "replace-one of units (column 'home')"
     assert "of at most 5 rows a unit" in made.intervals.basis
     whole = dualquery.release(

@@ -20,7 +20,7 @@ _TAIL = 0.25  # part of the last bucket on each side that is cut off by itself: 
 def fitting_edges(
     bounds: Floats, counts: Floats, buckets: int, *, whole: bool
 ) -> tuple[float, ...]:
-    """Return tidy edges of some 2 or more buckets of which none holds most of the numbers.
+    """Return tidy edges of some 2 or more buckets; none holds most of the numbers.
 
     Buckets of 1, 2 or 5 times a power of ten where they serve. Else a cell of the grid that is by
     itself as frequent as an average bucket is a bucket of its own, and the rest is cut at numbers

@@ -1,4 +1,4 @@
-"""A table of which some rows stay, and without columns that say which rows count and how much."""
+"""A table without some of its rows, and without columns that say which rows count and how much."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class CutTable(TableSource):
-    """A table of which some rows stay.
+    """A table without some of its rows.
 
     Its frames have all rows; `pieces` says which are ``kept``: bool, one a row, private. Columns
     that are ``hidden`` are not released. The number of ``units``, or of rows where each is one, is

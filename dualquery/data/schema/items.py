@@ -192,7 +192,7 @@ class ItemSchema:
         return {name: bit for bit, name in enumerate(self.names or ())}
 
     def _bits(self, items: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the bits of items, all of which must be listed."""
+        """Return the bits of items; all must be listed."""
         bits = np.searchsorted(self.items, items)
         unknown = self.items[np.minimum(bits, len(self.items) - 1)] != items
         if np.any(unknown):

@@ -201,7 +201,7 @@ class Orders:
         return tuple(Order(less, more, less_only) for (less, more), less_only in strict.items())
 
     def forbidden(self, order: Order) -> Iterator[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
-        """Yield sets of values of both columns no pair of which has numbers that keep an order.
+        """Yield sets of values of both columns; no pair of theirs has numbers that keep an order.
 
         Together they hold all such pairs.
         """

@@ -39,7 +39,7 @@ MOST_TERMS = 1 << 28
 
 
 def expansion_bytes(queries: int, way: int) -> int:
-    """Return the bytes that it takes to multiply out queries of so many literals."""
+    """Return the bytes that it takes to multiply out queries of ``way`` literals."""
     return (queries << way) * (8 * way + 48)
 
 
@@ -263,7 +263,7 @@ def literals_of(
 
 
 def with_whole_sets(listed: NDArray[np.int32], domain: Domain) -> Features:
-    """Return features; sets of columns of which half the cells are asked are blocks of contrasts.
+    """Return features; where half the cells of a set of columns are asked, blocks of contrasts.
 
     Contrasts of all cells cost no more privacy than half of the cells. ``listed`` are distinct
     products as of `Features`, with all products of some of their factors: int32, ``(f, k)``.

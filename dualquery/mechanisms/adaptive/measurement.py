@@ -265,7 +265,7 @@ def plan_strategy(expansion: Expansion, neighbours: Neighbours, *, fitted: bool 
     With p what a set of columns costs at scale 1 and c its sum of squared coefficients in a mean
     query, the mean variance of the answers is ``sum c s^2`` and the squared sensitivity about
     ``sum p / s^2``: by Cauchy and Schwarz the best is ``s^2 ~ sqrt(p / c)`` (of contrasts this is
-    ResidualPlanner's closed form). A set of which only some cells are asked costs as often as
+    ResidualPlanner's closed form). A set with only some of its cells asked costs as often as
     records of large load meet one of these, which a search with the scales so far says. For a fit
     queries count by their variances: the largest error matters, too.
     """

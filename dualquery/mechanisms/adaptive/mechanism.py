@@ -88,7 +88,7 @@ class Adaptive(Mechanism[Stages]):
 
     pull: float | None = None
     """Part of a step by which components are shrunk towards their mean, from 0 to 1: it keeps noise
-    out. None for what usually suits so many rows and so much noise; then a trial on the evidence
+    out. None for what usually suits the number of rows and the noise; then a trial on the evidence
     says how far to trust the fit, and the trace has it."""
 
     steps: int = STEPS

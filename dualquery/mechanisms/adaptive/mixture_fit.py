@@ -65,7 +65,7 @@ STEPS = 2100
 
 @dataclass(frozen=True)
 class Fitting:
-    """How a mixture is fitted, in so many steps at most.
+    """How a mixture is fitted, in at most ``steps`` steps.
 
     ``pull`` is the part of a step's rate by which components are shrunk towards their mean, in [0,
     1]: it keeps noise out. A fit is trusted as far as a trial on the evidence says, or, if it is
@@ -81,7 +81,7 @@ class Fitting:
     def suited(
         n: int, precision: float, bits: int, components: int | None, steps: int, pull: float | None
     ) -> Fitting:
-        """Return what is given, or suits so many rows and bits, and a sensitivity over scale."""
+        """Return what is given, or suits n rows, the bits, and a sensitivity over scale."""
         signal = float(np.cbrt(n * precision))
         if components is None:
             most = min(_MOST, _MOST_VALUES // bits, _COMPONENTS * signal)

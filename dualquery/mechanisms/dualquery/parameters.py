@@ -106,7 +106,7 @@ def log_records(task: Task) -> float:
 
 
 def entropy(task: Task) -> float:
-    """Return H: records matter only through their answers, of which there are at most 2^m."""
+    """Return H: records matter only through their answers, at most 2^m different ones."""
     return min(log_records(task), len(task.queries) * math.log(2))
 
 

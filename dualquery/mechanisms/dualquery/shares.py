@@ -5,7 +5,7 @@ probability ``exp(+-eta (k q(D) - S_q)) / Z``, where ``S_q`` counts the records 
 Z adds the same over all queries and signs. Everything here but the answers ``q(D)`` is public, so
 the draws have a likelihood as a function of the answers. It is log-concave in them (an exponential
 family), and answers of the records in shares are linear in the shares: the shares of largest
-likelihood are the solution of a concave program. They are drawn towards equal shares, which
+likelihood are the solution of a concave program. They are shrunk towards equal shares, which
 Algorithm 1 takes, by `EQUALITY` times their Kullback-Leibler divergence. All of it is
 post-processing.
 

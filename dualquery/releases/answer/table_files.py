@@ -51,7 +51,7 @@ def _write_csv(frames: Iterable[pl.DataFrame], path: Path, dialect: Dialect) -> 
         for number, frame in enumerate(frames):
             if any(isinstance(dtype, pl.List) for dtype in frame.dtypes):
                 raise BadInputError(
-                    f"CSV has no lists, and records of so many items are lists of ids: name a "
+                    f"CSV has no lists, and records of this many items are lists of ids: name a "
                     f"file that ends in .parquet instead of {path.name}"
                 )
             file.write(dialect.write(_plain(frame), header=number == 0))

@@ -108,7 +108,7 @@ class Evaluation:
         size = f"a total weight of {self.rows:,.10g}" if weighted else f"{self.rows:,} rows"
         if unit is None:
             return size
-        return f"{size}, of which {self.counted:,.10g} count: at most {unit.max_rows:,} of a unit"
+        return f"{size}, {self.counted:,.10g} counted: at most {unit.max_rows:,} of a unit"
 
     @property
     def protected(self) -> str:

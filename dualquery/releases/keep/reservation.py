@@ -30,7 +30,7 @@ class Place:
         return self._unfinished.checkpoint
 
     def hold_space(self, size: int = LEAST_SPACE) -> None:
-        """Make sure that so many bytes can be written; see `Unfinished.hold_space`."""
+        """Make sure that ``size`` bytes can be written; see `Unfinished.hold_space`."""
         with _disk_errors(self.target):
             self._unfinished.hold_space(size)
 

@@ -72,7 +72,7 @@ _BY_WEIGHT = (
 )
 
 _STAND_IN = 1_000_000
-"""Rows to plan for before their number is bought: what fails for so many fails for fewer."""
+"""Rows to plan for before their number is bought: what fails for these fails for fewer."""
 
 _LIBRARIES = 480 << 20  # bytes that a release loads
 _BYTES_PER_QUERY = 300  # with its answer and its text
@@ -457,7 +457,7 @@ def memory_needed(task: Task, mechanism: Mechanism[Any], plan: Plan[Any]) -> Mem
 
 
 def _bytes_of_rows(rows: int, bits: int, ones: int) -> int:
-    """Return the bytes of rows with so many 1s each: packed, or listed if that is smaller."""
+    """Return the bytes of rows with ``ones`` 1s each: packed, or listed if that is smaller."""
     listed = _BYTES_PER_ONE * ones + _BYTES_PER_LIST * bits / BLOCK_ROWS
     return round(rows * min(bits / 8, listed))
 

@@ -227,7 +227,7 @@ def claimed(new: Charge, checkpoint: Checkpoint) -> Charge:
 
 
 def mark_of(table: object) -> str:
-    """Return the mark of a table: a name of a secret key of the user, a colon, and a keyed hash.
+    """Return the mark of a table: the name of a secret key, a colon, and a keyed hash.
 
     Without the key (`dualquery.budgets.sqlite_files`) nobody can test a guess of the table against
     it. It is "" for a table that is not in files. `BadInputError` if table or key is not read.

@@ -22,15 +22,15 @@ gives to ``[j - 1/2, j + 1/2]``: Q is that Gaussian, rounded. Then, for the loga
   ``cosh(j / 2s^2) <= exp(j^2 / 8s^4)``.
 
 Hence ``P <= exp(1 / 8s^2) Q`` everywhere, and ``Q <= exp(xi) P`` with
-``xi = K^2 / 8s^2 + 3 exp(-2 pi^2 s^2)`` for ``|j| <= K s``, outside of which Q has mass at most
+``xi = K^2 / 8s^2 + 3 exp(-2 pi^2 s^2)`` for ``|j| <= K s``; beyond that Q has mass at most
 ``2 exp(-K^2 / 2)``.
 
 **What it costs.** Data on the grid plus noise Q is the data plus continuous noise, rounded to the
 grid: post-processing of what the event `GaussianNoise` stands for. Compare a run with the run in
 which every draw is from Q. A run is a chain of conditional draws, however adaptive, so with m noisy
-numbers in all the densities of the runs differ by a factor of at most ``exp(m / 8s^2)`` one way,
-and the other way by at most ``exp(m xi)`` unless one of the m noises is beyond K s. If the run with
-Q is (epsilon, delta)-private, then for neighbours D and D' and every set S of results
+numbers in all the densities of the runs differ by a factor of at most ``exp(m / 8s^2)`` in one
+direction, and at most ``exp(m xi)`` in the other, unless one of the m noises is beyond K s. If the
+run with Q is (epsilon, delta)-private, then for neighbours D and D' and every set S of results
 
     P_D(S) <= e^a Q_D(S) <= e^a (e^epsilon Q_D'(S) + delta)
            <= e^(epsilon + a + m xi) P_D'(S) + e^a (delta + e^epsilon tau)

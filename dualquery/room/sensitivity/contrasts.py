@@ -50,7 +50,7 @@ Float64 = NDArray[np.float64]
 Int64 = NDArray[np.int64]
 
 MOST_TRIED = 20
-"""Columns of which every set is tried."""
+"""Columns, at most, if every set of them is tried."""
 
 
 def squared_lengths(domain: Domain, columns: Int64) -> Float64:

@@ -83,7 +83,7 @@ class Moves:
 
     @staticmethod
     def of_entries(entries: int, each: float, proof: str = "") -> Moves:
-        """Return the moves of a vector of which ``entries`` move, each by at most ``each``.
+        """Return the moves of a vector: ``entries`` of its numbers move, each by at most ``each``.
 
         Numbers that no record can move are charged as if one of them did, so that noise has a
         scale.
