@@ -101,7 +101,7 @@ class Shares:
             squares = ((values[at] - centre) ** 2).sum() / (free - 2.0)
             variance = max(float(squares - noise.sum() / free), 0.0)
             if binary and len(at) >= MANY:
-                values[at], deviations[at] = posterior_shares(values[at], deviations[at])
+                values[at], deviations[at] = posterior_shares(values[at], deviations[at], 0.5)
             else:
                 trust = variance / (variance + noise)
                 values[at] = centre + trust * (values[at] - centre)
@@ -110,7 +110,7 @@ class Shares:
 
     def sparse(self) -> Shares:
         """Return posterior means and their standard errors where most shares are likely 0."""
-        return Shares(self.bits, *posterior_shares(self.values, self.deviations))
+        return Shares(self.bits, *posterior_shares(self.values, self.deviations, 1.0))
 
     def posterior(self, domain: Domain) -> tuple[Float64, Float64]:
         """Return `distributions` and `uncertain` of the shrunk shares."""

@@ -20,13 +20,13 @@ Float64 = NDArray[np.float64]
 _MOST_LIKELIHOODS = 1 << 25
 """Of all shares at all points of their grid: a limit on memory."""
 
-_ROUNDS = 100
-"""Of expectation and maximisation. It starts near a simple answer and stops early, so it leaves
-that only as far as the noisy numbers demand."""
+_EARLY, _ROUNDS = 30, 100
+"""Rounds of expectation and maximisation: of shares they end early, and leave the simple start only
+as far as noise allows (sparse tables err a tenth more with 100); of interactions, the most."""
 
 _OPEN = 0.01
-"""Part of the start that is spread over all laws. The rest is the simple answer: all columns are
-empty, or all interactions have one strength. A larger part finds in weak noise what it allows."""
+"""Part of the start that is spread over all laws; the rest is a simple answer. A larger part finds
+in weak noise what it allows."""
 
 _BELL = np.linspace(-3.0, 3.0, 61)
 """Points of a normal distribution, in its standard deviations."""
@@ -45,20 +45,20 @@ _TOLD = 1 << 15
 """Numbers that determine how often each scale holds, at most: a limit on time."""
 
 
-def maximise(likelihood: NDArray[Any], start: NDArray[Any]) -> NDArray[Any]:
+def maximise(likelihood: NDArray[Any], start: NDArray[Any], rounds: int) -> NDArray[Any]:
     """Return how often each law holds, by expectation and maximisation: ``(laws,)``."""
     prior, number = start, likelihood.dtype.type(len(likelihood))
-    for _ in range(_ROUNDS):
+    for _ in range(rounds):
         prior = prior * ((1.0 / (likelihood @ prior)) @ likelihood) / number
     return prior
 
 
-def posterior_shares(noisy: Float64, deviations: Float64) -> tuple[Float64, Float64]:
+def posterior_shares(noisy: Float64, deviations: Float64, empty: float) -> tuple[Float64, Float64]:
     """Return the posterior means and standard deviations of shares.
 
     The prior of a column is what the others determine, and one more column that may lie anywhere: a
-    share at a distance from all others is believed as it was measured. At the start shares are as
-    likely 0 as of a normal law with their mean and standard deviation.
+    share at a distance from all others is believed as it was measured. At the start a share is 0
+    with the chance ``empty``, else of a normal law with the mean and variance of all.
     """
     sizes = np.unique(deviations)
     most = max(_MOST_LIKELIHOODS // (len(noisy) * len(sizes)), 1)
@@ -67,13 +67,14 @@ def posterior_shares(noisy: Float64, deviations: Float64) -> tuple[Float64, Floa
     grids = [_grid(noisy[deviations == one], float(one), most) for one in sizes]
     grid = np.unique(np.concatenate([*grids, likely]))
     start = np.full(len(grid), _OPEN / len(grid))
-    start[0] += (1.0 - _OPEN) / 2.0
+    start[0] += (1.0 - _OPEN) * empty
     bell = np.exp(-0.5 * _BELL**2)
-    np.add.at(start, np.searchsorted(grid, likely), (1.0 - _OPEN) / 2.0 * bell / bell.sum())
+    bell *= (1.0 - _OPEN) * (1.0 - empty) / bell.sum()
+    np.add.at(start, np.searchsorted(grid, likely), bell)
     squared = (((noisy[:, None] - grid) / deviations[:, None]) ** 2).astype(np.float32)
     squared -= squared.min(axis=1, keepdims=True)
     likelihood = np.exp(np.float32(-0.5) * squared)
-    prior = maximise(likelihood, start.astype(np.float32))
+    prior = maximise(likelihood, start.astype(np.float32), _EARLY)
     own = likelihood * prior
     own /= own.sum(axis=1, keepdims=True)
     others = np.maximum(len(noisy) * prior - own, 0.0)
@@ -108,7 +109,7 @@ def posterior_interactions(
     of_all = logs[:, some].sum(axis=1)
     strength: Float64 = _PRIOR * np.exp(of_all - of_all.max())
     start = (1.0 - _OPEN) * strength / strength.sum() + _OPEN * _PRIOR
-    prior = maximise(likelihood[:, some].T, start)
+    prior = maximise(likelihood[:, some].T, start, _ROUNDS)
     # No chance is 0: what is far off would have none of any law that remains.
     weights = np.maximum(prior, np.finfo(np.float64).tiny)[:, None] * likelihood
     weights /= weights.sum(axis=0)

@@ -115,7 +115,7 @@ def test_shares_are_shrunk_where_noise_hides_them_and_believed_where_it_does_not
     generator = np.random.default_rng(1)
     truth = np.concatenate((np.zeros(4_000), np.full(200, 0.05), [0.4, 0.9]))
     noisy = truth + 0.01 * generator.standard_normal(len(truth))
-    shares, uncertain = posterior_shares(noisy, np.full(len(noisy), 0.01))
+    shares, uncertain = posterior_shares(noisy, np.full(len(noisy), 0.01), 1.0)
     off = np.abs(shares - truth)
     # Noise alone is off by 0.008 in the mean.
     assert off[:4_000].mean() < 0.0005
