@@ -31,8 +31,7 @@ in weak noise what it allows."""
 _BELL = np.linspace(-3.0, 3.0, 61)
 """Points of a normal distribution, in its standard deviations."""
 
-_WIDEST = 3
-SCALES = np.append(0.0, np.exp2(np.arange(-_WIDEST, _WIDEST + 1.0)))
+SCALES = np.append(0.0, np.exp2(np.arange(-3.0, 4.0)))
 """Standard deviations of interactions, in units of the expected ones: up to columns that are nearly
 the same."""
 
