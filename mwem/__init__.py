@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from mwem.cell_records import rounded_table, sampled_table
     from mwem.measures import maximum_error, mean_squared_error, relative_entropy
     from mwem.mechanism import Mwem
-    from mwem.sampled.mechanism import MwemSampled
+    from mwem.sampled.sampled_mechanism import MwemSampled
 
 _HOMES = {
     "Barak": "barak",
     "Mwem": "mechanism",
-    "MwemSampled": "sampled.mechanism",
+    "MwemSampled": "sampled.sampled_mechanism",
     "svd_bound": "bounds",
     "theorem_2_2_bound": "bounds",
     "maximum_error": "measures",

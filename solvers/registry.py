@@ -18,7 +18,7 @@ ENTRY_POINTS = "dualquery.solvers"
 
 _BUILT_IN = {
     "auto": "solvers.backends.auto:Auto",
-    "local-search": "solvers.backends.local_search:LocalSearch",
+    "local-search": "solvers.backends.local_search_backend:LocalSearch",
     "cpsat": "solvers.backends.cpsat:CpSat",
     "scip": "solvers.backends.scip:Scip",
     "highs": "solvers.backends.highs:Highs",

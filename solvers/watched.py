@@ -11,7 +11,7 @@ from dataclasses import fields, replace
 from importlib import import_module
 from typing import Any, Unpack
 
-from solvers.backends.local_search import LocalSearch
+from solvers.backends.local_search_backend import LocalSearch
 from solvers.child import Child, ChildError
 from solvers.errors import InfeasibleProblemError, SolverError, revived
 from solvers.judging import judge

@@ -22,7 +22,7 @@ BUILT_IN: Mapping[str, str] = {
     "probed": "dualquery.mechanisms.adaptive.mechanism:Probed",
     "dualquery": "dualquery.mechanisms.dualquery.game:DualQuery",
     "mwem": "mwem.mechanism:Mwem",
-    "mwem-sampled": "mwem.sampled.mechanism:MwemSampled",
+    "mwem-sampled": "mwem.sampled.sampled_mechanism:MwemSampled",
     "gaussian": "dualquery.mechanisms.baselines.noisy_answers:GaussianAnswers",
     "laplace": "dualquery.mechanisms.baselines.noisy_answers:LaplaceAnswers",
     "independent": "dualquery.mechanisms.baselines.independent:Independent",

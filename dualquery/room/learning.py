@@ -20,13 +20,12 @@ Rogers 2023; Wilson et al. 2020).
 
 **Floating point.** A table may have millions of texts that hardly occur. Of those whose chance of
 being published is at most twice that of a text of one row, a uniform number of two words each
-decides whether they are, against the normal tail in double precision: a relative error below
-2^-45. Only the texts are given out. The sum of their chances is at most
-``2 n delta_0 / (2 K)``, so for n up to 2^33 rows the total variation is below ``2^-12 delta_0``:
-it costs at most ``(1 + e^epsilon) 2^-12 delta_0``, where epsilon is that of the whole guarantee:
-below delta_0 / 2 for epsilon up to `LARGEST_EPSILON`. That is what the other half of delta_0 is
-for. Beyond it every text has noise of its own. All other noise is drawn as in
-`dualquery.room.noise.gaussian`.
+decides whether they are, against the normal tail in double precision: a relative error below 2^-45.
+Only the texts are given out. The sum of their chances is at most ``2 n delta_0 / (2 K)``, so for n
+up to 2^33 rows the total variation is below ``2^-12 delta_0``: it costs at most
+``(1 + e^epsilon) 2^-12 delta_0``, where epsilon is that of the whole guarantee: below delta_0 / 2
+for epsilon up to `LARGEST_EPSILON`. That is what the other half of delta_0 is for. Beyond it every
+text has noise of its own. All other noise is drawn as in `dualquery.room.noise.gaussian`.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ def play(
 ) -> list[dict[str, Any]]:
     """Run all rounds; return the trace, one JSON-able line a round, all of it public.
 
-    The room's ``held`` queries are the workload's, then others (`mechanism`). Model and
+    The room's ``held`` queries are the workload's, then others (`sampled_mechanism`). Model and
     measurements are updated; ``progress`` is called after every round.
     """
     counting = CountingPass(workload.literals)

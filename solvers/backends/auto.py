@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.backends.local_search import LocalSearch
+from solvers.backends.local_search_backend import LocalSearch
 from solvers.errors import UnknownSolverError
 from solvers.kernel_solver import Ending, KernelSolver, Preprocessed, SearchResult
 from solvers.limits import SearchLimits

@@ -20,7 +20,7 @@ from dualquery.room.statistics import SomeQueries
 from dualquery.runtime.errors import BadInputError
 from mwem.layout import Layout, WithSingleBits
 from mwem.sampled.family import FLOOR, SampledFamily, target_shares
-from mwem.sampled.mechanism import MwemSampled
+from mwem.sampled.sampled_mechanism import MwemSampled
 from mwem.spending import Shares, split_rho
 from tests.cases import all_records, domain_of, random_case, records_of
 from tests.tables import legal, random_records

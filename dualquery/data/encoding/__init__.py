@@ -1,1 +1,1 @@
-"""From cells to bits: which rows count, what each cell sets, blocks of rows in their order."""
+"""From cells to bits: `encode` sets bits, `truncation` cuts 1s, `cuts` drops rows, for `blocks`."""

@@ -7,7 +7,7 @@ needed on each (Li et al., "Optimizing linear counting queries under differentia
 
 - `expansion`: queries as sums of features, and features as products of factors
 - `measurement`: what is measured, with how much noise; `evidence`: what came of it, and intervals
-- `planner`: what each stage measures, by predicted errors (`predictions`, the forecast too)
+- `stage_planner`: what each stage measures, by predicted errors (`predictions`, the forecast too)
 - `prior`: empirical Bayes; `interactions`: the hierarchical model
 - `mixture_fit`, `mixture_kernels`: a mixture of product distributions, fitted to evidence
 - `ensemble`: which estimate to trust how far, and cross-moments for records

@@ -38,7 +38,8 @@ from dualquery.mechanisms.adaptive.measurement import (
     sums_of,
 )
 from dualquery.mechanisms.adaptive.mixture_fit import STEPS, MixtureFit, mixture_of, with_columns
-from dualquery.mechanisms.adaptive.planner import (
+from dualquery.mechanisms.adaptive.predictions import expected_error
+from dualquery.mechanisms.adaptive.stage_planner import (
     ColumnEvidence,
     PairEvidence,
     Stages,
@@ -46,7 +47,6 @@ from dualquery.mechanisms.adaptive.planner import (
     everything,
     plan_stages,
 )
-from dualquery.mechanisms.adaptive.predictions import expected_error
 from dualquery.mechanisms.options import check_choice, check_number, check_whole
 from dualquery.mechanisms.protocol import Budget, Mechanism, Outcome, Plan, Session, Task
 from dualquery.models.labelled import LabelledMixture
@@ -72,7 +72,7 @@ COLUMNS_ALONE = (
 class Adaptive(Mechanism[Stages]):
     """Gaussian noise on features of the queries, in stages; answers from what all of them say.
 
-    The planner decides by predicted errors which stages there are (`planner`).
+    The planner decides by predicted errors which stages there are (`stage_planner`).
     """
 
     name: ClassVar[str] = "adaptive"

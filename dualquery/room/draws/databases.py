@@ -3,13 +3,12 @@
 **Lemma.** The alternatives are all databases of ``size`` legal records, as multisets. The score of
 a database y is ``-max_q |q(D) - q(y)|``, in units of 1/size row: ``-max_q |size c_q - n h_q|`` with
 c_q and h_q the numbers of records of D and y that satisfy q, a whole number. When one record is
-replaced (or added or removed, n being a public number then), c_q moves by at most 1, so a score
-by at most ``size`` units, up or down; with log-weights
-``epsilon * score / (2 size)`` the log-ratio of two probabilities moves by at most ``epsilon`` in
-all: a draw of bounded range ``epsilon``. The draw is exact, as in `room.draws.exact_draws`
-(databases that are worse than the best by 48 / epsilon rows keep the weight e^-24). Where a unit of
-at most K rows is replaced, added or removed, c_q moves by at most K, and so the score by K times as
-much; log-weights are ``epsilon * score / (2 K size)``.
+replaced (or added or removed, n being a public number then), c_q moves by at most 1, so a score by
+at most ``size`` units, up or down; with log-weights ``epsilon * score / (2 size)`` the log-ratio of
+two probabilities moves by at most ``epsilon`` in all: a draw of bounded range ``epsilon``. The draw
+is exact, as in `room.draws.exact_draws` (databases that are worse than the best by 48 / epsilon
+rows keep the weight e^-24). Where a unit of at most K rows is replaced, added or removed, c_q moves
+by at most K, and so the score by K times as much; log-weights are ``epsilon * score / (2 K size)``.
 """
 
 from __future__ import annotations

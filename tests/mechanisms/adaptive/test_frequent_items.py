@@ -13,7 +13,7 @@ from dualquery.data.given_table import Table
 from dualquery.data.schema.items import ItemSchema
 from dualquery.mechanisms.adaptive import mechanism
 from dualquery.mechanisms.adaptive.mechanism import Staged
-from dualquery.mechanisms.adaptive.planner import ColumnEvidence
+from dualquery.mechanisms.adaptive.stage_planner import ColumnEvidence
 from dualquery.mechanisms.protocol import Budget, Session, Task
 from dualquery.privacy.neighbours import RELATIONS, Neighbours
 from dualquery.queries.conjunctions import Workload

@@ -19,7 +19,7 @@ from dualquery.mechanisms.adaptive.expansion import Expansion
 from dualquery.mechanisms.adaptive.measurement import plan_columns
 from dualquery.mechanisms.adaptive.mechanism import COLUMNS_ALONE, Matrix, Probed, Staged
 from dualquery.mechanisms.adaptive.mixture_fit import Fitting
-from dualquery.mechanisms.adaptive.planner import ColumnEvidence, PairEvidence
+from dualquery.mechanisms.adaptive.stage_planner import ColumnEvidence, PairEvidence
 from dualquery.mechanisms.baselines.independent import Independent
 from dualquery.mechanisms.protocol import Budget, Mechanism, Outcome, Session, Task
 from dualquery.privacy.events import GaussianNoise
