@@ -1,4 +1,4 @@
-"""Questions in words: a `parser` makes a `syntax_tree`, the `compiler` a `linear_form` of it.
+"""Questions in words: `parser` and `plain_parser` make a `syntax_tree`, `compiler` a `linear_form`.
 
-Between them a condition becomes `disjoint_boxes` of the `allowed_values` of columns.
+Between them a condition becomes `disjoint_boxes` of columns' `allowed_values`, with `remarks`.
 """
