@@ -42,13 +42,12 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from dualquery.estimates.measurements import NoiseKind
-from dualquery.room.noise.laplace import laplace_deviation
+from dualquery.room.ground import laplace_deviation
 from dualquery.runtime.escaping import share
 
 if TYPE_CHECKING:
     from dualquery.data.given_table import Unit
     from dualquery.room.row_count import RowCount
-
 
 Float64: TypeAlias = NDArray[np.float64]
 
@@ -164,8 +163,7 @@ def _between(mean: Float64, deviation: Float64 | float, length: Float64) -> Floa
     """Return the mass that normal distributions give to the range from 0 to ``length``."""
     # By the nearer end: far from both, the masses below them differ by less than their rounding.
     mean = np.where(mean > length / 2.0, length - mean, mean)
-    mass: Float64 = ndtr(mean / deviation) - ndtr((mean - length) / deviation)
-    return mass
+    return np.asarray(ndtr(mean / deviation) - ndtr((mean - length) / deviation))
 
 
 def _lowest(estimates: Float64, prior: _Prior, miss: float) -> Float64:

@@ -16,7 +16,6 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import helmert
 
 from dualquery.estimates.cell_evidence import CellEvidence
 
@@ -82,7 +81,7 @@ class LeastSquares:
         means: Float64 = math.prod(factors.mean(axis=1)[chosen] for factors, chosen in pairs)
         self._levels = means - evidence.less
         # For each column an orthonormal basis, first the constant vector, and the factors in it.
-        self._bases = [helmert(each.shape[1], full=True).T for each in evidence.factors]
+        self._bases = [_contrasts(each.shape[1]).T for each in evidence.factors]
         self._factors = [each @ basis for (each, _), basis in zip(pairs, self._bases, strict=True)]
         squares = np.zeros(tuple(len(each) for each in self._factors))
         self._places = np.ravel_multi_index(tuple(evidence.chosen), squares.shape)
@@ -129,8 +128,7 @@ class LeastSquares:
 
         def to_numbers(some: Float64) -> Float64:
             found = _along(some * scales, factors).reshape(len(some), -1)
-            numbers: Float64 = (found[:, places] - found[:, :1] * less) / deviations
-            return numbers
+            return np.asarray((found[:, places] - found[:, :1] * less) / deviations)
 
         wanted = _along(functions.reshape(-1, *scales.shape), [each.T for each in self._bases])
         rest = wanted * scales
@@ -157,6 +155,13 @@ def _along(table: Float64, matrices: Sequence[Float64]) -> Float64:
     for matrix in matrices:
         table = np.tensordot(table, matrix, axes=(1, 1))
     return table
+
+
+def _contrasts(values: int) -> Float64:
+    """Return Helmert's orthonormal basis as rows: a constant, then values against earlier ones."""
+    rows = np.tri(values, k=-1) - np.diag(np.arange(values))
+    rows[0] = 1.0
+    return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True))
 
 
 def _ratio(above: Float64, below: Float64) -> Float64:

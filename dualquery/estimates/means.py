@@ -57,8 +57,7 @@ class BoughtMean:
         half, mean = self._off(level) + self.rounding, np.array([self.mean])
         basis = "from the noise of the column's own sum, which was bought"
         ends = clipped_interval(mean, half, self.low, self.high)
-        around = Intervals(*ends, basis, level, self._middle)
-        return around.for_total(total, self.low, self.high)
+        return Intervals(*ends, basis, level, self._middle).for_total(total, self.low, self.high)
 
     def sum_limits(self, total: Total, level: float = LEVEL) -> tuple[float, float]:
         """Return limits of the column's sum over all rows, or by weight.
@@ -68,8 +67,7 @@ class BoughtMean:
         found = self._middle * total.estimate + (self.mean - self._middle) * total.copies
         half = (self._off(level) + self.rounding) * total.copies
         noise = abs(self._middle) * total.off(1.0 - level)
-        gaussian = self.noise == total.noise == "gaussian"
-        off = math.hypot(half, noise) if gaussian else half + noise
+        off = math.hypot(half, noise) if self.noise == total.noise == "gaussian" else half + noise
         ends = [end * rows for end in (self.low, self.high) for rows in total.limits(_SURELY)]
         low, high = (found - off) * total.of_copy, (found + off) * total.of_copy
         return max(low, min(ends)), min(high, max(ends))

@@ -196,5 +196,4 @@ def factors_of(codes: NDArray[Any], domain: Domain) -> tuple[Int64, Int64, Int64
     literal, contrast = codes >= 0, codes <= _CONTRASTS
     bits = np.where(literal, codes >> 1, np.where(contrast, _CONTRASTS - codes, -codes - 1))
     values = np.where(contrast, axis_sizes(domain)[domain.column_of_bit[bits]], 2)
-    negated = codes & 1
-    return bits, np.where(literal, negated, 1), np.where(literal, 1 - negated, 1 - values)
+    return bits, np.where(literal, codes & 1, 1), np.where(literal, ~codes & 1, 1 - values)

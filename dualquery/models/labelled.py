@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.domain import Domain, axis_sizes, column_values, rows_of_values
-from dualquery.models.mixture import ProductMixture, round_targets
+from dualquery.models.mixture import ProductMixture
 
 Int64 = NDArray[np.int64]
 
@@ -72,6 +72,8 @@ class LabelledMixture(ProductMixture):
         its values is about as often as the chances of the records there add up to. Records come in
         the order of their expected targets, so the same holds of records with similar chances.
         """
+        from dualquery.models.rounding import round_targets
+
         records = super().sample(count, generator)
         values, owed = column_values(records, self.domain), np.zeros(self.coefficients.shape)
         for first in range(0, count, _AT_ONCE):

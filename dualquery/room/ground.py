@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 
@@ -19,3 +20,12 @@ class Ground:
     # public number of rows: so ``measurements.parquet`` can be compared.
     variances: float = 0.0
     precisions: float = 0.0
+
+
+def laplace_deviation(scale: float) -> float:
+    """Return the standard deviation of discrete Laplace noise of a scale > 0, in steps.
+
+    At least 1e-9: noise that is all but certainly 0 can still be squared, divided by.
+    """
+    exact = -math.sqrt(2.0) * math.exp(-0.5 / scale) / math.expm1(-1.0 / scale)
+    return max(exact, 1e-9)

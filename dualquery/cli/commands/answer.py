@@ -137,7 +137,7 @@ def answer(
         raise BadInputError("ask in words, or name a file of questions with --file: one of the two")
     if out is not None:
         check_target(out)
-    made = load_release(release)
+    made = load_release(release, to_ask=True)
     if file is not None:
         texts, place = read_texts(file)
         found = answer_queries(made, texts.to_list(), place)
@@ -213,9 +213,8 @@ def table(
 
     if out is not None:
         check_target(out)
-    made = cross_table(
-        load_release(release), rows, columns, where=where, value=value, simultaneous=simultaneous
-    )
+    known = load_release(release, to_ask=True)
+    made = cross_table(known, rows, columns, where=where, value=value, simultaneous=simultaneous)
     if out is not None:
         write_frames([_frame(made)], out)
     described = {

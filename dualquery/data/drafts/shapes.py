@@ -262,6 +262,5 @@ class TableCounts:
 def _together(counts: Sequence[Int64 | pl.DataFrame]) -> Int64 | pl.DataFrame:
     blocks = [each for each in counts if isinstance(each, pl.DataFrame)]
     if not blocks:
-        total: Int64 = np.sum([each for each in counts if isinstance(each, np.ndarray)], axis=0)
-        return total
+        return np.asarray(sum(each for each in counts if isinstance(each, np.ndarray)))
     return pl.concat(blocks).group_by("text").agg(pl.col("rows").sum())

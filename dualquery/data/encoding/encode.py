@@ -166,9 +166,8 @@ def _encode_alike(
             some = numbers[start : start + together]
             column = schema.columns[some[0]]
             series = [frame.get_column(schema.columns[number].name) for number in some]
-            codes, odd = _codes_of_cells(
-                column, pl.concat(series), schema.missing_in(column), label
-            )
+            missing = schema.missing_in(column)
+            codes, odd = _codes_of_cells(column, pl.concat(series), missing, label)
             part = _AlikeColumns(some, codes.reshape(len(some), -1), odd)
             if watch is not None and isinstance(column, Numeric | Dates):
                 for number, values, codes in zip(some, series, part.codes, strict=True):

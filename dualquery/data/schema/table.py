@@ -227,12 +227,8 @@ class TableSchema:
         decoded = [column.decoded(own, drawing, avoided) for column, own, avoided in drawn]
         if self.rules:
             self._put_in_order(codes, decoded, drawing)
-        return pl.DataFrame(
-            [
-                column.written(values) if isinstance(column, Dates) else values
-                for column, values in zip(self.columns, decoded, strict=True)
-            ]
-        )
+        pairs = zip(self.columns, decoded, strict=True)
+        return pl.DataFrame([of.written(it) if isinstance(of, Dates) else it for of, it in pairs])
 
     def _put_in_order(
         self, codes: NDArray[np.int32], decoded: list[pl.Series], generator: np.random.Generator
@@ -258,18 +254,24 @@ class TableSchema:
     def _codes(self, records: NDArray[np.uint8]) -> NDArray[np.int32]:
         """Return the local bit of each column, of a binary one its value: ``(columns, r)``."""
         codes = np.empty((len(self.columns), len(records)), np.int32)
-        binary = self.domain.sizes == 1
-        codes[binary] = records[:, self.domain.offsets[:-1][binary]].T
-        for number in np.flatnonzero(~binary).tolist():
-            first, stop = self.domain.offsets[number : number + 2]
-            bits = records[:, first:stop]
-            wrong = np.flatnonzero(bits.sum(axis=1) != 1)
-            if len(wrong):
-                raise ValueError(
-                    f"record {wrong[0]} has {bits[wrong[0]].sum()} bits of column "
-                    f"{self.columns[number].name!r} set; exactly one is expected"
-                )
-            codes[number] = bits.argmax(axis=1)
+        sizes, some = self.domain.sizes, max(1, (1 << 22) // self.domain.bits)
+        for first in range(0, len(records), some):
+            # Bit by bit: a column's bits of all records lie far apart, and would be read slowly.
+            bits = np.ascontiguousarray(records[first : first + some].T)
+            for size in np.unique(sizes).tolist():
+                numbers = np.flatnonzero(sizes == size)
+                ones = found = np.zeros((len(numbers), bits.shape[1]), np.int32)
+                for place in range(size):
+                    own = bits[self.domain.offsets[numbers] + place]
+                    ones, found = ones + own, found + own * np.int32(place)
+                wrong = np.argwhere(ones != 1)
+                if size > 1 and len(wrong):
+                    at, row = wrong[0].tolist()
+                    raise ValueError(
+                        f"record {first + row} has {ones[at, row]} bits of column "
+                        f"{self.columns[numbers[at]].name!r} set; exactly one is expected"
+                    )
+                codes[numbers, first : first + some] = found if size > 1 else ones
         return codes
 
     def with_missing_texts(self, table: pl.DataFrame) -> pl.DataFrame:

@@ -20,7 +20,6 @@ from dualquery.questions.remarks import on_clipped_numbers
 from dualquery.questions.syntax_tree import MEAN, SHARE, SUM, Question
 from dualquery.releases.answer.bought import likely_mean
 from dualquery.releases.answer.knowledge import Knowledge, Limits
-from dualquery.releases.answer.ruled import FORCED, NO_SUCH_ROWS, forced_share
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -133,14 +132,17 @@ def _answer(knowledge: Knowledge, asked: Compiled, level: float) -> dict[str, An
         return _line(asked, None, Limits(_NONE_SUCH), knowledge.source)
     if isinstance(asked, CompiledQuantile):
         return _line(asked, *_quantile(knowledge, asked, level), knowledge.source)
-    forced = forced_share(asked, schema, knowledge.rules)
-    if forced is not None:
-        if math.isnan(forced):
+    if knowledge.rules is not None:
+        from dualquery.releases.answer.ruled import FORCED, NO_SUCH_ROWS, forced_share
+
+        forced = forced_share(asked, schema, knowledge.rules)
+        if forced is not None and math.isnan(forced):
             return _line(asked, None, Limits(NO_SUCH_ROWS), "rules")
-        limits, whole = Limits(FORCED, forced, forced, level), 1.0
-        if asked.of_rows:
-            limits, whole = _of_total(knowledge, limits), base.amount
-        return _line(replace(asked, remark="", of_interval=""), forced * whole, limits, "rules")
+        if forced is not None:
+            limits, whole = Limits(FORCED, forced, forced, level), 1.0
+            if asked.of_rows:
+                limits, whole = _of_total(knowledge, limits), base.amount
+            return _line(replace(asked, remark="", of_interval=""), forced * whole, limits, "rules")
     question = asked.question
     if question.measure in (MEAN, SUM) and question.given is None:
         for bought in knowledge.release.means:

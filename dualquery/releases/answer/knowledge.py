@@ -15,14 +15,13 @@ from dualquery.estimates.intervals import LEVEL, Guesses, Total, bounded_interva
 from dualquery.estimates.least_squares import Estimates, LeastSquares, fieller
 from dualquery.queries.literals import LiteralRows
 from dualquery.questions.linear_form import Bounds, LinearForm
-from dualquery.rules.forbidden import Forbidden
-from dualquery.rules.reading import rules_of
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
     from dualquery.data.schema.any_schema import Schema
     from dualquery.estimates.cell_evidence import Measured
     from dualquery.releases.keep.folder import Release
+    from dualquery.rules.forbidden import Forbidden
 
 Float64 = NDArray[np.float64]
 
@@ -72,8 +71,12 @@ class Knowledge:
         return self.release.read_by
 
     @cached_property
-    def rules(self) -> Forbidden:
-        """The rules of the schema."""
+    def rules(self) -> Forbidden | None:
+        """The rules of the schema; None without any, as reading them loads compiled loops."""
+        if not getattr(self.release.schema, "rules", ()):
+            return None
+        from dualquery.rules.reading import rules_of
+
         return rules_of(self.release.schema)
 
     @property

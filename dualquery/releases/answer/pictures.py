@@ -67,8 +67,7 @@ def of_columns(release: Release, one: str, other: str | None, *, private: bool) 
 
 def _of_one(release: Release, name: str) -> Picture:
     found = cross_table(release, name)
-    lines = found.lines()
-    note = ""
+    lines, note = found.lines(), ""
     if len(lines) > MOST_VALUES:
         note = f"\nthe {MOST_VALUES} largest of {len(lines):,} values"
         lines = sorted(lines, key=lambda line: -_percent(line["answer"]))[:MOST_VALUES]
@@ -82,10 +81,8 @@ def _of_one(release: Release, name: str) -> Picture:
     )
     axes.barh(places, shares, 0.72, color=faces, edgecolor=BLUE)
     if measured.any():
-        ends, label = (
-            (low[measured], high[measured]),
-            f"{found.level:.0%} interval of the true share",
-        )
+        ends = low[measured], high[measured]
+        label = f"{found.level:.0%} interval of the true share"
         axes.hlines(places[measured], *ends, colors=ORANGE, linewidth=3, label=label)
         axes.legend(loc="lower right")
     axes.set_yticks(places, [_named(line[name]) for line in lines])

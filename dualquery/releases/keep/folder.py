@@ -251,15 +251,13 @@ class Release:
         rounds = None if self.trace else {"round": pl.Int64}
         trace = pl.DataFrame(list(self.trace), schema=rounds, infer_schema_length=None)
         trace.write_parquet(folder / "trace.parquet")
-        synthetic = self.synthetic
-        if synthetic is not None:
+        if (synthetic := self.synthetic) is not None:
             synthetic.write_parquet(folder / SYNTHETIC)
         if self.measurements is not None:
             self.measurements.table().write_parquet(folder / MEASUREMENTS)
         if self._stored_model is not None:
             write_model(self._stored_model, folder / MODEL)
-        whole = sealed(self.summary(), folder)
-        text = json.dumps(whole, indent=2, allow_nan=False) + "\n"
+        text = json.dumps(sealed(self.summary(), folder), indent=2, allow_nan=False) + "\n"
         (folder / "release.json").write_text(text, encoding="utf-8")
         for file in folder.iterdir():
             with file.open("rb+") as handle:
@@ -270,8 +268,8 @@ class Release:
             os.utime(path, (stamp, stamp))
 
 
-def load_release(path: str | Path) -> Release:
-    """Read a release folder.
+def load_release(path: str | Path, *, to_ask: bool = False) -> Release:
+    """Read a release folder; ``to_ask`` leaves out records where a model answers in their place.
 
     Raises
     ------
@@ -282,7 +280,7 @@ def load_release(path: str | Path) -> Release:
     folder = Path(path)
     check_files(folder, FILES)
     try:
-        return _read(folder)
+        return _read(folder, to_ask)
     except BadInputError as error:
         raise BadInputError(f"{folder}: {error}") from error
     # The latter are what JSON of another shape than ours raises.
@@ -295,11 +293,9 @@ def load_release(path: str | Path) -> Release:
         ) from error
 
 
-def _read(folder: Path) -> Release:
-    from dualquery.data.readers.arrow import open_parquet
+def _read(folder: Path, to_ask: bool) -> Release:
     from dualquery.data.schema.schema_files import schema_from_dict
     from dualquery.queries.stored_queries import queries_of_table
-    from dualquery.rows.engines import load
 
     stored = read_record(folder, FORMAT_VERSION)
     version = stored["format_version"]
@@ -311,14 +307,19 @@ def _read(folder: Path) -> Release:
         )
     schema = schema_from_dict(stored["schema"])
     answers = read_table(folder / "answers.parquet")
-    records, count = None, 0
-    if stated := stored["synthetic_records"]:
+    measurements, model = read_kept(folder, stored, schema.domain) if version >= 2 else (None, None)
+    records, count = None, stored["synthetic_records"]
+    if count:
         check_files(folder, (SYNTHETIC,))
+    if count and not (to_ask and model is not None and not stored.get("means")):
+        from dualquery.data.readers.arrow import open_parquet
+        from dualquery.rows.engines import load
+
         uncut = replace(schema, max_ones_per_row=None)
-        check_memory(stated * schema.domain.bits, "the synthetic records", "take a larger machine")
+        check_memory(count * schema.domain.bits, "the synthetic records", "take a larger machine")
         source = open_parquet(folder / SYNTHETIC, SYNTHETIC)
         count = source.row_count or 0
-        if count == stated:
+        if count == stored["synthetic_records"]:
             records = load(source, uncut).records.dense_rows(0, count)
     found = (len(answers), count)
     if found != (stored["queries"], stored["synthetic_records"]):
@@ -326,11 +327,9 @@ def _read(folder: Path) -> Release:
             f"{found[0]:,} answers and {found[1]:,} records found, but release.json speaks of "
             f"{stored['queries']:,} and {stored['synthetic_records']:,}; copy the release again"
         )
-    measurements, model = read_kept(folder, stored, schema.domain) if version >= 2 else (None, None)
     intervals, about = None, stored["intervals"]
     if about is not None:
-        names = ("interval_low", "interval_high")
-        low, high = (numbers_of(answers, name, missing=True) for name in names)
+        low, high = (numbers_of(answers, f"interval_{at}", missing=True) for at in ("low", "high"))
         intervals = Intervals(low, high, about["basis"], about["level"])
     return Release(
         mechanism=stored["mechanism"],

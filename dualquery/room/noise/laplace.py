@@ -9,7 +9,6 @@ inequality. Both noise and numbers are integers, and the draw is exact
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import partial
 
@@ -17,11 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.privacy.events import LaplaceNoise
+from dualquery.room.ground import laplace_deviation as laplace_deviation
 from dualquery.room.ledger import Ledger
 from dualquery.room.randomness import Randomness, check_scale, positive
 from dualquery.room.statistics import Exact, Numbers
-
-_LEAST_DEVIATION = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +45,3 @@ class Laplace:
         ground = exact.ground(__name__, moves.l1, self.scale, laplace_deviation)
         noisy = partial(exact.noisy, self.scale, add)
         return ledger.draw(event, ground, noisy, exact.numbers.shape)
-
-
-def laplace_deviation(scale: float) -> float:
-    """Return the standard deviation of discrete Laplace noise of a scale > 0, in steps.
-
-    At least `_LEAST_DEVIATION`: noise that is all but certainly 0 can still be squared, divided by.
-    """
-    exact = -math.sqrt(2.0) * math.exp(-0.5 / scale) / math.expm1(-1.0 / scale)
-    return max(exact, _LEAST_DEVIATION)
