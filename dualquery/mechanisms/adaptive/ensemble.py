@@ -68,9 +68,11 @@ def fit_mixture(
         if square:
             trust = min(max(float(between @ (held_back.unbiased - other)) / square, 0.0), 1.0)
         answers = trust * answers + (1.0 - trust) * np.clip(answer(found.fitted), 0.0, 1.0)
+        # The mixture weakens correlations less than the stacked means do.
+        around = replace(found, fitted=means)
         means = trust * means + (1.0 - trust) * found.fitted
         fit = MixtureFit(products, means, evidence.deviations, fitting.brief)
-        mixture = fit_records(fit, evidence.means, found.chances, task.scores, generator, session)
+        mixture = fit_records(fit, evidence.means, around, task.scores, generator, session)
     noisy = evidence.unbiased, evidence.spread
     model = with_labels(mixture.model(), workload, *noisy, task.n, generator, session.progress)
     trace = ({"trust": trust},) if fitting.tried else ()
@@ -96,14 +98,15 @@ class CrossMoments:
 
     @staticmethod
     def of(
-        fit: MixtureFit, noisy: Float64, chances: Float64, scores: Float64
+        fit: MixtureFit, noisy: Float64, around: Interactions, scores: Float64
     ) -> CrossMoments | None:
-        """Return the moments' posterior means, around what they are in the targets of a fit.
+        """Return the moments' posterior means, around those of an estimate.
 
         None if no two ordered columns were measured together. ``noisy``, float64 ``(f,)``, are the
-        products' noisy means; ``chances`` and ``scores``, ``(bits,)``, shares of 1s, and the
-        numbers that bits stand for, NaN for none.
+        products' noisy means; ``scores``, ``(bits,)``, the numbers that bits stand for, NaN for
+        none.
         """
+        chances, centre = around.chances, around.fitted
         products, standard = fit.products, _standardised(fit.products.domain, chances, scores)
         column = products.domain.column_of_bit
         present = products.bits >= 0
@@ -123,29 +126,25 @@ class CrossMoments:
         weights /= np.bincount(owner, weights * slopes)[owner]
         precise = slopes / fit.deviations[places] ** 2
         precise /= np.bincount(owner, precise * slopes)[owner]
-        residuals = (noisy - fit.targets)[places]
+        residuals = (noisy - centre)[places]
 
         def estimate(by: Float64) -> tuple[Float64, Float64]:
             of_product = by * residuals, (by * fit.deviations[places]) ** 2
             size, variance = (np.bincount(owner, each) for each in of_product)
             return size.astype(np.float64), variance.astype(np.float64)
 
-        # Least squares have less noise, but err where the association is not linear by linear: all
-        # by one factor, its prior being 1 with a standard deviation of 1, and each by a difference
-        # that has the difference of the variances (Hausman, Econometrica 46, 1978).
+        # Least squares have less noise, but err where the association is not linear by linear, and
+        # the estimate weakens it: all moments by one factor, whose prior is 1, with a standard
+        # deviation of 1.
         (least, noise), (moment, more) = estimate(precise), estimate(weights)
-        expected = np.full(len(least), CORRELATION)
-        moved, _ = posterior_interactions(least, expected, noise)
+        moved, _ = posterior_interactions(least, np.full(len(least), CORRELATION), noise)
         found = CrossMoments(places, owner, weights, slopes, moved)
-        now = found.sizes(fit.targets)
+        now = found.sizes(centre)
         correlation = now - found.sizes(means.prod(axis=1))
         size = correlation + moved
         shared = (size * (correlation + moment) / more).sum()
         factor = (1.0 + shared) / (1.0 + (size**2 / more).sum())
-        moved = factor * size - correlation
-        rest = np.maximum(more - noise, noise)
-        further, _ = posterior_interactions(moment - moved, expected, rest)
-        return replace(found, goal=now + moved + further)
+        return replace(found, goal=now - correlation + factor * size)
 
     def sizes(self, means: Float64) -> Float64:
         """Return the moments, given the means of all products."""
@@ -161,7 +160,7 @@ class CrossMoments:
 def fit_records(
     fit: MixtureFit,
     noisy: Float64,
-    chances: Float64,
+    around: Interactions,
     scores: Float64 | None,
     generator: np.random.Generator,
     session: Session,
@@ -170,7 +169,7 @@ def fit_records(
 
     Parameters are those of `CrossMoments.of`; ``scores`` is None if no bit stands for a number.
     """
-    moments = None if scores is None else CrossMoments.of(fit, noisy, chances, scores)
+    moments = None if scores is None else CrossMoments.of(fit, noisy, around, scores)
     how = generator, session.threads, session.progress
     if moments is None:
         return fit.run(*how)

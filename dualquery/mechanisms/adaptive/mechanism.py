@@ -231,7 +231,7 @@ class _Run:
         products = ProductTerms.of_features(seen.looked.features)
         fit = MixtureFit(products, found.fitted, seen.deviations, self.plan.fitting.brief)
         mixture = fit_records(
-            fit, seen.means, found.chances, self.task.scores, self.generator, self.session
+            fit, seen.means, found, self.task.scores, self.generator, self.session
         )
         model = mixture.model()
         return self._outcome(
