@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from polars import selectors
 
 from dualquery.data.encoding.cuts import pieces
 from dualquery.data.encoding.encode import can_become_bits
@@ -63,6 +64,7 @@ _CODE = r"^0\d+$"
 _DIGITS = "%Y%m%d"
 _FEW = 4  # cells of a column whose places are kept
 _BLOCKS = 16  # frames of texts that are held side by side
+_FLAGS = pl.Series(["0", "1", ""])  # what columns of flags hold, as `_texts` writes it
 
 
 def _texts(values: pl.Series) -> pl.Series:
@@ -218,27 +220,22 @@ class TableCounts:
         self._source = source
         self._few: dict[tuple[object, ...], Int64] = {}
         self.shapes = np.zeros((len(columns), Shapes.cells), np.int64)
-        self.rows = 0
         self.types: dict[str, pl.DataType] = {}
-        for frame in self._frames(columns):
-            self.rows += frame.height
-            self.types = dict(frame.schema)
-            for own, name in zip(self.shapes, columns, strict=True):
-                own += self._count(Shapes(), *_distinct(frame[name]))
+        for place, cells, rows in self._cells(columns):
+            self.shapes[place] += self._count(Shapes(), cells, rows)
         if not self.rows:
             raise BadInputError(f"{source.label}: no rows below the header")
 
     def values(self, wanted: Sequence[tuple[str, Grid | Values]]) -> list[Int64 | pl.DataFrame]:
         """Return counts of cells of grids, and frames of ``text`` and ``rows``. Private."""
         found: list[list[Int64 | pl.DataFrame]] = [[] for _ in wanted]
-        for frame in self._frames([name for name, _ in wanted]):
-            for own, (name, how) in zip(found, wanted, strict=True):
-                cells, rows = _distinct(frame[name])
-                if isinstance(how, Values):
-                    own.append(pl.DataFrame({"text": _texts(cells), "rows": rows}))
-                else:
-                    own.append(self._count(how, cells, rows))
-                own[:] = own if len(own) < _BLOCKS else [_together(own)]
+        for place, cells, rows in self._cells([name for name, _ in wanted]):
+            own, how = found[place], wanted[place][1]
+            if isinstance(how, Values):
+                own.append(pl.DataFrame({"text": _texts(cells), "rows": rows}))
+            else:
+                own.append(self._count(how, cells, rows))
+            own[:] = own if len(own) < _BLOCKS else [_together(own)]
         return [_together(own) for own in found]
 
     def _count(self, how: Grid | Shapes, cells: pl.Series, rows: Int64) -> Int64:
@@ -253,14 +250,32 @@ class TableCounts:
         rows = np.broadcast_to(rows, places.shape)[known]
         return np.bincount(places[known], rows, how.cells).astype(np.int64)
 
-    def _frames(self, names: Sequence[str]) -> Iterator[pl.DataFrame]:
-        """Yield the rows that count, block by block."""
+    def _cells(self, names: Sequence[str]) -> Iterator[tuple[int, pl.Series, Int64]]:
+        """Yield columns' places, some different cells, and in how many rows that count each is.
+
+        Columns that hold 0 and 1 only, as most of wide tables do, are counted together, and last.
+        """
+        flags, self.rows = np.zeros((len(names), len(_FLAGS)), np.int64), 0
         for piece in pieces(self._source, names):
-            yield piece.frame if piece.stay is None else piece.frame.filter(pl.Series(piece.stay))
+            frame = piece.frame if piece.stay is None else piece.frame.filter(pl.Series(piece.stay))
+            self.rows, self.types = self.rows + frame.height, self.types | dict(frame.schema)
+            whole = frame.select(selectors.integer(), selectors.boolean().cast(pl.Int8))
+            each = whole.min(), whole.max(), whole.sum(), whole.null_count()
+            low, high, ones, none = (np.nan_to_num(one.to_numpy().sum(axis=0)) for one in each)
+            counts = np.stack((frame.height - ones - none, ones, none), axis=1).astype(np.int64)
+            binary = [*zip(whole.columns, counts, (low >= 0) & (high <= 1), strict=True)]
+            known = {name: own for name, own, is_binary in binary if is_binary}
+            for place, name in enumerate(names):
+                if name in known:
+                    flags[place] += known[name]
+                else:
+                    yield place, *_distinct(frame[name])
+        for place in np.flatnonzero(flags.any(axis=1)).tolist():
+            yield place, _FLAGS, flags[place]
 
 
 def _together(counts: Sequence[Int64 | pl.DataFrame]) -> Int64 | pl.DataFrame:
     blocks = [each for each in counts if isinstance(each, pl.DataFrame)]
     if not blocks:
         return np.asarray(sum(each for each in counts if isinstance(each, np.ndarray)))
-    return pl.concat(blocks).group_by("text").agg(pl.col("rows").sum())
+    return pl.concat(blocks).filter(pl.col("rows") > 0).group_by("text").agg(pl.col("rows").sum())

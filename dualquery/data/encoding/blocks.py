@@ -42,8 +42,7 @@ from dualquery.data.schema.table import TableSchema
 from dualquery.runtime.errors import BadInputError, suggest
 from dualquery.runtime.escaping import some
 
-FOR_YOU = "NOT PRIVATE, for the operator only"
-"""How each line begins."""
+FOR_YOU = "NOT PRIVATE, for the operator only"  # how each line begins
 
 CLIPPED, UNREAD, _LOST = 0.1, 0.02, 0.5
 """Shares of a column's cells: beyond an edge without a warning (open ends such as "75 and older"
@@ -51,8 +50,7 @@ hold a few percent); unreadable without one (so far they can move a share); call
 
 _log = logging.getLogger(__name__)
 
-_MOST_ENCODERS = 4
-"""Most threads that encode: one thread that reads keeps no more of them busy."""
+_MOST_ENCODERS = 4  # most threads that encode: one thread that reads keeps no more of them busy
 
 Encoding: TypeAlias = Callable[[], Encoded]
 """A block that was read, to be encoded when it is called."""

@@ -31,8 +31,7 @@ UNPARSABLE = -2
 OUTSIDE = -3
 BELOW = -4
 ABOVE = -5
-CODES = 6
-"""One more than the largest of these codes without its sign."""
+CODES = 6  # one more than the largest of these codes without its sign
 
 Watch: TypeAlias = Callable[[Column, pl.Series, NDArray[np.int32], NDArray[np.int64]], None]
 """Is shown the values of a numeric or date column, their `local_codes` and the places of those that
@@ -308,12 +307,9 @@ def meanings(column: Column) -> NDArray[np.int32]:
     return meanings
 
 
-_KINDS = (
-    pl.Boolean, pl.String, pl.Categorical, pl.Enum, pl.Null, pl.Date, pl.Datetime, pl.Time
-)  # fmt: skip
+_KINDS = (pl.Boolean, pl.String, pl.Categorical, pl.Enum, pl.Null, pl.Date, pl.Datetime, pl.Time)
 
-_TOGETHER = 1 << 23
-"""Cells of columns that are encoded together."""
+_TOGETHER = 1 << 23  # cells of columns that are encoded together
 
 
 def can_become_bits(values: pl.Series) -> bool:
@@ -376,10 +372,8 @@ def _named_codes(codes: Mapping[str, int], values: pl.Series) -> NDArray[np.int3
                 known.setdefault(text, known[digit])
     if not known:
         return np.full(len(values), OUTSIDE, np.int32)
-    texts = values if values.dtype == pl.Float64 else values.cast(pl.String)
-    found = texts.replace_strict(
-        list(known), list(known.values()), default=OUTSIDE, return_dtype=pl.Int32
-    )
+    seen = values if values.dtype == pl.Float64 else values.cast(pl.String)
+    found = seen.replace_strict([*known], [*known.values()], default=OUTSIDE, return_dtype=pl.Int32)
     return found.to_numpy().copy()
 
 

@@ -33,17 +33,14 @@ if TYPE_CHECKING:
 
 _FILE_MAGIC, _PARQUET_MAGIC = b"ARROW1", b"PAR1"
 
-LARGEST = 1 << 30
-"""Bytes of a block of rows; more only for very many cells."""
+LARGEST = 1 << 30  # bytes of a block of rows; more only for very many cells
 
-_BYTES_OF_CELL = 32
-"""The widest number that Arrow has."""
+_BYTES_OF_CELL = 32  # the widest number that Arrow has
 
 _WHILE_READING = 4
 """Address space that a block may take while it is unpacked, as a multiple of `LARGEST`."""
 
-_LARGEST_UNZIPPED = 1 << 32
-"""Bytes of a gzipped parquet file's content, which is held whole."""
+_LARGEST_UNZIPPED = 1 << 32  # bytes of a gzipped parquet file's content, which is held whole
 
 _MOST_METADATA = 1 << 26
 _MOST_ENTRIES = 1 << 20

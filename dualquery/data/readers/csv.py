@@ -27,11 +27,9 @@ if TYPE_CHECKING:
 _BLOCK_BYTES = 1 << 22
 """Text that is held at a time, and the longest row; more where the header has many columns."""
 
-_MOST_LINES = 20
-"""Lines of a column's name, which a header may break in a quoted cell."""
+_MOST_LINES = 20  # lines of a column's name, which a header may break in a quoted cell
 
-_LONGEST_WAIT = 1_000
-"""Milliseconds to wait for Arrow's threads, at most; it takes a few."""
+_LONGEST_WAIT = 1_000  # milliseconds to wait for Arrow's threads, at most; it takes a few
 
 _log = logging.getLogger(__name__)
 

@@ -41,11 +41,9 @@ Float64: TypeAlias = NDArray[np.float64]
 _NAME = r'"(?:[^"]|"")*"|[^"=!<>&()]+?'
 _ORDER = re.compile(rf"\s*({_NAME})\s*(<=|<|>=|>)\s*({_NAME})\s*", re.DOTALL)
 
-_MOST_PAIRS = 1 << 22
-"""Of values of two columns that an order compares."""
+_MOST_PAIRS = 1 << 22  # of values of two columns that an order compares
 
-_REDRAWS = 20
-"""Times that values which break an order are drawn anew, before they are moved."""
+_REDRAWS = 20  # times that values which break an order are drawn anew, before they are moved
 
 
 @dataclass(frozen=True)
