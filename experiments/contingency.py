@@ -224,25 +224,18 @@ def _expect_small(title: str, means: Means) -> list[Finding]:
     last = max(mwem)
     uniform, exact = means[UNIFORM][last], means[NO_NOISE][last]
     return [
-        _below(
-            f"{title}: MWEM below Barak et al. at every epsilon (Figure 3)",
-            "Barak's relative entropy over MWEM's, each with the better number of passes",
-            mwem,
-            barak,
-        ),
-        _below(
-            f"{title}: a noisy start lowers the relative entropy (Figure 3, section 2.3.2)",
-            "without over with",
-            means[NOISY_START],
-            means[ONE_PASS],
-        ),
+        _below(f"{title}: MWEM below Barak et al. at every epsilon (Figure 3)",
+               "Barak's relative entropy over MWEM's, each with the better number of passes",
+               mwem, barak),
+        _below(f"{title}: a noisy start lowers the relative entropy (Figure 3, section 2.3.2)",
+               "without over with", means[NOISY_START], means[ONE_PASS]),
         Finding(
             f"{title}: MWEM approaches the non-private values (section 3.2): at epsilon {last:g}, "
             "three quarters of the way from the uniform table to a fit without noise",
             f"uniform {uniform:.3f}, MWEM {mwem[last]:.3f}, without noise {exact:.3f}",
             uniform - mwem[last] >= 0.75 * (uniform - exact),
         ),
-    ]
+    ]  # fmt: skip
 
 
 def _expect_survey(title: str, two: Means, three: Means) -> list[Finding]:
@@ -252,23 +245,18 @@ def _expect_survey(title: str, two: Means, three: Means) -> list[Finding]:
     last = max(mwem)
     by_queries = [means[last] for label, means in two.items() if label in SURVEY_MWEM]
     findings = [
-        _below(
-            f"{title}, degree 3: MWEM below Barak et al. (Figure 4)",
-            "Barak's relative entropy over MWEM's, each at its best",
-            _lowest(three, SURVEY_MWEM),
-            _lowest(three, BARAK),
-        ),
+        _below(f"{title}, degree 3: MWEM below Barak et al. (Figure 4)",
+               "Barak's relative entropy over MWEM's, each at its best",
+               _lowest(three, SURVEY_MWEM), _lowest(three, BARAK)),
         Finding(
             f"{title}, degree 2: Barak et al. no worse than MWEM from epsilon 0.1 on (Figure 4)",
             f"Barak's over MWEM's: {listed_ratios(barak, late)}",
             all(barak[epsilon] <= value for epsilon, value in late.items()),
         ),
-        Finding(
-            f"{title}: more measured queries help where epsilon is large (Figure 4)",
-            f"degree 2, epsilon {last:g}: " + ", ".join(f"{value:.3f}" for value in by_queries),
-            by_queries == sorted(by_queries, reverse=True),
-        ),
-    ]
+        Finding(f"{title}: more measured queries help where epsilon is large (Figure 4)",
+                f"degree 2, epsilon {last:g}: " + ", ".join(f"{value:.3f}" for value in by_queries),
+                by_queries == sorted(by_queries, reverse=True)),
+    ]  # fmt: skip
     if early:
         expected = f"{title}, degree 2: MWEM below Barak et al. below epsilon 0.1 (Figure 4)"
         findings.append(_below(expected, "Barak's over MWEM's", early, barak))

@@ -287,13 +287,10 @@ def expect(table: pl.DataFrame) -> Sequence[Finding]:
         coverage = float((held / draws).mean())
         few, many = binom.cdf(held, draws, LEVEL), binom.sf(held - 1, draws, LEVEL)
         rejected = int((2 * np.minimum(few, many) < CHANCE / len(held)).sum())
-        found.append(
-            Finding(
-                f"{name}, {kind}: mean coverage {ENDS[0]} to {ENDS[1]}, no question rejected",
-                f"{coverage:.4f} of {len(held)} questions, {rejected} rejected",
-                bool(ENDS[0] <= coverage <= ENDS[1] and not rejected),
-            )
-        )
+        expected = f"{name}, {kind}: mean coverage {ENDS[0]} to {ENDS[1]}, no question rejected"
+        figures = f"{coverage:.4f} of {len(held)} questions, {rejected} rejected"
+        holds = bool(ENDS[0] <= coverage <= ENDS[1] and not rejected)
+        found.append(Finding(expected, figures, holds))
     return found
 
 

@@ -269,17 +269,11 @@ def expect(table: pl.DataFrame) -> Sequence[Finding]:
     for name, lines in tables(averages):
         by = {line["made"]: line for line in lines.iter_rows(named=True)}
         over = by[LEARNED]["mean_error"] / by[BY_HAND]["mean_error"]
+        types, same = by[LEARNED]["types"], f"{name}: {ALL_FOUND.get(name, SAME_TYPES)}"
+        bar = f"{name}: mean error at most {BARS[name]} times that with the schema by hand"
         found += [
-            Finding(
-                f"{name}: mean error at most {BARS[name]} times that with the schema by hand",
-                f"{over:.2f} times",
-                over <= BARS[name],
-            ),
-            Finding(
-                f"{name}: {ALL_FOUND.get(name, SAME_TYPES)}",
-                f"{by[LEARNED]['types']:.0%}",
-                by[LEARNED]["types"] == 1.0 if name != "kdd99" else None,
-            ),
+            Finding(bar, f"{over:.2f} times", over <= BARS[name]),
+            Finding(same, f"{types:.0%}", types == 1.0 if name != "kdd99" else None),
         ]
     return found
 

@@ -64,17 +64,13 @@ def expect(table: pl.DataFrame) -> Sequence[Finding]:
             f"{ours['max_error']:.2f} and {ours['mean_error']:.2f} times",
             max(ours["max_error"], ours["mean_error"]) <= FLAT if whole else None,
         ),
-        Finding(
-            "the error of noise on every answer grows faster than DualQuery's",
-            f"max error of {NOISE} grows {noise:.2f} times {span}",
-            noise > ours["max_error"] if whole else None,
-        ),
-        Finding(
-            f"run time of DualQuery grows {span} no faster than the queries",
-            f"{ours['seconds']:.1f} times, for {many / few:.0f} times the queries",
-            ours["seconds"] <= many / few,
-        ),
-    ]
+        Finding("the error of noise on every answer grows faster than DualQuery's",
+                f"max error of {NOISE} grows {noise:.2f} times {span}",
+                noise > ours["max_error"] if whole else None),
+        Finding(f"run time of DualQuery grows {span} no faster than the queries",
+                f"{ours['seconds']:.1f} times, for {many / few:.0f} times the queries",
+                ours["seconds"] <= many / few),
+    ]  # fmt: skip
 
 
 def draw(table: pl.DataFrame) -> Mapping[str, Figure]:

@@ -7,10 +7,60 @@ gets ``records.npy``, of the same columns; with our own library a release, too.
 from __future__ import annotations
 
 import json
+import sys
+from itertools import combinations
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+
+
+def private_pgm(job: dict[str, Any], table: Any) -> Any:
+    """Let private-pgm's own programs make records, with the numbers that they have by default."""
+    import jax
+
+    jax.config.update("jax_enable_x64", True)  # as mbi 2.0 asks for
+    sys.path.insert(0, str(Path(sys.prefix, "mechanisms")))
+    import aim
+    import mst
+    from mbi import Dataset, Domain, estimation
+
+    def named_as_before(self: Any, *args: Any, potentials: Any = None, **named: Any) -> Any:
+        return estimate(self, *args, warm_start=potentials, **named)
+
+    # Both programs use names that mbi 2.0 changed.
+    Domain.attrs = property(lambda domain: domain.attributes)
+    estimate = estimation.MirrorDescent.estimate
+    estimation.MirrorDescent.estimate = named_as_before
+    asked = (job["epsilon"], job["delta"])
+    data = Dataset(dict(zip(job["sizes"], table.T, strict=True)), Domain.fromdict(job["sizes"]))
+    if job["mechanism"] == "MST":
+        made = mst.MST(data, *asked)
+    else:
+        pairs = [pair for pair in combinations(job["sizes"], 2) if data.domain.size(pair) <= 10_000]
+        _, made = aim.AIM(*asked).run(data, [(pair, 1.0) for pair in pairs])
+    return np.stack([made.to_dict()[name] for name in job["sizes"]], axis=1)
+
+
+def _mend_drawing() -> None:
+    """Let mbi 1.1 draw records of its own models.
+
+    It gives columns that depend on the same column the same order of rows, and forgets what the
+    junction tree adds to cliques: both are mended in 2.0, which these libraries do not take.
+    """
+    from mbi import MarkovRandomField, junction_tree, markov_random_field
+
+    def in_random_order(keys: Any, **_: Any) -> Any:
+        return np.lexsort((np.random.random(len(keys)), keys))  # noqa: NPY002
+
+    def with_whole_cliques(model: Any, rows: int | None = None, method: str = "round") -> Any:
+        tree, _ = junction_tree.make_junction_tree(model.domain, [*map(set, model.cliques)])
+        return drawn(model.replace(potentials=model.potentials.expand([*tree])), rows, method)
+
+    drawn = MarkovRandomField.synthetic_data
+    markov_random_field.np = SimpleNamespace(**{**vars(np), "argsort": in_random_order})
+    MarkovRandomField.synthetic_data = with_whole_cliques
 
 
 def smartnoise(job: dict[str, Any], table: Any) -> Any:
@@ -19,33 +69,36 @@ def smartnoise(job: dict[str, Any], table: Any) -> Any:
     from snsynth import Synthesizer
     from snsynth.transform import LabelTransformer, TableTransformer
 
-    columns = [LabelTransformer(nullable=False) for _ in job["sizes"]]
-    for column, size in zip(columns, job["sizes"], strict=True):
-        column.fit(list(range(size)))
-    asked = {"epsilon": job["epsilon"], "delta": job["delta"]}
+    _mend_drawing()
+    columns = {name: LabelTransformer(nullable=False) for name in job["sizes"]}
+    for name, size in job["sizes"].items():
+        columns[name].fit(list(range(size)))
+    asked = {name: job[name] for name in ("epsilon", "delta")}
     made = Synthesizer.create(job["mechanism"].lower(), **asked)
-    frame = pd.DataFrame(table, columns=_names(job))
-    made.fit(frame, transformer=TableTransformer(columns))
-    return made.sample(len(table))[_names(job)].to_numpy()
+    known = TableTransformer([*columns.values()])
+    made.fit(pd.DataFrame(table, columns=[*columns]), transformer=known)
+    return made.sample(len(table)).to_numpy()
 
 
 def opendp(job: dict[str, Any], table: Any) -> Any:
     """Let OpenDP make records; a cut after each code but the last makes each a category."""
     import opendp.prelude as dp
     import polars as pl
+    from opendp.extras.mbi import _mst
 
+    _mst.prior = lambda budget: budget * (1 - 1e-12)  # one float less is too little for its sums
+    _mend_drawing()
     dp.enable_features("contrib")
-    frame = pl.DataFrame({name: table[:, at] for at, name in enumerate(_names(job))})
     context = dp.Context.compositor(
-        data=frame.lazy(),
+        data=pl.DataFrame(table, [*job["sizes"]]).lazy(),
         privacy_unit=dp.unit_of(contributions=1),
         privacy_loss=dp.loss_of(rho=job["rho"]),
         split_evenly_over=1,
     )
-    cuts = {name: list(range(job["sizes"][at] - 1)) for at, name in enumerate(_names(job))}
+    cuts = {name: [*range(size - 1)] for name, size in job["sizes"].items()}
     algorithm = getattr(dp.mbi, job["mechanism"])()
     made = context.query().contingency_table(cuts=cuts, algorithm=algorithm).release()
-    return made.synthesize().select(_names(job)).to_numpy()
+    return made.synthesize().select([*job["sizes"]]).to_numpy()
 
 
 def dpmm(job: dict[str, Any], table: Any) -> Any:
@@ -54,11 +107,12 @@ def dpmm(job: dict[str, Any], table: Any) -> Any:
     from dpmm import pipelines
 
     made = getattr(pipelines, f"{job['mechanism']}Pipeline")(
-        epsilon=job["epsilon"], delta=job["delta"], max_model_size=80, disable_processing=True
-    )
-    domain = dict(zip(_names(job), job["sizes"], strict=True))
-    made.fit(pd.DataFrame(table, columns=_names(job)), domain, random_state=job["seed"])
-    return made.generate(len(table), random_state=job["seed"])[_names(job)].to_numpy()
+        **{name: job[name] for name in ("epsilon", "delta")}, disable_processing=True,
+        max_model_size=80 if job["mechanism"] == "AIM" else None,
+    )  # fmt: skip
+    frame, seed = pd.DataFrame(table, columns=[*job["sizes"]]), job["seed"]
+    made.fit(frame, job["sizes"], random_state=seed)
+    return made.generate(len(table), random_state=seed)[[*frame]].to_numpy()
 
 
 def ours(job: dict[str, Any], table: Any) -> Any:
@@ -68,24 +122,16 @@ def ours(job: dict[str, Any], table: Any) -> Any:
     from dualquery.data.domain import column_values, rows_of_values
 
     schema = schema_from_dict(job["schema"])
-    release = dualquery.release(
-        schema.decode(rows_of_values(table, schema.domain)),
-        schema=schema,
-        neighbours="add-remove",
-        **{name: job[name] for name in ("mechanism", "epsilon", "delta", "seed")},
-    )
+    asked = {name: job[name] for name in ("mechanism", "epsilon", "delta", "seed")}
+    rows = schema.decode(rows_of_values(table, schema.domain))
+    release = dualquery.release(rows, schema=schema, neighbours="add-remove", **asked)
     assert release.records is not None
     release.save("release")
     return column_values(release.records, schema.domain)
 
 
-def _names(job: dict[str, Any]) -> list[str]:
-    return [f"c{at}" for at in range(len(job["sizes"]))]
-
-
 if __name__ == "__main__":
     given = json.loads(Path("job.json").read_text("utf-8"))
     np.random.seed(given["seed"])  # noqa: NPY002
-    makers = {"smartnoise": smartnoise, "opendp": opendp, "dpmm": dpmm, "ours": ours}
-    found = makers[given["library"]](given, np.load("table.npy"))
+    found = globals()[given["library"].replace("-", "_")](given, np.load("table.npy"))
     np.save("records.npy", np.asarray(found).astype(np.int64))

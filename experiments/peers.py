@@ -1,9 +1,9 @@
 """Other libraries of private synthetic data beside ours, on the same tables of category codes.
 
 Each library has an environment of its own and each run a process of its own, which is given the
-table, the number of categories of each column, and the budget; no rules. All protect neighbours by
-adding or removing a row. Ours keeps the number of rows private; smartnoise-synth and dpmm are told
-it, OpenDP estimates it.
+table, its columns' numbers of categories, and the budget. All protect a row that is added or
+removed. Ours keeps the number of rows private; smartnoise-synth and dpmm are told it, the others
+estimate it. Into private-pgm's environment its folder `mechanisms` is copied by hand.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import numpy as np
 import polars as pl
 
 import dualquery
-from dualquery.data import load_schema, schema_from_dict
+from dualquery.data import schema_from_dict
 from dualquery.data.domain import column_values, rows_of_values
 from dualquery.privacy.accountants.formulas import rho_for
 from dualquery.queries.derived_queries import Cuboids
@@ -38,11 +38,12 @@ from experiments.harness.recipe import Choices, Finding, Option, Recipe, Row, Ru
 from experiments.nist_scores import k_marginal
 
 PACKAGES: Mapping[str, Sequence[str]] = {
+    "private-pgm": ("mbi==2.0.0", "pandas==2.3.3", "matplotlib"),
     "smartnoise": ("smartnoise-synth==1.0.8", "mbi==1.1.0"),
     "opendp": ("opendp[mbi]==0.16.0", "pandas==2.3.3"),
     "dpmm": ("dpmm==0.1.9",),
 }
-"""Library -> what is installed in its environment; the first two use `mbi` (private-pgm)."""
+"""Library -> what is installed in its environment."""
 PEERS = tuple(f"{library} {mechanism}" for library in PACKAGES for mechanism in ("MST", "AIM"))
 OURS, INDEPENDENT = "ours auto", "ours independent"
 CONTENDERS = (OURS, INDEPENDENT, *PEERS)
@@ -65,15 +66,18 @@ def plan(choices: Choices) -> Sequence[Run]:
         tables, wanted = (CENSUS,), (OURS, INDEPENDENT)
     elif not own.get("peer_env"):
         raise BadInputError(
-            "--peer-env: a folder for the environments of other libraries is needed; what is not "
-            "there is installed. Without it, --quick compares ours with independent columns"
+            "--peer-env: name a folder for the environments of other libraries, which are made if "
+            "they are not there. Without it, --quick compares ours with independent columns"
         )
     paths = {
         name: str(choices.data.path(name, "")) if name in choices.data else None
         for name in ("adult-train", "adult-test", *nist.EXCERPTS)
     }
-    libraries = dict.fromkeys(name.split()[0] for name in wanted if name in PEERS)
-    pythons = {name: _environment(Path(own["peer_env"][-1]), name) for name in libraries}
+    pythons = {
+        library: _environment(Path(own["peer_env"][-1]), library)
+        for library in PACKAGES
+        if any(name.startswith(f"{library} ") for name in wanted)
+    }
     return [
         {"table": table, "files": [paths.get(table), paths["adult-train"], paths["adult-test"]],
          "contender": name, "python": pythons.get(name.split()[0], sys.executable),
@@ -101,7 +105,7 @@ def perform(run: Run, threads: int) -> Sequence[Row]:
     domain = data.schema.domain
     truth = column_values(data.records.dense_rows(0, data.n), domain)
     library, mechanism = run["contender"].split()
-    sizes = np.maximum(domain.sizes, 2).tolist()
+    sizes = {f"c{at}": max(int(size), 2) for at, size in enumerate(domain.sizes)}
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         job = {"library": library, "mechanism": mechanism, "sizes": sizes, "delta": DELTA,
@@ -144,13 +148,12 @@ def _table(
         return load(gate.TABLES["wide and dense"]()), None
     if name == CENSUS:
         return load(gate.census().head(3_000), gate.CENSUS), None
-    if name == ADULT and train and test:
-        rows, held_back, schema, _ = learning.adult({"train": train, "test": test})
-        return load(rows, schema), held_back
     if name == ADULT:
-        return load("adult", load_schema("adult")), None
-    unruled = schema_from_dict({**nist.schema(nist.TEN, name), "rules": []})
-    return load(pl.read_csv(path or "", infer_schema=False).select(nist.TEN), unruled), None
+        rows, held_back, schema, _ = learning.adult({"train": train, "test": test, "rows": 20_000})
+        return load(rows, schema), held_back
+    names = nist.TEN if name == "national2019" else nist.ALL
+    unruled = schema_from_dict({**nist.schema(names, name), "rules": []})
+    return load(pl.read_csv(path or "", infer_schema=False).select(names), unruled), None
 
 
 def _errors(asked: Sequence[Any], answers: Sequence[Any], exact: Sequence[Any]) -> dict[str, float]:
@@ -167,20 +170,20 @@ def _errors(asked: Sequence[Any], answers: Sequence[Any], exact: Sequence[Any]) 
 def _called(home: Path, python: str, limit: float) -> dict[str, Any]:
     """Run the program in a folder; return what it took, and why it failed, if it did."""
     shutil.copy(PROGRAM, home)
-    own = {"PYTHONPATH": str(PROGRAM.parents[1])} if python == sys.executable else {}
-    others = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    packages = str(PROGRAM.parents[1]) if python == sys.executable else ""
     failure: dict[str, Any] = {}
     with (home / "log").open("w+", encoding="utf-8") as log:
         try:
             subprocess.run(  # noqa: S603
-                [python, PROGRAM.name], cwd=home, env={**others, **own}, stdout=log, stderr=log,
-                timeout=limit, check=True,
+                [python, PROGRAM.name], cwd=home, env={**os.environ, "PYTHONPATH": packages},
+                stdout=log, stderr=log, timeout=limit, check=True,
             )  # fmt: skip
         except subprocess.TimeoutExpired:
             failure = {"failure": f"not finished in {limit:,.0f} s"}
         except subprocess.CalledProcessError as error:
             log.seek(0)
-            failure = {"failure": (log.read().strip() or str(error)).splitlines()[-1][:120]}
+            said = [line for line in f"{error}\n{log.read()}".splitlines() if len(line.strip()) > 9]
+            failure = {"failure": said[-1].strip()[:120]}
     if sys.platform == "win32":
         return failure
     import resource
@@ -192,12 +195,10 @@ def _called(home: Path, python: str, limit: float) -> dict[str, Any]:
 
 def summarise(table: pl.DataFrame) -> pl.DataFrame:
     """Return means over seeds, and why there are none."""
-    kinds: dict[str, Any] = {**dict.fromkeys(COMPARED, pl.Float64), "failure": pl.String}
-    table = table.with_columns(
-        pl.lit(None, kinds[name]).alias(name) for name in kinds if name not in table.columns
-    )
-    return means("table", "epsilon", "contender", "of",
-                 of=(*COMPARED, "cpu_seconds", "mib"), first=("failure",))(table)  # fmt: skip
+    empty = pl.DataFrame(schema={**dict.fromkeys(COMPARED, pl.Float64), "failure": pl.String})
+    of, first = (*COMPARED, "cpu_seconds", "mib"), ("failure",)
+    whole = pl.concat([empty, table], how="diagonal_relaxed")
+    return means("table", "epsilon", "contender", "of", of=of, first=first)(whole)
 
 
 def expect(table: pl.DataFrame) -> Sequence[Finding]:
@@ -205,13 +206,13 @@ def expect(table: pl.DataFrame) -> Sequence[Finding]:
     found = []
     records = summarise(table).filter(of="records")
     for (name, epsilon), here in records.group_by("table", "epsilon", maintain_order=True):
-        lines = {line["contender"]: line for line in here.iter_rows(named=True)}
         closer = [
-            f"{peer}: {metric} {lines[peer][metric]:.4g} against {lines[OURS][metric]:.4g}"
+            f"{line['contender']}: {metric} {line[metric]:.4g} against {own[metric]:.4g}"
+            for own in here.filter(contender=OURS).iter_rows(named=True)
+            for line in here.filter(pl.col("contender").is_in(PEERS)).iter_rows(named=True)
             for metric in COMPARED
-            for peer in PEERS
-            if OURS in lines and (lines.get(peer) or {}).get(metric) is not None
-            if (lines[peer][metric] < lines[OURS][metric]) != (metric in LARGER_IS_BETTER)
+            if line[metric] is not None
+            if (line[metric] < own[metric]) != (metric in LARGER_IS_BETTER)
         ]
         found.append(Finding(f"{name}, epsilon {epsilon:g}: no other library's records are closer",
                              "; ".join(closer) or "none", not closer))  # fmt: skip
@@ -222,11 +223,10 @@ RECIPE = Recipe(
     name="peers",
     title="Other libraries of private synthetic data beside ours",
     setting=(
-        "MST and AIM by smartnoise-synth, OpenDP and dpmm, with their own defaults, beside ours "
-        "with the default workload: tables of category codes, delta 1e-9, neighbours add or remove "
-        "one row, no rules. Mean L1 distance of all 2-way marginals (of 1,000, where there are "
-        "more), its maximum, that of 64 3-way marginals; errors of 1,000 signed conjunctions; "
-        "NIST's k-marginal; area under the curve of boosting on records, tested on real rows."
+        "MST and AIM of four libraries, with their own defaults, beside ours with the default "
+        "workload: category codes, delta 1e-9, neighbours add or remove one row, no rules. Mean L1 "
+        "distance of all 2-way marginals (of 1,000 at most), its maximum, that of 64 3-way ones; "
+        "errors of 1,000 signed conjunctions; k-marginal; area under the curve of boosting."
     ),
     plan=plan,
     perform=perform,
