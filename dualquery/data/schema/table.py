@@ -260,18 +260,16 @@ class TableSchema:
             bits = np.ascontiguousarray(records[first : first + some].T)
             for size in np.unique(sizes).tolist():
                 numbers = np.flatnonzero(sizes == size)
-                ones = found = np.zeros((len(numbers), bits.shape[1]), np.int32)
-                for place in range(size):
-                    own = bits[self.domain.offsets[numbers] + place]
-                    ones, found = ones + own, found + own * np.int32(place)
-                wrong = np.argwhere(ones != 1)
-                if size > 1 and len(wrong):
+                own = bits[self.domain.offsets[numbers, None] + np.arange(size)]
+                found = own[:, 0] if size == 1 else own.argmax(axis=1)
+                wrong = np.argwhere(own.sum(axis=1) != 1) if size > 1 else ()
+                if len(wrong):
                     at, row = wrong[0].tolist()
                     raise ValueError(
-                        f"record {first + row} has {ones[at, row]} bits of column "
+                        f"record {first + row} has {own[at, :, row].sum()} bits of column "
                         f"{self.columns[numbers[at]].name!r} set; exactly one is expected"
                     )
-                codes[numbers, first : first + some] = found if size > 1 else ones
+                codes[numbers, first : first + some] = found
         return codes
 
     def with_missing_texts(self, table: pl.DataFrame) -> pl.DataFrame:
