@@ -1,3 +1,3 @@
 """How far counts move between neighbours, proven: in `moves`, of blocks of products in `contrasts`.
-`combinatorial` and `spectral` bound the number of queries that differ, for `moves`.
+`combinatorial` and `spectral` bound the queries that differ; `room.strategy` proves it of features.
 """
