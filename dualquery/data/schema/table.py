@@ -262,8 +262,7 @@ class TableSchema:
                 numbers = np.flatnonzero(sizes == size)
                 own = bits[self.domain.offsets[numbers, None] + np.arange(size)]
                 found = own[:, 0] if size == 1 else own.argmax(axis=1)
-                wrong = np.argwhere(own.sum(axis=1) != 1) if size > 1 else ()
-                if len(wrong):
+                if size > 1 and len(wrong := np.argwhere(own.sum(axis=1) != 1)):
                     at, row = wrong[0].tolist()
                     raise ValueError(
                         f"record {first + row} has {own[at, :, row].sum()} bits of column "
