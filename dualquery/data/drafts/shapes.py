@@ -219,6 +219,8 @@ class TableCounts:
     def __init__(self, source: TableSource, columns: Sequence[str]) -> None:
         self._source = source
         self._few: dict[tuple[object, ...], Int64] = {}
+        self._flags: dict[str, Int64] = {}
+        self.rows = 0
         self.shapes = np.zeros((len(columns), Shapes.cells), np.int64)
         self.types: dict[str, pl.DataType] = {}
         for place, cells, rows in self._cells(columns):
@@ -251,27 +253,27 @@ class TableCounts:
         return np.bincount(places[known], rows, how.cells).astype(np.int64)
 
     def _cells(self, names: Sequence[str]) -> Iterator[tuple[int, pl.Series, Int64]]:
-        """Yield columns' places, some different cells, and in how many rows that count each is.
-
-        Columns that hold 0 and 1 only, as most of wide tables do, are counted together, and last.
-        """
-        flags, self.rows = np.zeros((len(names), len(_FLAGS)), np.int64), 0
-        for piece in pieces(self._source, names):
+        """Yield columns' places, some different cells, and in how many rows that count each is."""
+        # Columns that hold 0 and 1 only, as most of wide tables do, are counted together and once.
+        flags = {name: self._flags.get(name, np.zeros(len(_FLAGS), np.int64)) for name in names}
+        left, others, rows = [name for name in names if name not in self._flags], {*()}, 0
+        for piece in pieces(self._source, left) if left else ():
             frame = piece.frame if piece.stay is None else piece.frame.filter(pl.Series(piece.stay))
-            self.rows, self.types = self.rows + frame.height, self.types | dict(frame.schema)
+            rows, self.types = rows + frame.height, self.types | dict(frame.schema)
             whole = frame.select(selectors.integer(), selectors.boolean().cast(pl.Int8))
             each = whole.min(), whole.max(), whole.sum(), whole.null_count()
             low, high, ones, none = (np.nan_to_num(one.to_numpy().sum(axis=0)) for one in each)
             counts = np.stack((frame.height - ones - none, ones, none), axis=1).astype(np.int64)
-            binary = [*zip(whole.columns, counts, (low >= 0) & (high <= 1), strict=True)]
-            known = {name: own for name, own, is_binary in binary if is_binary}
+            binary = dict(zip(whole.columns, (low >= 0) & (high <= 1), strict=True))
+            for name, own in zip(whole.columns, counts, strict=True):
+                flags[name] += own * binary[name]
             for place, name in enumerate(names):
-                if name in known:
-                    flags[place] += known[name]
-                else:
+                if not binary.get(name, name in self._flags):
+                    others.add(name)
                     yield place, *_distinct(frame[name])
-        for place in np.flatnonzero(flags.any(axis=1)).tolist():
-            yield place, _FLAGS, flags[place]
+        yield from ((at, _FLAGS, own) for at, own in enumerate(flags.values()) if own.any())
+        self.rows = self.rows or rows
+        self._flags |= {name: flags[name] for name in left if name not in others}
 
 
 def _together(counts: Sequence[Int64 | pl.DataFrame]) -> Int64 | pl.DataFrame:

@@ -173,18 +173,19 @@ def fit_records(
     how = generator, session.threads, session.progress
     if moments is None:
         return fit.run(*how)
-    aim = moments
-    for _ in range(2):
-        mixture = replace(fit, targets=aim.kept(fit.targets)).run(*how)
+    aim, mixture = moments, None
+    for steps in (fit.how.steps, LEG, LEG):
+        aimed = replace(fit, targets=aim.kept(fit.targets), how=replace(fit.how, steps=steps))
+        mixture = aimed.run(*how, mixture)
         fit = replace(fit, targets=mixture.means(fit.products))
         # The pull takes a part of the moments: the next fit aims further.
         aim = replace(aim, goal=aim.goal + moments.goal - moments.sizes(fit.targets))
-    last = replace(fit, targets=aim.kept(fit.targets), how=replace(fit.how, steps=LEG))
-    return last.run(*how, mixture)
+    assert mixture is not None
+    return mixture
 
 
 def _standardised(domain: Domain, chances: Float64, scores: Float64) -> Float64:
-    """Return each column's numbers less their mean, over their standard deviation; 0 for none."""
+    """Return columns' numbers less their mean, over their deviation; 0 for none, or of two."""
     column = domain.column_of_bit
     numbers = np.nan_to_num(scores)
     largest = np.zeros(domain.columns)
@@ -195,4 +196,5 @@ def _standardised(domain: Domain, chances: Float64, scores: Float64) -> Float64:
     numbers -= (np.bincount(column, held * numbers) / total)[column]
     spread = np.sqrt(np.bincount(column, held * numbers**2))
     usable = ~np.isnan(scores) & (spread > 0.0)[column]
+    usable &= (np.bincount(column, ~np.isnan(scores)) > 2)[column]  # cells of two are clear alone
     return np.divide(numbers, spread[column], out=np.zeros(len(scores)), where=usable)

@@ -240,9 +240,8 @@ def share_intervals(
     own noise, whatever earlier ones chose; the chances of all that a query rests on add up to 1 -
     `LEVEL`. A look that decided whether its intervals are used at all must not be among the looks.
 
-    Where a look chose the queries as well (``chosen_by``), it did so by large shares: an upper end
-    misses no more often among those that it chose, for what makes it miss, noise that is far below
-    0, makes it less likely to be chosen. A lower end may miss more often, so it gives none.
+    Where a look chose the queries as well (``chosen_by``), it gives no lower ends. Upper ends miss
+    no more often among those that it chose: noise far below 0 makes it less likely to choose one.
     """
     domain = workload.domain
     bits, negated, possible = literals_of(workload)

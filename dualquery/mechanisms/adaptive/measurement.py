@@ -44,7 +44,6 @@ _HEAVY_ROWS = (
     "a row that adds more than a public limit to what is measured counts as missing in columns of "
     "three or more values; a search of all possible records found none that would"
 )
-"""What is said of a measurement with a limit."""
 
 _MORE_NOISE = 1.4
 """Factor of noise that a fit makes up for. Features of the most factors have it: a mixture predicts

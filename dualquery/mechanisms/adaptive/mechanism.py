@@ -317,7 +317,6 @@ class _Run:
         self.trace.append({**stage, "queries": queries})
 
     def _shares(self, looked: Strategy, scale: float) -> Shares:
-        """Measure the shares of columns."""
         return Shares.of(looked.features, self._looked(looked, scale), scale / self.n)
 
     def _measured(

@@ -111,10 +111,10 @@ class Mixture:
         """Return the means of products, all about columns held: float64, shape ``(f,)``."""
         intercepts, factors = products.terms(self.bits)
         table = intercepts[:, None] + factors[:, None] * np.repeat(self.values, 2, axis=0)
-        rows = products.rows(self.bits)
-        sums = np.empty(len(rows), np.float32)
-        kernels.sum_products(rows, table, sums)
-        means: Float64 = sums.astype(np.float64) / table.shape[1]
+        order, runs = kernels.run_order(products.rows(self.bits))
+        sums, means = np.empty(len(order), np.float32), np.empty(len(order))
+        kernels.sum_products(runs, table, sums)
+        means[order] = sums / table.shape[1]
         return means
 
     def model(self) -> ProductMixture:
@@ -201,17 +201,16 @@ class MixtureFit:
         count = -(-len(rows) // _BATCH)
         order = generator.permutation(len(rows)) if count > 1 else np.arange(len(rows))
         owners = np.repeat(np.arange(len(self._columns.binary)), np.diff(self._columns.starts))
-        return [
-            _Batch(
-                self._columns,
-                rows[chosen],
-                self.targets[chosen].astype(np.float32),
-                self.deviations[chosen],
-                weights[chosen].astype(np.float32),
-                np.unique(owners[rows[chosen][rows[chosen] >= 0] // 2]),
-            )
-            for chosen in np.array_split(order, count)
-        ]
+        batches = []
+        for part in np.array_split(order, count):
+            along, runs = kernels.run_order(rows[part])
+            chosen, terms = part[along], runs.rows
+            touched = np.unique(owners[terms[terms >= 0] // 2])
+            batches.append(_Batch(
+                self._columns, runs, self.targets[chosen].astype(np.float32),
+                self.deviations[chosen], weights[chosen].astype(np.float32), touched,
+            ))  # fmt: skip
+        return batches
 
     def _start(self, generator: np.random.Generator) -> Float32:
         """Return parameters of independent columns, with normal disturbances."""
@@ -242,7 +241,7 @@ class _Course:
     def run(self, steps: int, pull: float, progress: Callable[[int, int], None]) -> None:
         """Make a leg's steps, which fall to nothing."""
         for slab in self.slabs:
-            slab.forget()
+            slab.parameters.momentum[:] = slab.parameters.power[:] = 0.0
         for step in range(1, steps + 1):
             batch, rates = self.batches[step % len(self.batches)], _rates(step, steps, pull)
             errors = batch.weights * self._errors(batch)
@@ -263,7 +262,6 @@ class _Course:
         return self._mean(batch.sums) - batch.targets
 
     def _mean(self, sums: Callable[[_Slab], Float32]) -> Float32:
-        """Return means over all components, given the sums over those of a slab."""
         components = sum(slab.slopes.shape[1] for slab in self.slabs)
         means: Float32 = np.sum([*self.each(sums, self.slabs)], axis=0) / np.float32(components)
         return means
@@ -294,18 +292,13 @@ class _Slab:
         kernels.set_terms(columns, every, odds, parameters.values, slab.table)
         return slab
 
-    def forget(self) -> None:
-        """Clear Adam's averages."""
-        self.parameters.momentum[:] = 0.0
-        self.parameters.power[:] = 0.0
-
 
 @dataclass(frozen=True, eq=False)
 class _Batch:
     """Products that one step visits, what they should be, and the columns they are about."""
 
     columns: kernels.Layout
-    rows: NDArray[np.int32]
+    runs: kernels.Runs
     targets: Float32
     deviations: Float64
     weights: Float32
@@ -313,15 +306,15 @@ class _Batch:
 
     def sums(self, slab: _Slab) -> Float32:
         """Return the sums of the products over a slab."""
-        sums = np.empty(len(self.rows), np.float32)
-        kernels.sum_products(self.rows, slab.table, sums)
+        sums = np.empty(len(self.targets), np.float32)
+        kernels.sum_products(self.runs, slab.table, sums)
         return sums
 
     def update(
         self, errors: Float32, centres: Float32, rates: kernels.Rates, slab: _Slab
     ) -> Float32:
         """Step a slab, and return the sums of its parameters; ``errors`` as in `add_slopes`."""
-        kernels.add_slopes(self.rows, slab.table, errors, slab.slopes)
+        kernels.add_slopes(self.runs, slab.table, errors, slab.slopes)
         kernels.update(
             self.columns, self.touched, slab.parameters, slab.slopes, centres, rates, slab.table
         )

@@ -54,76 +54,90 @@ class Rates(NamedTuple):
     power: np.float32
 
 
-_ROWS, _TABLE = int32[:, ::1], float32[:, ::1]
+class Runs(NamedTuple):
+    """Products; those that differ in their last term only follow each other, and are a run.
+
+    ``rows``, ``(f, k)``, are the places of the terms that each multiplies, padded on the right with
+    -1; ``starts`` the runs' first rows, and f; ``lengths`` how many terms are common to a run.
+    """
+
+    rows: Array
+    starts: Array
+    lengths: Array
+
+
+def run_order(rows: Array) -> tuple[Array, Runs]:
+    """Return an order of products in which runs are as long as they can be, and their runs."""
+    lengths = (rows >= 0).sum(axis=1) - 1
+    common = np.where(np.arange(rows.shape[1]) == lengths[:, None], -2, rows)
+    order = np.lexsort(common.T[::-1])
+    changes = (np.diff(common[order], axis=0) != 0).any(axis=1)
+    starts = np.concatenate(([0], np.flatnonzero(changes) + 1))
+    return order, Runs(rows[order], np.append(starts, len(rows)), lengths[order][starts])
+
+
+_TABLE = float32[:, ::1]
+_RUNS = types.NamedTuple((int32[:, ::1], int64[::1], int64[::1]), Runs)
 _COLUMNS = types.NamedTuple((int64[::1], boolean[::1], float32[::1], float32[::1]), Layout)
 _PARAMETERS = types.NamedUniTuple(_TABLE, 4, Parameters)
 _RATES = types.NamedUniTuple(float32, 4, Rates)
 
 
-@kernel(void(_ROWS, _TABLE, float32[::1]), fastmath=True)
-def sum_products(rows: Array, table: Array, sums: Array) -> None:
-    """Write the sums of products over the components of a slab: ``(f,)``.
+@kernel(void(_TABLE, int32[::1], float32[::1]), fastmath=True, inline="always")
+def _multiply(table: Array, terms: Array, products: Array) -> None:
+    for term in terms:
+        for k in range(len(products)):
+            products[k] *= table[term, k]
 
-    ``rows``, ``(f, k)``, are the places in ``table``, ``(terms, W)``, of the terms that each
-    product multiplies, padded on the right with -1.
+
+@kernel(void(_RUNS, _TABLE, float32[::1]), fastmath=True)
+def sum_products(runs: Runs, table: Array, sums: Array) -> None:
+    """Write the sums of products over the components of a slab, ``(terms, W)``: ``(f,)``."""
+    width = table.shape[1]
+    first = np.empty(width, np.float32)
+    for run, most in enumerate(runs.lengths):
+        begin, end = runs.starts[run], runs.starts[run + 1]
+        first[:] = np.float32(1.0)
+        _multiply(table, runs.rows[begin, :most], first)
+        for f in range(begin, end):
+            last, total = runs.rows[f, most], np.float32(0.0)
+            for k in range(width):
+                total += first[k] * table[last, k]
+            sums[f] = total
+
+
+@kernel(void(_RUNS, _TABLE, float32[::1], _TABLE), fastmath=True)
+def add_slopes(runs: Runs, table: Array, errors: Array, slopes: Array) -> None:
+    """Add to ``slopes``, ``(terms, W)``, the derivatives of half the squared errors by the terms.
+
+    ``errors``, ``(f,)``, are those by the sums of the products.
     """
-    way, width = rows.shape[1], table.shape[1]
-    for f in range(len(rows)):
-        count = 0
-        while count < way and rows[f, count] >= 0:
-            count += 1
-        total = np.float32(0.0)
-        if count == 2:
-            a, b = rows[f, 0], rows[f, 1]
+    width = table.shape[1]
+    # Of a run: the product of its common terms, and the derivative by it.
+    first, slope, part = np.empty((3, width), np.float32)
+    for run, most in enumerate(runs.lengths):
+        begin, end = runs.starts[run], runs.starts[run + 1]
+        common = runs.rows[begin, :most]
+        first[:], slope[:] = np.float32(1.0), np.float32(0.0)
+        _multiply(table, common, first)
+        for f in range(begin, end):
+            last, error = runs.rows[f, most], errors[f]
             for k in range(width):
-                total += table[a, k] * table[b, k]
-        elif count == 3:
-            a, b, c = rows[f, 0], rows[f, 1], rows[f, 2]
+                slopes[last, k] += error * first[k]
+                slope[k] += error * table[last, k]
+        if most == 2:
+            a, b = common
             for k in range(width):
-                total += table[a, k] * table[b, k] * table[c, k]
-        else:
+                slopes[a, k] += slope[k] * table[b, k]
+                slopes[b, k] += slope[k] * table[a, k]
+            continue
+        for own in range(most):
+            part[:] = slope
+            _multiply(table, common[:own], part)
+            _multiply(table, common[own + 1 :], part)
+            term = common[own]
             for k in range(width):
-                product = np.float32(1.0)
-                for i in range(count):
-                    product *= table[rows[f, i], k]
-                total += product
-        sums[f] = total
-
-
-@kernel(void(_ROWS, _TABLE, float32[::1], _TABLE), fastmath=True)
-def add_slopes(rows: Array, table: Array, errors: Array, slopes: Array) -> None:
-    """Add the derivatives of half the products' weighted squared errors by a slab's terms.
-
-    ``errors``, ``(f,)``, are the derivatives by the sums of the products; ``slopes``, ``(terms,
-    W)``, are added to.
-    """
-    way, width = rows.shape[1], table.shape[1]
-    for f in range(len(rows)):
-        count = 0
-        while count < way and rows[f, count] >= 0:
-            count += 1
-        error = errors[f]
-        if count == 2:
-            a, b = rows[f, 0], rows[f, 1]
-            for k in range(width):
-                x, y = table[a, k], table[b, k]
-                slopes[a, k] += error * y
-                slopes[b, k] += error * x
-        elif count == 3:
-            a, b, c = rows[f, 0], rows[f, 1], rows[f, 2]
-            for k in range(width):
-                x, y, z = table[a, k], table[b, k], table[c, k]
-                slopes[a, k] += error * y * z
-                slopes[b, k] += error * x * z
-                slopes[c, k] += error * x * y
-        else:
-            for own in range(count):
-                for k in range(width):
-                    product = error
-                    for i in range(count):
-                        if i != own:
-                            product *= table[rows[f, i], k]
-                    slopes[rows[f, own], k] += product
+                slopes[term, k] += part[k]
 
 
 @kernel(float32(float32), fastmath=True, inline="always")

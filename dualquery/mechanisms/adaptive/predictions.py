@@ -3,8 +3,7 @@
 Of independent columns the error is that of their shares, and the interactions that are left out; of
 a full fit it is the geometric mean of the error of independent columns fitted to everything, and of
 that and the interactions. All follow from the noise, and from shares that are public or noisy. The
-error told before a budget is spent is that on public facts, times factors that the gate's cells
-give: ``python -m experiments.gate FOLDER`` finds them anew.
+error told before a budget is spent is that on public facts, times factors found by the gate.
 """
 
 from __future__ import annotations
@@ -39,9 +38,8 @@ from dualquery.queries.conjunctions import Workload
 Float64 = NDArray[np.float64]
 
 WIDE = 1000
-"""Columns that queries are about, from which on these are measured first. This has smaller errors
-than one stage on tables of 3,340 to 17,770 columns; one stage has on those of 69 to 285. As many
-features may be measured after that."""
+"""Columns that queries are about, from which on these are measured first, and features later. So
+errors are smaller on tables of 3,340 to 17,770 columns, and one stage's on those of 69 to 285."""
 
 _ITEMS = 11.0
 """Items of a row, where queries ask which are there together, before anything is measured."""
@@ -107,9 +105,8 @@ def rmse_of_independent_fit(
 def rmse_of_fit(of_independent: float, interactions: float) -> float:
     """Return the error of a fitted mixture.
 
-    That of fitted independent columns where there are no interactions; where these are large, the
-    geometric mean of noise and interactions. On 95 of 99 generated tables errors were 0.5 to 1.5
-    times this.
+    Where interactions are large it is the geometric mean of noise and interactions. On 95 of 99
+    generated tables errors were 0.5 to 1.5 times this.
     """
     return math.sqrt(of_independent * (of_independent + interactions))
 
@@ -184,7 +181,6 @@ def predict(task: Task, budget: Budget) -> Predicted:
 
 
 def _predict(task: Task, budget: Budget) -> Predicted:
-    """Find what `predict` returns."""
     workload, neighbours = task.workload, budget.neighbours
     bits, negated, possible = literals_of(workload)
     if not (bits[possible] >= 0).any():
@@ -224,5 +220,4 @@ def expected_error(task: Task, predicted: Predicted, *, fitted: bool) -> Expecte
 
 
 def _around(error: float) -> Estimate:
-    """Return an error and its range, at most 1."""
     return Estimate(*(min(error * end, 1.0) for end in (1.0 / _WIDTH, 1.0, _WIDTH)))

@@ -28,11 +28,13 @@ def test_slopes_are_those_of_the_squared_error(way: int) -> None:
     table = generator.uniform(-1, 1, (8, WIDTH)).astype(np.float32)
     rows = np.stack([generator.permutation(8)[:way] for _ in range(20)]).astype(np.int32)
     rows[:5, 1:] = -1
-    targets = generator.uniform(-1, 1, 20)
+    rows[5:15, :-1] = rows[5, :-1]  # runs that are long, and of one product
+    _, runs = kernels.run_order(rows)
+    rows, targets = runs.rows, generator.uniform(-1, 1, 20)
     sums = np.empty(20, np.float32)
-    kernels.sum_products(rows, table, sums)
+    kernels.sum_products(runs, table, sums)
     slopes = np.ones_like(table)  # they are added to
-    kernels.add_slopes(rows, table, (sums - targets).astype(np.float32), slopes)
+    kernels.add_slopes(runs, table, (sums - targets).astype(np.float32), slopes)
     exact, step = table.astype(np.float64), 1e-5
     for term in range(8):
         for k in range(WIDTH):
