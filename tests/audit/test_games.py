@@ -102,7 +102,6 @@ def test_noise_that_is_too_small_is_a_finding() -> None:
 @pytest.mark.parametrize(
     ("name", "options", "delta"),
     [
-        ("dualquery", {"rounds": 3, "samples": 1}, 0.0),
         ("dualquery", {"rounds": 2, "samples": 2}, 1e-2),
         ("mwem", {"iterations": 1, "records": 2, "select": "noisy-max"}, 0.0),
         ("smalldb", {"size": 2}, 0.0),

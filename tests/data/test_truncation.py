@@ -32,7 +32,7 @@ def lists(rows: BitRows) -> Rows:
 some_rows = st.lists(st.lists(st.integers(0, 30), max_size=20), min_size=1, max_size=12)
 
 
-@settings(deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(some_rows, st.integers(1, 8))
 def test_rows_keep_so_many_of_their_own_ones(rows: Rows, most: int) -> None:
     for row, cut in zip(rows, lists(truncate(to_rows(rows), most)), strict=True):

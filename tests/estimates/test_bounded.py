@@ -24,9 +24,9 @@ def ends(
 @pytest.mark.parametrize("length", [0.1, 1.0, 2.5, 7.0, 1e6])
 def test_they_cover_every_number_of_the_range(level: float, length: float) -> None:
     z = float(norm.ppf((1 + level) / 2))
-    width, steps = length * z, np.linspace(-8, 8, 40_001)
+    width, steps = length * z, np.linspace(-8, 8, 20_001)
     chances = norm.pdf(steps) / norm.pdf(steps).sum()
-    for part in (0.0, 1e-3, 0.1, 0.3, 0.5, 0.9, 0.999, 1.0):
+    for part in (0.0, 1e-3, 0.1, 0.5, 1.0):
         for number in {part * width, min(3 * z * part, width)}:
             low, high = bounded_interval(number + steps, np.ones_like(steps), 0.0, width, z)
             held = chances[(low <= number) & (number <= high)].sum()

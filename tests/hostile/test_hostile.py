@@ -15,7 +15,7 @@ import pytest
 from tests.hostile.parsers import PARSERS
 from tests.hostile.worker import PLACE
 
-FEW = 10
+FEW = 6
 MANY = int(os.environ.get("DUALQUERY_HOSTILE", "2000"))
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -30,8 +30,7 @@ def test_slopes_are_those_of_the_squared_error(way: int) -> None:
     rows[:5, 1:] = -1
     rows[5:15, :-1] = rows[5, :-1]  # runs that are long, and of one product
     _, runs = kernels.run_order(rows)
-    rows, targets = runs.rows, generator.uniform(-1, 1, 20)
-    sums = np.empty(20, np.float32)
+    rows, targets, sums = runs.rows, generator.uniform(-1, 1, 20), np.empty(20, np.float32)
     kernels.sum_products(runs, table, sums)
     slopes = np.ones_like(table)  # they are added to
     kernels.add_slopes(runs, table, (sums - targets).astype(np.float32), slopes)
