@@ -18,14 +18,17 @@ def round_values(offsets: Array, chances: Array, sizes: Array, counts: Array) ->
     next component; whole parts are given out, then the largest rests. Those of a one-hot column add
     up to ``sizes``, the records of each component.
     """
-    widest = max(2, np.diff(offsets).max())
+    widest = 2  # by a loop: NumPy's functions take seconds to compile
+    for column in range(len(offsets) - 1):
+        widest = max(widest, offsets[column + 1] - offsets[column])
     owed, rest = np.empty(widest), np.empty(widest)
     given = np.empty(widest, np.int64)
     for column in range(len(offsets) - 1):
         first = offsets[column]
         bits = offsets[column + 1] - first
         values = max(bits, 2)  # a binary column: 1, then 0
-        owed[:] = 0.0
+        for value in range(values):
+            owed[value] = 0.0
         for component in range(len(sizes)):
             size, total = sizes[component], 0.0
             if size == 0:

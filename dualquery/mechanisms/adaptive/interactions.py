@@ -256,7 +256,6 @@ def _pairs_of(
 
 
 def _variances(factors: Float64, slopes: Float64, uncertain: Float64) -> Float64:
-    """Return products' variances due to the standard errors of their factors' shares."""
     off = products_of_others(factors) * slopes * uncertain
     variances: Float64 = (off**2).sum(axis=1) + _CERTAIN**2
     return variances

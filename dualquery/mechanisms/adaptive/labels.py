@@ -108,7 +108,6 @@ class _Fit:
         return np.maximum(found, _LEAST)
 
     def placed(self, numbers: Float64) -> Float64:
-        """Return numbers of queries by cell and value."""
         found = np.zeros(self.shape)
         found[self.places] = numbers
         return found

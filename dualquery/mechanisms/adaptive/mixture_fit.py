@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property, partial, reduce
 from typing import Any
 
 import numpy as np
@@ -213,7 +213,6 @@ class MixtureFit:
         return batches
 
     def _start(self, generator: np.random.Generator) -> Float32:
-        """Return parameters of independent columns, with normal disturbances."""
         shares = np.full(len(self._bits), 0.5)
         bits, chances = self.products.single_chances(self.targets)
         shares[np.searchsorted(self._bits, bits)] = chances
@@ -263,8 +262,7 @@ class _Course:
 
     def _mean(self, sums: Callable[[_Slab], Float32]) -> Float32:
         components = sum(slab.slopes.shape[1] for slab in self.slabs)
-        means: Float32 = np.sum([*self.each(sums, self.slabs)], axis=0) / np.float32(components)
-        return means
+        return reduce(np.add, self.each(sums, self.slabs)) / np.float32(components)
 
 
 def _rates(step: int, steps: int, pull: float) -> kernels.Rates:

@@ -97,7 +97,8 @@ def sum_products(runs: Runs, table: Array, sums: Array) -> None:
     first = np.empty(width, np.float32)
     for run, most in enumerate(runs.lengths):
         begin, end = runs.starts[run], runs.starts[run + 1]
-        first[:] = np.float32(1.0)
+        for k in range(width):
+            first[k] = np.float32(1.0)
         _multiply(table, runs.rows[begin, :most], first)
         for f in range(begin, end):
             last, total = runs.rows[f, most], np.float32(0.0)
@@ -118,7 +119,8 @@ def add_slopes(runs: Runs, table: Array, errors: Array, slopes: Array) -> None:
     for run, most in enumerate(runs.lengths):
         begin, end = runs.starts[run], runs.starts[run + 1]
         common = runs.rows[begin, :most]
-        first[:], slope[:] = np.float32(1.0), np.float32(0.0)
+        for k in range(width):
+            first[k], slope[k] = np.float32(1.0), np.float32(0.0)
         _multiply(table, common, first)
         for f in range(begin, end):
             last, error = runs.rows[f, most], errors[f]
@@ -132,7 +134,8 @@ def add_slopes(runs: Runs, table: Array, errors: Array, slopes: Array) -> None:
                 slopes[b, k] += slope[k] * table[a, k]
             continue
         for own in range(most):
-            part[:] = slope
+            for k in range(width):
+                part[k] = slope[k]
             _multiply(table, common[:own], part)
             _multiply(table, common[own + 1 :], part)
             term = common[own]
