@@ -24,7 +24,8 @@ Float64: TypeAlias = NDArray[np.float64]
 _RANK, _MISFIT = 1e-11, 1e-7
 """Relative weight of a product that is taken for 0; relative distance from the span likewise."""
 
-_STEPS, _SMALL = 3_000, 1e-11  # of the iterative solver; the relative residual at which it ends
+_STEPS, _SMALL, _ROUNDING = 3_000, 1e-11, 1e-15
+"""Of the iterative solver: steps, the relative gradient at which it ends, and what is rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,13 +99,12 @@ class LeastSquares:
         evidence, known = self._evidence, float(self._total_known)
         means = known * functions.mean(axis=1)
         loadings, misfit = self._solve(functions - means[:, None])
-        length = np.linalg.norm(functions, axis=1)
         combinations = loadings / evidence.deviations[:, None]
         absent = np.where(combinations != 0, combinations * evidence.absent[:, None], 0.0)
         return Estimates(
             values=means + combinations.T @ (evidence.values - known * self._levels),
             loadings=loadings,
-            spanned=misfit <= _MISFIT * np.maximum(length, 1e-300),
+            spanned=misfit <= _MISFIT * np.maximum(np.linalg.norm(functions, axis=1), 1e-300),
             absent=absent.sum(axis=0),
             kurtosis=evidence.kurtosis,
         )
@@ -116,8 +116,8 @@ class LeastSquares:
         """
         less, deviations = self._evidence.less, self._evidence.deviations
         factors, scales, places = self._factors, self._scales, self._places
-        turned, cells = [each.T for each in factors], tuple(range(1, 1 + len(factors)))
         shape = tuple(len(each) for each in factors)
+        turned, cells = [each.T for each in factors], tuple(range(1, 1 + len(factors)))
 
         def to_cells(loadings: Float64) -> Float64:
             combinations = loadings / deviations
@@ -132,17 +132,17 @@ class LeastSquares:
 
         wanted = _along(functions.reshape(-1, *scales.shape), [each.T for each in self._bases])
         rest = wanted * scales
-        loadings = np.zeros((len(functions), len(places)))
-        gradient = to_numbers(rest)
+        loadings, gradient = np.zeros((len(functions), len(places))), to_numbers(rest)
         direction, square = gradient, (gradient**2).sum(axis=1)
-        enough = _SMALL**2 * square
+        rounding = _ROUNDING**2 * scales.size * (rest**2).sum(axis=cells)
+        enough = np.maximum(_SMALL**2 * square, rounding)
         for _ in range(_STEPS):
             if (square <= enough).all():
                 break
             change = to_cells(direction)
             step = _ratio(square, (change**2).sum(axis=cells))
             loadings = loadings + step[:, None] * direction
-            rest = rest - step.reshape(-1, *(1 for _ in shape)) * change
+            rest = rest - step.reshape(-1, *(1 for _ in factors)) * change
             gradient = to_numbers(rest)
             before, square = square, (gradient**2).sum(axis=1)
             direction = gradient + _ratio(square, before)[:, None] * direction
