@@ -71,7 +71,7 @@ def fit_mixture(
         # The mixture weakens correlations less than the stacked means do.
         around = replace(found, fitted=means)
         means = trust * means + (1.0 - trust) * found.fitted
-        fit = MixtureFit(products, means, evidence.deviations, fitting.brief)
+        fit = MixtureFit(products, means, evidence.deviations, fitting.brief(workload.domain))
         mixture = fit_records(fit, evidence.means, around, task.scores, generator, session)
     noisy = evidence.unbiased, evidence.spread
     model = with_labels(mixture.model(), workload, *noisy, task.n, generator, session.progress)

@@ -84,7 +84,7 @@ class Adaptive(Mechanism[Stages]):
 
     components: int | None = None
     """Product distributions of the mixture; 0 for the unbiased answers of one stage alone, None for
-    as many as the budget can tell apart."""
+    as many as the budget can tell apart. Records of columns of many values take more."""
 
     pull: float | None = None
     """Part of a step by which components are shrunk towards their mean, from 0 to 1: it keeps noise
@@ -224,23 +224,18 @@ class _Run:
 
     def _columns_again(self, seen: PairEvidence, columns: Strategy, ratio: float) -> Outcome:
         """Measure the columns again; answer by both stages, and by the pairs' interactions."""
-        workload, scale = self.task.workload, scale_for(columns.sensitivity, ratio)
+        task, scale = self.task, scale_for(columns.sensitivity, ratio)
         noisy = self._looked(columns, scale, CHOSEN)
         second = Shares.of(columns.features, noisy, columns.scales * scale / self.n)
         found = seen.model(seen.shares.combined(second))
         products = ProductTerms.of_features(seen.looked.features)
-        fit = MixtureFit(products, found.fitted, seen.deviations, self.plan.fitting.brief)
-        mixture = fit_records(
-            fit, seen.means, found, self.task.scores, self.generator, self.session
-        )
-        model = mixture.model()
-        return self._outcome(
-            np.clip(found.answers(workload), 0.0, 1.0),
-            model,
-            # The first stage decided that there are any: it gives none.
-            share_intervals(workload, (second,), self.plan.neighbours),
-            remarks=(COLUMNS_ALONE,),
-        )
+        how = self.plan.fitting.brief(task.queries.domain)
+        fit = MixtureFit(products, found.fitted, seen.deviations, how)
+        mixture = fit_records(fit, seen.means, found, task.scores, self.generator, self.session)
+        answers = np.clip(found.answers(task.workload), 0.0, 1.0)
+        # The first stage decided that there are any: it gives none.
+        intervals = share_intervals(task.workload, (second,), self.plan.neighbours)
+        return self._outcome(answers, mixture.model(), intervals, remarks=(COLUMNS_ALONE,))
 
     def after_columns(self) -> Outcome:
         """Look at columns; then measure everything, or the columns again and what is worth it."""

@@ -89,10 +89,16 @@ class Fitting:
         suited = min(_PULL / signal**2, 1.0) if pull is None else pull
         return Fitting(components, steps, suited, pull is None)
 
-    @property
-    def brief(self) -> Fitting:
-        """The same for estimated means, that records are drawn from: two legs."""
-        return replace(self, steps=2 * LEG)
+    def brief(self, domain: Domain) -> Fitting:
+        """The same for estimated means, that records are drawn from: two legs.
+
+        A component is near one value of a column: with few, noise ties the columns' other values.
+        """
+        values = np.count_nonzero(~domain.has_two_values)
+        most = min(_MOST, _MOST_VALUES // domain.bits, values / 2)
+        components = max(self.components, round(most / _VECTOR) * _VECTOR)
+        pull = min(self.pull * float(np.cbrt(components / self.components)), 1.0)
+        return replace(self, components=components, pull=pull, steps=2 * LEG)
 
 
 @dataclass(frozen=True, eq=False)
@@ -339,7 +345,7 @@ def mixture_of(
         both = ProductTerms.of_features(Features(np.concatenate((singles, products.bits)), domain))
         alone, _ = both.part(np.arange(len(tied))).factors(chances)
         targets = np.append(alone[:, 0], means)
-        fit = MixtureFit(both, targets, np.ones(len(targets)), fitting.brief)
+        fit = MixtureFit(both, targets, np.ones(len(targets)), fitting.brief(domain))
         mixture = fit.run(generator, session.threads, session.progress)
     columns = np.setdiff1d(domain.column_of_bit[shares.bits], domain.column_of_bit[mixture.bits])
     return with_columns(mixture.model(), columns, chances)
