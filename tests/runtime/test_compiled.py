@@ -109,13 +109,13 @@ def test_a_copy_elsewhere_finds_what_is_compiled_and_a_change_is_seen(tmp_path: 
     assert run(code, cache, first)[0] == "6 0"
     assert written(second) == code
     assert run(code, cache, second)[0] == "6 1"
-    written(second, times=2)
-    assert run(code, cache, second)[0] == "12 0"
+    written(second, times=20)  # another size: Python may not see a change within a second
+    assert run(code, cache, second)[0] == "120 0"
     assert not list(tmp_path.rglob("__pycache__/*.nb?"))
     assert list(cache.rglob("dualquery/kernels/*/my_loops.total-*.nbi"))
     for file in cache.rglob("*.nb?"):
         file.write_bytes(b"damaged")
-    assert run(code, cache, second)[0] == "12 0"
+    assert run(code, cache, second)[0] == "120 0"
 
 
 def test_without_a_folder_to_write_it_runs_and_says_so_once(tmp_path: Path) -> None:
