@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from dualquery.room.features import Features
 
 NoiseKind = Literal["gaussian", "discrete laplace"]
-
 Float64 = NDArray[np.float64]
 Int64 = NDArray[np.int64]
 
@@ -152,13 +151,14 @@ class Measurements:
         import polars as pl
         import pyarrow as pa
 
-        lists = pa.LargeListArray.from_arrays(self.starts, self.factors)
+        starts, codes = ([None, pa.py_buffer(each)] for each in (self.starts, self.factors))
+        flat = pa.Array.from_buffers(pa.int32(), len(self.factors), codes)  # imports no Pandas
+        lists = pa.Array.from_buffers(pa.large_list(flat.type), len(self), starts, children=[flat])
         factors = pl.Series("factors", pl.from_arrow(lists), pl.List(pl.Int32))
         query = pl.Series("query", self.queries).replace(-1, None)
         columns = {"value": self.values, "deviation": self.deviations, "absent": self.absent}
-        return pl.DataFrame([factors, query]).with_columns(
-            pl.Series(name, each).fill_nan(None) for name, each in columns.items()
-        )
+        numbers = [pl.Series(name, each).fill_nan(None) for name, each in columns.items()]
+        return pl.DataFrame([factors, query, *numbers])
 
     @staticmethod
     def from_table(table: pl.DataFrame, described: Mapping[str, object]) -> Measurements:

@@ -16,7 +16,6 @@ from functools import partial
 from typing import TypeAlias
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from dualquery.data.encoding.cuts import CutTable, pieces
@@ -28,6 +27,7 @@ from dualquery.data.encoding.encode import (
     UNPARSABLE,
     CodedRows,
     Encoded,
+    Misfit,
     Watch,
     encode_frame,
     encode_items,
@@ -182,29 +182,29 @@ class Misfits:
 
     def __init__(self, label: str, *, silent: bool = False) -> None:
         self._label = label
-        # Of a column: cells of each code that is no bit, at place -code, and of all at place 0;
-        # and the first cell of each such code.
+        # Of a column: cells of each code that is no bit, at place -code; and the first of each.
         self._seen: dict[Column, tuple[NDArray[np.int64], dict[int, str]]] = {}
+        self._rows = 0
         self._told = silent
         self._lock = threading.Lock()
 
-    def see(
-        self, column: Column, values: pl.Series, codes: NDArray[np.int32], odd: NDArray[np.int64]
-    ) -> None:
-        """Take in a block of a column (`dualquery.data.encoding.encode.Watch`)."""
+    def see(self, rows: int, odd: list[Misfit]) -> None:
+        """Take in a block (`dualquery.data.encoding.encode.Watch`)."""
         if self._told:
             return
         with self._lock:
-            counts, first = self._seen.setdefault(column, (np.zeros(CODES, np.int64), {}))
-            counts += np.bincount(-codes[odd], minlength=CODES)
-            counts[0] += len(codes)
-            for place in odd[np.unique(codes[odd], return_index=True)[1]].tolist():
-                first.setdefault(int(codes[place]), str(values[place]))
+            self._rows += rows
+            for column, values, places, codes in odd:
+                counts, first = self._seen.setdefault(column, (np.zeros(CODES, np.int64), {}))
+                counts += np.bincount(-codes, minlength=CODES)
+                for at in np.unique(codes, return_index=True)[1].tolist():
+                    first.setdefault(int(codes[at]), str(values[int(places[at])]))
 
     def tell(self) -> None:
         """Log one line for each column where much does not fit; later passes say nothing."""
         if not self._told:
             for column, (counts, first) in self._seen.items():
+                counts[0] = self._rows
                 for line in _lines(column, counts, first):
                     _log.warning(f"{FOR_YOU}: {self._label}: {line}")
         self._told = True

@@ -33,9 +33,10 @@ BELOW = -4
 ABOVE = -5
 CODES = 6  # one more than the largest of these codes without its sign
 
-Watch: TypeAlias = Callable[[Column, pl.Series, NDArray[np.int32], NDArray[np.int64]], None]
-"""Is shown the values of a numeric or date column, their `local_codes` and the places of those that
-are no bits, block by block, in any thread."""
+Misfit: TypeAlias = tuple[Column, pl.Series, NDArray[np.int64], NDArray[np.int32]]
+Watch: TypeAlias = Callable[[int, list[Misfit]], None]
+"""Is shown the rows of each block, in any thread, and of each numeric or date column where some do
+not fit its values, the places of these and their `local_codes`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,6 +161,7 @@ def _encode_alike(
         alike.setdefault((key, types[name]), []).append(number)
     together = max(1, _TOGETHER // max(frame.height, 1))
     parts = []
+    seen: list[Misfit] = []
     for numbers in alike.values():
         for start in range(0, len(numbers), together):
             some = numbers[start : start + together]
@@ -168,23 +170,23 @@ def _encode_alike(
             missing = schema.missing_in(column)
             codes, odd = _codes_of_cells(column, pl.concat(series), missing, label)
             part = _AlikeColumns(some, codes.reshape(len(some), -1), odd)
-            if watch is not None and isinstance(column, Numeric | Dates):
-                for number, values, codes in zip(some, series, part.codes, strict=True):
-                    watch(schema.columns[number], values, codes, np.flatnonzero(codes < 0))
             if part.odd:
                 at = part.codes < 0
+                if isinstance(column, Numeric | Dates):
+                    for number, values, codes in zip(some, series, part.codes, strict=True):
+                        places = np.flatnonzero(codes < 0)
+                        seen.append((schema.columns[number], values, places, codes[places]))
                 part.codes[at] = meanings(column)[-part.codes[at]]
             parts.append(part)
+    if watch is not None:
+        watch(frame.height, seen)
     return parts
 
 
 def _codes_of_cells(
     column: Column, values: pl.Series, missing_values: Sequence[str], label: str
 ) -> tuple[NDArray[Any], bool]:
-    """Return the `local_codes` of columns that are alike; whether any is odd.
-
-    Where few values are possible, each is looked at once. That changes the time, never a code.
-    """
+    """Return `local_codes`; whether any is odd. Where few values may be, each is read once."""
     found = _as_small_integers(values)
     if found is None:
         codes = local_codes(column, values, missing_values, label)
@@ -202,10 +204,7 @@ def _codes_of_cells(
 
 
 def _as_small_integers(values: pl.Series) -> tuple[NDArray[Any], int, pl.Series] | None:
-    """Return values as whole numbers, 0 for null, the least of these, and what each means.
-
-    None for values of other types than whole numbers, truth values and listed texts, and of many.
-    """
+    """Return whole numbers for few values, 0 for null, the least, and what each means; or None."""
     kind = values.dtype
     most = min(max(len(values) // 4, 16), 1 << 16)
     if kind == pl.Boolean:

@@ -43,7 +43,7 @@ _log = logging.getLogger(__name__)
 
 FAR_OFF = 0.05
 """Relative error of a stated or noisy number of rows that needs no remark."""
-BASELINES = ("zero", "uniform", "independent", "gaussian")
+BASELINES = {"zero": {}, "uniform": {"records": 1}, "independent": {"records": 1}, "gaussian": {}}
 
 WARNING = "NOT PRIVATE: computed from the exact answers; for the holder of the table only"
 GIVEN_QUERIES = (
@@ -303,7 +303,7 @@ def _compare(
     # At delta 0 there is no Gaussian noise; the baseline of that name is then Laplace noise.
     noise = "laplace" if budget.delta == 0 else "gaussian"
     mechanisms = {
-        name: configure(noise if name == "gaussian" else name, {})
+        name: configure(noise if name == "gaussian" else name, BASELINES[name])
         for name in (BASELINES if conjunctions_of(workload) is not None else ("gaussian",))
     }
     progress.phase("evaluating the queries")

@@ -229,7 +229,7 @@ def _smallest(workload: Workload, records: int, threads: int) -> Bound:
     """Return the smallest bound on the sum of f_q over ``records`` records, two or one."""
     conjunctions = Conjunctions.of_workload(workload)
     binary = conjunctions.on_binary_columns
-    parts = [(_spectral, binary), (_combinatorial, ~binary)]
+    parts = [(_spectral, binary), (_combinatorial, ~binary)] if binary.any() else []
     with workers(threads) as pool:
         whole = pool.submit(_combinatorial, conjunctions, records)
         split = [
@@ -238,10 +238,10 @@ def _smallest(workload: Workload, records: int, threads: int) -> Bound:
             if part.any()
         ]
     addends = [addend.result() for addend in split]
-    total = Bound(
-        sum(addend.count for addend in addends), " + ".join(addend.method for addend in addends)
-    )
-    found = [whole.result(), total]
+    found = [whole.result()]
+    if addends:
+        methods = " + ".join(addend.method for addend in addends)
+        found.append(Bound(sum(addend.count for addend in addends), methods))
     if workload.domain.max_ones is not None:
         found.append(Bound(few_ones_bound(workload, workload.domain.max_ones, records), "few ones"))
     return min(found, key=lambda bound: bound.count)
