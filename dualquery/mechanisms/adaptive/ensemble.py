@@ -1,9 +1,8 @@
 """Answers from evidence: two estimates, stacked by noise that is held back.
 
-The answers of a mixture fitted to the noisy means, and those of the hierarchical model, are made
-once more from a part of the evidence; the rest determines where between the two the answers lie
-(stacking: Wolpert, Neural Networks 5, 1992). Records are drawn from a mixture that is fitted to the
-stacked means, cross-moments of ordered columns being kept. Post-processing, all of it.
+A fitted mixture and the hierarchical model are estimated once more from a part of the evidence; the
+rest determines where between the two the answers lie (stacking: Wolpert, Neural Networks 5, 1992).
+Records are drawn from a mixture fitted to the stacked means. Post-processing, all of it.
 """
 
 from __future__ import annotations
@@ -83,8 +82,7 @@ def fit_mixture(
 class CrossMoments:
     """Correlations of pairs of ordered columns, and the products of two that determine them.
 
-    These exceed their noise where no single cell does, so each is estimated as one number and given
-    to the cells as linear-by-linear association (Agresti, "Categorical Data Analysis", 2013, 10.5).
+    Each is one number, given to cells as linear-by-linear association (Agresti 2013, Section 10.5).
     ``places`` are the products, ``owner`` their pairs, int64. ``weights`` are the changes of a
     moment with its products' means, ``slopes`` those of the means with the moment, and ``goal`` is
     what the moments are to be, up to a constant each: float64.
@@ -165,10 +163,7 @@ def fit_records(
     generator: np.random.Generator,
     session: Session,
 ) -> Mixture:
-    """Return the mixture that records are drawn from: a fit to estimated means, moments being kept.
-
-    Parameters are those of `CrossMoments.of`; ``scores`` is None if no bit stands for a number.
-    """
+    """Return the mixture that records are drawn from; parameters are those of `CrossMoments.of`."""
     moments = None if scores is None else CrossMoments.of(fit, noisy, around, scores)
     how = generator, session.threads, session.progress
     if moments is None:

@@ -1,10 +1,8 @@
 """Evidence: Gaussian sufficient statistics of what was measured, by feature.
 
-Estimates of the same mean are combined by the inverses of their variances. Noise is split after the
-fact (data fission: Rasines and Young, Biometrika 110, 2023): with y of variance
-``s^2`` and independent z of the same variance, ``y + g z`` and ``y - z / g`` are independent
-measurements of the same mean, of variances ``(1 + g^2) s^2`` and ``(1 + 1 / g^2) s^2``.
-Post-processing.
+Noise is split after the fact (data fission: Rasines and Young, Biometrika 110, 2023): with y of
+variance ``s^2`` and independent z of the same variance, ``y + g z`` and ``y - z / g`` measure the
+same mean independently, with variances ``(1 + g^2) s^2`` and ``(1 + 1 / g^2) s^2``.
 """
 
 from __future__ import annotations
@@ -59,10 +57,7 @@ class Shares:
 
     @staticmethod
     def of(singles: Features, noisy: Float64, deviations: Float64 | float) -> Shares:
-        """Return the shares that noisy means of features of one factor determine.
-
-        The contrast of a share p, among k values, is 1 - k p; of two values it is the sign.
-        """
+        """Return the shares p that features of one factor determine: contrasts are 1 - k p."""
         unit = in_shares(singles)
         values = np.where(singles.contrasts[:, 0], (1.0 - noisy) * unit, noisy)
         return Shares(singles.bits[:, 0], values, unit * deviations)
@@ -85,9 +80,8 @@ class Shares:
     def shrunk(self, domain: Domain) -> Shares:
         """Return posterior means and their standard errors.
 
-        Shares of wider columns are shrunk towards equal shares of the values, and few binary ones
-        towards their mean (James and Stein 1961; of unequal noise: Efron and Morris, JASA 70,
-        1975). Many binary ones have a prior of any shape (`prior`).
+        Wider columns are shrunk towards equal shares, few binary ones towards their mean (James and
+        Stein 1961; Efron and Morris, JASA 70, 1975); many have a prior of any shape (`prior`).
         """
         values, deviations = self.values.copy(), self.deviations.copy()
         sizes = axis_sizes(domain)[domain.column_of_bit[self.bits]]
@@ -126,8 +120,7 @@ class Shares:
     def distributions(self, domain: Domain) -> Float64:
         """Return distributions of all columns: float64, ``(bits,)``.
 
-        Values that were not measured share the rest of their column; columns that were not measured
-        are uniform.
+        Values not measured share the rest of their column; columns not measured are uniform.
         """
         column, values = domain.column_of_bit, np.zeros(domain.bits)
         known = np.zeros(domain.bits, np.bool_)
@@ -236,12 +229,11 @@ def share_intervals(
     """Return intervals of all queries, from the looks that measured their columns' shares.
 
     A conjunction holds on no more rows than each of its literals, and fails on no more than all of
-    them together. Each share has an interval from each look, which misses with the chance of its
-    own noise, whatever earlier ones chose; the chances of all that a query rests on add up to 1 -
-    `LEVEL`. A look that decided whether its intervals are used at all must not be among the looks.
+    them together. The chances that the intervals of shares miss add up to 1 - `LEVEL`. A look that
+    decided whether its intervals are used must not be among the looks.
 
-    Where a look chose the queries as well (``chosen_by``), it gives no lower ends. Upper ends miss
-    no more often among those that it chose: noise far below 0 makes it less likely to choose one.
+    A look that chose the queries (``chosen_by``) gives no lower ends. Upper ends miss no more often
+    among those that it chose: noise far below 0 makes it less likely to choose one.
     """
     domain = workload.domain
     bits, negated, possible = literals_of(workload)

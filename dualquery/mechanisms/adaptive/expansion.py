@@ -1,13 +1,9 @@
 """Queries as sums of features, by multiplying out their literals.
 
 A literal on a column of three or more values is its indicator, or 1 less it; a literal on a binary
-column is ``(1 - s) / 2`` or ``(1 + s) / 2`` with s the column's sign. Two different values of one
-column exclude each other, so their product is 0.
-
-Whole sets of columns are measured by contrasts, whose noise has no part that answers need. Cells
-are sums of the contrasts of a set of columns and of its subsets (ResidualPlanner's base mechanism:
-Xiao, He, Zhang and Kifer, arXiv 2305.08175, Section 4). Independent noise on all contrasts, and the
-projection that centres them along every wide column, is the correlated noise of that paper.
+column is ``(1 - s) / 2`` or ``(1 + s) / 2`` with s the column's sign. Whole sets of columns are
+measured by contrasts (ResidualPlanner: Xiao, He, Zhang and Kifer, arXiv 2305.08175, Section 4):
+independent noise, and the projection that centres them, are that paper's correlated noise.
 """
 
 from __future__ import annotations
@@ -238,8 +234,7 @@ def literals_of(
 ) -> tuple[NDArray[np.int32], NDArray[np.bool_], NDArray[np.bool_]]:
     """Return the literals' bits and signs, and which queries some legal record satisfies.
 
-    Literals on a one-hot column of two bits are said by its first bit; a repeated literal is
-    replaced by padding.
+    One-hot columns of two bits have their first bit; repeated literals become padding.
     """
     domain, codes = workload.domain, workload.literals
     present = codes >= 0
@@ -265,8 +260,7 @@ def literals_of(
 def with_whole_sets(listed: NDArray[np.int32], domain: Domain) -> Features:
     """Return features; where half the cells of a set of columns are asked, blocks of contrasts.
 
-    Contrasts of all cells cost no more privacy than half of the cells. ``listed`` are distinct
-    products as of `Features`, with all products of some of their factors: int32, ``(f, k)``.
+    They cost no more. ``listed`` are distinct, with products of some factors: int32, ``(f, k)``.
     """
     columns = np.where(listed >= 0, domain.column_of_bit[listed], np.int32(-1))
     sizes = domain.sizes[columns]
@@ -332,10 +326,7 @@ class Projection:
 def in_contrasts(
     terms: NDArray[np.int32], centred: NDArray[np.bool_], domain: Domain
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], Float64]:
-    """Multiply out the indicators of some terms, int32 ``(t, k)``, as ``(1 - contrast) / n``.
-
-    Returns of each new term the old one, its factors, and its coefficient.
-    """
+    """Multiply out indicators as ``(1 - contrast) / n``; return old terms, factors, numbers."""
     sizes = np.where(terms >= 0, axis_sizes(domain)[domain.column_of_bit[terms]], 1)
     replaced = (sizes > 2) & centred[:, None]
     owners, rows, coefficients = [], [], []
@@ -354,10 +345,9 @@ def in_contrasts(
 
 @dataclass(frozen=True, eq=False)
 class ProductTerms:
-    """What a mixture is fitted to: products of features' factors, or of queries' ``literals``.
+    """Products of features' factors, or of queries' ``literals``; ``bits`` are padded with -1.
 
-    ``bits`` of a product are on different columns, padded with -1: int32, ``(f, k)``. Of a bit's
-    two terms the ``second`` is the negation of a literal, or the contrast of a wide column.
+    Of a bit's two terms the ``second`` is the negation of a literal, or a wide column's contrast.
     """
 
     domain: Domain
@@ -375,6 +365,13 @@ class ProductTerms:
         """Return some of the products."""
         return replace(self, bits=self.bits[places], second=self.second[places])
 
+    @property
+    def sets(self) -> NDArray[np.int64]:
+        """Numbers of the products' sets of columns: ``(f,)``."""
+        columns = np.where(self.bits >= 0, self.domain.column_of_bit[self.bits], np.int32(-1))
+        first = first_occurrences(np.sort(columns, axis=1), self.domain.columns)
+        return np.unique(first, return_inverse=True)[1]
+
     def rows(self, held: NDArray[np.int64]) -> NDArray[np.int32]:
         """Return which of `terms` each product multiplies, padded on the right with -1."""
         places = 2 * np.searchsorted(held, np.maximum(self.bits, 0)) + self.second
@@ -383,10 +380,7 @@ class ProductTerms:
         return np.ascontiguousarray(pad_right(rows))
 
     def terms(self, held: NDArray[np.int64]) -> tuple[Float32, Float32]:
-        """Return intercepts and factors: terms that `rows` names are linear in the values of bits.
-
-        The value of a bit of a binary column is the mean of its sign, that of any other a share.
-        """
+        """Return intercepts and factors of terms in the values of bits: signs' means, or shares."""
         binary = self.domain.has_two_values[held]
         if self.literals:
             # The probabilities of a literal and of its negation.

@@ -1,16 +1,10 @@
 """The hierarchical model: main effects, interactions by order, and what all pairs have in common.
 
-With m_a the mean of a factor (a sign, contrast, indicator or literal) of column a, the mean of a
-product of factors of the columns A is
-
-    prod of m_a  +  sum over pairs a, b of d_ab times the product of the other m  +  d_A
-
-(the start of Bahadur's expansion, 1961). A pair's interaction has a prior around ``c v_a v_b``, v
-the variances of the two columns: rows that differ in how much they hold tie all columns so. What is
-measured of pairs and longer products also determines the main effects and c, linearly, each
-product's own interaction being a random effect (best linear unbiased prediction: Henderson,
-Biometrics 31, 1975; robust weights: Lange, Little and Taylor, JASA 84, 1989). Interactions are
-shrunk order by order (`prior`). Post-processing of noisy numbers.
+The model (`mechanisms/README.md`) is the start of Bahadur's expansion (1961). What is measured of
+pairs and longer products also determines the main effects and c, linearly, each product's own
+interaction being a random effect (best linear unbiased prediction: Henderson, Biometrics 31, 1975;
+robust weights: Lange, Little and Taylor, JASA 84, 1989). Interactions are shrunk order by order
+(`prior`). Post-processing of noisy numbers.
 """
 
 from __future__ import annotations
@@ -53,7 +47,7 @@ class Interactions:
     ``common`` is c. ``covariances`` are those of the ``pairs`` of bits, ``(p, 2)``, that were
     measured. In units of the expected ones ``own`` is the typical size of pairs' own interactions,
     ``unknown`` the mean square of what their posterior means leave, and ``whole`` that of all.
-    ``fitted`` are the means of the products that were measured.
+    ``fitted`` are the means of the products that were measured, ``left`` their variances.
     """
 
     chances: Float64
@@ -65,6 +59,7 @@ class Interactions:
     unknown: float = 0.0
     whole: float = 0.0
     fitted: Float64 = field(default_factory=lambda: np.empty(0))
+    left: Float64 = field(default_factory=lambda: np.empty(0))
 
     @staticmethod
     def from_products(products: ProductTerms, noisy: Float64, deviations: Float64) -> Interactions:
@@ -90,7 +85,8 @@ class Interactions:
         """
         model = _main_effects(products, noisy, deviations, Interactions(chances, uncertain))
         factors, slopes = products.factors(model.chances)
-        variances = deviations**2 + _variances(factors, slopes, model.uncertain[products.bits])
+        left = _variances(factors, slopes, model.uncertain[products.bits])
+        variances = deviations**2 + left
         expected = expected_interactions(products, model.chances)
         order = (products.bits >= 0).sum(axis=1)
         fitted = model.means(products)
@@ -101,20 +97,21 @@ class Interactions:
             if size > 2:
                 fitted[at] = model.means(products.part(at))
             residual = noisy[at] - fitted[at]
-            means, squares = posterior_interactions(residual, expected[at], variances[at])
+            sets = products.part(at).sets
+            means, squares = posterior_interactions(residual, expected[at], variances[at], sets)
             fitted[at] += means
+            left[at] = np.maximum(squares - means**2, 0.0)
             if size == 2:
                 weights = np.where(slopes[at] == 0.0, 1.0, slopes[at]).prod(axis=1)
                 total = float(((expected[at] / weights) ** 2).sum()) or math.inf
-                left = np.maximum(squares - means**2, 0.0)
                 model = replace(
                     model,
                     pairs=np.sort(products.bits[at].astype(np.int64), axis=1)[:, -2:],
                     covariances=(fitted[at] - factors[at].prod(axis=1)) / weights,
-                    unknown=float((left / weights**2).sum()) / total,
+                    unknown=float((left[at] / weights**2).sum()) / total,
                     whole=float((squares / weights**2).sum()) / total,
                 )
-        return replace(model, fitted=fitted)
+        return replace(model, fitted=fitted, left=left)
 
     def means(self, products: ProductTerms) -> Float64:
         """Return the means of products by main effects and pairs: float64, one each."""
@@ -155,10 +152,7 @@ class Interactions:
 
 
 def expected_interactions(products: ProductTerms, chances: Float64) -> Float64:
-    """Return standard deviations of products' interactions, before they are measured: ``(f,)``.
-
-    As `estimates.intervals` has it; of single factors 0.
-    """
+    """Return standard deviations of products' interactions before they are measured: ``(f,)``."""
     _, slopes = products.linear()
     spread = np.sqrt(chances * (1.0 - chances))[products.bits] * np.abs(slopes)
     order = (products.bits >= 0).sum(axis=1)

@@ -3,9 +3,8 @@
 Of all models of the target given the other columns it has the largest entropy with marginals near
 the noisy ones (Berger, Della Pietra and Della Pietra, Computational Linguistics 22, 1996). Where a
 cell has the share p of the records and a value of the target the chance q, a coefficient changes
-its share by ``w = p q (1 - q)`` times as much. With noise of deviation s and a prior variance
-``t^2 = c / sqrt(w)`` of coefficients the penalty is ``s^2 / (t^2 w)``. Post-processing of noisy
-numbers.
+its share by ``w = p q (1 - q)``. With noise of deviation s and a prior variance ``c / sqrt(w)`` of
+coefficients the penalty is ``s^2 / (c sqrt(w))``. Post-processing of noisy numbers.
 """
 
 from __future__ import annotations
@@ -49,8 +48,7 @@ def with_labels(
 ) -> ProductMixture | LabelledMixture:
     """Return a mixture with a logistic model of the workload's target, if it has one.
 
-    ``noisy`` are the queries' unbiased answers, ``deviations`` those of the noise: float64,
-    ``(m,)``. Not where the target has one other column only.
+    ``noisy`` are unbiased answers, ``deviations`` their noise: float64, ``(m,)``.
     """
     if workload.description.get("kind") != "target marginals" or workload.way == 2:
         return mixture

@@ -46,10 +46,9 @@ _HEAVY_ROWS = (
 )
 
 _MORE_NOISE = 1.4
-"""Factor of noise that a fit makes up for. Features of the most factors have it: a mixture predicts
-these from the others. And features are measured if they give answers at most this times the noise
-of the queries themselves. So it was best on Adult, groceries, plants, BMS-WebView-2 and kosarak
-with 1,000 to 100,000 queries at ratios of 1.1 to 1.35; at 1.6 queries are better."""
+"""Factor of noise that a fit makes up for: that of features of the most factors, and of features in
+place of the queries themselves. So it was best on Adult, groceries, plants, BMS-WebView-2 and
+kosarak with 1,000 to 100,000 queries at ratios of 1.1 to 1.35; at 1.6 queries are better."""
 
 _UNUSED = 0.1
 """Least use of a set of columns, relative to the mean of those of as many columns: an estimate
@@ -59,7 +58,7 @@ _CLIMBS = 40
 """Climbs of a search for large loads. On Adult 300 find ones larger by 0 to 8%."""
 
 _ROUNDS = 8
-"""Of both fixed points of scales: each halves the distance to the end, in logarithms."""
+"""Of both fixed points of scales, which halve the distance to the end, in logarithms."""
 
 _STEPS = 8
 """Scales to each factor of 2. Loads of rows are added up, and noise is drawn, scale by scale, so a
@@ -150,6 +149,22 @@ class FeatureMeasurement:
             covariances[:, slot] = slopes[:, slot] * shared
         shares, variances = np.where(present, shares, np.nan), expansion.variances(deviations**2)
         return guesses_of(expansion.answers(means), variances, shares, covariances)
+
+    def refined(self, unknown: Float64, precision: float) -> FeatureMeasurement:
+        """Return the same features, with half of the precision where errors fall most.
+
+        ``unknown`` are the features' variances before, float64 ``(f,)``; ``precision`` is the
+        squared sensitivity over scale, in rows. The other half is spread as before: whatever is
+        unknown, no noise grows by much more than the square root of 2.
+        """
+        sets, neighbours = _Sets.of_features(self.strategy.features), self.strategy.neighbours
+        known = np.bincount(sets.of) / np.bincount(sets.of, unknown + 1e-100)
+        costs = sets.costs(neighbours) * sets.met(self.strategy)
+        same, half = self.scales[sets.leaders] ** -2.0, precision / 2.0
+        precisions = same * half / (costs @ same)
+        precisions += sets.allotted(self.expansion, costs, known, half)
+        scales = precisions**-0.5
+        return replace(self, strategy=sets.strategy(self.expansion, scales, neighbours))
 
     def kept(self, noisy: Float64, deviations: Float64) -> Measurements:
         """Return the features' noisy means."""
@@ -261,43 +276,28 @@ def choose_measurement(
 def plan_strategy(expansion: Expansion, neighbours: Neighbours, *, fitted: bool = True) -> Strategy:
     """Return good scales, one for each set of columns; the answers' mean variance is 1.
 
-    With p what a set of columns costs at scale 1 and c its sum of squared coefficients in a mean
-    query, the mean variance of the answers is ``sum c s^2`` and the squared sensitivity about
-    ``sum p / s^2``: by Cauchy and Schwarz the best is ``s^2 ~ sqrt(p / c)`` (of contrasts this is
-    ResidualPlanner's closed form). A set with only some of its cells asked costs as often as
-    records of large load meet one of these, which a search with the scales so far says. For a fit
-    queries count by their variances: the largest error matters, too.
+    A set with only some of its cells asked costs as often as records of large load meet one of
+    these, which a search with the scales so far says. For a fit queries count by their variances:
+    the largest error matters, too.
     """
-    features = expansion.features
-    sets = _Sets.of_features(features)
-    costs = sets.costs(features, neighbours)
+    sets = _Sets.of_features(expansion.features)
+    costs, nothing = sets.costs(neighbours), np.zeros(len(sets.leaders))
+    scales = sets.allotted(expansion, costs, nothing, fitted=fitted) ** -0.5
     met = np.ones(len(costs))
-    weights, variances = np.ones(len(expansion.constant)), np.ones(len(costs))
-    for number in range(_ROUNDS if sets.partial.any() else 1):
-        if number:
-            loads = Strategy(features, np.sqrt(variances)[sets.of], neighbours).loads
-            shares = np.bincount(sets.of, loads.shares_held(_CLIMBS), len(met))
-            # The geometric mean of old and new: the repetition does not swing.
-            met = np.where(sets.partial, np.sqrt(met * np.maximum(shares, 1 / _CLIMBS)), 1.0)
-        for _ in range(_ROUNDS):
-            used = sets.sums(expansion.uses * weights[expansion.query], expansion.feature)
-            # In units of what they cost: a contrast is larger than an indicator.
-            used = np.maximum(used * costs, _UNUSED * sets.means_by_size(used * costs))
-            variances = np.sqrt(variances * costs * np.sqrt(met / used))
-            if fitted:
-                of_query = expansion.variances(variances[sets.of])
-                weights = (of_query / of_query.mean()) ** 2
+    for _ in range(_ROUNDS - 1 if sets.partial.any() else 0):
+        # The geometric mean of old and new: the repetition does not swing.
+        met = np.sqrt(met * sets.met(Strategy(sets.features, scales[sets.of], neighbours)))
+        scales = sets.allotted(expansion, costs * met, nothing, fitted=fitted) ** -0.5
     longest = sets.factors == sets.factors.max()
-    scales = np.sqrt(variances) * np.where(longest & fitted, _MORE_NOISE, 1.0)
-    of_features: Float64 = np.exp2(np.round(_STEPS * np.log2(scales)) / _STEPS)[sets.of]
-    of_features /= np.sqrt(expansion.variances(of_features**2).mean())
-    return with_limit(Strategy(features, of_features, neighbours))
+    scales *= np.where(longest & fitted, _MORE_NOISE, 1.0)
+    return sets.strategy(expansion, scales, neighbours)
 
 
 @dataclass(frozen=True, eq=False)
 class _Sets:
     """Features by their columns."""
 
+    features: Features
     of: NDArray[np.int64]
     leaders: NDArray[np.int64]
     partial: NDArray[np.bool_]
@@ -309,7 +309,7 @@ class _Sets:
         first = first_occurrences(features.columns.astype(np.int32), features.domain.columns)
         leaders, of = np.unique(first, return_inverse=True)
         kinds = features.kinds[leaders]
-        return _Sets(of.ravel(), leaders, kinds[:, 0] > 0, kinds.sum(axis=1))
+        return _Sets(features, of.ravel(), leaders, kinds[:, 0] > 0, kinds.sum(axis=1))
 
     def sums(self, numbers: Float64, feature: NDArray[np.int64]) -> Float64:
         """Add up numbers by the sets of their features."""
@@ -321,8 +321,51 @@ class _Sets:
         means: Float64 = np.where(sums > 0, sums / np.maximum(sets, 1), numbers.mean())
         return means[self.factors]
 
-    def costs(self, features: Features, neighbours: Neighbours) -> Float64:
+    def allotted(
+        self,
+        expansion: Expansion,
+        costs: Float64,
+        known: Float64,
+        budget: float = 1.0,
+        *,
+        fitted: bool = True,
+    ) -> Float64:
+        """Return the precisions, beside ``known`` ones, that bring errors down the most.
+
+        With p what a set costs at precision 1 and c its sum of squared coefficients, ``sum c v`` is
+        least where variances are ``sqrt(level p / c)``, or what they were (reverse water-filling:
+        Cover and Thomas, "Elements of Information Theory", 2006, Section 10.3.3; if nothing is
+        known and all cells are asked, ResidualPlanner's closed form).
+        """
+        weights = np.ones(len(expansion.constant))
+        for _ in range(_ROUNDS if fitted else 1):
+            used = self.sums(expansion.uses * weights[expansion.query], expansion.feature)
+            used = np.maximum(used * costs, _UNUSED * self.means_by_size(used * costs))
+            worth = np.sqrt(used) / costs
+            order = np.argsort(known / worth)
+            spent, gained = (np.cumsum((costs * each)[order]) for each in (known, worth))
+            level = ((budget + spent) / gained).min()
+            precisions: Float64 = np.maximum(level * worth - known, 0.0)
+            of_query = expansion.variances((1.0 / (known + precisions))[self.of])
+            # Half way, in logarithms, to the squares of the queries' variances.
+            weights = np.sqrt(weights) * of_query / of_query.mean()
+        return precisions
+
+    def met(self, strategy: Strategy) -> Float64:
+        """Return how often records of large load meet a cell of each set, 1 of whole ones."""
+        shares = np.bincount(self.of, strategy.loads.shares_held(_CLIMBS), len(self.leaders))
+        met: Float64 = np.where(self.partial, np.maximum(shares, 1 / _CLIMBS), 1.0)
+        return met
+
+    def strategy(self, expansion: Expansion, scales: Float64, neighbours: Neighbours) -> Strategy:
+        """Return a strategy of few different scales, the answers' mean variance being 1."""
+        rounded: Float64 = np.exp2(np.round(_STEPS * np.log2(scales)) / _STEPS)[self.of]
+        rounded /= np.sqrt(expansion.variances(rounded**2).mean())
+        return with_limit(Strategy(self.features, rounded, neighbours))
+
+    def costs(self, neighbours: Neighbours) -> Float64:
         """Return what each set costs at scale 1, where all its columns differ (`strategy`)."""
+        features = self.features
         columns = features.columns[self.leaders]
         blocks = squared_lengths(features.domain, columns)
         if not neighbours.replaces:

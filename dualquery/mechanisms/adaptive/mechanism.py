@@ -214,6 +214,8 @@ class _Run:
         (ratio,) = planned.ratios
         chances, _ = seen.shares.posterior(workload.domain)
         columns = plan_columns(workload, chances, planned.neighbours)
+        if isinstance(full, FeatureMeasurement):
+            full = full.refined(seen.unknown(full.products), (ratio * self.n) ** 2)
         if not seen.everything_wins(columns, full, ratio):
             return self._columns_again(seen, columns, ratio)
         found = evidence = self._measured(full, planned.ratios)

@@ -1,10 +1,9 @@
 """A mixture of product distributions, fitted to noisy means of features by gradient steps.
 
 All components have the same weight (Aydore et al., ICML 2021; Liu, Vietri and Wu, NeurIPS 2021).
-Adam's steps (Kingma and Ba 2015) fall to nothing in each leg, and the next one starts anew
-(Loshchilov and Hutter, ICLR 2017). A fit ends once the mixture is no further from the noisy means
-than noise explains (the discrepancy principle: Morozov 1966); a leg that brings it no nearer is the
-last, and is not used.
+Adam's steps (Kingma and Ba 2015) fall to nothing in each leg (Loshchilov and Hutter, ICLR 2017). A
+fit ends once noise explains its distance from the noisy means (the discrepancy principle: Morozov
+1966); a leg that brings it no nearer is the last, and is not used.
 """
 
 from __future__ import annotations
@@ -67,9 +66,8 @@ STEPS = 2100
 class Fitting:
     """How a mixture is fitted, in at most ``steps`` steps.
 
-    ``pull`` is the part of a step's rate by which components are shrunk towards their mean, in [0,
-    1]: it keeps noise out. A fit is trusted as far as a trial on the evidence says, or, if it is
-    not ``tried``, fully.
+    ``pull``, in [0, 1], is the part of a step's rate by which components are shrunk towards their
+    mean. A fit is trusted as far as a trial on the evidence says; if it is not ``tried``, fully.
     """
 
     components: int
@@ -90,10 +88,7 @@ class Fitting:
         return Fitting(components, steps, suited, pull is None)
 
     def brief(self, domain: Domain) -> Fitting:
-        """The same for estimated means, that records are drawn from: two legs.
-
-        A component is near one value of a column: with few, noise ties the columns' other values.
-        """
+        """The same for records: more components, as few of them tie columns' other values."""
         values = np.count_nonzero(~domain.has_two_values)
         most = min(_MOST, _MOST_VALUES // domain.bits, values / 2)
         components = max(self.components, round(most / _VECTOR) * _VECTOR)
@@ -124,10 +119,7 @@ class Mixture:
         return means
 
     def model(self) -> ProductMixture:
-        """Return the mixture over all columns, as a release keeps it.
-
-        Columns that no feature mentions are 0 if binary, and uniform if one-hot.
-        """
+        """Return the mixture over all columns: not mentioned ones are 0 if binary, or uniform."""
         domain, components = self.domain, self.values.shape[1]
         fallback = np.where(domain.sizes == 1, 0.0, 1.0)[domain.column_of_bit]
         fallback *= uniform_probabilities(domain)

@@ -19,11 +19,10 @@ Array = NDArray[Any]
 
 
 class Layout(NamedTuple):
-    """Where the parameters of each column lie, and what terms are made of them.
+    """Where the parameters of each column lie; terms ``intercept + factor * value`` of bits.
 
     ``starts``, ``(columns + 1,)``, are the columns' first bits; ``binary`` ones have the log-odds
-    of their one bit as parameter, others logarithms of shares. A term has the mean ``intercept +
-    factor * value`` of its bit; each bit has as many terms, in the order of bits.
+    of their one bit as parameter, others logarithms of shares. Each bit has as many terms.
     """
 
     starts: Array
@@ -57,8 +56,8 @@ class Rates(NamedTuple):
 class Runs(NamedTuple):
     """Products; those that differ in their last term only follow each other, and are a run.
 
-    ``rows``, ``(f, k)``, are the places of the terms that each multiplies, padded on the right with
-    -1; ``starts`` the runs' first rows, and f; ``lengths`` how many terms are common to a run.
+    ``rows``, ``(f, k)``, are the terms that each multiplies, padded on the right with -1;
+    ``starts`` the runs' first rows, and f; ``lengths`` how many terms are common to a run.
     """
 
     rows: Array

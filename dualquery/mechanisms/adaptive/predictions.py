@@ -1,9 +1,7 @@
 """Predicted errors: root mean squares of a workload's answers, before anything else is measured.
 
-Of independent columns the error is that of their shares, and the interactions that are left out; of
-a full fit it is the geometric mean of the error of independent columns fitted to everything, and of
-that and the interactions. All follow from the noise, and from shares that are public or noisy. The
-error told before a budget is spent is that on public facts, times factors found by the gate.
+All follow from the noise, and from shares that are public or noisy. The error told before a budget
+is spent is that on public facts, times factors found by the gate.
 """
 
 from __future__ import annotations
@@ -60,8 +58,7 @@ def rmse_of_interactions(
 ) -> float:
     """Return the error of leaving out interactions, and the draw of n rows.
 
-    ``unknown`` and ``whole`` are mean squares of interactions in units of the expected ones: what
-    pairs' posterior means leave, and of longer products, which are taken to be like pairs.
+    ``unknown`` and ``whole`` are as in `Interactions`; longer products are taken to be like pairs.
     """
     bits, negated, possible = literals_of(workload)
     holds = chances_of_literals(bits, negated, chances)[possible]
@@ -90,8 +87,7 @@ def rmse_of_independent_fit(
 ) -> float:
     """Return the error of independent columns fitted to everything, with noise of a scale.
 
-    A column's share is known from all products that it is a factor of, each weighed by its Fisher
-    information, as if all other shares were known.
+    A share has the Fisher information of all its products, as if all other shares were known.
     """
     products, deviations = full.products, scale * full.scales[:, None]
     means, slopes = products.factors(chances)
@@ -103,11 +99,7 @@ def rmse_of_independent_fit(
 
 
 def rmse_of_fit(of_independent: float, interactions: float) -> float:
-    """Return the error of a fitted mixture.
-
-    Where interactions are large it is the geometric mean of noise and interactions. On 95 of 99
-    generated tables errors were 0.5 to 1.5 times this.
-    """
+    """Return the error of a fitted mixture: on 95 of 99 generated tables 0.5 to 1.5 times this."""
     return math.sqrt(of_independent * (of_independent + interactions))
 
 
@@ -147,9 +139,8 @@ def expansion_of(task: Task) -> Expansion:
 class Predicted:
     """Predicted errors of answers: root mean squares, as shares of the rows.
 
-    Due to the noise of columns alone; of independent columns fitted to everything (``product``); of
-    unbiased answers from everything; to the expected interactions, and chance; to chance alone. And
-    the mean ``answer`` of independent columns.
+    Of the noise of columns alone; of independent columns fitted to everything (``product``); of
+    unbiased answers; of interactions and chance; of chance. And independent columns' mean answer.
     """
 
     columns: float = 0.0

