@@ -162,7 +162,7 @@ class FeatureMeasurement:
         costs = sets.costs(neighbours) * sets.met(self.strategy)
         same, half = self.scales[sets.leaders] ** -2.0, precision / 2.0
         precisions = same * half / (costs @ same)
-        precisions += sets.allotted(self.expansion, costs, known, half)
+        precisions += sets.allotted(self.expansion, costs, known, half, unused=1e-9)
         scales = precisions**-0.5
         return replace(self, strategy=sets.strategy(self.expansion, scales, neighbours))
 
@@ -327,6 +327,7 @@ class _Sets:
         costs: Float64,
         known: Float64,
         budget: float = 1.0,
+        unused: float = _UNUSED,
         *,
         fitted: bool = True,
     ) -> Float64:
@@ -334,13 +335,12 @@ class _Sets:
 
         With p what a set costs at precision 1 and c its sum of squared coefficients, ``sum c v`` is
         least where variances are ``sqrt(level p / c)``, or what they were (reverse water-filling:
-        Cover and Thomas, "Elements of Information Theory", 2006, Section 10.3.3; if nothing is
-        known and all cells are asked, ResidualPlanner's closed form).
+        Cover and Thomas 2006, Section 10.3.3; if nothing is known, ResidualPlanner's closed form).
         """
         weights = np.ones(len(expansion.constant))
         for _ in range(_ROUNDS if fitted else 1):
             used = self.sums(expansion.uses * weights[expansion.query], expansion.feature)
-            used = np.maximum(used * costs, _UNUSED * self.means_by_size(used * costs))
+            used = np.maximum(used * costs, unused * self.means_by_size(used * costs))
             worth = np.sqrt(used) / costs
             order = np.argsort(known / worth)
             spent, gained = (np.cumsum((costs * each)[order]) for each in (known, worth))

@@ -306,13 +306,11 @@ class ColumnEvidence:
         usual = rmse_of_interactions(self.workload, self.chances, self.n)
         columns = rmse_of_shares(self.workload, self.chances, off.uncertain(domain))
         product = rmse_of_independent_fit(full, scale, self.workload, self.chances)
-        return rmse_of_fit(product, usual) < math.hypot(columns, usual)
+        fitted = min(rmse_of_fit(product, usual), full.mean_deviation * scale)
+        return fitted < math.hypot(columns, usual)
 
     def worth_measuring(self) -> NDArray[np.int64]:
-        """Return the places of columns and products that are worth measuring; increasing, not none.
-
-        A column's standard error is its noise at least, a product's expected interaction twice.
-        """
+        """Return places of columns whose error exceeds their noise, and of products: twice."""
         products = ProductTerms.of_features(self.expansion.features)
         expected = expected_interactions(products, self.chances) / 2.0
         alone = of_order(self.expansion.features, 1)
@@ -381,4 +379,5 @@ class PairEvidence:
         alone = rmse_of_shares(workload, chances, both.uncertain(workload.domain))
         scale = scale_for(full.sensitivity, ratio) / self.n
         product = rmse_of_independent_fit(full, scale, workload, chances)
-        return rmse_of_fit(product, interactions) < math.hypot(alone, interactions)
+        fitted = min(rmse_of_fit(product, interactions), full.mean_deviation * scale)
+        return fitted < math.hypot(alone, interactions)
