@@ -27,9 +27,11 @@ def private_pgm(job: dict[str, Any], table: Any) -> Any:
     from mbi import Dataset, Domain, estimation
 
     def named_as_before(self: Any, *args: Any, potentials: Any = None, **named: Any) -> Any:
+        if sys.platform == "linux" and Path("/proc/self/maps").read_bytes().count(b"\n") > 30_000:
+            jax.clear_caches()
         return estimate(self, *args, warm_start=potentials, **named)
 
-    # Both programs use names that mbi 2.0 changed.
+    # Both use names that mbi 2.0 changed; AIM's compiled code needs more maps than Linux allows.
     Domain.attrs = property(lambda domain: domain.attributes)
     estimate = estimation.MirrorDescent.estimate
     estimation.MirrorDescent.estimate = named_as_before
