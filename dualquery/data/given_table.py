@@ -151,8 +151,7 @@ class Weight:
     """How much each row counts.
 
     ``column`` has the weights, numbers from 0 on, which are never released; larger ones than
-    ``max``, W, public, count as this, above 0 and at most `LARGEST_WEIGHT`. Raises `BadInputError`
-    if one of these cannot be.
+    ``max``, W, public, count as this, above 0 and at most `LARGEST_WEIGHT`; else `BadInputError`.
     """
 
     column: str = option(

@@ -2,6 +2,7 @@
 
 import datetime
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,6 @@ from dualquery.data.encoding.encode import (
     local_codes,
 )
 from dualquery.data.readers.formats import source_of
-from dualquery.data.schema.columns import Column
 from dualquery.rows.engines import Engine, load
 from dualquery.rows.packed import ListedBlock
 from dualquery.runtime.errors import BadInputError
@@ -63,12 +63,6 @@ COLUMNS = (
 )
 
 
-def named(column: Column, name: str) -> Column:
-    from dataclasses import replace
-
-    return replace(column, name=name)
-
-
 @st.composite
 def tables(draw: st.DrawFn) -> tuple[TableSchema, pl.DataFrame]:
     """Return a table of groups of columns that are alike, in mixed order."""
@@ -80,7 +74,7 @@ def tables(draw: st.DrawFn) -> tuple[TableSchema, pl.DataFrame]:
         cells = st.one_of(values, st.none()) if draw(st.booleans()) else values
         for place in range(draw(st.integers(1, 3))):
             name = f"{group} {place}"
-            columns.append(named(column, name))
+            columns.append(replace(column, name=name))
             found = draw(st.lists(cells, min_size=rows, max_size=rows))
             series.append(pl.Series(name, found, dtype=kind, strict=False))
     order = draw(st.permutations(range(len(columns))))
@@ -158,14 +152,8 @@ def test_wide_tables_of_every_form_are_the_same_records(share, tmp_path, monkeyp
     frame.cast(pl.Boolean).write_parquet(tmp_path / "b.parquet")
     frame.write_csv(tmp_path / "t.csv")
     schema = TableSchema(tuple(map(Binary, names)), declared=True)
-    forms = (
-        frame,
-        frame.cast(pl.Float64),
-        bits.astype(np.float32),
-        tmp_path / "b.parquet",
-        tmp_path / "t.csv",
-    )
-    for form in forms:
+    files = tmp_path / "b.parquet", tmp_path / "t.csv"
+    for form in (frame, frame.cast(pl.Float64), bits.astype(np.float32), *files):
         records = load(form, None if isinstance(form, np.ndarray) else schema).records
         assert isinstance(records.stored[0], ListedBlock) == (share < 0.1)
         assert np.array_equal(records.dense_rows(0, height), bits)
@@ -179,11 +167,8 @@ def test_truth_values_are_0_and_1(library) -> None:
     truths = pl.DataFrame({"a": [True, False, True], "b": [False, False, True]})
     table = truths.to_pandas() if library == "pandas" else truths
     schema = TableSchema((Binary("a"), Categorical("b", (("1",), ("0",)))), declared=True)
-    assert load(table, schema).records.dense_rows(0, 3).tolist() == [
-        [1, 0, 1],
-        [0, 0, 1],
-        [1, 1, 0],
-    ]
+    columns = np.transpose(load(table, schema).records.dense_rows(0, 3))
+    assert columns.tolist() == [[1, 0, 1], [0, 0, 1], [1, 1, 0]]
 
 
 def test_a_matrix_with_other_items_than_the_schema_is_refused_or_cut() -> None:

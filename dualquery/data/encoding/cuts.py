@@ -23,8 +23,7 @@ class CutTable(TableSource):
 
     Its frames have all rows; `pieces` says which are ``kept``: bool, one a row, private. Columns
     that are ``hidden`` are not released. The number of ``units``, or of rows where each is one, is
-    public where a unit is replaced, else private. Sentences for the release are in ``notes``, by
-    public choices only.
+    public where a unit is replaced, else private. ``notes`` are public.
     """
 
     source: TableSource

@@ -118,8 +118,10 @@ def encode_frame(schema: TableSchema, piece: Piece, watch: Watch | None = None) 
         found = part.codes if keep is None else part.codes[:, keep]
         if isinstance(schema.columns[part.numbers[0]], Binary):
             flags.append((bits, found.astype(np.uint8, copy=False)))
+        elif found.dtype == np.uint8 and (last := found.max(initial=0)) < _FEW:
+            flags += [(bits + code, (found == code).view(np.uint8)) for code in range(last + 1)]
         else:
-            codes.append((bits, found))
+            codes.append((bits, found.astype(np.int32, copy=False)))
     first = schema.domain.bits
     for grid in schema.grids:
         numbers = to_numbers(frame.get_column(grid.column))
@@ -163,19 +165,19 @@ def _encode_alike(
     parts = []
     seen: list[Misfit] = []
     for numbers in alike.values():
+        column = schema.columns[numbers[0]]
+        missing, tables = schema.missing_in(column), _Tables()
         for start in range(0, len(numbers), together):
             some = numbers[start : start + together]
-            column = schema.columns[some[0]]
             series = [frame.get_column(schema.columns[number].name) for number in some]
-            missing = schema.missing_in(column)
-            codes, odd = _codes_of_cells(column, pl.concat(series), missing, label)
+            codes, odd = _codes_of_cells(column, pl.concat(series), missing, label, tables)
             part = _AlikeColumns(some, codes.reshape(len(some), -1), odd)
             if part.odd:
                 at = part.codes < 0
-                if isinstance(column, Numeric | Dates):
-                    for number, values, codes in zip(some, series, part.codes, strict=True):
-                        places = np.flatnonzero(codes < 0)
-                        seen.append((schema.columns[number], values, places, codes[places]))
+                if watch is not None and isinstance(column, Numeric | Dates):
+                    for number, values, own, off in zip(some, series, part.codes, at, strict=True):
+                        places = np.flatnonzero(off)
+                        seen.append((schema.columns[number], values, places, own[places]))
                 part.codes[at] = meanings(column)[-part.codes[at]]
             parts.append(part)
     if watch is not None:
@@ -183,24 +185,29 @@ def _encode_alike(
     return parts
 
 
+_Tables: TypeAlias = dict[tuple[int, int], NDArray[np.int32]]
+
+
 def _codes_of_cells(
-    column: Column, values: pl.Series, missing_values: Sequence[str], label: str
+    column: Column, values: pl.Series, missing: Sequence[str], label: str, tables: _Tables
 ) -> tuple[NDArray[Any], bool]:
-    """Return `local_codes`; whether any is odd. Where few values may be, each is read once."""
+    """Return `local_codes`; whether any is odd. What few values mean is kept in ``tables``."""
     found = _as_small_integers(values)
     if found is None:
-        codes = local_codes(column, values, missing_values, label)
+        codes = local_codes(column, values, missing, label)
         return codes, bool(np.any(codes < 0))
     cells, low, domain = found
-    table = local_codes(column, domain, missing_values, label)
-    as_it_is = isinstance(column, Binary) and np.array_equal(table, np.arange(len(table)) + low)
-    if as_it_is and not values.null_count():
-        return cells.astype(np.uint8, copy=False), False
-    # Modulo 2^16, so that no type of whole numbers overflows.
+    key = low, len(domain)
+    if key not in tables:
+        tables[key] = local_codes(column, domain, missing, label)
+    table, gaps = tables[key], values.null_count() > 0
+    first, odd = int(table[0]), gaps or bool(np.any(table < 0))
+    if not odd and np.array_equal(table, np.arange(first, min(first + len(table), 256))):
+        return cells.astype(np.uint8, copy=False) + np.uint8((first - low) & 0xFF), False
     codes = np.take(table, cells.astype(np.uint16) - np.uint16(low & 0xFFFF), mode="clip")
-    if values.null_count():
+    if gaps:
         codes[values.is_null().to_numpy()] = MISSING
-    return codes, bool(values.null_count() or np.any(table < 0))
+    return codes, odd
 
 
 def _as_small_integers(values: pl.Series) -> tuple[NDArray[Any], int, pl.Series] | None:
@@ -228,7 +235,7 @@ def encode_items(
         return coded
     first, last = int(schema.items[0]), int(schema.items[-1])
     if last - first + 1 == len(schema.items):
-        # Consecutive ids need no search, which would take most of the time of a large table.
+        # Consecutive ids need no search.
         bits = rows.items - first
         known = (rows.items >= first) & (rows.items <= last)
     else:
@@ -308,7 +315,8 @@ def meanings(column: Column) -> NDArray[np.int32]:
 
 _KINDS = (pl.Boolean, pl.String, pl.Categorical, pl.Enum, pl.Null, pl.Date, pl.Datetime, pl.Time)
 
-_TOGETHER = 1 << 23  # cells of columns that are encoded together
+_TOGETHER = 1 << 18  # cells of columns that are encoded together: they fit the processor's cache
+_FEW = 3  # local bits that are set one after the other
 
 
 def can_become_bits(values: pl.Series) -> bool:

@@ -1,9 +1,8 @@
 """``netflix``: the files of the Netflix Prize; row = user, item = a movie that the user rated.
 
 The files list the users of each movie: a line ``MOVIE:``, then a line ``USER,RATING,DATE`` for each
-rating. There is one file a movie, ``mv_*.txt``, or all movies in a few files,
-``combined_data_*.txt``. Rows come in the order of the user ids; users without any rating are not
-in the data. The movies, 1 to 17770, are public.
+rating: one file a movie, ``mv_*.txt``, or a few files, ``combined_data_*.txt``. Rows come in the
+order of the user ids; users without any rating are not there. The movies, 1 to 17770, are public.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """What every reader offers: a source of named columns, or of numbered items.
 
-A reader knows its format only, not schemas. It can be read any number of times, holds one block at
-a time, and reports whatever is wrong with its input as `BadInputError`, naming the file and the row
-or line.
+A reader knows its format, not schemas. It can be read any number of times, holds one block at a
+time, and reports what is wrong with its input as `BadInputError`, naming the file and the row.
 """
 
 from __future__ import annotations
@@ -28,8 +27,7 @@ BLOCK_ROWS = 1 << 16
 _BLOCK_CELLS = 1 << 25
 
 MOST_COLUMNS = 1 << 15
-"""Of a table; each takes a few kilobytes, and half a millisecond a block, while it is read. Wider
-data are lists of items."""
+"""Of a table; each takes a few kilobytes while it is read. Wider data are lists of items."""
 
 
 def rows_at_once(columns: int, most: int = BLOCK_ROWS) -> int:

@@ -277,6 +277,9 @@ class Numeric(Buckets):
         generator: np.random.Generator,
         avoided: Sequence[float],
     ) -> NDArray[np.float64]:
+        lows, highs = np.transpose(self.bounds)
+        if np.array_equal(lows, highs):  # a bucket, a number: nothing is left to draw
+            return np.asarray(lows[buckets])
         values = np.empty(len(buckets))
         order = np.argsort(buckets, kind="stable")
         counts = np.bincount(buckets, minlength=self.buckets)
@@ -446,8 +449,7 @@ def part_between(
 def quantile_between(rule: Rule, integer: bool, low: float, high: float, level: float) -> float:
     """Return the number below which a share, in [0, 1], of a part of a bucket's values lies.
 
-    The part is ``low <= x <= high``. Of whole and of listed numbers it is the first at or below
-    which that share lies.
+    The part is ``low <= x <= high``. Whole and listed numbers: the first that the share reaches.
     """
     values = listed(rule)
     if values is not None:

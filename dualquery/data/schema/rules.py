@@ -50,8 +50,7 @@ _REDRAWS = 20  # times that values which break an order are drawn anew, before t
 class Follows:
     """The value of a column is a public function of the ``source`` column's.
 
-    ``mapping`` has values of the source, and the only one of the column's that each allows; what is
-    not listed allows all.
+    ``mapping`` has the column's only value that one of the source allows; others allow all.
     """
 
     column: str

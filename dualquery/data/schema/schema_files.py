@@ -97,8 +97,7 @@ def schema_from_dict(fields: Mapping[str, object]) -> TableSchema | ItemSchema:
     """Return the schema that `Schema.to_dict` or a schema file describes.
 
     Only ``columns`` (or ``items``) must be there; a schema declares itself only by
-    ``"declared": true``. `BadInputError` if a key is unknown or absent, a value has the wrong type,
-    or the version is newer.
+    ``"declared": true``. `BadInputError` of keys, types of values, and newer versions.
     """
     if fields.get("format", FORMAT_NAME) != FORMAT_NAME:
         raise BadInputError(f"schema: format is {fields['format']!r}, expected {FORMAT_NAME!r}")

@@ -261,8 +261,8 @@ class TableSchema:
             for size in np.unique(sizes).tolist():
                 numbers = np.flatnonzero(sizes == size)
                 own = bits[self.domain.offsets[numbers, None] + np.arange(size)]
-                found = own[:, 0] if size == 1 else own.argmax(axis=1)
-                if size > 1 and len(wrong := np.argwhere(own.sum(axis=1) != 1)):
+                found = sum(own[:, at] * np.int32(at or size == 1) for at in range(size))
+                if size > 1 and len(wrong := np.argwhere(own.sum(axis=1, dtype=np.int32) != 1)):
                     at, row = wrong[0].tolist()
                     raise ValueError(
                         f"record {first + row} has {own[at, :, row].sum()} bits of column "
