@@ -34,7 +34,7 @@ class FrameKind:
     def of(table: object) -> FrameKind:
         """Return the kind of a user's table; of paths and sparse matrices, Polars without types.
 
-        Its types are taken as public; of pandas' ``float64`` tells that some row lacks a number.
+        Its types are taken as public: pandas' ``float64`` tells that some row lacks a number.
         """
         import polars as pl
 

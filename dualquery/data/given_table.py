@@ -151,7 +151,7 @@ class Weight:
     """How much each row counts.
 
     ``column`` has the weights, numbers from 0 on, which are never released; larger ones than
-    ``max``, W, public, count as this, above 0 and at most `LARGEST_WEIGHT`; else `BadInputError`.
+    ``max``, W, public, count as it. W is above 0 and at most `LARGEST_WEIGHT`, or `BadInputError`.
     """
 
     column: str = option(

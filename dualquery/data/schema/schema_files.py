@@ -97,7 +97,7 @@ def schema_from_dict(fields: Mapping[str, object]) -> TableSchema | ItemSchema:
     """Return the schema that `Schema.to_dict` or a schema file describes.
 
     Only ``columns`` (or ``items``) must be there; a schema declares itself only by
-    ``"declared": true``. `BadInputError` of keys, types of values, and newer versions.
+    ``"declared": true``. `BadInputError` if a key, a type of value or the version is wrong.
     """
     if fields.get("format", FORMAT_NAME) != FORMAT_NAME:
         raise BadInputError(f"schema: format is {fields['format']!r}, expected {FORMAT_NAME!r}")
