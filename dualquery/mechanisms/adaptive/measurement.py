@@ -158,7 +158,7 @@ class FeatureMeasurement:
         unknown, no noise grows by much more than the square root of 2.
         """
         sets, neighbours = _Sets.of_features(self.strategy.features), self.strategy.neighbours
-        known = np.bincount(sets.of) / np.bincount(sets.of, unknown + 1e-100)
+        known = np.bincount(sets.of) / np.bincount(sets.of, unknown + 1e-6 / precision)
         costs = sets.costs(neighbours) * sets.met(self.strategy)
         same, half = self.scales[sets.leaders] ** -2.0, precision / 2.0
         precisions = same * half / (costs @ same)

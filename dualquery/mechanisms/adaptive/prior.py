@@ -96,8 +96,8 @@ def posterior_interactions(
     """Return the posterior means of interactions, and those of their squares: ``(p,)`` each.
 
     The prior is a mixture of normal laws around 0, in units of the ``expected`` standard
-    deviations; the search for how often each holds starts near one strength of all. Then ``sets``
-    of numbers, ``(p,)``, have laws of their own, from all others of the set and a mean set of all.
+    deviations; the search for how often each holds starts near one strength of all. Each number's
+    set (``sets``, ``(p,)``) then has its own mixture, from its other numbers and a mean set of all.
     """
     signal = np.outer(SCALES**2, expected**2)
     total = signal + variances
@@ -109,7 +109,8 @@ def posterior_interactions(
     start = (1.0 - _OPEN) * strength / strength.sum() + _OPEN * _PRIOR
     prior = maximise(likelihood[:, some].T, start, _ROUNDS)
     # No chance is 0: what is far off would have none of any law that remains.
-    weights = np.maximum(prior, np.finfo(np.float64).tiny)[:, None] * likelihood
+    prior = np.maximum(prior, np.finfo(np.float64).tiny)
+    weights = prior[:, None] * likelihood
     weights /= weights.sum(axis=0)
     if sets is not None and len(sets):
         common = (len(sets) / (sets.max() + 1) * prior)[:, None]

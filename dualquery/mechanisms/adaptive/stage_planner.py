@@ -310,7 +310,7 @@ class ColumnEvidence:
         return fitted < math.hypot(columns, usual)
 
     def worth_measuring(self) -> NDArray[np.int64]:
-        """Return places of columns whose error exceeds their noise, and of products: twice."""
+        """Return places of columns with an error above noise, and products above twice it."""
         products = ProductTerms.of_features(self.expansion.features)
         expected = expected_interactions(products, self.chances) / 2.0
         alone = of_order(self.expansion.features, 1)
@@ -368,7 +368,7 @@ class PairEvidence:
     def everything_wins(
         self, columns: Strategy, full: FeatureMeasurement | QueryMeasurement, ratio: float
     ) -> bool:
-        """Return whether a fit has a smaller predicted error than columns; of the same ratio."""
+        """Return whether a fit is predicted to err less than columns, at the same ``ratio``."""
         workload, of_pairs = self.workload, (self.first.unknown, self.first.whole)
         chances, _ = self.shares.posterior(workload.domain)
         interactions = rmse_of_interactions(workload, chances, self.rows, *of_pairs)

@@ -96,6 +96,8 @@ def test_precision_goes_where_less_is_known_and_half_of_it_stays() -> None:
     assert (less < 0.9 * noise)[alone].all()
     assert (less <= 1.1 * np.sqrt(2.0) * noise).all()
     np.testing.assert_allclose(same, noise, rtol=0.2)
+    nothing = full.refined(np.zeros(len(alone)), 1e6)
+    assert (nothing.sensitivity * nothing.scales <= 1.6 * noise).all()
 
 
 @pytest.mark.parametrize("domain", [MIXED, WIDE, BINARY])

@@ -121,6 +121,9 @@ def test_a_set_of_numbers_determines_the_law_of_each() -> None:
     found, _ = posterior_interactions(*given, sets)
     assert ((found - truth) ** 2).mean() < 0.8 * ((alone - truth) ** 2).mean()
     np.testing.assert_allclose(posterior_interactions(*given, np.arange(len(sets)))[0], alone)
+    one = np.eye(1, 40_000, 1)[0]  # it is not among those that determine the laws
+    few = posterior_interactions(one, np.full(40_000, 0.025), one * 0 + 1e-12, np.arange(40_000))
+    assert np.isfinite(few).all()
 
 
 def test_shares_are_shrunk_where_noise_hides_them_and_believed_where_it_does_not() -> None:
