@@ -345,7 +345,7 @@ def in_contrasts(
 
 @dataclass(frozen=True, eq=False)
 class ProductTerms:
-    """Products of features' factors, or of queries' ``literals``; ``bits`` are padded with -1.
+    """Products of features' factors, or of queries' ``literals``; ``bits``, int32 ``(f, k)``.
 
     Of a bit's two terms the ``second`` is the negation of a literal, or a wide column's contrast.
     """
