@@ -17,6 +17,9 @@ Float64 = NDArray[np.float64]
 _AT_ONCE = 1 << 18
 """Chances that are multiplied at once."""
 
+_TOGETHER = 1 << 29
+"""Records times bits times columns, about, up to which pairs are dealt: a second or two."""
+
 _ROUNDING = 1e-3
 """Most by which the chances of a column's values, kept as float32, miss a sum of 1."""
 
@@ -93,19 +96,21 @@ class ProductMixture:
         """Return the mixture rounded to records: uint8, shape ``(count, bits)``, legal.
 
         Each component gets its share of the records, to the nearest whole number, and each value of
-        a column its share of the component's. What rounding leaves is carried over to the next
-        component, so that counts differ by less than 2 in any first components. Which of a
-        component's records get which value is random.
+        a column its share of these, by less than 2 in any first components. Which of a component's
+        records get which value is random; of tables up to a size, counts of pairs of values are
+        kept near their shares, too.
         """
-        from dualquery.models.rounding import deal, round_values
+        from dualquery.models.rounding import deal
 
-        sizes = apportion(self.weights, count)
-        counts = np.zeros(self.chances.shape, np.int64)
-        round_values(self.domain.offsets, np.ascontiguousarray(self.chances), sizes, counts)
-        records = np.zeros((count, self.domain.bits), np.uint8)
+        domain, sizes = self.domain, apportion(self.weights, count)
+        records = np.zeros((count, domain.bits), np.uint8)
         order = generator.permutation(count)
         word = np.uint64(generator.integers(2**64, dtype=np.uint64))
-        deal(self.domain.offsets, counts, sizes, order, word, records)
+        widest = int(domain.sizes.max(initial=2))
+        together = domain.columns * (records.size + 16 * widest**2) <= _TOGETHER
+        values = np.zeros((domain.columns * together, count), np.int32)
+        chances = np.ascontiguousarray(self.chances)
+        deal(domain.offsets, chances, sizes, order, word, values, records)
         return records
 
     def arrays(self) -> Mapping[str, NDArray[Any]]:

@@ -72,6 +72,16 @@ def test_records_are_legal_and_no_value_is_off_by_2(seed, components, count) -> 
     assert np.abs(records.sum(axis=0) - expected).max(initial=0.0) < 2.0
 
 
+def test_pairs_of_values_are_as_often_as_their_chances_say() -> None:
+    """A random deal misses single counts by 20 and more."""
+    model, count = mixture(DOMAIN, 4, 3), 8_000
+    records = model.sample(count, np.random.default_rng(1)).astype(float)
+    weights, apart = model.weights / model.weights.sum(), DOMAIN.column_of_bit
+    expected = (model.chances * weights) @ model.chances.T * count
+    off = np.abs(records.T @ records - expected)[apart[:, None] != apart]
+    assert off.max() < 8.0
+
+
 def test_a_seed_gives_the_same_records_in_an_order_that_tells_nothing() -> None:
     model = mixture(DOMAIN, 4, 5)
     one, other = (model.sample(400, np.random.default_rng(7)) for _ in range(2))

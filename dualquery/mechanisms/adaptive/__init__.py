@@ -1,9 +1,7 @@
 """The mechanism `adaptive`: Gaussian noise on features of the queries, in stages.
 
 A conjunction is a sum of a few *features*: products of indicators "column = value", or of contrasts
-(signs, if the columns are binary). Measuring these gives every answer with much less noise than is
-needed on each (Li et al., "Optimizing linear counting queries under differential privacy", PODS
-2010). `dualquery/mechanisms/README.md` explains the whole.
+(signs, if the columns are binary). `dualquery/mechanisms/README.md` explains the whole.
 
 - `expansion`: queries as sums of features, and features as products of factors
 - `measurement`: what is measured, with how much noise; `evidence`: what came of it, and intervals

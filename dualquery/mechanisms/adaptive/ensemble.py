@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,9 +28,6 @@ from dualquery.queries.conjunctions import Workload
 
 Float64 = NDArray[np.float64]
 
-Fitted: TypeAlias = tuple[Float64, ProductMixture | LabelledMixture, tuple[Mapping[str, Any], ...]]
-"""Answers in [0, 1], the mixture, and how far it was trusted, for the trace."""
-
 
 def fit_mixture(
     evidence: Evidence,
@@ -39,11 +36,8 @@ def fit_mixture(
     task: Task,
     generator: np.random.Generator,
     session: Session,
-) -> Fitted:
-    """Fit a mixture to the evidence of all stages, and answer the workload.
-
-    The generator makes the fit's random choices; the session has threads and progress.
-    """
+) -> tuple[Float64, ProductMixture | LabelledMixture, tuple[Mapping[str, Any], ...]]:
+    """Return answers in [0, 1], a mixture fitted to all evidence, and its trust for the trace."""
     products = evidence.source.products
 
     def fitted_to(seen: Evidence, source: np.random.Generator) -> Mixture:

@@ -31,9 +31,8 @@ HELD_BACK = 0.25
 """g^2: what is shown has (1 + g^2) times the noise variance."""
 
 MANY = 128
-"""Binary columns that are enough to estimate a prior of any shape. Of fewer, the noise of single
-ones passes for groups of them: mean errors on public tables of 64 to 126 columns grew by a
-tenth."""
+"""Binary columns that are enough to estimate a prior of any shape. With fewer, mean errors on
+public tables of 64 to 126 columns grew by a tenth."""
 
 
 def uniform_strategy(features: Features, neighbours: Neighbours) -> Strategy:
@@ -76,6 +75,14 @@ class Shares:
         """Return where each of some of these bits stands among them."""
         order = np.argsort(self.bits)
         return order[np.searchsorted(self.bits, bits, sorter=order)]
+
+    def as_products(self, products: ProductTerms) -> tuple[NDArray[np.int64], Float64, Float64]:
+        """Return the places of single factors, and what these shares say of their means."""
+        alone = np.flatnonzero((products.bits >= 0).sum(axis=1) == 1)
+        at = self.places(products.bits[alone, 0])
+        means, slopes = products.part(alone).linear()
+        known = (means + slopes * self.values[at, None])[:, 0]
+        return alone, known, np.abs(slopes[:, 0]) * self.deviations[at]
 
     def shrunk(self, domain: Domain) -> Shares:
         """Return posterior means and their standard errors.
@@ -180,7 +187,8 @@ class Evidence:
 
     def split(self, generator: np.random.Generator) -> tuple[Evidence, Evidence]:
         """Return two with independent noise: one to show, and one with more noise to hold back."""
-        shown, held_back = split(self.means, self.deviations, generator)
+        noise, part = self.deviations * generator.standard_normal(len(self.means)), HELD_BACK**0.5
+        shown, held_back = self.means + part * noise, self.means - noise / part
         more, most = (1.0 + HELD_BACK) ** 0.5, (1.0 + 1.0 / HELD_BACK) ** 0.5
         return (
             replace(self, means=shown, deviations=more * self.deviations),
@@ -194,20 +202,7 @@ class Evidence:
 
     def with_shares(self, shares: Shares) -> Evidence:
         """Return the same with noisy shares of binary columns, which are single features here."""
-        products = self.source.products
-        alone = np.flatnonzero((products.bits >= 0).sum(axis=1) == 1)
-        at = shares.places(products.bits[alone, 0])
-        means, slopes = products.part(alone).linear()
-        known = (means + slopes * shares.values[at, None])[:, 0]
-        return self.combined(alone, known, np.abs(slopes[:, 0]) * shares.deviations[at])
-
-
-def split(
-    noisy: Float64, deviations: Float64, generator: np.random.Generator
-) -> tuple[Float64, Float64]:
-    """Return two measurements with independent noise, the second with far more of it."""
-    noise, part = deviations * generator.standard_normal(len(noisy)), HELD_BACK**0.5
-    return noisy + part * noise, noisy - noise / part
+        return self.combined(*shares.as_products(self.source.products))
 
 
 def single_shares(products: ProductTerms, noisy: Float64, deviations: Float64) -> Shares:
@@ -229,11 +224,9 @@ def share_intervals(
     """Return intervals of all queries, from the looks that measured their columns' shares.
 
     A conjunction holds on no more rows than each of its literals, and fails on no more than all of
-    them together. The chances that the intervals of shares miss add up to 1 - `LEVEL`. A look that
-    decided whether its intervals are used must not be among the looks.
-
-    A look that chose the queries (``chosen_by``) gives no lower ends. Upper ends miss no more often
-    among those that it chose: noise far below 0 makes it less likely to choose one.
+    them together; the chances to miss a share add up to 1 - `LEVEL`. No look decided whether its
+    intervals are used. One that chose the queries (``chosen_by``) gives no lower ends: upper ones
+    miss no more often among these, as noise far below 0 makes it less likely to choose one.
     """
     domain = workload.domain
     bits, negated, possible = literals_of(workload)

@@ -257,6 +257,12 @@ def literals_of(
     return bits, negated, possible
 
 
+def sets_of(columns: NDArray[np.int32], most: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the first row of each set of columns, and each row's set; ``most`` columns exist."""
+    leaders, of = np.unique(first_occurrences(columns, most), return_inverse=True)
+    return leaders, of.ravel()
+
+
 def with_whole_sets(listed: NDArray[np.int32], domain: Domain) -> Features:
     """Return features; where half the cells of a set of columns are asked, blocks of contrasts.
 
@@ -265,12 +271,12 @@ def with_whole_sets(listed: NDArray[np.int32], domain: Domain) -> Features:
     columns = np.where(listed >= 0, domain.column_of_bit[listed], np.int32(-1))
     sizes = domain.sizes[columns]
     wide = (listed >= 0) & (sizes > 2)
-    leaders, of = np.unique(first_occurrences(columns, domain.columns), return_inverse=True)
+    leaders, of = sets_of(columns, domain.columns)
     cells = np.where(wide, sizes, 1)[leaders].prod(axis=1, dtype=np.float64)
-    asked = np.bincount(of.ravel(), minlength=len(leaders))
+    asked = np.bincount(of, minlength=len(leaders))
     whole = wide[leaders].any(axis=1) & (2 * asked >= cells) & (cells <= MOST_CELLS)
     blocks = [_cells(domain, columns[leader]) for leader in leaders[whole]]
-    kept = listed[~whole[of.ravel()]]
+    kept = listed[~whole[of]]
     bits = np.concatenate((kept, *blocks))
     return Features(bits, domain, np.arange(len(bits)) >= len(kept))
 
@@ -369,8 +375,7 @@ class ProductTerms:
     def sets(self) -> NDArray[np.int64]:
         """Numbers of the products' sets of columns: ``(f,)``."""
         columns = np.where(self.bits >= 0, self.domain.column_of_bit[self.bits], np.int32(-1))
-        first = first_occurrences(np.sort(columns, axis=1), self.domain.columns)
-        return np.unique(first, return_inverse=True)[1]
+        return sets_of(np.sort(columns, axis=1), self.domain.columns)[1]
 
     def rows(self, held: NDArray[np.int64]) -> NDArray[np.int32]:
         """Return which of `terms` each product multiplies, padded on the right with -1."""

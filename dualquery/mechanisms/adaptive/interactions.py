@@ -1,10 +1,9 @@
 """The hierarchical model: main effects, interactions by order, and what all pairs have in common.
 
 The model (`mechanisms/README.md`) is the start of Bahadur's expansion (1961). What is measured of
-pairs and longer products also determines the main effects and c, linearly, each product's own
-interaction being a random effect (best linear unbiased prediction: Henderson, Biometrics 31, 1975;
-robust weights: Lange, Little and Taylor, JASA 84, 1989). Interactions are shrunk order by order
-(`prior`). Post-processing of noisy numbers.
+products also determines main effects and c, linearly, each product's own interaction being a
+random effect (best linear unbiased prediction: Henderson, Biometrics 31, 1975; robust weights:
+Lange, Little and Taylor, JASA 84, 1989). `prior` shrinks interactions. Post-processing.
 """
 
 from __future__ import annotations

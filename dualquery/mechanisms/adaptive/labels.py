@@ -1,10 +1,9 @@
 """The logistic model of a target column, fitted to noisy marginals of it and two others.
 
-Of all models of the target given the other columns it has the largest entropy with marginals near
-the noisy ones (Berger, Della Pietra and Della Pietra, Computational Linguistics 22, 1996). Where a
-cell has the share p of the records and a value of the target the chance q, a coefficient changes
-its share by ``w = p q (1 - q)``. With noise of deviation s and a prior variance ``c / sqrt(w)`` of
-coefficients the penalty is ``s^2 / (c sqrt(w))``. Post-processing of noisy numbers.
+It has the largest entropy with marginals near the noisy ones (Berger, Della Pietra and Della
+Pietra, Computational Linguistics 22, 1996). Where a cell has the share p of the records and a value
+of the target the chance q, a coefficient changes its share by ``w = p q (1 - q)``. With noise of
+deviation s and a prior variance ``c / sqrt(w)`` the penalty is ``s^2 / (c sqrt(w))``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """What is measured for a workload: its features, or the queries themselves if that is better.
 
-Features are shared by many queries. Where few queries share them, noise on the queries themselves
-is smaller. Both are known before any row is read. Scales are found by closed forms; what they cost
-the room computes, of whatever strategy it gets.
+Where few queries share features, noise on the queries themselves is smaller. Both are known before
+any row is read. Scales are found by closed forms; the room computes what they cost.
 """
 
 from __future__ import annotations
@@ -25,6 +24,7 @@ from dualquery.mechanisms.adaptive.expansion import (
     chances_of_literals,
     literals_of,
     products_of_others,
+    sets_of,
 )
 from dualquery.mechanisms.protocol import Task
 from dualquery.privacy.neighbours import Neighbours
@@ -36,7 +36,6 @@ from dualquery.room.sensitivity.contrasts import squared_lengths
 from dualquery.room.sensitivity.moves import complemented
 from dualquery.room.statistics import AllQueries, FeatureSums
 from dualquery.room.strategy import Strategy, rounding_room
-from dualquery.rows.repeats import first_occurrences
 
 Float64 = NDArray[np.float64]
 
@@ -46,9 +45,8 @@ _HEAVY_ROWS = (
 )
 
 _MORE_NOISE = 1.4
-"""Factor of noise that a fit makes up for: that of features of the most factors, and of features in
-place of the queries themselves. So it was best on Adult, groceries, plants, BMS-WebView-2 and
-kosarak with 1,000 to 100,000 queries at ratios of 1.1 to 1.35; at 1.6 queries are better."""
+"""Factor of noise that a fit makes up for, of features of the most factors, or in place of queries:
+best on Adult, groceries, plants, BMS-WebView-2 and kosarak with 1,000 to 100,000 queries."""
 
 _UNUSED = 0.1
 """Least use of a set of columns, relative to the mean of those of as many columns: an estimate
@@ -61,8 +59,7 @@ _ROUNDS = 8
 """Of both fixed points of scales, which halve the distance to the end, in logarithms."""
 
 _STEPS = 8
-"""Scales to each factor of 2. Loads of rows are added up, and noise is drawn, scale by scale, so a
-few serve better than thousands."""
+"""Scales to each factor of 2: loads are added up, and noise is drawn, scale by scale."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,16 +169,11 @@ class FeatureMeasurement:
         return Measurements.of_features(self.strategy.features, noisy, deviations, note)
 
     def describe(self, scale: float) -> Mapping[str, Any]:
-        """Say how many features of each kind there are, and their noise in rows."""
-        kinds, kind = np.unique(self.strategy.features.kinds, axis=0, return_inverse=True)
-        said = []
-        for number, (indicators, contrasts) in enumerate(kinds.tolist()):
-            scales = self.scales[kind.ravel() == number] * scale
-            ends = {"least_scale": float(scales.min()), "largest_scale": float(scales.max())}
-            factors = {"indicators": indicators, "contrasts": contrasts}
-            said.append({**factors, "features": len(scales), **ends})
-        whole = {"measured": "features", "features": len(self.scales)}
-        return {**whole, "kinds": said, "largest_load": self.strategy.limit}
+        """Say how many features there are, and their noise in rows."""
+        scales = self.scales * scale
+        ends = {"least_scale": float(scales.min()), "largest_scale": float(scales.max())}
+        whole = {"measured": "features", "features": len(scales), **ends}
+        return {**whole, "largest_load": self.strategy.limit}
 
 
 @dataclass(frozen=True, eq=False)
@@ -306,10 +298,9 @@ class _Sets:
     @staticmethod
     def of_features(features: Features) -> _Sets:
         """Find the sets."""
-        first = first_occurrences(features.columns.astype(np.int32), features.domain.columns)
-        leaders, of = np.unique(first, return_inverse=True)
+        leaders, of = sets_of(features.columns.astype(np.int32), features.domain.columns)
         kinds = features.kinds[leaders]
-        return _Sets(features, of.ravel(), leaders, kinds[:, 0] > 0, kinds.sum(axis=1))
+        return _Sets(features, of, leaders, kinds[:, 0] > 0, kinds.sum(axis=1))
 
     def sums(self, numbers: Float64, feature: NDArray[np.int64]) -> Float64:
         """Add up numbers by the sets of their features."""

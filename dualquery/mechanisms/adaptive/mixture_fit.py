@@ -48,9 +48,8 @@ _BETA = (0.95, 0.99)
 """Adam's memory of slopes and of their squares."""
 
 _COMPONENTS, _PULL = 4.5, 14.8
-"""Components over the cube root of rows times sensitivity over scale, and pull times its square.
-They and the powers were chosen by errors on seven tables of 8,000 to 500,000 rows at epsilon 0.1 to
-5; four times the pull costs up to a fifth of the mean error there."""
+"""Components over the cube root of rows times sensitivity over scale, and pull times its square:
+by errors on seven tables of 8,000 to 500,000 rows at epsilon 0.1 to 5."""
 
 _VECTOR = 16
 """Components come in multiples of this: one vector of numbers."""

@@ -35,7 +35,7 @@ class Parameters(NamedTuple):
     """A slab of a mixture in the course of a fit: float32, shape ``(bits, W)`` each.
 
     Log-odds of binary columns, logarithms of shares (up to a constant) of others; Adam's averages
-    of slopes, and of their squares; means of the signs of binary columns and of others' indicators.
+    of slopes, and of their squares; means of signs and indicators.
     """
 
     odds: Array

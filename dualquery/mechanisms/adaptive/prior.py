@@ -96,8 +96,9 @@ def posterior_interactions(
     """Return the posterior means of interactions, and those of their squares: ``(p,)`` each.
 
     The prior is a mixture of normal laws around 0, in units of the ``expected`` standard
-    deviations; the search for how often each holds starts near one strength of all. Each number's
-    set (``sets``, ``(p,)``) then has its own mixture, from its other numbers and a mean set of all.
+    deviations; the search for how often each holds starts near one strength of all. Each set of
+    numbers (``sets``, ``(p,)``) has a strength, a factor of the scales of all its laws, and how
+    often each strength holds is found in the same way.
     """
     signal = np.outer(SCALES**2, expected**2)
     total = signal + variances
@@ -108,16 +109,23 @@ def posterior_interactions(
     strength: Float64 = _PRIOR * np.exp(of_all - of_all.max())
     start = (1.0 - _OPEN) * strength / strength.sum() + _OPEN * _PRIOR
     prior = maximise(likelihood[:, some].T, start, _ROUNDS)
+    laws = prior[None, :]
+    if sets is None or sets.max(initial=0) + 1 == len(sets):
+        sets = np.zeros(len(noisy), np.int64)
+    else:
+        last = len(prior) - 1
+        moved = np.clip(np.arange(1, last + 1) + np.arange(-last, last)[:, None], 0, last)
+        laws = np.stack([np.bincount(np.append(0, each), prior, last + 1) for each in moved])
     # No chance is 0: what is far off would have none of any law that remains.
-    prior = np.maximum(prior, np.finfo(np.float64).tiny)
-    weights = prior[:, None] * likelihood
-    weights /= weights.sum(axis=0)
-    if sets is not None and len(sets):
-        common = (len(sets) / (sets.max() + 1) * prior)[:, None]
-        for _ in range(_EARLY):
-            of_set = np.stack([np.bincount(sets, law)[sets] for law in weights])
-            weights = (of_set - weights + common) * likelihood
-            weights /= weights.sum(axis=0)
+    laws = np.maximum(laws, np.finfo(np.float64).tiny)
+    mixed = laws @ likelihood
+    of_sets = np.stack([np.bincount(sets, each) for each in np.log(mixed)])
+    of_sets = np.exp(of_sets - of_sets.max(axis=0, initial=-np.inf))
+    start = np.full(len(laws), _OPEN / len(laws))
+    start[len(laws) // 2] += 1.0 - _OPEN
+    of_sets *= maximise(of_sets.T, start, _EARLY)[:, None]
+    of_sets /= of_sets.sum(axis=0)
+    weights = likelihood * (laws.T @ (of_sets[:, sets] / mixed))
     kept = signal / total
     squares: Float64 = (weights * (kept * variances + (kept * noisy) ** 2)).sum(axis=0)
     return (weights * kept).sum(axis=0) * noisy, squares

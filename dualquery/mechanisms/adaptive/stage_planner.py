@@ -74,10 +74,9 @@ tables what exceeds its noise had the smaller errors with .07 and .11, everythin
 class Stages(Details):
     """What the stages measure, with how much noise.
 
-    The ``first`` one is "everything", "pairs" (and columns) or "columns", for a reason in a clause.
-    ``sensitivity`` is that of what the first stage measures, over its scales; ``scale`` the factor
-    on these, in rows; ``ratios`` are sensitivity over scale of later stages. The first one measures
-    ``looked``, or ``full`` (everything) if that is None. ``expansion`` is for a look at columns.
+    The ``first``, "everything", "pairs" (and columns) or "columns", measures ``looked``, or else
+    ``full``, whose scales have the ``sensitivity`` and, in rows, the factor ``scale``. ``ratios``
+    are those of later stages; ``expansion`` is for a look at columns.
     """
 
     first: str
@@ -301,11 +300,11 @@ class ColumnEvidence:
         scale = scale_for(full.sensitivity, self.ratio) / self.n
         unit = scale_for(self.looked.sensitivity, self.ratio) / self.n
         again = unit * in_shares(self.looked.features)
-        before, domain = self.posterior.deviations, self.workload.domain
+        before, workload = self.posterior.deviations, self.workload
         off = replace(self.posterior, deviations=before * again / np.hypot(before, again))
-        usual = rmse_of_interactions(self.workload, self.chances, self.n)
-        columns = rmse_of_shares(self.workload, self.chances, off.uncertain(domain))
-        product = rmse_of_independent_fit(full, scale, self.workload, self.chances)
+        usual = rmse_of_interactions(workload, self.chances, self.n)
+        columns = rmse_of_shares(workload, self.chances, off.uncertain(workload.domain))
+        product = rmse_of_independent_fit(full, scale, workload, self.chances)
         fitted = min(rmse_of_fit(product, usual), full.mean_deviation * scale)
         return fitted < math.hypot(columns, usual)
 
@@ -313,10 +312,8 @@ class ColumnEvidence:
         """Return places of columns with an error above noise, and products above twice it."""
         products = ProductTerms.of_features(self.expansion.features)
         expected = expected_interactions(products, self.chances) / 2.0
-        alone = of_order(self.expansion.features, 1)
-        _, slopes = products.part(alone).linear()
-        off = self.posterior.uncertain(self.workload.domain)
-        expected[alone] = np.abs(slopes[:, 0]) * off[products.bits[alone, 0]]
+        alone, _, off = self.posterior.as_products(products)
+        expected[alone] = off
         order = np.argsort(-expected, kind="stable")
         of_sign = self.looked.neighbours.furthest(2.0, 1.0)
         noise = of_sign / (self.ratio * self.n)
@@ -361,23 +358,40 @@ class PairEvidence:
 
     def unknown(self, products: ProductTerms) -> Float64:
         """Return the variances of products given this look: float64, one each."""
-        unknown = self.first.whole * expected_interactions(products, self.first.chances) ** 2
-        unknown[(products.bits >= 0).sum(axis=1) <= 2] = self.first.left
+        first, order, sets = self.first, (products.bits >= 0).sum(axis=1), products.sets
+        unknown = np.where(order > 2, first.whole, first.unknown)
+        unknown *= expected_interactions(products, first.chances) ** 2
+        small, several = order <= 2, (np.bincount(sets)[sets] > 1) & (order == 2)
+        # So weak a look is not sure which sets are weak: half is what all pairs leave.
+        of_all = 0.5 * several[small]
+        unknown[small] = of_all * unknown[small] + (1.0 - of_all) * first.left
         return unknown
 
     def everything_wins(
         self, columns: Strategy, full: FeatureMeasurement | QueryMeasurement, ratio: float
     ) -> bool:
-        """Return whether a fit is predicted to err less than columns, at the same ``ratio``."""
+        """Return whether a fit is predicted to err less than columns, at the same ``ratio``.
+
+        What columns leave of a strong pair errs in few answers: large errors count as much as all.
+        """
         workload, of_pairs = self.workload, (self.first.unknown, self.first.whole)
         chances, _ = self.shares.posterior(workload.domain)
         interactions = rmse_of_interactions(workload, chances, self.rows, *of_pairs)
-        nothing = np.zeros(len(columns.scales))
         noise = columns.scales * scale_for(columns.sensitivity, ratio) / self.n
-        again = Shares.of(columns.features, nothing, noise)
+        again = Shares.of(columns.features, np.zeros(len(noise)), noise)
         both = self.shares.shrunk(workload.domain).combined(again)
         alone = rmse_of_shares(workload, chances, both.uncertain(workload.domain))
         scale = scale_for(full.sensitivity, ratio) / self.n
         product = rmse_of_independent_fit(full, scale, workload, chances)
         fitted = min(rmse_of_fit(product, interactions), full.mean_deviation * scale)
-        return fitted < math.hypot(alone, interactions)
+        better = fitted / math.hypot(alone, interactions)
+        if isinstance(full, FeatureMeasurement):
+            of_columns, unknown = np.full(len(full.scales), np.inf), self.unknown(full.products)
+            singles, _, noise = again.as_products(full.products)
+            of_columns[singles] = noise
+            large, larger = (
+                float((full.expansion.variances(unknown / (1.0 + unknown / each**2)) ** 2).mean())
+                for each in (full.scales * scale, of_columns)
+            )
+            better *= min(large / larger, 1.0) ** 0.25
+        return better < 1.0

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from dualquery.data.domain import Domain
-from dualquery.mechanisms.adaptive.evidence import Shares, split
+from dualquery.mechanisms.adaptive.evidence import Evidence, Shares
 from dualquery.mechanisms.adaptive.expansion import Expansion, ProductTerms
 from dualquery.mechanisms.adaptive.interactions import Interactions
 from dualquery.mechanisms.adaptive.prior import posterior_interactions, posterior_shares
@@ -153,9 +153,8 @@ def test_split_evidence_is_unbiased_and_independent() -> None:
     """Variances (1 + g^2) s^2 and (1 + 1 / g^2) s^2 with g^2 = 1/4, and no correlation."""
     deviations = np.repeat([0.5, 2.0], 100_000)
     noisy = 3.0 + deviations * np.random.default_rng(1).standard_normal(200_000)
-    parts = [
-        (part - 3.0) / deviations for part in split(noisy, deviations, np.random.default_rng(2))
-    ]
+    split = Evidence(None, noisy, deviations).split(np.random.default_rng(2))  # type: ignore[arg-type]
+    parts = [(part.means - 3.0) / deviations for part in split]
     for part, variance in zip(parts, (1.25, 5.0), strict=True):
         # Standard errors: 0.005 or less of the mean, 0.0032 of the variance, relatively.
         assert abs(part.mean()) < 0.025
