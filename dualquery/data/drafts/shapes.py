@@ -211,9 +211,8 @@ Grid = Numbers | Months
 class TableCounts:
     """Counts the cells of a table, exactly: the room adds noise to them, a draft takes them as is.
 
-    Of a table that is cut to units only the rows that stay count. ``shapes``, int64 of shape
-    ``(d, KINDS + SIZES)``, has the `Shapes` of some columns; private, as ``rows`` and
-    ``types`` are. `BadInputError` if there are no rows.
+    Of a table that is cut to units only the rows that stay count. ``shapes`` has the `Shapes` of
+    some columns: int64, ``(d, KINDS + SIZES)``. `BadInputError` if there are no rows. All private.
     """
 
     def __init__(self, source: TableSource, columns: Sequence[str]) -> None:

@@ -204,6 +204,7 @@ def _codes_of_cells(
     first, odd = int(table[0]), gaps or bool(np.any(table < 0))
     if not odd and np.array_equal(table, np.arange(first, min(first + len(table), 256))):
         return cells.astype(np.uint8, copy=False) + np.uint8((first - low) & 0xFF), False
+    # Modulo 2^16, so that no type of whole numbers overflows.
     codes = np.take(table, cells.astype(np.uint16) - np.uint16(low & 0xFFFF), mode="clip")
     if gaps:
         codes[values.is_null().to_numpy()] = MISSING
