@@ -22,6 +22,7 @@ from dualquery.privacy.events import (
     Schedule,
     ThresholdedCounts,
     events_of,
+    noise_alone,
 )
 from dualquery.room.ground import Ground
 from dualquery.room.journal import NO_JOURNAL, Journal
@@ -197,5 +198,5 @@ _SENTENCES = {
 
 def numerical_assumptions(schedule: Schedule) -> tuple[str, ...]:
     """Return the assumptions of the room's arithmetic for the release, one sentence each."""
-    kinds = {type(event) for event in events_of(schedule)}
+    kinds = {type(event) for event in events_of(noise_alone(schedule))}
     return tuple(sentence for kind, sentence in _SENTENCES.items() if kind in kinds)
