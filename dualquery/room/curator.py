@@ -177,10 +177,7 @@ class Curator:
         allowed
             bool, one an alternative: those to choose from, by a public rule; None for all.
 
-        Raises
-        ------
-        TypeError, RuntimeError
-            As `measure`.
+        `TypeError` and `RuntimeError` as `measure`.
         """
         _require("scores", scores, SCORES)
         _require("choice", choice, (Exponential, NoisyMax))

@@ -6,6 +6,13 @@
 them: ``sqrt(2 d)``. A unit of K rows moves K times as much (`dualquery.privacy.neighbours`). Rows
 count once here, whatever their weight.
 
+Where the number of rows n is public, noise that is not read is not drawn. In each partition the
+counts of a column add up to n, so n less the noisy counts of what flags hold, which are drawn
+first, estimates the number of its other cells. Where that is small in both, the other counts are
+given out as 0. What is given out is a function of n and all noisy counts, a post-processing of what
+is charged. The noises are independent, and n and the first ones determine whether the others are
+read, so the result has the same distribution as if all were drawn.
+
 **Values.** Each column is counted on a public grid, or by the texts that occur in it. A row lies in
 one cell, or has one text, of each column: L2 sensitivity ``sqrt(2 d)`` or ``sqrt(d)``, times K. A
 text is published only if its noisy count is tau or more. Let D and D' be neighbours. Texts that
@@ -33,13 +40,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from functools import partial
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from dualquery.data.drafts.shapes import PARTITIONS, Grid, TableCounts, Values
+from dualquery.data.drafts.shapes import KINDS, PARTITIONS, Grid, Shapes, TableCounts, Values
 from dualquery.data.encoding.cuts import CutTable
 from dualquery.data.encoding.encode import BitRows
 from dualquery.data.encoding.truncation import truncate
@@ -49,13 +55,16 @@ from dualquery.privacy.neighbours import Neighbours
 from dualquery.room.ground import Ground
 from dualquery.room.journal import Journal
 from dualquery.room.ledger import Ledger
-from dualquery.room.noise.gaussian import add_gaussian
+from dualquery.room.noise.gaussian import add_gaussian, check_gaussian
 from dualquery.room.randomness import Randomness, randomness
 
 LARGEST_EPSILON = 7.0
 """Of a whole guarantee, up to which rare texts are drawn by their chances."""
 _RARE = 2.0
 """A text is rare if its chance is at most this multiple of that of a text of one row."""
+
+_FLAGS = pl.Series(["", "0", "1", "2"])
+"""What flags hold; 2 lies next to them, where few rows extend a range."""
 
 Published = list[str]
 
@@ -125,14 +134,28 @@ class SchemaRoom:
         """Return why each charged event covers what was drawn; public."""
         return self._ledger.grounds
 
-    def shapes(self, scale: float) -> NDArray[np.float64]:
-        """Return the noisy number of cells of each shape: a row a column of ``shaped``; charged."""
+    def shapes(self, scale: float, likely: float) -> NDArray[np.float64]:
+        """Return the noisy number of cells of each shape: a row a column of ``shaped``; charged.
+
+        In columns where other cells than flags seem at most ``likely``, which is public, other
+        numbers are 0 and not drawn.
+        """
         exact = self._counts.shapes[: self._shaped]
+        check_gaussian(scale, exact.size)
         moved = shapes_sensitivity(self._shaped, self._neighbours)
         ground = Ground(__name__, "ShapeCounts", moved, scale, "public partitions")
-        event = GaussianNoise(moved, scale)
-        noisy = partial(add_gaussian, exact, scale, self._randomness)
-        return self._ledger.draw(event, ground, noisy, exact.shape)
+        rows = self._counts.rows if self._neighbours.rows_public else math.inf
+        first = np.isin(np.arange(Shapes.cells), Shapes().places(_FLAGS))
+
+        def noisy() -> NDArray[np.float64]:
+            drawn = np.zeros(exact.shape)
+            drawn[:, first] = add_gaussian(exact[:, first], scale, self._randomness)
+            known = np.minimum(drawn[:, :KINDS].sum(axis=1), drawn[:, KINDS:].sum(axis=1))
+            rest = np.ix_(rows - known > likely, ~first)
+            drawn[rest] = add_gaussian(exact[rest], scale, self._randomness)
+            return drawn
+
+        return self._ledger.draw(GaussianNoise(moved, scale), ground, noisy, exact.shape)
 
     def values(
         self, wanted: Sequence[tuple[str, Grid | Values]], scale: float, delta: float

@@ -46,11 +46,9 @@ class WorstQuery:
     def exact(self, data: PrivateData) -> ExactScores:
         """Return the errors in steps of the queries, centred where n is private."""
         offset = (GRID // 2) * twice_the_middle(data.queries) * data.excess
-        return ExactScores(
-            type(self).__name__,
-            _errors(data, self.model, offset),
-            score_move(data.queries, data.neighbours),
-        )
+        errors = _errors(data, self.model, offset)
+        move = score_move(data.queries, data.neighbours)
+        return ExactScores(type(self).__name__, errors, move)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -69,11 +67,8 @@ class WorstCuboid:
         groups = data.cuboids
         cells = np.diff(groups.indptr)
         errors = np.add.reduceat(_errors(data, self.model, 0)[groups.members], groups.indptr[:-1])
-        return ExactScores(
-            type(self).__name__,
-            errors + GRID * (cells.max() - cells),
-            table_moves(data.neighbours).l1,
-        )
+        raised = errors + GRID * (cells.max() - cells)
+        return ExactScores(type(self).__name__, raised, table_moves(data.neighbours).l1)
 
 
 PrivateScores = WorstQuery | WorstCuboid

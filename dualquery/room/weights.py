@@ -80,10 +80,7 @@ class QueryWeights:
     def update(self, truth: NDArray[np.uint8]) -> None:
         """Move every weight by one round, by the queries' values on its record: uint8, ``(m,)``.
 
-        Raises
-        ------
-        ValueError
-            If there were `MOST_ROUNDS` already.
+        `ValueError` if there were `MOST_ROUNDS` already.
         """
         if self._rounds == MOST_ROUNDS:
             raise ValueError(f"more than {MOST_ROUNDS:,} rounds: scores would wrap")
@@ -104,10 +101,6 @@ def sample_queries(weights: QueryWeights, draws: int, ledger: Ledger, source: Ra
     """Charge for ``draws`` draws, each an exponential mechanism of bounded range; make them."""
     moved = f"one count by {weights.move:g}"
     ground = Ground(__name__, "counts of the queries, once a round", weights.move, proof=moved)
-    outcomes = ledger.draw(
-        SampledQueries(weights.range + RANGE_SLACK, draws),
-        ground,
-        lambda: weights.sample(draws, source).outcomes,
-        (draws,),
-    )
-    return Sample.of(outcomes)
+    event = SampledQueries(weights.range + RANGE_SLACK, draws)
+    made = ledger.draw(event, ground, lambda: weights.sample(draws, source).outcomes, (draws,))
+    return Sample.of(made)

@@ -120,10 +120,6 @@ def named(fields: dict[str, object], *texts: object) -> dict[str, object]:
     return {"columns": [{"name": "c", **fields, "missing_values": list(texts)}]}
 
 
-def everywhere(fields: dict[str, object], *texts: object) -> dict[str, object]:
-    return {"columns": [{"name": "c", **fields}], "missing_values": list(texts)}
-
-
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
@@ -138,7 +134,7 @@ def everywhere(fields: dict[str, object], *texts: object) -> dict[str, object]:
             "all that 9-10 holds",
         ),
         (
-            everywhere({"kind": "numeric", "edges": [0, 1, 9], "integer": True}, 0),
+            column(kind="numeric", edges=[0, 1, 9], integer=True) | {"missing_values": [0]},
             "'0' is declared",
         ),
     ],

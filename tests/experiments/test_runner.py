@@ -90,7 +90,8 @@ def test_half_written_and_foreign_files_are_done_again(tmp_path) -> None:
     out = tmp_path / "out"
     whole = run(out, runs=3)
     folder = RunFolder(out / "runs", "toy", code_version())
-    first, second, third = (folder.path(each) for each in _runs(out, 3))
+    planned = toy.plan(Choices(runs=3, options={"log": str(tmp_path / "log")}))
+    first, second, third = map(folder.path, planned)
     first.write_bytes(first.read_bytes()[:40])
     second.write_text(third.read_text("utf-8"), encoding="utf-8")  # of another run
     (out / "runs" / ".dualquery-left").mkdir()
@@ -100,10 +101,6 @@ def test_half_written_and_foreign_files_are_done_again(tmp_path) -> None:
     assert begun(out) == ["1", "1", "2", "2", "3"]
     assert not list((out / "runs").glob(".dualquery-*"))
     assert json.loads((out / "results.json").read_text("utf-8"))["experiment"] == "toy"
-
-
-def _runs(out: Path, runs: int) -> list[dict]:
-    return list(toy.plan(Choices(runs=runs, options={"log": str(out.parent / "log")})))
 
 
 def test_a_folder_that_cannot_be_is_explained(tmp_path) -> None:

@@ -10,7 +10,8 @@ from scipy.stats import binomtest, norm
 
 from dualquery.audit.repeated import bounds
 from dualquery.budgets.budget_file import BudgetFile
-from dualquery.data.drafts.shapes import Months, Numbers, TableCounts, Values
+from dualquery.data.drafts.drafting import LIKELY, shape_of
+from dualquery.data.drafts.shapes import Months, Numbers, Shapes, TableCounts, Values
 from dualquery.data.given_table import Unit
 from dualquery.data.readers.formats import source_of
 from dualquery.privacy.accountants.choice import best
@@ -90,7 +91,7 @@ def schemas(table: list[str], price: SchemaPrice, seeds: range) -> np.ndarray:
     found = np.empty((len(seeds), 3))
     for number, seed in enumerate(seeds):
         room.open(price.events, seed, NO_JOURNAL, 1.0)
-        shapes = room.shapes(price.shapes.scale).ravel()
+        shapes = room.shapes(price.shapes.scale, -math.inf).ravel()  # all are drawn
         (texts,) = room.values([("a", Values())], price.listing.scale, price.delta)
         found[number] = shapes @ towards, "word" in texts, "7" in texts
     return found
@@ -108,6 +109,39 @@ def test_the_worst_pair_shows_no_more_than_is_stated() -> None:
     )
     assert 0.3 < low < 1.0
     assert one[:, 2].sum() == 0
+
+
+HOMES = Neighbours.parse("replace-one", Unit("home", 3))
+FLAGS = {f"f{gaps}": [""] * gaps + ["0"] * 4000 + ["1"] * (6000 - gaps) for gaps in range(90)}
+OTHERS = {cell: [cell] * 1000 + ["0", "1"] * 4500 for cell in CELLS[1:]}
+
+
+def counted(relation: Neighbours, likely: float) -> tuple[np.ndarray, float]:
+    """Return noisy shapes of flags and of others behind them, and their standard deviation."""
+    frame = pl.DataFrame(FLAGS | OTHERS)
+    room = SchemaRoom(source_of(frame), (*frame.columns,), (*frame.columns,), relation)
+    price = SchemaPrice.whole(3.0, 1e-6, relation, (frame.width, frame.width))
+    room.open(price.events, 1, NO_JOURNAL, 1.0)
+    return room.shapes(price.shapes.scale, likely * price.shapes.scale), price.shapes.scale
+
+
+def test_of_flags_few_shapes_are_drawn_and_their_types_are_the_same() -> None:
+    """Noise is never exactly 0. What is drawn follows from the result and the number of rows."""
+    (noisy, sd), (whole, _) = counted(RO, LIKELY), counted(RO, -math.inf)
+    drawn = np.count_nonzero(noisy, axis=1)
+    assert np.count_nonzero(whole) == whole.size == 221 * len(noisy)
+    first = Shapes().places(pl.Series(["", "0", "1", "2"]))
+    known = np.min([noisy[:, np.unique(own)].sum(axis=1) for own in first], axis=0)
+    assert drawn.tolist() == np.where(10_000 - known > LIKELY * sd, 221, 6).tolist()
+    assert drawn[len(FLAGS) :].tolist() == [221] * len(OTHERS)
+    assert drawn[: len(FLAGS)].mean() < 0.2 * 221
+    for name, lazy, every in zip((*FLAGS, *OTHERS), noisy, whole, strict=True):
+        assert shape_of(name, lazy, sd) == shape_of(name, every, sd)
+
+
+@pytest.mark.parametrize("relation", [AR, HOMES], ids=["add-remove", "units"])
+def test_where_the_number_of_rows_is_private_all_shapes_are_drawn(relation) -> None:
+    assert np.all(counted(relation, LIKELY)[0] != 0)
 
 
 def test_a_text_is_published_as_often_as_gaussian_noise_lifts_it() -> None:

@@ -27,17 +27,6 @@ DOMAINS = (Domain.binary(2), Domain(np.array([0, 1, 4])))
 units = pytest.mark.parametrize("relation", UNITS, ids=name_of)
 
 
-def neighbouring(units: list[tuple[int, ...]], relation: Neighbours) -> np.ndarray:
-    """Return the pairs of places of what may stand in one unit's place."""
-    return np.array(
-        [
-            (one, other)
-            for one, other in itertools.combinations(range(len(units)), 2)
-            if relation.replaces or () in (units[one], units[other])
-        ]
-    )
-
-
 @units
 @pytest.mark.parametrize("kind", [AllQueries, FeatureSums, WorstCuboid], ids=lambda k: k.__name__)
 def test_no_unit_moves_anything_by_more_than_is_charged(kind, relation) -> None:
@@ -66,7 +55,13 @@ def test_no_unit_moves_anything_by_more_than_is_charged(kind, relation) -> None:
             )
             for unit in every
         ]
-        pairs = neighbouring(every, relation)
+        pairs = np.array(
+            [
+                (one, other)
+                for one, other in itertools.combinations(range(len(every)), 2)
+                if relation.replaces or () in (every[one], every[other])
+            ]
+        )
         if kind in SCORES:
             values = np.array([each.values for each in exact]) / GRID
             moved = np.abs(values[pairs[:, 0]] - values[pairs[:, 1]]).max()

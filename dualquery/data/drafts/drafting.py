@@ -35,11 +35,11 @@ _log = logging.getLogger(__name__)
 
 Counts = NDArray[np.float64 | np.int64]
 
-SURE = 4.5
+SURE, LIKELY = 4.5, 3.0
 """Standard deviations above which a count is taken for more than noise: of a thousand columns
-with 250 shapes each, less than one shape in a release is so by chance (P(Z > 4.5) = 3.4e-6)."""
+with 250 shapes each, less than one shape in a release is so by chance (P(Z > 4.5) = 3.4e-6). What
+is likely there is enough at the ends of a range, where a mistake costs an empty bucket."""
 
-_LIKELY = 3.0  # the same for the ends of a range, where a mistake costs an empty bucket
 _MOST_WHOLE = 32  # whole numbers that get a bucket each, if the grid tells them apart
 _MANY_NUMBERS = 1000  # a range that may be the numbers of rows, if the column is called so
 
@@ -120,8 +120,8 @@ def _sizes(sizes: Counts, sd: float) -> tuple[int, int]:
     if not len(found):
         return shapes.POWERS, shapes.POWERS - 1  # none but 0
     first, last = int(found.min()), int(found.max())
-    first -= first > 0 and sizes[first - 1] > _LIKELY * sd
-    last += last + 1 < len(sizes) and sizes[last + 1] > _LIKELY * sd
+    first -= first > 0 and sizes[first - 1] > LIKELY * sd
+    last += last + 1 < len(sizes) and sizes[last + 1] > LIKELY * sd
     return first, last
 
 
@@ -215,7 +215,7 @@ def _range(noisy: Floats, sd: float) -> tuple[int, int]:
 
 def _start(noisy: Floats, sd: float) -> int:
     """Return where counts begin whose sum exceeds its noise; 0 if none does."""
-    noise = np.sqrt(np.arange(1, len(noisy) + 1)) * sd * _LIKELY
+    noise = np.sqrt(np.arange(1, len(noisy) + 1)) * sd * LIKELY
     ahead = np.flatnonzero(np.cumsum(noisy) > noise)
     if not len(ahead):
         return 0

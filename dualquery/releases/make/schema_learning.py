@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dualquery.data.drafts.choose import Unknown, unknown_columns
-from dualquery.data.drafts.drafting import name_of, propose, shape_of
+from dualquery.data.drafts.drafting import LIKELY, name_of, propose, shape_of
 from dualquery.data.drafts.shapes import Values
 from dualquery.data.readers.formats import source_of
 from dualquery.data.readers.source import Source, TableSource
@@ -212,9 +212,9 @@ def _learn_columns(
     price = pay(room.protected)
     room.open(price.events, seed, journal, price.epsilon)
     if unknown.shaped:
-        noise = price.shapes.scale
-        for name, counts in zip(unknown.shaped, room.shapes(noise), strict=True):
-            shaped[name] = shape_of(name, counts, noise)
+        sd = price.shapes.scale
+        for name, counts in zip(unknown.shaped, room.shapes(sd, LIKELY * sd), strict=True):
+            shaped[name] = shape_of(name, counts, sd)
     wanted = [(name, how) for name in unknown.learned if (how := shaped[name].how) is not None]
     noise = price.listing.scale
     values = room.values(wanted, noise, price.delta) if wanted else []

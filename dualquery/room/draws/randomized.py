@@ -54,23 +54,16 @@ def count_reports(
 ) -> NDArray[np.int64]:
     """Charge for a report of every asked column, and count the reports that satisfy each query.
 
-    Raises
-    ------
-    BadInputError
-        If the number of rows is private: there is one report a row.
+    `BadInputError` if the number of rows is private: there is one report a row.
     """
     epsilon = positive("epsilon", epsilon)
     if not data.rows_public:
         raise BadInputError("randomized response gives away the number of reports")
     queries = data.conjunctions
     ground = Ground(__name__, "one column of every record", 1.0, proof="one report a record")
-    return ledger.draw(
-        RandomizedReport(epsilon),
-        ground,
-        lambda: data.total(RandomizedCounts(queries, epsilon, source)),
-        (len(queries),),
-        times=len(asked_columns(queries)),
-    )
+    counted = RandomizedCounts(queries, epsilon, source)
+    event, times = RandomizedReport(epsilon), len(asked_columns(queries))
+    return ledger.draw(event, ground, lambda: data.total(counted), (len(queries),), times)
 
 
 class RandomizedCounts(LocalRowSum):
@@ -91,11 +84,9 @@ class RandomizedCounts(LocalRowSum):
             dense = np.zeros((min(left, BLOCK_ROWS), rows.bits), np.uint8)
             block.unpack(0, dense)
             reports = RecordsBuilder(domain.bits)
-            reports.append_dense(
-                randomize(
-                    dense[:, : domain.bits], domain, self._columns, self._epsilon, self._randomness
-                )
-            )
+            true = dense[:, : domain.bits]
+            said = randomize(true, domain, self._columns, self._epsilon, self._randomness)
+            reports.append_dense(said)
             counts += self._workload.counts(reports.build(), threads)
             left -= len(dense)
         return counts
