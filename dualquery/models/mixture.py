@@ -96,9 +96,9 @@ class ProductMixture:
         """Return the mixture rounded to records: uint8, shape ``(count, bits)``, legal.
 
         Each component gets its share of the records, to the nearest whole number, and each value of
-        a column its share of these, by less than 2 in any first components. Which of a component's
-        records get which value is random; of tables up to a size, counts of pairs of values are
-        kept near their shares, too.
+        a column its share of these, usually by less than 2 in any first components. Which of a
+        component's records get which value is random; of tables up to a size, counts of pairs of
+        values are kept near their shares, too.
         """
         from dualquery.models.rounding import deal
 

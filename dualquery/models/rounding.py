@@ -49,7 +49,7 @@ def deal(
             for value in range(width):
                 share[value] /= total
             for _ in range(sizes[component]):
-                if bits == 1 and alone[0] + share[0] <= 0.0 and len(values) == 0:
+                if bits == 1 and alone[0] + share[0] <= 0.5 and len(values) == 0:
                     alone[0] += share[0]
                     alone[1] -= share[0]
                     continue  # a 0, which is not written
@@ -60,7 +60,8 @@ def deal(
                 record, best, place = order[place], -1, place + 1
                 for value in range(width):
                     alone[value] += share[value]
-                    claim[value] = before * share[value] + len(order) * int(alone[value])
+                    claim[value] = before * share[value] + alone[value]
+                    claim[value] += (before + 1) * (len(order) + 1) * int(alone[value])
                 for earlier in range(before):
                     cell = values[earlier, record]
                     for value in range(width):

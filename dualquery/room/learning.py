@@ -7,8 +7,8 @@ them: ``sqrt(2 d)``. A unit of K rows moves K times as much (`dualquery.privacy.
 count once here, whatever their weight.
 
 Where the number of rows n is public, noise that is not read is not drawn. In each partition the
-counts of a column add up to n, so n less the noisy counts of what flags hold, which are drawn
-first, estimates the number of its other cells. Where that is small in both, the other counts are
+counts of a column add up to n (or 0), so n less the noisy counts of what flags hold, which are
+drawn first, is about the number of other cells. Where that is small in both, the other counts are
 given out as 0. What is given out is a function of n and all noisy counts, a post-processing of what
 is charged. The noises are independent, and n and the first ones determine whether the others are
 read, so the result has the same distribution as if all were drawn.

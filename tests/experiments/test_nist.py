@@ -97,14 +97,6 @@ def test_the_quick_form_is_scored(monkeypatch) -> None:
     assert lines["permuted"]["inconsistent"] > 0
 
 
-def test_findings_compare_with_the_bars() -> None:
-    line = {
-        "excerpt": "national2019", "features": "ten", "contender": nist.OURS, "epsilon": 1.0,
-        "k_marginal": 984.0, "inconsistent": 0.0, "slope": 0.5, "true_slope": 0.6,
-    }  # fmt: skip
-    assert [finding.holds for finding in nist.expect(pl.DataFrame([line]))] == [True, True, False]
-
-
 def test_excerpts_are_found_at_any_depth(tmp_path) -> None:
     deep = tmp_path / "excerpts" / "massachusetts"
     deep.mkdir(parents=True)

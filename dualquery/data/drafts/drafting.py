@@ -37,8 +37,8 @@ Counts = NDArray[np.float64 | np.int64]
 
 SURE, LIKELY = 4.5, 3.0
 """Standard deviations above which a count is taken for more than noise: of a thousand columns
-with 250 shapes each, less than one shape in a release is so by chance (P(Z > 4.5) = 3.4e-6). What
-is likely there is enough at the ends of a range, where a mistake costs an empty bucket."""
+with 250 shapes each, less than one shape in a release is so by chance (P(Z > 4.5) = 3.4e-6).
+`LIKELY` is enough at the ends of a range, where a mistake costs an empty bucket."""
 
 _MOST_WHOLE = 32  # whole numbers that get a bucket each, if the grid tells them apart
 _MANY_NUMBERS = 1000  # a range that may be the numbers of rows, if the column is called so

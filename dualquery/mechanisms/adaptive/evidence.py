@@ -77,12 +77,13 @@ class Shares:
         return order[np.searchsorted(self.bits, bits, sorter=order)]
 
     def as_products(self, products: ProductTerms) -> tuple[NDArray[np.int64], Float64, Float64]:
-        """Return the places of single factors, and what these shares say of their means."""
-        alone = np.flatnonzero((products.bits >= 0).sum(axis=1) == 1)
+        """Return the places of single factors of these bits, and what is known of their means."""
+        known = np.isin(products.bits[:, 0], self.bits)
+        alone = np.flatnonzero(((products.bits >= 0).sum(axis=1) == 1) & known)
         at = self.places(products.bits[alone, 0])
         means, slopes = products.part(alone).linear()
-        known = (means + slopes * self.values[at, None])[:, 0]
-        return alone, known, np.abs(slopes[:, 0]) * self.deviations[at]
+        means = (means + slopes * self.values[at, None])[:, 0]
+        return alone, means, np.abs(slopes[:, 0]) * self.deviations[at]
 
     def shrunk(self, domain: Domain) -> Shares:
         """Return posterior means and their standard errors.
@@ -223,10 +224,10 @@ def share_intervals(
 ) -> Intervals:
     """Return intervals of all queries, from the looks that measured their columns' shares.
 
-    A conjunction holds on no more rows than each of its literals, and fails on no more than all of
-    them together; the chances to miss a share add up to 1 - `LEVEL`. No look decided whether its
-    intervals are used. One that chose the queries (``chosen_by``) gives no lower ends: upper ones
-    miss no more often among these, as noise far below 0 makes it less likely to choose one.
+    A conjunction holds on no more rows than each literal, and fails on no more than all together;
+    the chances to miss a share add up to 1 - `LEVEL`. A look that decided whether its intervals are
+    used must not be among these. One that chose the queries (``chosen_by``) gives no lower ends:
+    noise far below 0 makes it less likely to choose one, so upper ends hold.
     """
     domain = workload.domain
     bits, negated, possible = literals_of(workload)

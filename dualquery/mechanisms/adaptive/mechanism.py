@@ -62,8 +62,8 @@ Float64: TypeAlias = NDArray[np.float64]
 
 
 COLUMNS_ALONE = (
-    "a first look found too little that ties columns together: only single columns were measured "
-    "further, so answers and records show links between columns weaker than they are, or not at all"
+    "a first look found too little that ties columns together for this number of rows and epsilon: "
+    "only columns were measured further, so links between them are shown weaker, or not at all"
 )
 
 

@@ -167,7 +167,10 @@ def plan_stages(
     parts: tuple[float, ...] = (1.0,)
     if first == "columns":
         expansion = expansion_of(task)
-        looked = _columns_of(task, expansion, neighbours)
+        bits = expansion.features.bits[of_order(expansion.features, 1)]
+        if task.frequent is not None:
+            bits = task.frequent.bits[:, None]
+        looked = uniform_strategy(Features(bits, expansion.features.domain), neighbours)
         parts = _parts_after_columns(task, budget, expansion, len(looked.features))
     else:
         full = measurement_for(task, neighbours, fitted=components != 0)
@@ -200,15 +203,6 @@ def plan_stages(
     remark = f"first stage: {first} ({reason})"
     needs_answers = full is not None and full.of_queries
     return Plan(schedule, accountant, details, remark, needs_answers)
-
-
-def _columns_of(task: Task, expansion: Expansion, neighbours: Neighbours) -> Strategy:
-    """Return how single columns are measured in a first look."""
-    features = expansion.features
-    bits = features.bits[of_order(features, 1)]
-    if task.frequent is not None:
-        bits = task.frequent.bits[:, None]
-    return uniform_strategy(Features(bits, features.domain), neighbours)
 
 
 def _parts_after_columns(
@@ -263,6 +257,11 @@ def columns_may_do(task: Task, budget: Budget) -> bool:
         return False  # who names a target asks how it depends on the other columns
     predicted = predict(task, budget)
     return predicted.product > math.hypot(predicted.columns, predicted.chance)
+
+
+def mean_of_set(numbers: Float64, sets: NDArray[np.int64]) -> Float64:
+    """Return each number's mean over its set: blocks of contrasts have one variance each."""
+    return np.asarray((np.bincount(sets, numbers) / np.bincount(sets))[sets])
 
 
 @dataclass(frozen=True, eq=False)
@@ -365,7 +364,7 @@ class PairEvidence:
         # So weak a look is not sure which sets are weak: half is what all pairs leave.
         of_all = 0.5 * several[small]
         unknown[small] = of_all * unknown[small] + (1.0 - of_all) * first.left
-        return unknown
+        return mean_of_set(unknown, sets)
 
     def everything_wins(
         self, columns: Strategy, full: FeatureMeasurement | QueryMeasurement, ratio: float
@@ -384,14 +383,14 @@ class PairEvidence:
         scale = scale_for(full.sensitivity, ratio) / self.n
         product = rmse_of_independent_fit(full, scale, workload, chances)
         fitted = min(rmse_of_fit(product, interactions), full.mean_deviation * scale)
-        better = fitted / math.hypot(alone, interactions)
         if isinstance(full, FeatureMeasurement):
-            of_columns, unknown = np.full(len(full.scales), np.inf), self.unknown(full.products)
+            of_columns, unknown = np.zeros(len(full.scales)), self.unknown(full.products)
             singles, _, noise = again.as_products(full.products)
-            of_columns[singles] = noise
+            of_columns[singles] = noise**-2.0
+            of_columns = mean_of_set(of_columns, full.products.sets)
             large, larger = (
-                float((full.expansion.variances(unknown / (1.0 + unknown / each**2)) ** 2).mean())
-                for each in (full.scales * scale, of_columns)
+                float((full.expansion.variances(unknown / (1.0 + unknown * each)) ** 2).mean())
+                for each in ((full.scales * scale) ** -2.0, of_columns)
             )
-            better *= min(large / larger, 1.0) ** 0.25
-        return better < 1.0
+            fitted *= min(large / larger, 1.0) ** 0.25 if larger else 1.0
+        return fitted < math.hypot(alone, interactions)
