@@ -371,7 +371,7 @@ class PairEvidence:
     ) -> bool:
         """Return whether a fit is predicted to err less than columns, at the same ``ratio``.
 
-        What columns leave of a strong pair errs in few answers: large errors count as much as all.
+        What columns leave of a strong pair errs in few answers: large errors count, too.
         """
         workload, of_pairs = self.workload, (self.first.unknown, self.first.whole)
         chances, _ = self.shares.posterior(workload.domain)
