@@ -48,11 +48,17 @@ def deal(
                 total = 1.0
             for value in range(width):
                 share[value] /= total
-            for _ in range(sizes[component]):
-                if bits == 1 and alone[0] + share[0] <= 0.5 and len(values) == 0:
-                    alone[0] += share[0]
-                    alone[1] -= share[0]
-                    continue  # a 0, which is not written
+            left = sizes[component]
+            while left > 0:
+                if bits == 1 and len(values) == 0:
+                    # Zeros are not written: to the next 1, which is owed more than a half.
+                    zeros = min(int((0.5 - alone[0]) / max(share[0], 1e-9)), left)
+                    alone[0] += zeros * share[0]
+                    alone[1] -= zeros * share[0]
+                    left -= zeros
+                    if left == 0:
+                        break
+                left -= 1
                 step += np.uint64(1)
                 word = mix(key + step * GOLDEN) >> np.uint64(32)
                 other = place + int((word * np.uint64(end - place)) >> np.uint64(32))
