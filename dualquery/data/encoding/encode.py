@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import polars as pl
@@ -33,7 +33,8 @@ BELOW = -4
 ABOVE = -5
 CODES = 6  # one more than the largest of these codes without its sign
 
-Misfit: TypeAlias = tuple[Column, pl.Series, NDArray[np.int64], NDArray[np.int32]]
+_Tables: TypeAlias = dict[tuple[int, int], NDArray[Any]]
+Misfit: TypeAlias = tuple[Column, pl.Series, NDArray[np.int64], NDArray[Any]]
 Watch: TypeAlias = Callable[[int, list[Misfit]], None]
 """Is shown the rows of each block, in any thread, and of each numeric or date column where some do
 not fit its values, the places of these and their `local_codes`."""
@@ -98,9 +99,6 @@ def encode_frame(schema: TableSchema, piece: Piece, watch: Watch | None = None) 
         keep = piece.stay if keep is None else keep & piece.stay
     faults = []
     for part in odd:
-        column = schema.columns[part.numbers[0]]
-        if not isinstance(column, Binary) and column.missing_bit is not None:
-            part.codes[part.codes == MISSING] = column.missing_bit
         wrong = part.codes < 0 if keep is None else (part.codes < 0) & keep
         if wrong.any():
             row, at = np.argwhere(wrong.T)[0].tolist()
@@ -118,7 +116,7 @@ def encode_frame(schema: TableSchema, piece: Piece, watch: Watch | None = None) 
         found = part.codes if keep is None else part.codes[:, keep]
         if isinstance(schema.columns[part.numbers[0]], Binary):
             flags.append((bits, found.astype(np.uint8, copy=False)))
-        elif found.dtype == np.uint8 and (last := found.max(initial=0)) < _FEW:
+        elif found.dtype.itemsize == 1 and (last := found.max(initial=0)) < _FEW:
             flags += [(bits + code, (found == code).view(np.uint8)) for code in range(last + 1)]
         else:
             codes.append((bits, found.astype(np.int32, copy=False)))
@@ -158,9 +156,9 @@ def _encode_alike(
 ) -> list[_AlikeColumns]:
     """Return what columns make of their cells, those that are alike together."""
     alike: dict[tuple[int, object], list[int]] = {}
-    types = frame.schema
+    cells = dict(zip(frame.columns, frame.get_columns(), strict=True))
     for number, (key, name) in enumerate(zip(schema.alike, schema.column_names, strict=True)):
-        alike.setdefault((key, types[name]), []).append(number)
+        alike.setdefault((key, cells[name].dtype), []).append(number)
     together = max(1, _TOGETHER // max(frame.height, 1))
     parts = []
     seen: list[Misfit] = []
@@ -169,23 +167,19 @@ def _encode_alike(
         missing, tables = schema.missing_in(column), _Tables()
         for start in range(0, len(numbers), together):
             some = numbers[start : start + together]
-            series = [frame.get_column(schema.columns[number].name) for number in some]
+            series = [cells[schema.columns[number].name] for number in some]
             codes, odd = _codes_of_cells(column, pl.concat(series), missing, label, tables)
             part = _AlikeColumns(some, codes.reshape(len(some), -1), odd)
             if part.odd:
-                at = part.codes < 0
                 if watch is not None and isinstance(column, Numeric | Dates):
-                    for number, values, own, off in zip(some, series, part.codes, at, strict=True):
-                        places = np.flatnonzero(off)
+                    for number, values, own in zip(some, series, part.codes, strict=True):
+                        places = np.flatnonzero(own < 0)
                         seen.append((schema.columns[number], values, places, own[places]))
-                part.codes[at] = meanings(column)[-part.codes[at]]
+                part.codes = np.take(meanings(column).astype(codes.dtype), part.codes)
             parts.append(part)
     if watch is not None:
         watch(frame.height, seen)
     return parts
-
-
-_Tables: TypeAlias = dict[tuple[int, int], NDArray[np.int32]]
 
 
 def _codes_of_cells(
@@ -197,35 +191,37 @@ def _codes_of_cells(
         codes = local_codes(column, values, missing, label)
         return codes, bool(np.any(codes < 0))
     cells, low, domain = found
-    key = low, len(domain)
-    if key not in tables:
-        tables[key] = local_codes(column, domain, missing, label)
-    table, gaps = tables[key], values.null_count() > 0
-    first, odd = int(table[0]), gaps or bool(np.any(table < 0))
-    if not odd and np.array_equal(table, np.arange(first, min(first + len(table), 256))):
-        return cells.astype(np.uint8, copy=False) + np.uint8((first - low) & 0xFF), False
-    # Modulo 2^16, so that no type of whole numbers overflows.
-    codes = np.take(table, cells.astype(np.uint16) - np.uint16(low & 0xFFFF), mode="clip")
-    if gaps:
-        codes[values.is_null().to_numpy()] = MISSING
-    return codes, odd
+    if (table := tables.get(key := (low, len(domain)))) is None:
+        table = np.append(local_codes(column, domain, missing, label), MISSING)  # of null
+        table = table.astype(np.int8 if column.bits + CODES < 1 << 7 else np.int32)
+        tables[key] = table
+    first, odd = int(table[0]), values.null_count() > 0 or bool(np.any(table[:-1] < 0))
+    plain = cells.dtype == np.uint8 and first + len(domain) <= 1 << 8
+    if plain and not odd and np.array_equal(table[:-1], np.arange(first, first + len(domain))):
+        return cells + np.uint8(first), False
+    return np.take(table, cells), odd
 
 
 def _as_small_integers(values: pl.Series) -> tuple[NDArray[Any], int, pl.Series] | None:
-    """Return whole numbers for few values, 0 for null, the least, and what each means; or None."""
+    """Return cells' places among few values, null behind them, the least, and all; or None."""
     kind = values.dtype
-    most = min(max(len(values) // 4, 16), 1 << 16)
+    most = min(max(len(values) // 4, 16), (1 << 16) - 1)
+    ends = (values.min(), values.max()) if kind.is_integer() else (0, -1)
+    low, high = (cast(int, end or 0) for end in ends)
     if kind == pl.Boolean:
-        return values.fill_null(False).to_numpy().view(np.uint8), 0, pl.Series([False, True])
-    if isinstance(kind, pl.Enum) and 0 < len(kind.categories) < most:
-        return values.to_physical().fill_null(0).to_numpy(), 0, kind.categories
-    if not kind.is_integer():
+        domain = pl.Series([False, True])
+    elif isinstance(kind, pl.Enum) and 0 < len(kind.categories) < most:
+        values, domain = values.to_physical(), kind.categories
+    elif -(2**53) < low <= high < low + most < 2**53:
+        domain = pl.Series(np.arange(low, high + 1), dtype=kind)
+    else:
         return None
-    cells = values.fill_null(0).to_numpy()
-    low, high = int(cells.min(initial=0)), int(cells.max(initial=0))
-    if not -(2**53) < low <= high < low + most < 2**53:
-        return None
-    return cells, low, pl.Series(np.arange(low, high + 1), dtype=kind)
+    # Modulo 2^8 or 2^16, so that no type of whole numbers overflows.
+    small, last = (pl.UInt8, 0xFF) if len(domain) <= 0xFF else (pl.UInt16, 0xFFFF)
+    cells = values.cast(small, wrap_numerical=True)
+    filled = cells.fill_null((low + len(domain)) & last) if cells.null_count() else cells
+    numbers = filled.to_numpy()
+    return numbers - numbers.dtype.type(low & last), low, domain
 
 
 def encode_items(
@@ -299,18 +295,20 @@ def local_codes(
 
 
 def meanings(column: Column) -> NDArray[np.int32]:
-    """Return what a column makes of each code that is no bit: at place ``-code``, a bit or a code.
+    """Return what a column makes of each code, at its place: a bit, or a code that is none.
 
-    Missing values stay `MISSING`: rows with them may be left out first.
+    Where rows with missing values are left out, no column has a bit for them.
     """
-    meanings = -np.arange(CODES, dtype=np.int32)
-    meanings[[-BELOW, -ABOVE]] = OUTSIDE
+    meanings = np.arange(column.bits + 1 + CODES, dtype=np.int32)
+    meanings[-CODES:] = np.arange(-CODES, 0)
+    meanings[[BELOW, ABOVE]] = OUTSIDE
+    meanings[MISSING] = MISSING if column.missing_bit is None else column.missing_bit
     if isinstance(column, Categorical) and column.other_bit is not None:
-        meanings[-OUTSIDE] = column.other_bit
+        meanings[OUTSIDE] = column.other_bit
     if isinstance(column, Numeric) and column.outside == "clip":
-        meanings[[-BELOW, -ABOVE]] = 0, column.buckets - 1
+        meanings[[BELOW, ABOVE]] = 0, column.buckets - 1
     if isinstance(column, Numeric | Dates) and column.unparsable == "missing":
-        meanings[-UNPARSABLE] = MISSING
+        meanings[UNPARSABLE] = meanings[MISSING]
     return meanings
 
 
