@@ -231,7 +231,7 @@ def _frames(found: Batches, label: str) -> Iterator[pl.DataFrame]:
         if batch.get_total_buffer_size() > largest:
             raise too_large
         try:
-            frame = pl.DataFrame(pl.from_arrow(batch.replace_schema_metadata(None)))
+            frame = pl.DataFrame(batch.replace_schema_metadata(None))
         except (TypeError, ValueError, pl.exceptions.PolarsError) as fault:
             raise BadInputError(f"{label}: a column cannot be read ({fault})") from None
         except pl.exceptions.PanicException as fault:
