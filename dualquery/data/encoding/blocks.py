@@ -185,13 +185,11 @@ class Misfits:
         # Of a column: cells of each code that is no bit, at place -code; and the first of each.
         self._seen: dict[Column, tuple[NDArray[np.int64], dict[int, str]]] = {}
         self._rows = 0
-        self._told = silent
+        self.see: Watch | None = None if silent else self._see
         self._lock = threading.Lock()
 
-    def see(self, rows: int, odd: list[Misfit]) -> None:
+    def _see(self, rows: int, odd: list[Misfit]) -> None:
         """Take in a block (`dualquery.data.encoding.encode.Watch`)."""
-        if self._told:
-            return
         with self._lock:
             self._rows += rows
             for column, values, places, codes in odd:
@@ -202,12 +200,12 @@ class Misfits:
 
     def tell(self) -> None:
         """Log one line for each column where much does not fit; later passes say nothing."""
-        if not self._told:
+        if self.see is not None:
             for column, (counts, first) in self._seen.items():
                 counts[0] = self._rows
                 for line in _lines(column, counts, first):
                     _log.warning(f"{FOR_YOU}: {self._label}: {line}")
-        self._told = True
+        self.see = None
 
 
 def _lines(column: Column, counts: NDArray[np.int64], first: dict[int, str]) -> Iterator[str]:

@@ -312,17 +312,17 @@ def _read(folder: Path, to_ask: bool) -> Release:
     if count:
         check_files(folder, (SYNTHETIC,))
     if count and not (to_ask and model is not None and not stored.get("means")):
+        from dualquery.data.encoding.blocks import Misfits
         from dualquery.data.readers.arrow import open_parquet
-        from dualquery.rows.engines import load
+        from dualquery.rows.engines import read
 
         uncut = replace(schema, max_ones_per_row=None)
         check_memory(count * schema.domain.bits, "the synthetic records", "take a larger machine")
         source = open_parquet(folder / SYNTHETIC, SYNTHETIC)
         count = source.row_count or 0
         if count == stored["synthetic_records"]:
-            records = load(source, uncut).records.dense_rows(0, count)
-    found = (len(answers), count)
-    if found != (stored["queries"], stored["synthetic_records"]):
+            records = read(source, uncut, Misfits(SYNTHETIC, silent=True)).dense_rows(0, count)
+    if (found := (len(answers), count)) != (stored["queries"], stored["synthetic_records"]):
         raise BadInputError(
             f"{found[0]:,} answers and {found[1]:,} records found, but release.json speaks of "
             f"{stored['queries']:,} and {stored['synthetic_records']:,}; copy the release again"
