@@ -84,8 +84,8 @@ def common(
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line, on arguments or those of the process, and return its exit code."""
-    known = {command.name for command in app.registered_commands}
-    known |= {group.name for group in app.registered_groups}
+    commands, groups = app.registered_commands, app.registered_groups
+    known = {command.name for command in commands} | {group.name for group in groups}
     for entry in entry_points(group="dualquery.commands"):
         if entry.name not in known:
             app.command(name=entry.name)(_third_party(entry))

@@ -44,10 +44,8 @@ def evaluate(
     """
     threads = asked["threads"]
     terminal = start(machine=as_json, quiet=quiet, verbose=verbose, threads=threads)
-
-    from dualquery.releases.answer.sampling import unasked_note
-
     progress = terminal.progress()
+    from dualquery.releases.answer.sampling import unasked_note
     from dualquery.releases.compare.evaluation import compare
     from dualquery.rows.engines import Engine
 

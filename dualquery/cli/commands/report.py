@@ -52,8 +52,7 @@ def report(
     loaded = load_release(release)
     compared = None
     if table is not None:
-        rows = given_table(table, csv)
-        compared = compare(loaded, rows, threads=threads, progress=progress)
+        compared = compare(loaded, given_table(table, csv), threads=threads, progress=progress)
     progress.phase("making the page")
     text = page_of(loaded, compared)
     with whole_file(out) as part:

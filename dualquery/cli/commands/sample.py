@@ -52,7 +52,7 @@ def sample(
         raise BadInputError(f"{out}: --csv says how a CSV file is written; this is none")
     made = load_release(release)
     kept = made.written_as or made.options.get("csv")  # the latter of older releases
-    told = f" as --csv {csv!r} says"
+    told = "" if csv is None else f" as --csv {csv!r} says"
     if csv is None and out.suffix == ".csv" and isinstance(kept, str):
         csv, told = kept, f" like the table of the release (--csv {kept!r})"
     dialect = None if csv is None else Dialect.parse(csv)
@@ -71,7 +71,6 @@ def sample(
     if not terminal.machine:
         own = 0 if made.records is None else len(made.records)
         said = "the model" if source == "model" else f"its {own:,} records, which repeat: no model"
-        how = "" if csv is None else told
-        terminal.say(f"{records:,} records from {said}; written to {out}{how}")
+        terminal.say(f"{records:,} records from {said}; written to {out}{told}")
         for note in unasked_note(made.schema, made.workload, made):
             terminal.say(note)
