@@ -163,12 +163,12 @@ def fit_records(
     if moments is None:
         return fit.run(*how)
     aim, mixture = moments, None
-    for steps in (fit.how.steps, LEG, LEG):
-        aimed = replace(fit, targets=aim.kept(fit.targets), how=replace(fit.how, steps=steps))
+    for _ in range(2):
+        aimed = replace(fit, targets=aim.kept(fit.targets), how=replace(fit.how, steps=LEG))
         mixture = aimed.run(*how, mixture)
-        fit = replace(fit, targets=mixture.means(fit.products))
         # The pull takes a part of the moments: the next fit aims further.
-        aim = replace(aim, goal=aim.goal + moments.goal - moments.sizes(fit.targets))
+        found = moments.sizes(mixture.means(fit.products))
+        aim = replace(aim, goal=aim.goal + moments.goal - found)
     assert mixture is not None
     return mixture
 

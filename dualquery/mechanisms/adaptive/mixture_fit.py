@@ -87,9 +87,9 @@ class Fitting:
         return Fitting(components, steps, suited, pull is None)
 
     def brief(self, domain: Domain) -> Fitting:
-        """The same for records: more components, as few of them tie columns' other values."""
+        """The same for records: a component a value, as few of them tie columns' other values."""
         values = np.count_nonzero(~domain.has_two_values)
-        most = min(_MOST, _MOST_VALUES // domain.bits, values / 2)
+        most = min(2 * _MOST, _MOST_VALUES // domain.bits, values)
         components = max(self.components, round(most / _VECTOR) * _VECTOR)
         pull = min(self.pull * float(np.cbrt(components / self.components)), 1.0)
         return replace(self, components=components, pull=pull, steps=2 * LEG)
