@@ -108,7 +108,7 @@ class ProductMixture:
         word = np.uint64(generator.integers(2**64, dtype=np.uint64))
         widest = int(domain.sizes.max(initial=2))
         together = domain.columns * (records.size + 16 * widest**2) <= _TOGETHER
-        values = np.zeros((domain.columns * together, count), np.int32)
+        values = np.zeros((domain.columns * together, count), np.uint16)
         chances = np.ascontiguousarray(self.chances)
         deal(domain.offsets, chances, sizes, order, word, values, records)
         return records

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import float32, float64, int32, int64, uint8, uint64, void
+from numba import float32, float64, int64, uint8, uint16, uint64, void
 
 from dualquery.runtime.array_types import GOLDEN, Array, kernel, mix, read_only
 
 _INTS, _CHANCES = read_only(int64), read_only(float32, 2)
 
 
-@kernel(void(_INTS, _CHANCES, _INTS, int64[:], uint64, int32[:, :], uint8[:, :]))
+@kernel(void(_INTS, _CHANCES, _INTS, int64[:], uint64, uint16[:, :], uint8[:, :]))
 def deal(
     offsets: Array,
     chances: Array,
@@ -24,7 +24,7 @@ def deal(
 
     Of the values that the column owes by now, one that it owes a whole record comes first; then the
     one after which the sum of squares of what the record's cells are owed is least: its cells with
-    each column before, or none if ``values`` is empty (int32 ``(columns, n)``, to be written).
+    each column before, or none if ``values`` is empty (uint16 ``(columns, n)``, to be written).
 
     ``sizes`` are the records of each component, whose places are in ``order``, int64 ``(n,)``;
     ``key`` seeds the (public) random words. ``records``, uint8 ``(n, bits)``, is all 0 before.

@@ -224,9 +224,9 @@ class TableSchema:
         codes = self._codes(records)
         drawing = np.random.default_rng(0) if generator is None else generator
         drawn = zip(self.columns, codes, self._avoided, strict=True)
-        decoded = [column.decoded(own, drawing, avoided) for column, own, avoided in drawn]
+        decoded = [each.decoded(own.astype(np.int32), drawing, off) for each, own, off in drawn]
         if self.rules:
-            self._put_in_order(codes, decoded, drawing)
+            self._put_in_order(codes.astype(np.int32), decoded, drawing)
         pairs = zip(self.columns, decoded, strict=True)
         return pl.DataFrame([of.written(it) if isinstance(of, Dates) else it for of, it in pairs])
 
@@ -251,10 +251,10 @@ class TableSchema:
             physical = numbers.cast(decoded[place].to_physical().dtype)
             decoded[place] = physical.cast(decoded[place].dtype)
 
-    def _codes(self, records: NDArray[np.uint8]) -> NDArray[np.int32]:
+    def _codes(self, records: NDArray[np.uint8]) -> NDArray[np.generic]:
         """Return the local bit of each column, of a binary one its value: ``(columns, r)``."""
-        codes = np.empty((len(self.columns), len(records)), np.int32)
         sizes, some = self.domain.sizes, max(1, (1 << 22) // self.domain.bits)
+        codes = np.empty((len(sizes), len(records)), np.min_scalar_type(sizes.max(initial=1)))
         for first in range(0, len(records), some):
             # Bit by bit: a column's bits of all records lie far apart, and would be read slowly.
             bits = np.ascontiguousarray(records[first : first + some].T)

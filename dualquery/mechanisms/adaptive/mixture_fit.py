@@ -88,7 +88,7 @@ class Fitting:
 
     def brief(self, domain: Domain) -> Fitting:
         """The same for records: a component a value, as few of them tie columns' other values."""
-        values = np.count_nonzero(~domain.has_two_values)
+        values = int(np.count_nonzero(~domain.has_two_values))
         most = min(2 * _MOST, _MOST_VALUES // domain.bits, values)
         components = max(self.components, round(most / _VECTOR) * _VECTOR)
         pull = min(self.pull * float(np.cbrt(components / self.components)), 1.0)

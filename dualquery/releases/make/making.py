@@ -76,6 +76,7 @@ _STAND_IN = 1_000_000
 
 _LIBRARIES = 480 << 20  # bytes that a release loads
 _BYTES_PER_QUERY = 300  # with its answer and its text
+_BYTES_PER_CELL = 6  # of the records in the user's columns: 1 to 17
 _BYTES_PER_ONE, _BYTES_PER_LIST = 2, 6  # of a listed row's bit, and of a bit of a block
 
 _USUAL_ONES = 128
@@ -444,12 +445,8 @@ def memory_needed(task: Task, mechanism: Mechanism[Any], plan: Plan[Any]) -> Mem
     others = domain.columns - binary
     ones = binary if domain.max_ones is None else min(binary, domain.max_ones)
     records = plan.parameters.get("records") or task.default_records
-    rest = (
-        _LIBRARIES
-        + int(records) * domain.bits
-        + _BYTES_PER_QUERY * len(task.queries)
-        + mechanism.bytes_needed(task, plan)
-    )
+    rest = _LIBRARIES + mechanism.bytes_needed(task, plan) + _BYTES_PER_QUERY * len(task.queries)
+    rest += int(records) * (domain.bits + _BYTES_PER_CELL * domain.columns)
     return Memory(
         rest + _bytes_of_rows(task.rows, domain.bits, others + min(ones, _USUAL_ONES)),
         rest + _bytes_of_rows(task.rows, domain.bits, others + ones),
