@@ -46,6 +46,7 @@ def _expanded(event: dict[str, Any]) -> Iterator[Event]:
     elif kind == "draws":
         yield _event(kind, event["range"], event["draws"])
     elif kind in ("gaussian", "thresholded"):
+        _event(kind, event.get("delta", 1.0), 1)  # a threshold gives back nothing
         yield _event("gaussian", event["sensitivity"] / event["scale"], 1)
     else:
         yield _event({"pure": "pure", "report": "pure"}[kind], event["epsilon"], 1)

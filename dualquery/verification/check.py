@@ -61,10 +61,7 @@ class Report:
 
 
 def verify(folder: str | Path) -> Report:
-    """Say whether a release's guarantee follows from its proof record and its folder is whole.
-
-    The folder may hold anything; a `Report` without ``faults`` confirms it.
-    """
+    """Check a folder, which may hold anything: a `Report` without ``faults`` confirms it."""
     folder = Path(folder)
     try:
         text = (folder / "release.json").read_text(encoding="utf-8")
@@ -88,8 +85,7 @@ def verify(folder: str | Path) -> Report:
         entries = [event for run in proof["schedule"] for event in run["events"]]
         refuted += [*_statements(stored, entries), *_tables(stored, entries, folder)]
         refuted += [*_means(stored), *_measurements(stored, folder)]
-        for event in entries:
-            refuted += [*_uncovered(event), *_game(event, stored)]
+        refuted += [it for each in entries for it in (*_uncovered(each), *_game(each, stored))]
         return Report(damaged, (*refuted,), privacy["epsilon"], privacy["delta"], own + spent)
     except FAULTS as fault:
         return Report(damaged, (f"a part cannot be read ({type(fault).__name__}: {fault})",))
@@ -212,12 +208,11 @@ def _statements(stored: dict[str, Any], events: list[dict[str, Any]]) -> Iterato
         ("a declared schema", True, schema["declared"]),
         ("most 1s of a row", proof["limits"]["max_ones_per_row"], schema.get("max_ones_per_row")),
     )
-    spent = bought["epsilon"] if bought else 0.0
     if bought and bought["sensitivity"] < most:
         yield f"the number of rows moves by {most:,}, and noise is for {bought['sensitivity']:g}"
-    if bought and not bought["sensitivity"] / bought["scale"] <= spent:
+    if bought and not bought["sensitivity"] / bought["scale"] <= bought["epsilon"]:
         yield "the noise in the number of rows is too small for its charge"
-    asked = options["epsilon"] if events else spent
+    asked = options["epsilon"] if events else bought["epsilon"] if bought else 0.0
     if not math.isclose(privacy["epsilon"], asked, rel_tol=1e-9):
         yield f"epsilon {privacy['epsilon']!r} is stated where {asked!r} was asked for"
 
@@ -241,6 +236,8 @@ def _uncovered(event: dict[str, Any]) -> Iterator[str]:
         return  # planned and priced, but not drawn
     if ground["lemma"] not in [f"dualquery.room.{each}" for each in LEMMAS[kind]]:
         yield f"{ground['lemma']!r} proves no event of kind {kind!r}"
+    if (ground["statistic"] in ("ValueCounts", "ItemCounts")) != (kind == "thresholded"):
+        yield f"{ground['statistic']!r} is no statistic of an event of kind {kind!r}"
     moved, scale = ground["sensitivity"], ground["scale"]
     if not 0 < moved < math.inf:
         yield f"a sensitivity of {moved!r}"

@@ -219,6 +219,7 @@ def released(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "units": dualquery.release(
             homes(), queries=30, way=2, schema=SCHEMA, mechanism="gaussian", epsilon=4.0, **UNIT
         ).save(root / "units"),
+        "learned": dualquery.release(homes(), queries=30, epsilon=9.0).save(root / "learned"),
     }
 
 
@@ -331,9 +332,8 @@ def put(*path: Any) -> Callable[[Stored], object]:
     return change
 
 
-EVENT = ("proof", "schedule", 0, "events", 0)
+EVENT, THRESHOLD = (("proof", "schedule", place, "events", 0) for place in (0, 1))
 FORGED: list[tuple[str, str, Callable[[Stored], object]]] = [
-    ("epsilon smaller", "gaussian", put("privacy", "epsilon", 0.5)),
     ("epsilon just smaller", "gaussian", put("privacy", "epsilon", lambda e: e * (1 - 1e-6))),
     ("epsilon larger", "gaussian", put("privacy", "epsilon", 2.0)),
     ("epsilon a text", "gaussian", put("privacy", "epsilon", "1.0")),
@@ -385,9 +385,10 @@ FORGED: list[tuple[str, str, Callable[[Stored], object]]] = [
     ("no means", "means", put("means", [])),
     ("a mean that was not bought", "gaussian", put("means", [{"column": "age"}])),
     ("sums with less noise", "means", put(*EVENT, "ground", "scale", less)),
-    ("sums that move less", "means", put(*EVENT, "sensitivity", less)),
     ("a unit of fewer rows", "units", put("proof", "unit", "max_rows", 1)),
     ("a row in the place of a unit", "units", put("proof", "unit", None)),
+    ("a threshold renamed", "learned", put(*THRESHOLD, "kind", "gaussian")),
+    ("a threshold that gives back", "learned", put(*THRESHOLD, "delta", lambda d: -d)),
 ]
 
 
@@ -395,7 +396,6 @@ FORGED: list[tuple[str, str, Callable[[Stored], object]]] = [
 def test_a_forgery_with_new_digests_contradicts_itself(
     what, base, change, released, tmp_path
 ) -> None:
-    """No digest and no signature helps here: what is left is what the record says."""
     folder = shutil.copytree(released[base], tmp_path / "out")
     edit(folder, lambda stored: None, seal=True)
     assert verify(folder).faults == ()
