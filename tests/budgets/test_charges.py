@@ -20,7 +20,6 @@ TENTH = Cost(0.005, 0.1, 1e-7)
 
 
 def charged(file: BudgetFile, cost: Cost = TENTH) -> Charge:
-    """Charge one release."""
     charge = Charge(file)
     charge.pay(cost, mechanism="gaussian")
     return charge
@@ -106,7 +105,6 @@ def test_of_many_claims_one_succeeds(make: Make) -> None:
 
 
 def charge_all(file: BudgetFile) -> None:
-    """Charge releases until there is no room for more."""
     with contextlib.suppress(BadInputError):
         while True:
             charged(file)

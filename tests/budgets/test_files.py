@@ -20,7 +20,6 @@ from tests.budgets.test_charges import TENTH, charged
 
 
 def edit(path: Path, *statements: str) -> None:
-    """Change a file as another program would."""
     with closing(sqlite3.connect(path)) as connection, connection:
         for statement in statements:
             connection.execute(statement)

@@ -19,7 +19,6 @@ from tests.budgets.test_charges import charged
 
 
 def copy(file: BudgetFile, name: str) -> BudgetFile:
-    """Copy a budget file."""
     target = Path(file.path).with_name(name)
     shutil.copy(file.path, target)
     return BudgetFile(target)

@@ -116,7 +116,6 @@ class World:
         monkeypatch.setenv("XDG_STATE_HOME", str(self.place / "state"))
 
     def copied(self, place: Path) -> World:
-        """Return a copy of all of it."""
         shutil.copytree(self.place, place, ignore=lambda *_: [SPACE])
         return World(place, self.how)
 
@@ -128,7 +127,6 @@ class World:
             shutil.copytree(source, target, ignore=lambda *_: [SPACE], dirs_exist_ok=True)
 
     def release(self) -> None:
-        """Make a release, ``out``."""
         self._make(reserve(self.place / "out"))
 
     def resume(self, name: str = "out") -> str:
@@ -161,7 +159,6 @@ class World:
 
     @property
     def released(self) -> bool:
-        """Whether there is a release."""
         return any(self.place.glob("*/release.json"))
 
 

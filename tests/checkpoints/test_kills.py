@@ -90,7 +90,6 @@ def work(folder: Path, asked: list[str], name: str, state: str) -> None:
 
 
 def reached(folder: Path, stage: str, name: str) -> bool:
-    """Return whether a worker has come so far."""
     return any(path.suffix != ".unfinished" for path in folder.glob(f"{stage}-{name}*"))
 
 
@@ -128,7 +127,6 @@ def go_on(folder: Path, state: str) -> Counter[str]:
 
 
 def check(folder: Path, lost: int) -> None:
-    """Check what is left of one budget file."""
     account = BudgetFile(folder / "budget").read()
     assert account.spent[0] <= 1.0
     assert account.spent[1] <= 1e-6
@@ -146,7 +144,6 @@ def check(folder: Path, lost: int) -> None:
 
 
 def kill(tmp_path: Path, how: str, kills: int, longest: float) -> None:
-    """Kill workers, and check what each pair of them leaves."""
     table, schema = write_people(tmp_path, rows=50)
     chance, done = random.Random(how), Counter[str]()
     killed = files = lost = 0

@@ -17,8 +17,6 @@ from tests.tables import SCHEMA, people, write_people
 
 @dataclass(frozen=True)
 class Done:
-    """What a command did."""
-
     code: int
     out: str
     err: str
@@ -52,7 +50,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def dualquery(capsys: pytest.CaptureFixture[str], here: Path) -> Run:
-    """Run ``dualquery ARGUMENTS``."""
 
     def run(*arguments: object) -> Done:
         capsys.readouterr()
@@ -77,7 +74,6 @@ def asked(files: tuple[Path, Path]) -> list[str]:
 
 @pytest.fixture
 def small(asked: list[str]) -> list[str]:
-    """Arguments of a quick release."""
     game = ["--rounds", "6", "--samples", "5", "--accountant", "zcdp"]
     return [*asked, "--queries", "30", *game]
 

@@ -12,7 +12,6 @@ INIT = ["budget", "init", "b.budget", "--epsilon", "1", "--delta", "1e-6"]
 
 @pytest.fixture
 def noisy(asked: list[str]) -> list[str]:
-    """Arguments of a quick release of answers with noise."""
     return [*asked, "--queries", "20", "--mechanism", "gaussian", "--delta", "1e-8"]
 
 

@@ -15,7 +15,6 @@ FROZEN = Path(__file__).with_name("options.txt")
 
 
 def of_commands() -> Iterator[str]:
-    """Yield a line for each parameter of each command."""
     waiting: list[tuple[str, Any]] = [("", typer.main.get_command(app))]
     while waiting:
         words, command = waiting.pop()
@@ -40,7 +39,6 @@ def _kind(parameter: Any) -> str:
 
 
 def of_python() -> Iterator[str]:
-    """Yield a line for each parameter of `release` and of `Synthesizer`."""
     keywords = [name for names in KEYWORDS.values() for name in names]
     for name in [*inspect.signature(dualquery.release).parameters, *keywords]:
         yield f"release() {name}"

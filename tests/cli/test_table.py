@@ -10,7 +10,6 @@ ODD = "=1+1 & <b>"
 
 @pytest.fixture
 def made(dualquery, tmp_path) -> str:
-    """Return a release whose columns and values have names that are formulas and markup."""
     frame = people().select(
         pl.col("age").alias("answer"), pl.col("sex").replace("Male", "-<i>x").alias(ODD)
     )

@@ -89,7 +89,6 @@ def relation(features: set[str]) -> list[str]:
 
 
 def options(features: set[str], world: World) -> list[str]:
-    """Return the options of a release with these features."""
     given = (
         ["--delta", "1e-6", "--max-ones-per-row", str(MOST_ITEMS)] if "lists" in features else []
     )
@@ -192,7 +191,6 @@ class Number:
 
 
 def ends(low: float | None, high: float | None) -> tuple[float, float] | None:
-    """Return an interval; None without one."""
     return None if low is None or high is None else (low, high)
 
 

@@ -45,11 +45,9 @@ class World:
 
     @property
     def total(self) -> float:
-        """Weight of all rows."""
         return float(self.rows["weight"].sum())
 
     def weight(self, where: pl.Expr) -> float:
-        """Weight of the rows that satisfy a condition."""
         return float(self.rows.filter(where)["weight"].sum())
 
     def truth(self, asked: Asked) -> tuple[float, float]:
@@ -184,7 +182,6 @@ def _people_truth() -> tuple[dict[tuple[str, str], pl.Expr], dict[str, tuple[flo
 
 
 def about_people(features: Iterable[str]) -> list[Asked]:
-    """Return the questions that are asked of every release of people."""
     c = pl.col
     old, young, female = c("age") >= 45, c("age") < 30, c("sex") == "F"
     smoker, owner, good = c("smoker") == 1, c("owner") == 1, c("grade") >= 5
@@ -241,7 +238,6 @@ def baskets(folder: Path, features: Iterable[str], seed: int = 0) -> World:
 
 
 def about_baskets(features: Iterable[str]) -> list[Asked]:
-    """Return the questions that are asked of every release of baskets."""
     held = [pl.col(f"i{item}") == 1 for item in range(ITEMS)]
     conditions = {str(item): there for item, there in enumerate(held)}
     for one in range(4):

@@ -140,7 +140,6 @@ def test_workbooks_are_read(tmp_path: Path) -> None:
 
 
 def workbook(path: Path, **sheets: list[list[object]]) -> Path:
-    """Write a workbook, of the cells that are not None."""
     xlsxwriter = pytest.importorskip("xlsxwriter")
     with xlsxwriter.Workbook(path, {"default_date_format": "yyyy-mm-dd"}) as book:
         for name, rows in sheets.items():

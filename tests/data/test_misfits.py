@@ -25,7 +25,6 @@ SEEN = Dates(
 def told(
     caplog: pytest.LogCaptureFixture, column: Column, cells: list[str | None], **more: list[str]
 ) -> list[str]:
-    """Return what is said when a table of one column is read."""
     frame = pl.DataFrame({column.name: pl.Series(cells, dtype=pl.String), **more})
     caplog.clear()
     read(source_of(frame), TableSchema((column,), declared=True), Misfits("t"))

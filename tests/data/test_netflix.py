@@ -22,7 +22,6 @@ def text(movie: int, ending: str = "\n") -> str:
 
 
 def rows_of(source: object, columns: str | None = None) -> dict[int, set[int]]:
-    """Return the movies of each row, by the number of the row."""
     data = load(source, columns=columns)
     items = data.schema.items  # type: ignore[union-attr]
     dense = data.records.dense_rows(0, data.n)

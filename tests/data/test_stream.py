@@ -46,7 +46,6 @@ SCHEMA = schema_from_dict(
 
 
 def write(folder: Path, name: str) -> str:
-    """Write the table to a file, or to the folder as partitions."""
     path = folder / name
     if name == "t.csv":
         table().write_csv(path)

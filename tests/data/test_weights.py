@@ -21,7 +21,6 @@ SCHEMA = TableSchema(
 
 
 def survey(rows: int = 9000) -> pl.DataFrame:
-    """Return rows with weights, some above 10 and some 0."""
     generator = np.random.default_rng(0)
     return pl.DataFrame(
         {

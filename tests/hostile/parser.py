@@ -24,7 +24,6 @@ class Parser:
     read: Callable[[bytes, Path], None]
 
     def input(self, examples: Sequence[bytes], seed: str) -> bytes:
-        """Return the input of a seed."""
         chance = random.Random(seed)
         return self.mutate(chance, spliced(chance, examples))
 

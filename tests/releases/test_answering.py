@@ -47,7 +47,6 @@ FEMALE, SMOKER, EDU = VALUES[:, 1] == 1, VALUES[:, 2] == 1, VALUES[:, 3]
 
 
 def pairs() -> np.ndarray:
-    """Return all cells of the marginals of two columns."""
     bits = [[2 * b for b in range(4)], [8, 10], [12, 13], [14, 16, 18, 20]]
     found = [(a, b) for i in range(4) for j in range(i + 1, 4) for a in bits[i] for b in bits[j]]
     return np.array(found, np.int32)

@@ -17,7 +17,6 @@ from tests.tables import SCHEMA, people
 
 
 def release(**options: Any) -> dualquery.Release:
-    """Release two-way answers of the people table, by default with Gaussian noise."""
     asked = {
         "schema": SCHEMA, "queries": 20, "way": 2, "mechanism": "gaussian", "epsilon": 0.4,
         "delta": 1e-8,
@@ -27,7 +26,6 @@ def release(**options: Any) -> dualquery.Release:
 
 @pytest.fixture
 def file(tmp_path: Path) -> BudgetFile:
-    """A budget file of (1, 1e-6)."""
     return BudgetFile.create(tmp_path / "b.budget", epsilon=1.0, delta=1e-6)
 
 

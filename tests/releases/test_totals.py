@@ -25,7 +25,6 @@ LINKED = {"schema": SCHEMA, "delta": 1e-7, "neighbours": "add-remove"}
 
 
 def survey(rows: int = ROWS) -> pl.DataFrame:
-    """Return persons in households, columns of which depend on each other."""
     rng = np.random.default_rng(0)
     latent = rng.random(rows)
     return pl.DataFrame(
@@ -45,7 +44,6 @@ def survey(rows: int = ROWS) -> pl.DataFrame:
 
 
 def truths(table: pl.DataFrame, weight: str | None = None) -> dict[str, float]:
-    """Return the true answers of some questions, by Polars alone."""
     weights = table[weight].to_numpy() if weight else np.ones(table.height)
     conditions = {
         "smoker=1": pl.col("smoker") == 1,

@@ -17,7 +17,6 @@ ASKED = {"schema": SCHEMA, "queries": 40, "way": 2, "epsilon": 8.0}
 
 
 def homes(rows: int = 1200) -> pl.DataFrame:
-    """Return people in homes of one to about ten."""
     home = np.random.default_rng(3).permutation(
         np.concatenate(
             (np.arange(HOMES), np.random.default_rng(4).integers(0, HOMES, rows - HOMES))

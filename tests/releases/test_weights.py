@@ -15,7 +15,6 @@ ASKED = {"schema": SCHEMA, "queries": ["sex=Male", "flag & sex=Female", "!flag"]
 
 
 def weighted(rows: int = 2000) -> pl.DataFrame:
-    """Return people of whom men weigh most, some of them more than is counted."""
     generator = np.random.default_rng(5)
     table = people(rows)
     weights = np.where(table["sex"] == "Male", 8.0, 1.0) * generator.uniform(0.5, 1.5, rows)

@@ -68,7 +68,6 @@ def bound_of(domain: Domain, columns: np.ndarray, weights: np.ndarray, most_trie
 
 
 def every_set(columns: int, *ways: int) -> np.ndarray:
-    """Return all sets of so many of the columns, padded."""
     sets = [chosen for way in ways for chosen in combinations(range(columns), way)]
     return np.array([chosen + (-1,) * (max(ways) - len(chosen)) for chosen in sets])
 

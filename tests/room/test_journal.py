@@ -95,7 +95,6 @@ class Run:
         return draw
 
     def cut_short(self, draws: int) -> bool:
-        """Return what `Curator.cut_short` does."""
         return self.ledger.cut_short(draws)
 
 

@@ -39,7 +39,6 @@ def schema(*rules: str, columns: tuple = COLUMNS) -> TableSchema:
 
 
 def every_record(made: TableSchema) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-    """Return all records of a small schema, as values and as bits."""
     sizes = axis_sizes(made.domain)
     values = np.array(list(itertools.product(*map(range, sizes))))
     return values, rows_of_values(values, made.domain)
@@ -62,7 +61,6 @@ def random_rules(made: TableSchema, generator: np.random.Generator) -> Forbidden
 
 
 def lies_in(values: NDArray[np.int64], box: dict[int, int]) -> NDArray[np.bool_]:
-    """Say which records a box holds, by its definition."""
     return np.array([all(box[c] >> int(row[c]) & 1 for c in box) for row in values])
 
 
