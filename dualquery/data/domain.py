@@ -52,10 +52,7 @@ class Domain:
 
     @cached_property
     def has_two_values(self) -> NDArray[np.bool_]:
-        """Which bits lie on columns of two values: bool, shape ``(bits + 1,)``.
-
-        The last entry, which the padding -1 finds, is False.
-        """
+        """Which bits lie on columns of two values: bool, ``(bits + 1,)``; the padding's is not."""
         return np.append((self.sizes <= 2)[self.column_of_bit], False)
 
     def covers(self, other: Domain) -> bool:

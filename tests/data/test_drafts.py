@@ -226,6 +226,7 @@ def test_what_cannot_be_kept_is_left_out_and_said(caplog: pytest.LogCaptureFixtu
     st.sampled_from([1.0, 0.01, 1e9]),
 )
 @example(ends=[0, 1, 10**6], counts=[1, 1], unit=1.79e302)
+@example(ends=[-17, 0, 1, 17], counts=[1, 99, 1], unit=1e307)
 def test_edges_increase_and_cover(ends: list[int], counts: list[int], unit: float) -> None:
     bounds = np.array(sorted(ends)[: len(counts) + 1], float) * unit
     held = np.array(counts[: len(bounds) - 1], float)

@@ -48,6 +48,8 @@ def test_numbers_beyond_the_range_are_its_ends() -> None:
     [
         (Categorical("sex", ("F", "M")), "is not declared numeric"),
         (Numeric("age", (0, 9, 99), missing="category"), "rows may lack a number"),
+        (Numeric("far", (-1.7e308, 0, 1.7e308)), "1e100 wide"),
+        (Numeric("near", (0, 5e-324, 1e-323)), "1e100 wide"),
     ],
 )
 def test_columns_without_a_number_in_each_row_are_refused(column, message: str) -> None:

@@ -9,6 +9,7 @@ from dualquery.budgets.budget_file import BudgetFile
 from dualquery.data.schema.schema_files import schema_from_dict
 from dualquery.data.schema.table import TableSchema
 from dualquery.queries.generate.workloads import random_conjunctions
+from dualquery.releases.keep.folder import load_release
 from dualquery.releases.make.schema_learning import schema_of_table
 from dualquery.room.ledger import numerical_assumptions
 from dualquery.runtime.errors import BadInputError
@@ -115,6 +116,13 @@ def test_a_schema_and_a_number_of_rows_that_are_bought_are_paid_together(tmp_pat
     assert made.proof["rows"]["bought"] is not None
     assert file.read().spent == pytest.approx((made.privacy.epsilon, 1e-4))
     assert verify(made.save(tmp_path / "out")).faults == ()
+
+
+def test_a_range_wider_than_any_number_is_learned_and_kept(tmp_path) -> None:
+    column = {**B, "edges": [-1.7e308, 1.7e308], "integer": False}
+    made = dualquery.release(FRAME, schema=known(A, column), queries=2, way=1, epsilon=9.0)
+    edges = load_release(made.save(tmp_path / "out")).schema.columns[1].edges
+    assert (edges[0], edges[-1]) == (-1.7e308, 1.7e308)
 
 
 @pytest.mark.parametrize("more", [{"declared": False}, {"drop_incomplete": True}])

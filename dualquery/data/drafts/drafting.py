@@ -348,10 +348,7 @@ def draft_table_schema(source: TableSource, columns: ColumnChoice | None = None)
 
 
 def draft_item_schema(source: ItemSource) -> ItemSchema:
-    """Return the schema of a source of items: those its format fixes, else those that occur.
-
-    Raises `BadInputError` if none does, or far too many do.
-    """
+    """Return the items that the format fixes, else those that occur: some, but not too many."""
     if source.width is not None:
         return ItemSchema.numbered(source.width, name_of(source))
     items = np.zeros(0, np.int64)

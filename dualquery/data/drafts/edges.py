@@ -49,7 +49,9 @@ def _near_quantiles(bounds: Floats, rest: Floats, cuts: int, *, whole: bool) -> 
     knots = np.unique(np.concatenate((level, level + 1)))
     parts = [_TAIL, *range(1, cuts), cuts - _TAIL]
     near = np.array([(part - 0.25, part + 0.25) for part in parts]) / cuts
-    ranges = np.interp(near.clip(0.0, 1.0), ends[knots], bounds[knots]).tolist()
+    power = np.frexp(np.abs(bounds).max())[1]  # slopes would be above the largest number
+    scaled = np.interp(near.clip(0.0, 1.0), ends[knots], np.ldexp(bounds[knots], -power))
+    ranges = np.ldexp(scaled, power).tolist()
     return {_simplest(first, last, whole=whole) for first, last in ranges if first < last}
 
 

@@ -162,7 +162,9 @@ class Numbers:
     def bounds(self) -> NDArray[np.float64]:
         """Lower ends of the cells, increasing, and the upper end of the last: float64."""
         if self.ends is not None:
-            equal = np.linspace(*self.ends, RANGE_CELLS + 1)
+            power = np.frexp(np.abs(self.ends).max())[1]  # the range may be wider than any number
+            low, high = np.ldexp(self.ends, -power)
+            equal = np.ldexp(np.linspace(low, high, RANGE_CELLS + 1), power)
             return np.unique(np.ceil(equal)) if self.whole else equal
         ends: set[float] = {0.0}
         for size in range(self.low, self.high + 1):

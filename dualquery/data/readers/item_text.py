@@ -1,7 +1,4 @@
-"""Texts of rows of items: ``fimi``, ``matrix``, ``bitstring``.
-
-Chunks of bytes become arrays without a loop over their tokens.
-"""
+"""Rows of items as ``fimi``, ``matrix``, ``bitstring``: chunks of bytes become arrays at once."""
 
 from __future__ import annotations
 

@@ -1,3 +1,1 @@
-"""The schema: which columns a table has, what their values are, and which bits stand for them.
-Public.
-"""
+"""The public schema: columns of a table, their values, and the bits that stand for them."""

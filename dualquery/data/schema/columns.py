@@ -181,10 +181,11 @@ class Column:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value of a column with lists for tuples, and whole numbers without a point."""
+    """Return a value of a column with lists for tuples; short whole numbers have no point."""
     if isinstance(value, tuple):
         return list(map(_plain, value))
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+    whole = isinstance(value, float) and value.is_integer() and abs(value) < 1e22
+    return int(value) if whole else value
 
 
 class Named(Column):

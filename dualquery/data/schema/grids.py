@@ -49,6 +49,11 @@ class Grid:
                 f'others is a ratio; ask mean("{name}") of the release instead, without --means'
             )
         low, high = column.bounds[0][0], column.bounds[-1][1]
+        if not 1e-100 < high - low < 1e100:  # else no square of its noise is a number above 0
+            raise BadInputError(
+                f"--means: column {column.name!r} is from {low:g} to {high:g}, and a range has to "
+                "be 1e-100 to 1e100 wide; declare its edges, and give its numbers, in another unit"
+            )
         whole = column.integer and high - low <= MOST_STEPS
         steps = int(high - low) if whole else MOST_STEPS
         sizes = np.abs(column.bounds).max(axis=1)
