@@ -1,9 +1,8 @@
 """What the events of a release cost, computed anew: nothing of the program is used.
 
 Gaussian noise alone has a closed form (Balle and Wang 2018, Theorem 8); other ``exact`` events have
-`_recursion`. ``zcdp`` (Canonne, Kamath and Steinke 2020, Corollary 13), ``advanced`` (Dwork,
-Rothblum and Vadhan 2010, Theorem III.3) and ``paper`` (Gaboardi et al. 2014, Theorem 4.1) are as
-printed. Every bound is an upper one, and finer grids bring it down.
+`_recursion`. ``zcdp`` (Canonne et al. 2020, Corollary 13), ``advanced`` (Dwork et al. 2010, Theorem
+III.3), ``paper`` (Gaboardi et al. 2014, Theorem 4.1) are as printed. All are upper bounds.
 """
 
 from __future__ import annotations
@@ -37,8 +36,7 @@ def events_of(schedule: list[dict[str, Any]]) -> Iterator[Event]:
 
 def _expanded(event: dict[str, Any]) -> Iterator[Event]:
     if (kind := event["kind"]) == "game":
-        # Each record that a round has seen moves log-weights by step / rows up or down, half as
-        # much if added or removed; so does each row of a unit. 2^-42: rounding.
+        # A record seen moves log-weights by step / rows, up and down if replaced; 2^-42: rounding.
         own = {"replace-one": 2, "add-remove": 1}[event["neighbours"]]
         each = own * max(1, event.get("rows_per_unit", 1)) * event["step"]
         for seen in range(1, min(event["rounds"], MOST_EVENTS + 2)):
@@ -46,7 +44,6 @@ def _expanded(event: dict[str, Any]) -> Iterator[Event]:
     elif kind == "draws":
         yield _event(kind, event["range"], event["draws"])
     elif kind in ("gaussian", "thresholded"):
-        _event(kind, event.get("delta", 1.0), 1)  # a threshold gives back nothing
         yield _event("gaussian", event["sensitivity"] / event["scale"], 1)
     else:
         yield _event({"pure": "pure", "report": "pure"}[kind], event["epsilon"], 1)

@@ -2,10 +2,9 @@
 
 This file shares no code with the program that makes releases, and is run alone by ``python -m
 dualquery.verification.check FOLDER``. **Confirmed** means that every file has the digest that
-``release.json`` states, there is no other file, and the events are proven here (`bounds`) to be
-(e, delta)-private for an e that is, with what the number of rows has cost, at most the epsilon that
-the release states: without any tolerance. **Not checked** are the proofs of sensitivities, whether
-the program did what it says, and who wrote the folder: only a signature shows that.
+``release.json`` states, there is no other file, and the events are proven here (`bounds`) to cost,
+with the number of rows, at most the (epsilon, delta) that the release states. **Not checked** are
+the proofs of sensitivities, what the program did, and who wrote the folder: a signature shows that.
 """
 
 from __future__ import annotations
@@ -26,22 +25,25 @@ import pyarrow.parquet as parquet
 
 from dualquery.verification.bounds import Event, bound, events_of
 
+Stored = dict[str, Any]
 FORMAT = 2
 FAULTS = (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError)
-
 _COPIES = 1023  # of a row, by its weight, at most
-NOT_KEPT = ("ColumnSums", "EveryCell", "RowTotal", "ShapeCounts", "ValueCounts", "ItemCounts")
-"""What is measured and not in ``measurements.parquet``: means, totals, every cell, a schema."""
+_QUERIES = ("AllQueries", "SomeQueries", "OneQuery", "OneCuboid", "QueryTable", "Parities")
+_KEPT = (*_QUERIES, "FeatureSums")  # in ``measurements.parquet``
+_MEASURED = (*_KEPT, "ColumnSums", "EveryCell", "RowTotal")
+_SCORES, _BASES = ("WorstQuery", "WorstCuboid"), ("largest error of a database",)
+_LEARNED, _ROUNDS = ("ValueCounts", "ItemCounts"), ("counts of the queries, once a round",)
 
-LEMMAS = {
-    "gaussian": ("noise.gaussian", "learning"),
-    "thresholded": ("learning",),
-    "pure": ("noise.laplace", "draws.noisy_max"),
-    "draws": ("draws.exponential", "draws.databases", "weights"),
-    "report": ("draws.randomized",),
-    "game": ("weights",),
+STATISTICS: dict[str, dict[str, tuple[str, ...]]] = {
+    "gaussian": {"noise.gaussian": _MEASURED, "learning": ("ShapeCounts",)},
+    "thresholded": {"learning": _LEARNED},
+    "pure": {"noise.laplace": _MEASURED, "draws.noisy_max": _SCORES},
+    "draws": {"draws.exponential": _SCORES, "draws.databases": _BASES, "weights": _ROUNDS},
+    "report": {"draws.randomized": ("one column of every record",)},
+    "game": {"weights": _ROUNDS},
 }
-"""Which modules of dualquery.room prove an event of each kind."""
+"""Of what statistics a module of dualquery.room proves an event of a kind."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ def verify(folder: str | Path) -> Report:
     """Check a folder, which may hold anything: a `Report` without ``faults`` confirms it."""
     folder = Path(folder)
     try:
-        text = (folder / "release.json").read_text(encoding="utf-8")
+        text = (folder / "release.json").read_text("utf-8")
         stored = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse)
         if stored["format_version"] != FORMAT:
             return Report((f"format {stored['format_version']}, not {FORMAT}: no proof record",))
@@ -78,20 +80,20 @@ def verify(folder: str | Path) -> Report:
             return Report(damaged, (f"the release states no guarantee: {reasons}",))
         named, bought = proof["accountant"], proof["rows"]["bought"]
         events = list(events_of(proof["schedule"]))
-        left = named["delta"] - _thresholds(proof["schedule"])
+        left = _without_thresholds(named["delta"], proof["schedule"])
         own = bound(events, proof["schedule"], named["name"], left, named["epsilon"])
         spent = bought["epsilon"] if bought else 0.0
-        refuted = [*_misstated(stored, events, own, spent), *_overlearned(stored["schema"])]
         entries = [event for run in proof["schedule"] for event in run["events"]]
+        refuted = [*_misstated(stored, events, own, spent), *_game(stored, events, entries)]
         refuted += [*_statements(stored, entries), *_tables(stored, entries, folder)]
-        refuted += [*_means(stored), *_measurements(stored, folder)]
-        refuted += [it for each in entries for it in (*_uncovered(each), *_game(each, stored))]
+        refuted += [*_means(stored), *_measurements(stored, folder), *_overlearned(stored)]
+        refuted += [it for each in entries if each["ground"] for it in _uncovered(each)]
         return Report(damaged, (*refuted,), privacy["epsilon"], privacy["delta"], own + spent)
     except FAULTS as fault:
         return Report(damaged, (f"a part cannot be read ({type(fault).__name__}: {fault})",))
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique(pairs: list[tuple[str, Any]]) -> Stored:
     if len(dict(pairs)) != len(pairs):
         raise ValueError("a key is there twice")
     return dict(pairs)
@@ -101,7 +103,7 @@ def _refuse(text: str) -> float:
     raise ValueError(f"{text} is no number")
 
 
-def _damage(folder: Path, stored: dict[str, Any]) -> Iterator[str]:
+def _damage(folder: Path, stored: Stored) -> Iterator[str]:
     """Compare the files with their digests, and ``release.json`` with its own."""
     files, there = stored["proof"]["files"], {path.name: path for path in folder.iterdir()}
     for name in sorted({*files, "release.json"} | {*there}):
@@ -120,9 +122,7 @@ def _damage(folder: Path, stored: dict[str, Any]) -> Iterator[str]:
         yield "'release.json' was changed"
 
 
-def _misstated(
-    stored: dict[str, Any], events: list[Event], own: float, spent: float
-) -> Iterator[str]:
+def _misstated(stored: Stored, events: list[Event], own: float, spent: float) -> Iterator[str]:
     """Compare the stated epsilon with the record's, and that with the one computed here."""
     privacy, named = stored["privacy"], stored["proof"]["accountant"]
     result, epsilon, name = named["epsilon"], privacy["epsilon"], named["name"]
@@ -134,24 +134,27 @@ def _misstated(
         yield f"delta {privacy['delta']:.6g} is stated, not {named['delta']:.6g}"
 
 
-def _thresholds(schedule: list[dict[str, Any]]) -> float:
-    """Return what thresholds cost of delta: (e, d) of their noise is (e, d + this) of the whole."""
-    events = [(run["times"], event) for run in schedule for event in run["events"]]
-    return math.fsum(times * e["delta"] for times, e in events if e["kind"] == "thresholded")
+def _without_thresholds(delta: float, schedule: list[Stored]) -> float:
+    """Return the delta left to noise alone: (e, d) of it is (e, d + thresholds') of the whole."""
+    events = [event for run in schedule for event in run["events"] * run["times"]]
+    deltas = [event["delta"] for event in events if event["kind"] == "thresholded"]
+    if not 0 <= delta < 1 or not all(0 < each < 1 for each in deltas):
+        raise ValueError(f"delta {delta!r}, and {deltas!r} of it for thresholds")
+    return delta - math.fsum(deltas)
 
 
-def _overlearned(schema: dict[str, Any]) -> Iterator[str]:
+def _overlearned(stored: Stored) -> Iterator[str]:
     """Check what a schema says that it cost to learn it."""
-    if (learned := schema.get("learned")) is None:
+    if (learned := stored["schema"].get("learned")) is None:
         return
     schedule = [{"times": 1, "events": learned["events"]}]
-    left = learned["delta"] - _thresholds(schedule)
+    left = _without_thresholds(learned["delta"], schedule)
     own = bound(list(events_of(schedule)), schedule, "exact", left, learned["epsilon"])
-    if not own <= learned["epsilon"]:
-        yield f"learning the schema cost epsilon {own:.6g}, not {learned['epsilon']:.6g}"
+    if not own <= learned["epsilon"] or learned["events"][-1]["kind"] != "thresholded":
+        yield f"learning the schema cost epsilon {own:.6g}, not {learned['epsilon']:.6g}, or more"
 
 
-def _statements(stored: dict[str, Any], events: list[dict[str, Any]]) -> Iterator[str]:
+def _statements(stored: Stored, events: list[Stored]) -> Iterator[str]:
     """Compare the statement of privacy with the options and the proof."""
     names = ("privacy", "options", "proof", "schema")
     privacy, options, proof, schema = (stored[name] for name in names)
@@ -163,9 +166,8 @@ def _statements(stored: dict[str, Any], events: list[dict[str, Any]]) -> Iterato
     if unit is not None:
         public, kept = "the number of units public", unit["max_rows"]
         one = f"one unit of column {unit['column']!r} with at most {kept:,} row{'s' * (kept > 1)}"
-        own = {key: unit[key] for key in ("column", "max_rows")}
         yield from _unequal(
-            ("the unit", own, options["unit"]),
+            ("the unit", {"column": unit["column"], "max_rows": kept}, options["unit"]),
             ("a public number of units", replaces, unit["units"] is not None),
             ("columns of units", False, unit["column"] in columns),
         )
@@ -178,9 +180,8 @@ def _statements(stored: dict[str, Any], events: list[dict[str, Any]]) -> Iterato
         # Whole weights are exact: a row of the largest counts as a multiple of it.
         whole = largest == math.floor(largest) and 1 <= largest <= _COPIES
         copies = _COPIES // int(largest) * int(largest) if whole else _COPIES
-        own = {key: weight[key] for key in ("column", "max")}
         yield from _unequal(
-            ("the weight", own, options["weight"]),
+            ("the weight", {"column": weight["column"], "max": largest}, options["weight"]),
             ("the copies of a row", copies, weight["copies"]),
             ("columns of weights", False, weight["column"] in columns),
         )
@@ -208,19 +209,24 @@ def _statements(stored: dict[str, Any], events: list[dict[str, Any]]) -> Iterato
         ("a declared schema", True, schema["declared"]),
         ("most 1s of a row", proof["limits"]["max_ones_per_row"], schema.get("max_ones_per_row")),
     )
-    if bought and bought["sensitivity"] < most:
-        yield f"the number of rows moves by {most:,}, and noise is for {bought['sensitivity']:g}"
-    if bought and not bought["sensitivity"] / bought["scale"] <= bought["epsilon"]:
-        yield "the noise in the number of rows is too small for its charge"
+    cheap = bought and not 0 < bought["sensitivity"] / bought["scale"] <= bought["epsilon"]
+    if cheap or (noise and noise["sensitivity"] < most):
+        yield f"noise in the number of rows, which moves by {most:,}, is too small for its charge"
     asked = options["epsilon"] if events else bought["epsilon"] if bought else 0.0
+    others = {event["kind"] for event in events} - {"gaussian", "thresholded"}
+    if others and named["name"] != "zcdp" and {*_LEARNED} & {each["statistic"] for each in grounds}:
+        yield f"what follows a learned schema, {others}, is not added up by {named['name']!r}"
     if not math.isclose(privacy["epsilon"], asked, rel_tol=1e-9):
         yield f"epsilon {privacy['epsilon']!r} is stated where {asked!r} was asked for"
 
 
-def _steps(proof: dict[str, Any]) -> int:
+def _steps(proof: Stored) -> int:
     """Return how many rows, or copies of rows by their weights, neighbours differ in at most."""
     unit, weight = proof.get("unit"), proof.get("weight")
-    return int((unit["max_rows"] if unit else 1) * (weight["copies"] if weight else 1))
+    steps = (unit["max_rows"] if unit else 1) * (weight["copies"] if weight else 1)
+    if type(steps) is not int or steps < 1:
+        raise ValueError(f"neighbours that differ in {steps!r} rows")
+    return steps
 
 
 def _unequal(*said: tuple[str, Any, Any]) -> Iterator[str]:
@@ -229,47 +235,46 @@ def _unequal(*said: tuple[str, Any, Any]) -> Iterator[str]:
             yield f"{what}: {one!r} in one place, {other!r} in another"
 
 
-def _uncovered(event: dict[str, Any]) -> Iterator[str]:
-    """Compare an event with what it was charged for."""
+def _uncovered(event: Stored) -> Iterator[str]:
+    """Compare an event that was drawn, not only planned, with what it was charged for."""
     kind, ground = event["kind"], event["ground"]
-    if ground is None:
-        return  # planned and priced, but not drawn
-    if ground["lemma"] not in [f"dualquery.room.{each}" for each in LEMMAS[kind]]:
-        yield f"{ground['lemma']!r} proves no event of kind {kind!r}"
-    if (ground["statistic"] in ("ValueCounts", "ItemCounts")) != (kind == "thresholded"):
-        yield f"{ground['statistic']!r} is no statistic of an event of kind {kind!r}"
-    moved, scale = ground["sensitivity"], ground["scale"]
-    if not 0 < moved < math.inf:
-        yield f"a sensitivity of {moved!r}"
-    elif kind in ("gaussian", "thresholded"):
+    lemma, moved, scale = ground["lemma"], ground["sensitivity"], ground["scale"]
+    if ground["statistic"] not in STATISTICS[kind].get(lemma.removeprefix("dualquery.room."), ()):
+        yield f"{lemma!r} proves no event of kind {kind!r} for {ground['statistic']!r}"
+    noisy = kind in ("gaussian", "thresholded", "pure")
+    if not 0 < moved < math.inf or not (0 < scale < math.inf if noisy else scale is None):
+        yield f"a sensitivity of {moved!r} with noise of scale {scale!r}"
+    elif kind == "pure":
+        # Report noisy max compares two scores, which may move towards each other.
+        moved *= 2 if lemma.endswith("noisy_max") else 1
+        if not moved / scale <= event["epsilon"]:
+            yield "Laplace noise is too small for its charge"
+    elif noisy:
         planned = Fraction(event["sensitivity"]) / Fraction(event["scale"])
         if Fraction(moved) / Fraction(scale) > planned:
             yield "Gaussian noise is too small for its charge"
-    elif scale is not None:
-        # Report noisy max compares two scores, which may move towards each other.
-        moved *= 2 if ground["lemma"].endswith("noisy_max") else 1
-        if not moved / scale <= event["epsilon"]:
-            yield "Laplace noise is too small for its charge"
 
 
-def _game(event: dict[str, Any], stored: dict[str, Any]) -> Iterator[str]:
-    """Compare a game with the parameters of the release."""
-    if event["kind"] != "game":
+def _game(stored: Stored, events: list[Event], entries: list[Stored]) -> Iterator[str]:
+    """Compare a game, an entry or one for each round, with the parameters of the release."""
+    shown, proof = stored["parameters"], stored["proof"]
+    game = next((event for event in entries if event["kind"] == "game"), None)
+    if shown.get("mechanism", stored["mechanism"]) == "dualquery":
+        own = {"rounds": shown["rounds"], "samples": shown["samples"], "step": shown["eta"]}
+        game = {"kind": "game", **(game or {}), **own}
+    if game is None:
         return
-    shown, most = stored["parameters"], _steps(stored["proof"])
-    yield from _unequal(
-        ("rounds", event["rounds"], shown.get("rounds", event["rounds"])),
-        ("samples", event["samples"], shown.get("samples", event["samples"])),
-        ("the step", event["step"], shown.get("eta", event["step"])),
-        ("the rows of the game", event["rows"], stored["rows"]),
-        ("the neighbours of the game", event["neighbours"], stored["proof"]["neighbours"]),
-        ("the rows of a unit in the game", event.get("rows_per_unit", 1), most),
-    )
-    if not 0 <= event["drawn"] < event["rounds"]:
-        yield f"{event['drawn']} draws in {event['rounds']} rounds"
+    told = {"rows": stored["rows"], "neighbours": proof["neighbours"]}
+    told = {**game, **told, "rows_per_unit": _steps(proof)}
+    least = [*events_of([{"times": 1, "events": [told]}])]
+    drawn = [event for event in events if event[0] == "draws"]
+    cheap = any(one[1] < other[1] * (1 - 1e-9) for one, other in zip(drawn, least, strict=False))
+    cheap |= not 0 <= game.get("drawn", 0) < game["rounds"]
+    if cheap or [each[::2] for each in drawn] != [each[::2] for each in least]:
+        yield "the rounds of the game are others than the parameters and the table give it"
 
 
-def _means(stored: dict[str, Any]) -> Iterator[str]:
+def _means(stored: Stored) -> Iterator[str]:
     """Compare the means that were bought with the noise on their sums."""
     means = stored.get("means", [])
     # Each column has noise of its own, and a sum that an interruption lost is there twice.
@@ -298,13 +303,14 @@ def _means(stored: dict[str, Any]) -> Iterator[str]:
             yield f"the mean of {mean['column']!r} has a range that the schema does not have"
 
 
-def _measurements(stored: dict[str, Any], folder: Path) -> Iterator[str]:
+def _measurements(stored: Stored, folder: Path) -> Iterator[str]:
     """Compare the noise of the measured numbers, event by event, with what was drawn."""
     drawn = [e["ground"] for r in stored["proof"]["schedule"] for e in r["events"] * r["times"]]
-    drawn = [each for each in drawn if each and each["statistic"] not in NOT_KEPT]
-    if stored["measurements"] is None or any("numbers" not in each for each in drawn):
+    drawn = [each for each in drawn if each and each["statistic"] in _KEPT]
+    if stored["measurements"] is None or (drawn and all("numbers" not in each for each in drawn)):
         return  # kept by no mechanism that needs none, and noted in no release before 0.2
     table = parquet.read_table(folder / "measurements.parquet")
+    plain = "literal_1" in parquet.read_schema(folder / "answers.parquet").names
     deviations = table["deviation"].to_numpy() * stored["rows"]
     numbers = sum(each["numbers"] for each in drawn)
     if not len(deviations) == numbers == stored["measurements"]["numbers"]:
@@ -312,13 +318,16 @@ def _measurements(stored: dict[str, Any], folder: Path) -> Iterator[str]:
         return
     for each in drawn:
         squares, deviations = deviations[: each["numbers"]] ** 2, deviations[each["numbers"] :]
+        # Of counts of rows at least the scale's; discrete Laplace noise has 1/6 less than 2 s^2.
+        least = 2 * each["scale"] ** 2 - 1 / 6 if "laplace" in each["lemma"] else each["scale"] ** 2
+        less = plain and each["statistic"] in _QUERIES and np.any(squares < least * (1 - 1e-9))
         for sums, said in ((squares, each["variances"]), (1 / squares, each["precisions"])):
-            if not math.isclose(math.fsum(sums), said, rel_tol=1e-9):
+            if less or not math.isclose(math.fsum(sums), said, rel_tol=1e-9):
                 yield f"measured numbers have other noise than {each['statistic']} was drawn with"
                 return
 
 
-def _tables(stored: dict[str, Any], events: list[dict[str, Any]], folder: Path) -> Iterator[str]:
+def _tables(stored: Stored, events: list[Stored], folder: Path) -> Iterator[str]:
     """Compare the numbers of answers, records and intervals with the tables."""
     synthetic = folder / "synthetic.parquet"
     records = parquet.read_metadata(synthetic).num_rows if synthetic.exists() else 0

@@ -24,11 +24,7 @@ _LARGEST_KEY = 1 << 16  # bytes of a file with a key
 
 
 def sign(folder: Path, private: Path) -> bytes:
-    """Return the signature of a release folder.
-
-    `OSError` if a file cannot be read, `ValueError` if ``private`` is no file of an Ed25519 key
-    without a password.
-    """
+    """Return a release's signature; `ValueError` if ``private`` is no key without a password."""
     load = partial(load_pem_private_key, password=None)
     key: Ed25519PrivateKey = _key(private, load, Ed25519PrivateKey)
     return key.sign((folder / "release.json").read_bytes())

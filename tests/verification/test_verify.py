@@ -30,7 +30,6 @@ Stored = dict[str, Any]
 
 
 def made(folder: Path, **asked: Any) -> Path:
-    """Make a small release of people, in a folder."""
     asked = {"queries": 30, "way": 2, "schema": SCHEMA, **asked}
     return dualquery.release(people(), **asked).save(folder)
 
@@ -45,7 +44,6 @@ BESIDES: list[dict[str, Any]] = [
 
 
 def own_family() -> Release:
-    """Release a family that the room has not proven."""
     return release(AnyOf(4), mechanism="gaussian")
 
 
@@ -109,7 +107,6 @@ def test_every_accountant_is_confirmed(asked, tmp_path) -> None:
 @pytest.mark.parametrize("mechanism", ["matrix", "mwem"])
 @pytest.mark.parametrize("besides", BESIDES, ids=lambda each: " and ".join(each))
 def test_what_a_table_may_have_besides_is_confirmed(besides, mechanism, tmp_path) -> None:
-    """Each mechanism with units, weights, means and rules, alone and together."""
     relation = "add-remove" if mechanism == "mwem" else "replace-one"
     options = {"iterations": 3} if mechanism == "mwem" else {}
     released = dualquery.release(
@@ -127,7 +124,6 @@ def test_what_a_table_may_have_besides_is_confirmed(besides, mechanism, tmp_path
 @pytest.mark.parametrize("mechanism", ["gaussian", "laplace"])
 @pytest.mark.parametrize("high", [100.0, 1e6], ids=["alike", "another need"])
 def test_means_of_several_columns_are_confirmed(mechanism, high, tmp_path) -> None:
-    """Each has noise of its own, by how much its column needs."""
     edges = [0.0, 25.0, 50.0, 75.0, high]
     income = replace(SCHEMA.columns[0], name="income", edges=tuple(edges))
     schema = replace(SCHEMA, columns=(*SCHEMA.columns, income))
@@ -212,13 +208,14 @@ def released(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "bought": made(
             root / "bought", mechanism="laplace", neighbours="add-remove", delta=0.0, epsilon=2.0
         ),
-        "mwem": made(root / "mwem", mechanism="mwem", options={"iterations": 5}),
+        "mwem": made(root / "mwem", mechanism="mwem", options={"select": "noisy-max"}),
         "family": own_family().save(root / "family"),
         "means": made(root / "means", mechanism="gaussian", means="age"),
         "pure means": made(root / "pure", mechanism="laplace", means="age", delta=0.0),
         "units": dualquery.release(
             homes(), queries=30, way=2, schema=SCHEMA, mechanism="gaussian", epsilon=4.0, **UNIT
         ).save(root / "units"),
+        "later": made(root / "later", schema=None, epsilon=30.0, options={"rounds": 9}),
         "learned": dualquery.release(homes(), queries=30, epsilon=9.0).save(root / "learned"),
     }
 
@@ -332,7 +329,33 @@ def put(*path: Any) -> Callable[[Stored], object]:
     return change
 
 
+def restated(value: Any, *paths: tuple[Any, ...]) -> Callable[[Stored], object]:
+    """Return a change after which the stated epsilon is what the changed events add up to."""
+
+    def change(stored: Stored) -> None:
+        for path in paths:
+            put(*path, value)(stored)
+        proof, events = stored["proof"], [*events_of(stored["proof"]["schedule"])]
+        named, bought = proof["accountant"], proof["rows"]["bought"] or {"epsilon": 0.0}
+        deltas = [each.get("delta", 0.0) for run in proof["schedule"] for each in run["events"]]
+        left = named["delta"] - sum(deltas)
+        named["epsilon"] = bound(events, proof["schedule"], named["name"], left, 0.0)
+        stored["options"]["epsilon"] = named["epsilon"] + bought["epsilon"]
+        stored["privacy"]["epsilon"] = stored["options"]["epsilon"]
+        stored["privacy"]["accountant"] = named["name"]
+
+    return change
+
+
+def halved(schedule: list[Stored]) -> list[Stored]:
+    """Return a game round by round, and at half its cost."""
+    (game,) = schedule[0]["events"]
+    costs = [{"range": cost / 2, "draws": draws} for _, cost, draws in events_of(schedule)]
+    return [{"times": 1, "events": [{**game, "kind": "draws", **each} for each in costs]}]
+
+
 EVENT, THRESHOLD = (("proof", "schedule", place, "events", 0) for place in (0, 1))
+NOISE, SCALE, ROWS = (*EVENT, "ground", "scale"), (*EVENT, "scale"), ("proof", "rows", "bought")
 FORGED: list[tuple[str, str, Callable[[Stored], object]]] = [
     ("epsilon just smaller", "gaussian", put("privacy", "epsilon", lambda e: e * (1 - 1e-6))),
     ("epsilon larger", "gaussian", put("privacy", "epsilon", 2.0)),
@@ -376,7 +399,7 @@ FORGED: list[tuple[str, str, Callable[[Stored], object]]] = [
     ("rows stated", "bought", put("options", "rows", 300)),
     ("replace-one told", "bought", put("privacy", "neighbours", "replace one record, n public")),
     ("Laplace noise smaller", "bought", put(*EVENT, "ground", "scale", less)),
-    ("a selection for less", "mwem", put(*EVENT, "range", less)),
+    ("a selection for less", "mwem", put(*EVENT, "epsilon", less)),
     ("rounds dropped", "mwem", put("proof", "schedule", 0, "times", 2)),
     ("a round of another kind", "mwem", put(*EVENT, "kind", "report")),
     ("a mean with less noise", "means", put("means", 0, "scale", less)),
@@ -388,6 +411,13 @@ FORGED: list[tuple[str, str, Callable[[Stored], object]]] = [
     ("a unit of fewer rows", "units", put("proof", "unit", "max_rows", 1)),
     ("a row in the place of a unit", "units", put("proof", "unit", None)),
     ("a threshold renamed", "learned", put(*THRESHOLD, "kind", "gaussian")),
+    ("scales below 0", "units", restated(-99.0, NOISE, (*EVENT, "sensitivity"), SCALE)),
+    ("another scale than was drawn", "units", restated(99.0, NOISE, SCALE)),
+    ("scores without noise", "mwem", restated(None, NOISE)),
+    ("scores as answers", "mwem", put(*EVENT, "ground", "lemma", "dualquery.room.noise.laplace")),
+    ("rows that give back", "bought", restated(-1.0, (*ROWS, "scale"), ("total", "scale"))),
+    ("a game in rounds", "game", restated(halved, ("proof", "schedule"))),
+    ("another rule after a schema", "later", restated("exact", ("proof", "accountant", "name"))),
     ("a threshold that gives back", "learned", put(*THRESHOLD, "delta", lambda d: -d)),
 ]
 
