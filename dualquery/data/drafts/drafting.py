@@ -348,7 +348,7 @@ def draft_table_schema(source: TableSource, columns: ColumnChoice | None = None)
 
 
 def draft_item_schema(source: ItemSource) -> ItemSchema:
-    """Return the items that the format fixes, else those that occur: some, but not too many."""
+    """Return the format's items, or those found; `BadInputError` if there are none, or too many."""
     if source.width is not None:
         return ItemSchema.numbered(source.width, name_of(source))
     items = np.zeros(0, np.int64)
