@@ -162,15 +162,15 @@ def fit_records(
     how = generator, session.threads, session.progress
     if moments is None:
         return fit.run(*how)
-    aim, mixture = moments, None
-    for _ in range(2):
+
+    def fitted(aim: CrossMoments, start: Mixture | None = None) -> Mixture:
         aimed = replace(fit, targets=aim.kept(fit.targets), how=replace(fit.how, steps=LEG))
-        mixture = aimed.run(*how, mixture)
-        # The pull takes a part of the moments: the next fit aims further.
-        found = moments.sizes(mixture.means(fit.products))
-        aim = replace(aim, goal=aim.goal + moments.goal - found)
-    assert mixture is not None
-    return mixture
+        return aimed.run(*how, start)
+
+    mixture = fitted(moments)
+    # The pull takes a part of the moments: the second fit aims further.
+    missed = moments.goal - moments.sizes(mixture.means(fit.products))
+    return fitted(replace(moments, goal=moments.goal + missed), mixture)
 
 
 def _standardised(domain: Domain, chances: Float64, scores: Float64) -> Float64:
