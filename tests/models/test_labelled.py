@@ -12,6 +12,7 @@ from dualquery.models.labelled import LabelledMixture, cells_of_pairs
 from dualquery.models.mixture import ProductMixture
 from dualquery.models.model import read_model, write_model
 from dualquery.queries.generate.workloads import target_marginals
+from dualquery.runtime.progress import NO_PROGRESS
 from tests.cases import records_of
 
 DOMAIN = Domain(np.array([0, 1, 4, 6, 9]))
@@ -99,7 +100,7 @@ def test_the_fit_finds_a_logistic_law_and_keeps_the_marginals() -> None:
     noisy = workload.counts(records_of(rows), 1) / n
     noisy = noisy + deviation * generator.standard_normal(len(noisy))
     deviations = np.full(len(noisy), deviation)
-    found = with_labels(flat, workload, noisy, deviations, n, generator)
+    found = with_labels(flat, workload, noisy, deviations, n, generator, NO_PROGRESS.step)
     assert isinstance(found, LabelledMixture)
     told = found.chances_of_target(values[:2000])[:, 1]
     assert np.abs(told - chance[:2000]).mean() < 0.04
@@ -107,4 +108,4 @@ def test_the_fit_finds_a_logistic_law_and_keeps_the_marginals() -> None:
     off = workload.answers_on(records) - workload.counts(records_of(rows), 1) / n
     assert np.sqrt((off**2).mean()) < 0.006
     other = replace(workload, description={"kind": "a list"})
-    assert with_labels(flat, other, noisy, deviations, n, generator) is flat
+    assert with_labels(flat, other, noisy, deviations, n, generator, NO_PROGRESS.step) is flat

@@ -55,11 +55,14 @@ class Shares:
     deviations: Float64
 
     @staticmethod
-    def of(singles: Features, noisy: Float64, deviations: Float64 | float) -> Shares:
-        """Return the shares p that features of one factor determine: contrasts are 1 - k p."""
-        unit = in_shares(singles)
-        values = np.where(singles.contrasts[:, 0], (1.0 - noisy) * unit, noisy)
-        return Shares(singles.bits[:, 0], values, unit * deviations)
+    def of(products: ProductTerms, noisy: Float64, deviations: Float64) -> Shares:
+        """Return the shares that single factors among noisy products determine, each bit's once."""
+        alone = np.flatnonzero((products.bits >= 0).sum(axis=1) == 1)
+        place = (products.bits[alone] >= 0).argmax(axis=1)
+        constants, slopes = (each[alone, place] for each in products.linear())
+        bits, first = np.unique(products.bits[alone, place], return_index=True)
+        values = (noisy[alone] - constants) / slopes
+        return Shares(bits, values[first], (deviations[alone] / np.abs(slopes))[first])
 
     def combined(self, later: Shares) -> Shares:
         """Return these and later shares, with independent noise; new bits come last."""
@@ -156,11 +159,6 @@ def of_order(features: Features, *orders: int) -> NDArray[np.int64]:
     return np.flatnonzero(np.isin((features.bits >= 0).sum(axis=1), orders))
 
 
-def in_shares(singles: Features) -> Float64:
-    """Return the change of a share where the mean of its feature changes by 1."""
-    return np.where(singles.contrasts[:, 0], 1.0 / singles.values[:, 0], 1.0)
-
-
 @dataclass(frozen=True, eq=False)
 class Evidence:
     """Noisy means of products that determine the answers: float64, shape ``(f,)`` each."""
@@ -200,19 +198,6 @@ class Evidence:
         """Return the same with other noisy means of some of the products; float64, one a place."""
         found, deviations = _combined(self.means, self.deviations, places, means, noise)
         return replace(self, means=found, deviations=deviations)
-
-    def with_shares(self, shares: Shares) -> Evidence:
-        """Return the same with noisy shares of binary columns, which are single features here."""
-        return self.combined(*shares.as_products(self.source.products))
-
-
-def single_shares(products: ProductTerms, noisy: Float64, deviations: Float64) -> Shares:
-    """Return the shares that noisy single factors determine, each bit's once."""
-    alone = np.flatnonzero((products.bits >= 0).sum(axis=1) == 1)
-    bits, shares = products.single_chances(noisy)
-    _, slopes = products.part(alone).factors(np.zeros(products.domain.bits))
-    bits, first = np.unique(bits, return_index=True)
-    return Shares(bits, shares[first], (deviations[alone] / np.abs(slopes.sum(axis=1)))[first])
 
 
 def share_intervals(

@@ -400,18 +400,6 @@ class ProductTerms:
             factors = np.stack((np.ones(len(held)), -sizes), axis=1)
         return intercepts.ravel().astype(np.float32), factors.ravel().astype(np.float32)
 
-    def single_chances(self, targets: Float64) -> tuple[NDArray[np.int32], Float64]:
-        """Return the bits that stand alone, and the chances that they are 1."""
-        alone = (self.bits >= 0).sum(axis=1) == 1
-        place = (self.bits[alone] >= 0).argmax(axis=1)
-        bits, shares = self.bits[alone, place], targets[alone]
-        second = self.second[alone, place]
-        if self.literals:
-            return bits, np.where(second, 1.0 - shares, shares)
-        column = self.domain.column_of_bit[bits]
-        contrast = second | self.domain.has_two_values[bits]
-        return bits, np.where(contrast, (1.0 - shares) / axis_sizes(self.domain)[column], shares)
-
     def factors(self, chances: Float64) -> tuple[Float64, Float64]:
         """Return the means of factors and their slopes in the shares of their bits: ``(f, k)``."""
         constants, slopes = self.linear()

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.estimates.intervals import CORRELATION
-from dualquery.mechanisms.adaptive.evidence import single_shares
+from dualquery.mechanisms.adaptive.evidence import Shares
 from dualquery.mechanisms.adaptive.expansion import ProductTerms, literals_of, products_of_others
 from dualquery.mechanisms.adaptive.prior import posterior_interactions
 from dualquery.mechanisms.baselines.independent import to_distributions
@@ -63,7 +63,7 @@ class Interactions:
     @staticmethod
     def from_products(products: ProductTerms, noisy: Float64, deviations: Float64) -> Interactions:
         """Return the posterior, given noisy means of products, single factors among them."""
-        singles = single_shares(products, noisy, deviations)
+        singles = Shares.of(products, noisy, deviations)
         chances, uncertain = singles.posterior(products.domain)
         # Of a bit that stands in longer products only, nothing is known before.
         others = np.setdiff1d(products.bits[products.bits >= 0], singles.bits)

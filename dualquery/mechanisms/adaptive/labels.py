@@ -18,7 +18,6 @@ from dualquery.data.domain import axis_sizes, column_values
 from dualquery.models.labelled import LabelledMixture, cells_of_pairs
 from dualquery.models.mixture import ProductMixture
 from dualquery.queries.conjunctions import Workload
-from dualquery.runtime.progress import NO_PROGRESS
 
 Float64 = NDArray[np.float64]
 Int64 = NDArray[np.int64]
@@ -43,7 +42,7 @@ def with_labels(
     deviations: Float64,
     n: int,
     generator: np.random.Generator,
-    progress: Callable[[int, int], None] = NO_PROGRESS.step,
+    progress: Callable[[int, int], None],
 ) -> ProductMixture | LabelledMixture:
     """Return a mixture with a logistic model of the workload's target, if it has one.
 

@@ -34,7 +34,6 @@ from dualquery.mechanisms.adaptive.interactions import Interactions
 from dualquery.mechanisms.adaptive.measurement import (
     FeatureMeasurement,
     QueryMeasurement,
-    plan_columns,
     sums_of,
 )
 from dualquery.mechanisms.adaptive.mixture_fit import STEPS, MixtureFit, mixture_of, with_columns
@@ -44,7 +43,6 @@ from dualquery.mechanisms.adaptive.stage_planner import (
     PairEvidence,
     Stages,
     choose_first,
-    everything,
     plan_stages,
 )
 from dualquery.mechanisms.options import check_choice, check_number, check_whole
@@ -59,7 +57,6 @@ from dualquery.room.strategy import Strategy
 from dualquery.runtime.errors import BadInputError
 
 Float64: TypeAlias = NDArray[np.float64]
-
 
 COLUMNS_ALONE = (
     "a first look found too little that ties columns together for this number of rows and epsilon: "
@@ -196,11 +193,8 @@ class _Run:
         found = self._measured(full, (planned.sensitivity / planned.scale,), planned.scale)
         if self.mechanism.makes_records:
             return self._fitted(found, found, self.task.workload)
-        return Outcome(
-            answers=np.clip(found.unbiased, 0.0, 1.0),
-            intervals=found.intervals(self.task.workload),
-            measurements=Measurements.joined(self.kept),
-        )
+        intervals = found.intervals(self.task.workload)
+        return self._outcome(np.clip(found.unbiased, 0.0, 1.0), None, intervals)
 
     def after_pairs(self) -> Outcome:
         """Look at columns and pairs; then measure everything, or the columns again."""
@@ -211,15 +205,12 @@ class _Run:
         means = self._looked(looked, planned.scale)
         seen = PairEvidence(looked, means, planned.scale, workload, self.n, self.task.rows)
         (ratio,) = planned.ratios
-        chances, _ = seen.shares.posterior(workload.domain)
-        columns = plan_columns(workload, chances, planned.neighbours)
-        if isinstance(full, FeatureMeasurement):
-            full = full.refined(seen.unknown(full.products), (ratio * self.n) ** 2)
-        if not seen.everything_wins(columns, full, ratio):
-            return self._columns_again(seen, columns, ratio)
-        found = evidence = self._measured(full, planned.ratios)
-        if isinstance(full, FeatureMeasurement):
-            small = of_order(full.strategy.features, 1, 2)
+        following = seen.next_stage(full, ratio)
+        if isinstance(following, Strategy):
+            return self._columns_again(seen, following, ratio)
+        found = evidence = self._measured(following, planned.ratios)
+        if isinstance(following, FeatureMeasurement):
+            small = of_order(following.strategy.features, 1, 2)
             evidence = found.combined(small, means, seen.deviations)
         return self._fitted(found, evidence, workload)
 
@@ -227,11 +218,11 @@ class _Run:
         """Measure the columns again; answer by both stages, and by the pairs' interactions."""
         task, scale = self.task, scale_for(columns.sensitivity, ratio)
         noisy = self._looked(columns, scale, CHOSEN)
-        second = Shares.of(columns.features, noisy, columns.scales * scale / self.n)
+        again = ProductTerms.of_features(columns.features)
+        second = Shares.of(again, noisy, columns.scales * scale / self.n)
         found = seen.model(seen.shares.combined(second))
-        products = ProductTerms.of_features(seen.looked.features)
         how = self.plan.fitting.brief(task.queries.domain)
-        fit = MixtureFit(products, found.fitted, seen.deviations, how)
+        fit = MixtureFit(seen.products, found.fitted, seen.deviations, how)
         mixture = fit_records(fit, seen.means, found, task.scores, self.generator, self.session)
         answers = np.clip(found.answers(task.workload), 0.0, 1.0)
         # The first stage decided that there are any: it gives none.
@@ -253,12 +244,11 @@ class _Run:
             ratio = math.hypot(*ratios)
             return ColumnEvidence(looked, shares, workload, expansion, self.n, ratio)
 
-        seen, full = known(), None
-        if seen.columns_full:
-            full = everything(workload, expansion, planned.neighbours)
-        if full is not None and seen.everything_wins(full):
+        seen = known()
+        full = seen.everything()
+        if full is not None:
             found = self._measured(full, ratios)
-            evidence = found.with_shares(shares)
+            evidence = found.combined(*shares.as_products(found.source.products))
             outcome = self._fitted(found, evidence, workload, seen.posterior)
         else:
             if len(ratios) > 1:
@@ -271,26 +261,25 @@ class _Run:
 
     def _chosen(self, seen: ColumnEvidence, around: Shares) -> Outcome:
         """Measure what exceeds its noise; answer by the hierarchical model."""
-        features = seen.expansion.features
-        chosen = seen.worth_measuring()
-        strategy = uniform_strategy(features.part(chosen), self.plan.neighbours)
+        chosen, domain = seen.worth_measuring(), seen.workload.domain
+        measured = Features(seen.with_groups(chosen, self.generator), domain)
+        strategy = uniform_strategy(measured, self.plan.neighbours)
         scale = scale_for(strategy.sensitivity, seen.ratio)
-        noisy, deviation = self._looked(strategy, scale, CHOSEN), scale / self.n
-        alone = of_order(strategy.features, 1)
-        second = Shares.of(strategy.features.part(alone), noisy[alone], deviation)
-        shares, domain = seen.shares.combined(second).sparse(), features.domain
-        longer = np.setdiff1d(np.arange(len(chosen)), alone)
-        products = ProductTerms.of_features(strategy.features.part(longer))
+        noisy, deviations = self._looked(strategy, scale, CHOSEN), strategy.scales * scale / self.n
+        products, longer = ProductTerms.of_features(measured), (measured.bits >= 0).sum(axis=1) > 1
+        second = Shares.of(products, noisy, deviations)
+        shares = seen.shares.combined(second).sparse()
         found = Interactions.fit(
-            products, noisy[longer], np.full(len(longer), deviation),
+            products.part(longer), noisy[longer], deviations[longer],
             shares.distributions(domain), shares.uncertain(domain),
         )  # fmt: skip
-        means = found.means(ProductTerms.of_features(features))
-        means[chosen[longer]] = found.fitted
+        means = found.means(seen.products)
+        longer = np.flatnonzero(longer[: len(chosen)])
+        means[chosen[longer]] = found.fitted[: len(longer)]
         means = np.clip(means, -1.0, 1.0)
         model = mixture_of(
-            replace(shares, values=found.chances[shares.bits]), products, means[chosen[longer]],
-            self.plan.fitting, self.generator, self.session,
+            replace(shares, values=found.chances[shares.bits]), products.part(longer),
+            means[chosen[longer]], self.plan.fitting, self.generator, self.session,
         )  # fmt: skip
         by = None if self.task.frequent is None else around
         looks, neighbours = (around, second), self.plan.neighbours
@@ -302,18 +291,19 @@ class _Run:
         means = sums_of(strategy, self.curator, scale) / self.n
         features, deviations = strategy.features, strategy.scales * scale / self.n
         self.kept.append(Measurements.of_features(features, means, deviations, note))
-        self._count(features)
+        self._count(ProductTerms.of_features(features))
         return means
 
-    def _count(self, features: Features | None, queries: int = 0) -> None:
+    def _count(self, products: ProductTerms) -> None:
         """Note in the trace how many numbers of each kind a stage measured."""
-        columns = 0 if features is None else len(of_order(features, 1))
-        products = 0 if features is None else len(features) - columns
-        stage = {"stage": len(self.trace) + 1, "columns": columns, "products": products}
-        self.trace.append({**stage, "queries": queries})
+        orders = np.where(products.literals, 0, (products.bits >= 0).sum(axis=1))
+        queries, columns, more = np.bincount(np.minimum(orders, 2), minlength=3).tolist()
+        stage = {"stage": len(self.trace) + 1, "columns": columns}
+        self.trace.append({**stage, "products": more, "queries": queries})
 
     def _shares(self, looked: Strategy, scale: float) -> Shares:
-        return Shares.of(looked.features, self._looked(looked, scale), scale / self.n)
+        noisy, products = self._looked(looked, scale), ProductTerms.of_features(looked.features)
+        return Shares.of(products, noisy, looked.scales * scale / self.n)
 
     def _measured(
         self,
@@ -330,10 +320,7 @@ class _Run:
             means += (ratio / together) ** 2 * noisy
             self.kept.append(full.kept(noisy, full.scales * each / self.n))
         if self.trace:
-            if isinstance(full, QueryMeasurement):
-                self._count(None, len(means))
-            else:
-                self._count(full.strategy.features)
+            self._count(full.products)
         unit = (scale or scale_for(full.sensitivity, together)) / self.n
         return Evidence(full, means, full.scales * unit)
 
@@ -356,14 +343,14 @@ class _Run:
     def _outcome(
         self,
         answers: Float64,
-        model: ProductMixture | LabelledMixture,
+        model: ProductMixture | LabelledMixture | None,
         intervals: Intervals,
         remarks: tuple[str, ...] = (),
     ) -> Outcome:
-        """Return answers, records of a model, and what all stages measured."""
+        """Return answers, records of a model, if there is one, and what all stages measured."""
         return Outcome(
             answers=answers,
-            records=model.sample(self.plan.records, self.generator),
+            records=None if model is None else model.sample(self.plan.records, self.generator),
             trace=tuple(self.trace),
             remarks=remarks,
             intervals=intervals,

@@ -211,8 +211,8 @@ class MixtureFit:
 
     def _start(self, generator: np.random.Generator) -> Float32:
         shares = np.full(len(self._bits), 0.5)
-        bits, chances = self.products.single_chances(self.targets)
-        shares[np.searchsorted(self._bits, bits)] = chances
+        found = Shares.of(self.products, self.targets, self.deviations)
+        shares[np.searchsorted(self._bits, found.bits)] = found.values
         binary = self.products.domain.has_two_values[self._bits]
         odds = self._odds(np.where(binary, 1.0 - 2.0 * shares, shares)[:, None])
         noise = generator.standard_normal((len(odds), self.how.components))

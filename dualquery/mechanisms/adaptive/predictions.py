@@ -18,6 +18,7 @@ from dualquery.mechanisms.adaptive.evidence import Shares, uniform_strategy
 from dualquery.mechanisms.adaptive.expansion import (
     MOST_LITERALS,
     Expansion,
+    ProductTerms,
     chances_of_literals,
     literals_of,
     products_of_others,
@@ -182,8 +183,8 @@ def _predict(task: Task, budget: Budget) -> Predicted:
     answers = possible * chances_of_literals(bits, negated, chances).prod(axis=1)
     unit = calibrate_gaussian_scale(budget.epsilon, budget.delta, 1.0, budget.accountant) / task.n
     columns = plan_columns(workload, chances, neighbours)
-    nothing = np.zeros(len(columns.scales))
-    shares = Shares.of(columns.features, nothing, columns.scales * columns.sensitivity * unit)
+    noise = columns.scales * columns.sensitivity * unit
+    shares = Shares.of(ProductTerms.of_features(columns.features), np.zeros(len(noise)), noise)
     full: FeatureMeasurement | QueryMeasurement
     if columns_first(workload):
         expansion = expansion_of(task)

@@ -56,7 +56,7 @@ def test_whatever_items_the_noise_chooses_both_stages_cost_what_was_planned(
     monkeypatch.setattr(
         ColumnEvidence, "worth_measuring", lambda self: np.arange(len(self.expansion.features))
     )
-    monkeypatch.setattr(ColumnEvidence, "everything_wins", lambda *_: False)
+    monkeypatch.setattr(ColumnEvidence, "everything", lambda *_: None)
     for items in combinations(range(4), 3):
         # What the first stage may show, so that these are the items: the others seem empty.
         monkeypatch.setattr(
