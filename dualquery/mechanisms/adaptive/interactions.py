@@ -77,12 +77,13 @@ class Interactions:
         deviations: Float64,
         chances: Float64,
         uncertain: Float64,
+        groups: int = 0,
     ) -> Interactions:
         """Return the posterior, given noisy means of products, and of shares by single factors.
 
-        With a product stand all pairs of its factors, or none of them.
+        With a product stand all pairs of its factors, or none of them; but for the last ``groups``.
         """
-        model = _main_effects(products, noisy, deviations, Interactions(chances, uncertain))
+        model = _main_effects(products, noisy, deviations, Interactions(chances, uncertain), groups)
         factors, slopes = products.factors(model.chances)
         left = _variances(factors, slopes, model.uncertain[products.bits])
         variances = deviations**2 + left
@@ -161,7 +162,7 @@ def expected_interactions(products: ProductTerms, chances: Float64) -> Float64:
 
 
 def _main_effects(
-    products: ProductTerms, noisy: Float64, deviations: Float64, before: Interactions
+    products: ProductTerms, noisy: Float64, deviations: Float64, before: Interactions, groups: int
 ) -> Interactions:
     """Return main effects and what pairs have in common, as products determine them too."""
     from scipy.sparse import csr_array, hstack
@@ -173,44 +174,47 @@ def _main_effects(
     told, order, start = products.part(longer), order[longer], before.chances
     noisy, deviations = noisy[longer], deviations[longer]
     row, place = np.nonzero(told.bits >= 0)
-    chances, left, common, own, widest = start, before.uncertain, 0.0, 0.0, 1.0
+    chances, left, common, own, widest = start, before.uncertain, np.zeros(2), 0.0, 1.0
+    # Groups have a c of their own: where rows differ much in size, it is smaller than pairs'.
+    kind = np.repeat((0, 1), (len(noisy) - groups, groups))
     for _ in range(_ROUNDS):
         factors, slopes = told.factors(chances)
         changes = (products_of_others(factors) * slopes)[row, place]
         of_columns = csr_array((changes, (row, told.bits[row, place])), (len(noisy), len(chances)))
-        unit = np.zeros(len(noisy))
+        unit, inside = np.zeros((len(noisy), 2)), np.zeros(len(noisy))
         variance = chances * (1.0 - chances)
         for at, ends, change in _pairs_of(told, factors, slopes):
             binary = told.domain.has_two_values[ends].all(axis=1)
-            unit[at] += change * variance[ends].prod(axis=1) * binary
-        effects = hstack((of_columns, unit[:, None]), format="csr")
+            inside[at] += (change * CORRELATION) ** 2 * variance[ends].prod(axis=1)
+            unit[at, kind[at]] += change * variance[ends].prod(axis=1) * binary
+        effects = hstack((of_columns, unit), format="csr")
         variances = deviations**2 + _variances(factors, slopes, before.uncertain[told.bits])
         expected = expected_interactions(told, chances)
-        apart = noisy - factors.prod(axis=1)
-        squares = np.empty(len(noisy))
+        apart, squares = noisy - factors.prod(axis=1), np.empty(len(noisy))
         for size in np.unique(order):
             at = order == size
-            residual = apart[at] - common * unit[at]
+            residual = apart[at] - unit[at] @ common
             _, squares[at] = posterior_interactions(residual, expected[at], variances[at])
+            squares[at] += own**2 * inside[at] * kind[at]
             if size == 2:
                 usual = expected[at] ** 2
                 own = math.sqrt(float(squares[at].sum() / usual.sum()))
                 # What pairs have in common is expected to be no larger than their own interactions.
                 shared = float((unit[at] ** 2).sum())
                 if shared:
-                    widest = min(1.0, math.sqrt(float(usual[unit[at] != 0.0].sum()) / shared))
+                    widest = min(1.0, math.sqrt(float(usual[unit[at, 0] != 0].sum()) / shared))
         moved, errors = _predicted(
             effects,
             1.0 / (deviations**2 + squares),
             apart + of_columns @ (chances - start),
-            np.append(before.uncertain, widest),
+            np.append(before.uncertain, (widest, widest)),
         )
         last = chances
-        chances = to_distributions(told.domain, np.clip(start + moved[:-1], 0.0, 1.0))
-        left, common = errors[:-1], float(moved[-1])
+        chances = to_distributions(told.domain, np.clip(start + moved[:-2], 0.0, 1.0))
+        left, common = errors[:-2], moved[-2:]
         if (np.abs(chances - last) <= _SETTLED * left)[before.uncertain > _CERTAIN].all():
             break
-    return Interactions(chances, left, common, own)
+    return Interactions(chances, left, float(common[0]), own)
 
 
 def _predicted(
@@ -228,9 +232,9 @@ def _predicted(
         equations = part * told + diags_array(before)
         diagonal = equations.diagonal()
         moved, _ = cg(equations, part * right, rtol=1e-6, M=diags_array(1.0 / diagonal))
-        expected = (1.0 - before / diagonal)[:-1]
+        expected = (1.0 - before / diagonal)[:-2]
         most = expected.sum() + 2.0 * math.sqrt(2.0 * float(expected @ expected))
-        if (moved[:-1] ** 2 * before[:-1]).sum() <= most:
+        if (moved[:-2] ** 2 * before[:-2]).sum() <= most:
             break
     return moved, diagonal**-0.5
 

@@ -271,7 +271,7 @@ class _Run:
         shares = seen.shares.combined(second).sparse()
         found = Interactions.fit(
             products.part(longer), noisy[longer], deviations[longer],
-            shares.distributions(domain), shares.uncertain(domain),
+            shares.distributions(domain), shares.uncertain(domain), len(measured) - len(chosen),
         )  # fmt: skip
         means = found.means(seen.products)
         longer = np.flatnonzero(longer[: len(chosen)])

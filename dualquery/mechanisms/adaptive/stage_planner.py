@@ -15,12 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.mechanisms.adaptive.evidence import (
-    Shares,
-    of_order,
-    scale_for,
-    uniform_strategy,
-)
+from dualquery.estimates.intervals import CORRELATION
+from dualquery.mechanisms.adaptive.evidence import Shares, of_order, scale_for, uniform_strategy
 from dualquery.mechanisms.adaptive.expansion import (
     MOST_LITERALS,
     Expansion,
@@ -68,7 +64,6 @@ whether columns are full: of wide tables, and where their noise hides interactio
 _FULL = 0.2
 """Expected interactions over those of half-full columns, above which columns are full. On generated
 tables what exceeds its noise had the smaller errors with .07 and .11, everything with .4 and .6."""
-
 
 _GROUP = 5
 """Columns of a group. On netflix-like three have 1.05 times the mean error, 7 twice the time."""
@@ -332,15 +327,16 @@ class ColumnEvidence:
         means = np.abs(self.products.part(others).factors(self.chances)[0][:, 0])
         # A column more than a quarter full would halve what its group says of the other ones.
         usable = (means >= 0.5) & domain.has_two_values[bits[others, 0]]
-        others, size = others[usable], int(usable.sum()) // _GROUP
+        others, means, size = others[usable], means[usable], int(usable.sum()) // _GROUP
         uses = np.bincount(self.expansion.feature, self.expansion.uses, len(features))
         uses[single] = 0.0
 
         def left(groups: int) -> float:
             noise, precisions = (number + groups) * self.noise**2, np.zeros(len(features))
             precisions[chosen] = 1.0 / noise
-            told = groups / size * means[usable].mean() ** (2 * _GROUP - 2)
-            precisions[others] = told / (noise + (_GROUP - 1) * variances[others].mean())
+            of_pairs = math.comb(_GROUP, 2) * (CORRELATION / 2.0 * (1.0 - (means**2).mean())) ** 2
+            inside = (_GROUP - 1) * variances[others].mean() + of_pairs
+            precisions[others] = groups / size * means.mean() ** (2 * _GROUP - 2) / (noise + inside)
             after, off = 1.0 / (1.0 + variances * precisions), self.posterior.uncertain(domain)
             off[bits[single, 0]] *= np.sqrt(after[single])
             of_columns = rmse_of_shares(self.workload, self.chances, off)
