@@ -111,24 +111,24 @@ class CrossMoments:
         places = np.flatnonzero((present.sum(axis=1) == 2) & (slopes != 0.0))
         if not len(places):
             return None
-        weights, slopes = weights[places], slopes[places]
+        weights, slopes, noises = weights[places], slopes[places], fit.deviations[places]
         pairs = np.sort(np.where(present, column[products.bits], -1)[places], axis=1)[:, -2:]
         _, owner = np.unique(pairs, axis=0, return_inverse=True)
         # Cells that were not measured are taken to have the same association as those that were.
         weights /= np.bincount(owner, weights * slopes)[owner]
-        precise = slopes / fit.deviations[places] ** 2
+        precise = slopes / noises**2
         precise /= np.bincount(owner, precise * slopes)[owner]
         residuals = (noisy - centre)[places]
+        # The centre is shrunk, and keeps of its noise what it keeps of its interactions.
+        apart = noises * np.maximum(1.0 - around.left[places] / noises**2, 1e-6)
 
-        def estimate(by: Float64) -> tuple[Float64, Float64]:
-            of_product = by * residuals, (by * fit.deviations[places]) ** 2
-            size, variance = (np.bincount(owner, each) for each in of_product)
-            return size.astype(np.float64), variance.astype(np.float64)
+        def of_pairs(numbers: Float64) -> Float64:
+            return np.bincount(owner, numbers).astype(np.float64)
 
-        # Least squares have less noise, but err where the association is not linear by linear, and
-        # the estimate weakens it: all moments by one factor, whose prior is 1, with a standard
-        # deviation of 1.
-        (least, noise), (moment, more) = estimate(precise), estimate(weights)
+        # Least squares have less noise, but are too small where the association is not linear by
+        # linear: all moments by one factor, whose prior is 1, with a standard deviation of 1.
+        least, noise = of_pairs(precise * residuals), of_pairs((precise * apart) ** 2)
+        moment, more = of_pairs(weights * residuals), of_pairs((weights * noises) ** 2)
         moved, _ = posterior_interactions(least, np.full(len(least), CORRELATION), noise)
         found = CrossMoments(places, owner, weights, slopes, moved)
         now = found.sizes(centre)
