@@ -119,8 +119,8 @@ class CrossMoments:
         precise = slopes / noises**2
         precise /= np.bincount(owner, precise * slopes)[owner]
         residuals = (noisy - centre)[places]
-        # The centre is shrunk, and keeps of its noise what it keeps of its interactions.
-        apart = noises * np.maximum(1.0 - around.left[places] / noises**2, 1e-6)
+        # The fit is taken to follow noise as posterior means do (Tweedie's formula: Efron 2011).
+        apart = noises * np.maximum(np.abs(1.0 - around.left[places] / noises**2), 1e-6)
 
         def of_pairs(numbers: Float64) -> Float64:
             return np.bincount(owner, numbers).astype(np.float64)
