@@ -229,7 +229,7 @@ def test_names_of_any_letters_survive_json() -> None:
 def test_decoded_tables_survive_csv_and_parquet(tmp_path: Path) -> None:
     records = random_records(TABLE.domain, 50, np.random.default_rng(3))
     frame = TABLE.decode(records)
-    assert frame.dtypes == [pl.Int64, pl.String, pl.UInt8, pl.Float64]
+    assert frame.schema == {"age": pl.Int64, "sex": pl.String, "flag": pl.UInt8, "rate": pl.Float64}
     frame.write_csv(tmp_path / "t.csv")
     frame.write_parquet(tmp_path / "t.parquet")
     for name in ("t.csv", "t.parquet"):

@@ -184,9 +184,9 @@ def _main_effects(
         unit, inside = np.zeros((len(noisy), 2)), np.zeros(len(noisy))
         variance = chances * (1.0 - chances)
         for at, ends, change in _pairs_of(told, factors, slopes):
-            binary = told.domain.has_two_values[ends].all(axis=1)
-            inside[at] += (change * CORRELATION) ** 2 * variance[ends].prod(axis=1)
-            unit[at, kind[at]] += change * variance[ends].prod(axis=1) * binary
+            of_pair = change * variance[ends].prod(axis=1)
+            inside[at] += CORRELATION**2 * change * of_pair
+            unit[at, kind[at]] += of_pair * told.domain.has_two_values[ends].all(axis=1)
         effects = hstack((of_columns, unit), format="csr")
         variances = deviations**2 + _variances(factors, slopes, before.uncertain[told.bits])
         expected = expected_interactions(told, chances)
