@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dualquery.mechanisms.protocol import Budget, Details, Mechanism, Outcome, Plan, Session, Task
-from dualquery.mechanisms.registry import configure
+from dualquery.mechanisms.registry import configure, with_records
 from dualquery.privacy.accountants.choice import choices
 from dualquery.privacy.events import GaussianNoise
 from dualquery.queries.conjunctions import conjunctions_of
@@ -46,12 +46,15 @@ class Auto(Mechanism[Choice]):
     options: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """Options of the mechanism that it will choose; one that lacks an option is not chosen."""
 
+    records: int | None = None
+    """Number of synthetic records; None for the chosen mechanism's default."""
+
     def plan(self, task: Task, budget: Budget) -> Plan[Choice]:
         """Plan with the first mechanism that suits the task; say which, and why."""
         refused: dict[str, str] = {}
         for name, reason in _suitable(task, budget):
             try:
-                mechanism = configure(name, self.options)
+                mechanism = with_records(configure(name, self.options), self.records)
                 plan = mechanism.plan(task, budget)
             except LackOfMemoryError:
                 # The free memory depends on the private rows, so it must not decide.

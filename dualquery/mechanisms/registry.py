@@ -111,20 +111,17 @@ def configure(name: str | None, options: Mapping[str, Any]) -> Mechanism[Any]:
 def with_records(mechanism: Mechanism[Any], records: int | None) -> Mechanism[Any]:
     """Return the mechanism that makes this number of records, if it has an option for it.
 
-    None leaves it as it is. `BadInputError` if it makes none, the number cannot be, or another one
-    was given as its option.
+    None leaves it as it is. `BadInputError` if it makes none, or another or no possible number.
     """
     if records is None:
         return mechanism
     if not getattr(mechanism, "makes_records", True):
         raise BadInputError(
-            f"mechanism {mechanism.name!r} makes no synthetic records; leave --records out, or "
-            "use a mechanism that does, such as matrix, dualquery or mwem"
+            f"{mechanism.name!r} makes no synthetic records: leave --records out, or take adaptive"
         )
     if isinstance(records, bool) or not isinstance(records, int) or records < 1:
         raise BadInputError(f"--records is {records!r}; a whole number from 1 on is needed")
-    passed_on = getattr(mechanism, "options", {})  # by auto
-    own = getattr(mechanism, "records", passed_on.get("records", records))
+    own = getattr(mechanism, "records", None) or getattr(mechanism, "options", {}).get("records")
     if own not in (None, records):
         raise BadInputError(f"--records is {records}, and -o records is {own}; give one of them")
     return replace(mechanism, records=records) if hasattr(mechanism, "records") else mechanism  # type: ignore[type-var]  # a frozen dataclass

@@ -71,9 +71,7 @@ _BY_WEIGHT = (
     "that weight; --records says another number"
 )
 
-_STAND_IN = 1_000_000
-"""Rows to plan for before their number is bought: what fails for these fails for fewer."""
-
+_STAND_IN = 1_000_000  # rows to plan for before they are counted: what fails then fails for fewer
 _LIBRARIES = 480 << 20  # bytes that a release loads
 _BYTES_PER_QUERY = 300  # with its answer and its text
 _BYTES_PER_CELL = 6  # of the records in the user's columns: 1 to 17
@@ -353,7 +351,7 @@ def _pay(planned: Planned, privacy: PrivacyStatement, payment: Payment, journal:
     digest = hashlib.sha256(repr(events).encode()).hexdigest()
     journal.same("plan", {"n": count.n, "schedule": digest})
     with count.cost_told():
-        journal.make_room(bytes_on_disk(planned.task))
+        journal.make_room(bytes_on_disk(planned.task, planned.own))
         payment.pay((*planned.first, *count.events, *events), privacy)
 
 
@@ -379,9 +377,8 @@ def run(
     neighbours: Neighbours = Neighbours.REPLACE_ONE,
 ) -> Outcome:
     """Run a mechanism as a release does, for baselines and studies: nothing keeps its draws."""
-    held = mechanism.statistics(task.queries)
     how = {"threads": threads, "neighbours": neighbours, "public_rows": task.n}
-    room = _room(data, held, plan, seed, **how)
+    room = _room(data, mechanism.statistics(task.queries), plan, seed, **how)
     return _outcome(room, task, mechanism, plan, seed, Session(threads))
 
 
@@ -432,9 +429,8 @@ class Memory:
 
     def text(self) -> str:
         """Return both as a line for people."""
-        more = ""
-        if self.most > 1.1 * self.usual:
-            more = f", up to {mebibytes(self.most)} if rows have many 1s"
+        varies = self.most > 1.1 * self.usual
+        more = f", up to {mebibytes(self.most)} if rows have many 1s" if varies else ""
         return f"memory: about {mebibytes(self.usual)} with all rows in it{more}"
 
 
@@ -444,9 +440,8 @@ def memory_needed(task: Task, mechanism: Mechanism[Any], plan: Plan[Any]) -> Mem
     binary = int((domain.sizes == 1).sum())
     others = domain.columns - binary
     ones = binary if domain.max_ones is None else min(binary, domain.max_ones)
-    records = plan.parameters.get("records") or task.default_records
     rest = _LIBRARIES + mechanism.bytes_needed(task, plan) + _BYTES_PER_QUERY * len(task.queries)
-    rest += int(records) * (domain.bits + _BYTES_PER_CELL * domain.columns)
+    rest += _records(task, plan) * (domain.bits + _BYTES_PER_CELL * domain.columns)
     return Memory(
         rest + _bytes_of_rows(task.rows, domain.bits, others + min(ones, _USUAL_ONES)),
         rest + _bytes_of_rows(task.rows, domain.bits, others + ones),
@@ -459,16 +454,20 @@ def _bytes_of_rows(rows: int, bits: int, ones: int) -> int:
     return round(rows * min(bits / 8, listed))
 
 
-def bytes_on_disk(task: Task) -> int:
+def bytes_on_disk(task: Task, plan: Plan[Any]) -> int:
     """Return about how many bytes a release writes: to find a full disk early."""
-    cells = task.default_records * task.queries.domain.columns
+    cells = _records(task, plan) * task.queries.domain.columns
     return _STORED_BYTES_PER_QUERY * len(task.queries) + min(2 * cells, _MOST_RECORD_BYTES)
 
 
-def seconds_needed(task: Task) -> float:
+def seconds_needed(task: Task, plan: Plan[Any]) -> float:
     """Return about how many seconds a release takes; mechanisms differ by a factor of three."""
     domain = task.queries.domain
     binary = int((domain.sizes == 1).sum())
     cells = task.rows * (domain.columns - binary + min(binary, _USUAL_ONES))
-    bits = task.default_records * domain.bits
+    bits = _records(task, plan) * domain.bits
     return _START + _PER_CELL * cells + _PER_BIT * bits + _PER_QUERY * len(task.queries)
+
+
+def _records(task: Task, plan: Plan[Any]) -> int:
+    return int(plan.parameters.get("records") or task.default_records)
