@@ -34,10 +34,9 @@ from dualquery.runtime.errors import BadInputError
 def cut_to_units(
     source: Source, unit: Unit, schema: TableSchema | ItemSchema | None = None
 ) -> CutTable:
-    """Find the units of a table and the rows that stay, in one pass.
+    """Find the units of a table and the rows that stay; a row that ``schema`` leaves out is none's.
 
-    Takes memory for the values of the unit column, and a byte a row afterwards. Rows that
-    ``schema`` leaves out are no unit's.
+    In one pass. Takes memory for the values of the unit column, and a byte a row afterwards.
     """
     table = in_one_order(column_of(source, unit.column, "--unit"))
     blocks, complete = [], [np.zeros(0, np.bool_)]
@@ -45,10 +44,11 @@ def cut_to_units(
         blocks.append(_named_units(piece, unit.column))
         complete.append(whole)
     stay = np.concatenate(complete)
-    units = pl.DataFrame({"unit": pl.concat(blocks or [pl.Series(dtype=pl.String)]), "stay": stay})
+    rows = pl.DataFrame({"unit": pl.concat(blocks or [pl.Series(dtype=pl.String)]), "stay": stay})
     place = pl.col("stay").cast(pl.UInt32).cum_sum().over("unit")
-    kept = stay & units.select(place <= unit.max_rows).to_series().to_numpy()
-    return CutTable(table, (unit.column,), kept, units["unit"].n_unique(), (unit.note,))
+    kept = stay & rows.select(place <= unit.max_rows).to_series().to_numpy()
+    units = rows.filter("stay")["unit"].n_unique()
+    return CutTable(table, (unit.column,), kept, units, (unit.note,))
 
 
 def weigh(

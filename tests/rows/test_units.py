@@ -1,6 +1,7 @@
 """Units: which rows stay, what is refused, and that every engine sees the same rows."""
 
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -29,7 +30,7 @@ FRAME = pl.DataFrame(
         "y": ["u", "v", "u", "u", "v", "v", "v"],
     }
 )
-TWO = Unit("home", 2)
+ONE, TWO = Unit("home", 1), Unit("home", 2)
 
 
 def test_the_first_rows_of_a_unit_stay_wherever_they_are() -> None:
@@ -126,15 +127,15 @@ def test_every_engine_reads_the_rows_that_stay(tmp_path) -> None:
 
 
 def test_rows_that_are_incomplete_go_by_themselves() -> None:
-    from dataclasses import replace
-
     holes = FRAME.with_columns(x=pl.Series([None, 0, 0, 1, 1, 1, 0]))
-    data = load(holes, replace(SCHEMA, drop_incomplete=True), unit=TWO)
+    schema = replace(SCHEMA, drop_incomplete=True)
+    data = load(holes, schema, unit=TWO)
     assert (data.n, data.units) == (5, 3)  # the first two complete rows of each
     assert data.records.ones().tolist() == [3, 2, 3]
-    assert not any("defined after it" in note for note in data.notes)
-    schema = replace(SCHEMA, drop_incomplete=True)
-    with Engine(name="stream").open(holes, schema, unit=TWO, weight=None) as streamed:
+    assert any("defined after it" in note for note in data.notes)
+    gone = load(holes.with_columns(x=pl.Series([0, None, 0, 1, 1, None, 0])), schema, unit=ONE)
+    assert gone.n == gone.units == 2  # a home without a complete row is none
+    with Engine(name="stream").open(holes, schema, unit=TWO) as streamed:
         assert streamed.n == 5
     heavy = holes.with_columns(w=pl.Series([1.0, 1, 2, 1, 1, 1, 5]))
     with Engine(name="memory").open(heavy, schema, unit=TWO, weight=Weight("w", 7.0)) as data:

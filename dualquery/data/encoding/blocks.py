@@ -159,11 +159,11 @@ def intake_notes(source: Source, schema: TableSchema | ItemSchema) -> tuple[str,
             "The schema is not declared: what it says may have been taken from the data. A release "
             'is not private until its file says "declared": true.'
         )
-    if cut := isinstance(source, CutTable):
+    if isinstance(source, CutTable):
         notes += source.notes
     if drops_rows(schema):
-        how = ", each by itself" if cut else "; neighbouring tables are defined after it"
-        notes.append(f"Rows with a missing value are left out by a public filter{how}.")
+        filtered = "Rows with a missing value are left out by a public filter"
+        notes.append(f"{filtered}; neighbouring tables are defined after it.")
     if left_out := left_out_columns(source, schema):
         notes.append(f"Columns that the schema does not describe, left out: {len(left_out)}.")
     elif isinstance(schema, ItemSchema) and schema.outside == "drop":
