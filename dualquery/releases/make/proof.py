@@ -87,11 +87,10 @@ def price(
     does not have: `RuntimeError` if it costs more than the budget. With ``noise_alone`` a plan that
     came after events has to draw Gaussian noise only, else `BadInputError`.
     """
-    schedule, name = plan.schedule, plan.accountant
+    schedule, name, own = plan.schedule, plan.accountant, events_of(plan.schedule)
     if before:
-        schedule = (*before, *events_of(plan.schedule))
+        schedule = (*before, *own)
         # The plan is adaptive: the exact recursion is proven for Gaussian noise alone.
-        own = events_of(plan.schedule)
         if noise_alone and not all(isinstance(event, GaussianNoise) for event in own):
             raise BadInputError(
                 f"with a learned schema {plan.mechanism or 'this mechanism'} has to be named: "
@@ -137,6 +136,9 @@ def statement(
     given = [each.condition for each in declared]
     if budget.neighbours.weight is not None:
         given.append(budget.neighbours.weight.condition)
+    if learned := getattr(data.schema, "learned", None):
+        cost = ", ".join(f"{name} {x}" for name, x in learned.items() if x and name != "events")
+        given.append(f"the schema (learned: {cost}; to be added, if from the same rows)")
     return PrivacyStatement(
         private=True,
         epsilon=count.epsilon + (budget.epsilon if looked else 0.0),
@@ -247,7 +249,7 @@ def _entries(schedule: Schedule, grounds: Sequence[Ground | None]) -> list[Entry
     """Return events with their grounds; a game is one entry: round t's range grows with t."""
     drawn = [asdict(ground) for ground in grounds if ground is not None]
     if isinstance(schedule, GameSchedule) and all(each == drawn[0] for each in drawn):
-        game = {
+        return [{
             "kind": "game",
             "rounds": schedule.rounds,
             "samples": schedule.samples,
@@ -257,8 +259,7 @@ def _entries(schedule: Schedule, grounds: Sequence[Ground | None]) -> list[Entry
             "rows_per_unit": schedule.neighbours.steps,
             "drawn": len(drawn),
             "ground": drawn[0] if drawn else None,
-        }
-        return [game]
+        }]  # fmt: skip
     pairs = zip_longest(events_of(schedule), grounds)
     return [{**described(e), "ground": None if why is None else asdict(why)} for e, why in pairs]
 
