@@ -25,7 +25,7 @@ class Ground:
 def laplace_deviation(scale: float) -> float:
     """Return the standard deviation of discrete Laplace noise of a scale > 0, in steps.
 
-    At least 1e-9: noise that is all but certainly 0 can still be squared, divided by.
+    At least 1e-4: noise that is all but certainly 0 can still be squared, and divided by.
     """
     exact = -math.sqrt(2.0) * math.exp(-0.5 / scale) / math.expm1(-1.0 / scale)
-    return max(exact, 1e-9)
+    return max(exact, 1e-4)

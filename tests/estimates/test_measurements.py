@@ -83,4 +83,4 @@ def test_the_deviation_of_laplace_noise_is_that_of_its_distribution(scale: float
     chance = np.exp(-np.abs(values) / scale)
     chance /= chance.sum()
     exact = np.sqrt(chance @ values.astype(float) ** 2)
-    assert laplace_deviation(scale) == pytest.approx(max(exact, 1e-9))  # never 0
+    assert laplace_deviation(scale) == pytest.approx(max(exact, 1e-4))  # never 0
