@@ -145,8 +145,8 @@ def answer(
         asked = questions or made.workload.description.get("questions", ())
         if not asked:
             raise BadInputError(
-                f"{release} was made without questions of its own; ask in words, or name a file "
-                "with --file"
+                f"{release} was made without questions of its own, and the answers of its queries "
+                "are in answers.parquet; ask in words, or name a file with --file"
             )
         found = answer_queries(made, asked)
     if out is not None:

@@ -214,7 +214,7 @@ def _show(terminal: Terminal, made: Release, target: Path, *, verbose: bool) -> 
             terminal.say(f"note: {note}", style="yellow")
     if questions := made.workload.description.get("questions"):
         terminal.say(
-            f"{len(questions):,} questions of the list were asked by their parts, the conjunctions "
+            f"the {len(questions):,} questions of the list were asked by their parts, conjunctions "
             f"that they are made of; they are answered by dualquery answer {target}"
         )
     shown = 5  # the text of all of them would take a while

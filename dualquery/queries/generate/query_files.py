@@ -78,7 +78,7 @@ def workload_of_texts(
     A question that is no conjunction is asked by its *parts*: conjunctions whose sum, or ratio of
     sums, is its answer. So all that is proven of conjunctions holds, and
     ``dualquery answer`` puts the question together. The conjunctions of the list come first, in its
-    order; the description has the ``questions``.
+    order. If not all are, the description has all its ``questions``.
 
     `BadInputError` when a text is no question, a query is repeated, never true or always true, or
     there are more than `MOST_PARTS` parts.
@@ -111,7 +111,7 @@ def workload_of_texts(
     joined = side_by_side(kept, parts) if len(kept) else parts
     first = first_occurrences(pad_right(joined), 2 * schema.domain.bits)
     distinct = joined[first == np.arange(len(first))]
-    description["questions"] = [each.text for each in questions.values()]
+    description["questions"] = lines.to_list()
     return Workload(distinct, schema.domain, description)
 
 
