@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -17,8 +16,6 @@ from dualquery.runtime.errors import BadInputError, LackOfMemoryError
 
 if TYPE_CHECKING:
     from dualquery.estimates.expected import ExpectedError
-
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -51,7 +48,7 @@ class Auto(Mechanism[Choice]):
 
     def plan(self, task: Task, budget: Budget) -> Plan[Choice]:
         """Plan with the first mechanism that suits the task; say which, and why."""
-        refused: dict[str, str] = {}
+        refused: list[str] = []
         for name, reason in _suitable(task, budget):
             try:
                 mechanism = with_records(configure(name, self.options), self.records)
@@ -60,15 +57,13 @@ class Auto(Mechanism[Choice]):
                 # The free memory depends on the private rows, so it must not decide.
                 raise
             except BadInputError as error:
-                refused[name] = f"{name}: {error}"
-                _log.info("auto: %s", refused[name])
+                refused.append(f"{name} refuses the task: {error}")
                 continue
-            why = "; ".join((reason, *(f"{each} refuses the task" for each in refused)))
+            why = "; ".join((reason, *refused))
             remark = "; ".join(filter(None, (f"auto chose {name}: {why}", plan.remark)))
             chosen = Choice(mechanism, why, plan)
             return replace(plan, details=chosen, remark=remark, mechanism=name)
-        reasons = "; ".join(refused.values())
-        raise BadInputError(f"no mechanism suits the task ({reasons}); name one with --mechanism")
+        raise BadInputError(f"no mechanism suits: {'; '.join(refused)}; name one with --mechanism")
 
     def expected_error(self, task: Task, plan: Plan[Choice]) -> ExpectedError | None:
         """Return the error that the chosen mechanism expects."""

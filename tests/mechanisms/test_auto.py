@@ -82,7 +82,7 @@ def test_other_families_are_answered_by_mwem() -> None:
 
 def test_what_the_room_could_not_serve_is_not_chosen() -> None:
     """Three queries are too few for MWEM, and DualQuery plays on another form of them."""
-    with pytest.raises(BadInputError, match="mwem: iterations is 10"):
+    with pytest.raises(BadInputError, match="mwem refuses the task: iterations is 10"):
         Auto().plan(Task(Parities(3, 1), 10_000), Budget(1.0, 1e-6))
 
 
