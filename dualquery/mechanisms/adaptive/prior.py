@@ -54,7 +54,7 @@ def maximise(likelihood: NDArray[Any], start: NDArray[Any], rounds: int) -> NDAr
 def posterior_shares(noisy: Float64, deviations: Float64, empty: float) -> tuple[Float64, Float64]:
     """Return the posterior means and standard deviations of shares.
 
-    The prior of a column is what the others determine, and one more column that may lie anywhere.
+    The prior of a column is what the others determine, or any point: how often which, they say too.
     At the start a share is 0 with the chance ``empty``, else of a normal law like all.
     """
     sizes = np.unique(deviations)
@@ -74,8 +74,10 @@ def posterior_shares(noisy: Float64, deviations: Float64, empty: float) -> tuple
     prior = maximise(likelihood, start.astype(np.float32), _EARLY)
     own = likelihood * prior
     own /= own.sum(axis=1, keepdims=True)
-    others = np.maximum(len(noisy) * prior - own, 0.0)
-    weights = likelihood * (others + np.float32(1.0 / len(grid)))
+    others = np.maximum(len(noisy) * prior - own, 0.0) / (len(noisy) - 1)
+    left_out = np.stack((np.einsum("ij,ij->i", likelihood, others), likelihood.mean(axis=1)), 1)
+    as_others, anywhere = maximise(left_out, np.full(2, 0.5, np.float32), _ROUNDS)
+    weights = likelihood * (as_others * others + anywhere / len(grid))
     weights /= weights.sum(axis=1, keepdims=True)
     means = (weights @ grid).astype(np.float64)
     squares = (weights * (grid - means[:, None]) ** 2).sum(axis=1, dtype=np.float64)
