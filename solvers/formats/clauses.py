@@ -47,10 +47,6 @@ class WeightedClauses:
     best: float
     error: float
 
-    def objective(self, cost: int) -> float:
-        """Return the objective of an assignment whose violated soft clauses weigh ``cost``."""
-        return self.best - cost / self.scale
-
 
 def encode(problem: BestResponse) -> WeightedClauses:
     """Return a problem as weighted clauses.
