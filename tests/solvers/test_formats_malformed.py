@@ -35,6 +35,7 @@ OPB = [
     ("min: +1 x1 ;\n+1 x1 >= 1\n", 2, "ends without ';': is it cut off"),
     ("min: +1 x1 ;\n\n+1 x1 > 1 ;\n", 3, "found '.1 x1 > 1'; expected min:, max: or a constr"),
     ("min: +1.5 x1 ;\n", 1, "found '.1.5'; expected a whole number"),
+    (f"max: +1 x1 ;\n+{2**53 - 1} x1 -1 x2 >= 1 ;\n", 2, r"numbers add up to 2\^53 or more"),
     ("* c\n+1 x1 x2\n +1 x3 >= 1 ;\n", 2, "a product in a constraint"),
 ]
 
