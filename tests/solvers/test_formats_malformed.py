@@ -19,6 +19,7 @@ WCNF = [
     ("h 1 0\n2 1 0 2 0\n", 2, "0 inside a clause"),
     ("-3 1 0\n", 1, "the weight is -3"),
     ("p wcnf 2 1 10\n10 3 0\n", 2, "variable 3, but the header declares 2"),
+    (f"h 1 0\n1 1 0\n{2**53} -1 0\n", 3, r"the soft clauses weigh more than 2\^53"),
     ("p wcnf 2 1 10\nh 1 0\n", 2, "a clause 'h' in a file with a header"),
 ]
 
