@@ -42,6 +42,29 @@ def test_round_trip(tmp_path: Path, suffix: str) -> None:
             assert_equivalent(original, read_instance(path).problem)
 
 
+@pytest.mark.parametrize("suffix", [".lp", ".mps"])
+def test_small_numbers_are_kept_and_what_cannot_be_is_refused(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"a{suffix}"
+    write_instance(path, problem(2, {(0,): 2e-9, (1,): 3e-10}, constant=1e-10))
+    assert read_instance(path).problem.value(np.ones(2, np.uint8)) == pytest.approx(2.4e-9)
+    path.unlink()
+    for size in (1e21, 1e20, 1e-20):
+        for weight, coefficient, upper in ((size, 1.0, 1.0), (1.0, size, 1.0), (1.0, 1.0, size)):
+            limit = row([0], [coefficient], -np.inf, upper)
+            with pytest.raises(SolverError, match="LP and MPS express 0 and those from"):
+                write_instance(path, problem(1, {(0,): weight}, None, (limit,)))
+    assert not path.exists()
+
+
+def test_unknown_suffix_and_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(SolverError, match=r"expected \.wcnf, \.lp, \.mps"):
+        read_instance(tmp_path / "a.cnf")
+    with pytest.raises(SolverError, match=r"a\.lp cannot be read: No such file"):
+        read_instance(tmp_path / "a.lp")
+    with pytest.raises(SolverError, match="cannot be written"):
+        write_instance(tmp_path / "no" / "a.lp", problem(1, {(0,): 1.0}))
+
+
 # WCNF
 
 
