@@ -59,7 +59,7 @@ def encode(problem: BestResponse) -> WeightedClauses:
     problem = problem.canonical()
     wish, constant, longer = without_single_literals(problem)
     terms, weights = problem.terms[longer], problem.weights[longer]
-    integers, scale, error = integer_scaled(np.concatenate((wish, weights)))
+    integers, scale, error = integer_scaled(np.concatenate((wish, weights)), bits=53)
     fresh = count(problem.attributes + 1).__next__
     soft: list[tuple[int, Clause]] = [
         (abs(weight), [number if weight > 0 else -number])

@@ -72,6 +72,8 @@ def test_wcnf_without_clauses_and_rounded(tmp_path: Path) -> None:
     path = tmp_path / "a.wcnf"
     write_instance(path, problem(1, {}))
     assert get_solver("auto").solve(read_instance(path).problem).objective == 0.0
+    write_instance(path, problem(2, {(0,): 2.0**53 - 2.0, (1,): 1.0}))
+    assert read_instance(path).problem.weights.sum() == 2**53 - 1
     write_instance(path, problem(2, {(0,): 1e18, (1,): 1.0}))  # the second weight becomes 0
     assert ", within " in path.read_text().splitlines()[0]
 
@@ -124,8 +126,7 @@ def satisfiable(clauses: list[list[int]], bits: tuple[bool, ...]) -> bool:
         true = true | units
         if any(-x in true for x in units):
             return False
-        open_ = [clause for clause in clauses if true.isdisjoint(clause)]
-        free = [[x for x in clause if -x not in true] for clause in open_]
+        free = [[x for x in c if -x not in true] for c in clauses if true.isdisjoint(c)]
         if [] in free:
             return False
         units = {clause[0] for clause in free if len(clause) == 1}
