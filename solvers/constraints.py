@@ -16,7 +16,7 @@ _RELATIVE_TOLERANCE = 1e-9
 """Slack of a linear constraint, as a share of the sum of its absolute coefficients."""
 
 _MOST_OF_WHOLE = 0.25
-"""Largest slack of whole coefficients whose sums floating point has exactly: below 2^53."""
+"""Largest slack, less than to the next sum, of whole coefficients that add up to below 2^53."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,10 +139,7 @@ class Rows(Sequence[LinearConstraint]):
 
     @cached_property
     def slack(self) -> NDArray[np.float64]:
-        """How far rounding may carry each row past a bound, shape ``(R,)``.
-
-        Less than to the next sum, if coefficients are whole numbers that add up to below 2^53.
-        """
+        """How far rounding may carry each row past a bound, shape ``(R,)``."""
         total = self.sums(np.abs(self.coefficients))
         broken = self.sums(self.coefficients != np.rint(self.coefficients))
         most = np.where((broken == 0) & (total < 2.0**53), _MOST_OF_WHOLE, np.inf)

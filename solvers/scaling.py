@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from math import ceil, floor, frexp
 
 import numpy as np
@@ -56,11 +55,13 @@ def integer_row(constraint: LinearConstraint, bits: int = 53) -> tuple[NDArray[n
     coefficients, scale, error = integer_scaled(constraint.coefficients, bits)
     total = int(np.abs(coefficients).sum())
     largest = float(np.abs(constraint.coefficients).sum())
-    # In fractions, since a bound of whole coefficients is exact.
-    factor = Fraction(total) / Fraction(largest) if total and error == 0.0 else Fraction(scale)
-    allowed = Fraction(error) + factor * Fraction(constraint.slack)
     beyond = 2.0 * largest + 1.0  # what no sum reaches
-    lower = factor * Fraction(max(min(constraint.lower, beyond), -beyond))
-    upper = factor * Fraction(max(min(constraint.upper, beyond), -beyond))
+    lower, upper = max(constraint.lower, -beyond), min(constraint.upper, beyond)
     # Rounded inwards, but never past a sum that the constraint itself allows.
-    return coefficients, max(ceil(lower - allowed), -total), min(floor(upper + allowed), total)
+    slack, step = constraint.slack, largest // max(total, 1) or 1.0
+    if (step * coefficients == constraint.coefficients).all():  # divided without any rounding
+        least, most = -(-ceil(lower - slack) // int(step)), floor(upper + slack) // int(step)
+    else:
+        allowed = error + scale * slack
+        least, most = ceil(scale * lower - allowed), floor(scale * upper + allowed)
+    return coefficients, max(least, -total), min(most, total)
