@@ -15,6 +15,9 @@ from solvers.errors import InvalidProblemError
 _RELATIVE_TOLERANCE = 1e-9
 """Slack of a linear constraint, as a share of the sum of its absolute coefficients."""
 
+_MOST_OF_WHOLE = 0.25
+"""Largest slack, less than to the next sum, of whole coefficients that add up to below 2^53."""
+
 
 @dataclass(frozen=True, eq=False)
 class LinearConstraint:
@@ -72,8 +75,8 @@ class LinearConstraint:
 
     @property
     def slack(self) -> float:
-        """How far rounding in the sum may carry it past a bound."""
-        return _RELATIVE_TOLERANCE * max(1.0, float(np.abs(self.coefficients).sum()))
+        """How far rounding may carry its sum past a bound (see :attr:`Rows.slack`)."""
+        return float(Rows.of((self,)).slack[0])
 
     def activity(self, record: NDArray[np.uint8]) -> float:
         """Return the constraint's sum on a record, uint8 of shape ``(attributes,)``."""
@@ -81,7 +84,7 @@ class LinearConstraint:
 
     def holds(self, record: NDArray[np.uint8]) -> bool:
         """Tell whether a record satisfies the constraint (up to :attr:`slack`)."""
-        return self.lower - self.slack <= self.activity(record) <= self.upper + self.slack
+        return not Rows.of((self,)).violated(record).any()
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +140,10 @@ class Rows(Sequence[LinearConstraint]):
     @cached_property
     def slack(self) -> NDArray[np.float64]:
         """How far rounding may carry each row past a bound, shape ``(R,)``."""
-        return _RELATIVE_TOLERANCE * np.maximum(1.0, self.sums(np.abs(self.coefficients)))
+        total = self.sums(np.abs(self.coefficients))
+        broken = self.sums(self.coefficients != np.rint(self.coefficients))
+        most = np.where((broken == 0) & (total < 2.0**53), _MOST_OF_WHOLE, np.inf)
+        return np.minimum(_RELATIVE_TOLERANCE * np.maximum(1.0, total), most)
 
     def sums(self, values: NDArray[Any]) -> NDArray[np.float64]:
         """Return the sum of values, one an entry, over each row."""
@@ -147,16 +153,12 @@ class Rows(Sequence[LinearConstraint]):
         """Return the rows' sums on a record, shape ``(R,)``."""
         return self.sums(self.coefficients * record[self.attributes])
 
-    def violation(self, record: NDArray[np.uint8]) -> NDArray[np.float64]:
-        """Return how far each row's sum on a record is outside its bounds, shape ``(R,)``."""
-        activity = self.activity(record)
-        return np.maximum(np.maximum(self.lower - activity, activity - self.upper), 0.0)
-
     def violated(self, record: NDArray[np.uint8]) -> NDArray[np.bool_]:
         """Return which rows a record violates by more than their slack, shape ``(R,)``."""
         if len(self) == 0:
             return np.zeros(0, np.bool_)
-        return self.violation(record) > self.slack
+        activity = self.activity(record)
+        return np.maximum(self.lower - activity, activity - self.upper) > self.slack
 
     def select(self, kept: NDArray[np.bool_]) -> Rows:
         """Return some of the rows."""

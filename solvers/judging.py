@@ -64,8 +64,9 @@ def judge(problem: BestResponse, found: Solution, kernel: BestResponse | None = 
     status: Status = Status.FALLBACK if found.status is Status.FALLBACK else Status.FEASIBLE
     highest = part.constant + float(part.weights[part.weights > 0].sum())
     # Less than to the next value, where values have a distance.
-    allowed = min(tolerance, 0.5 * unit(part) or math.inf)
-    if status is Status.FEASIBLE and min(highest - rounding, bound - allowed) <= value:
+    nearest = 0.5 * unit(part) or math.inf
+    least = min(highest - min(rounding, nearest), bound - min(tolerance, nearest))
+    if status is Status.FEASIBLE and least <= value:
         status, bound = Status.OPTIMAL, value
     return Solution(
         record=record,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from math import ceil, floor, frexp
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,12 +39,12 @@ def integer_scaled(
             exact //= np.gcd.reduce(np.abs(exact))
             if np.abs(exact).sum() < 2**bits:
                 return exact, float(np.abs(exact).sum()) / total, 0.0
-    scale = 2.0 ** min(bits - 1 - math.frexp(total)[1], 1000)
+    scale = 2.0 ** min(bits - 1 - frexp(total)[1], 1000)
     integers = np.rint(values * scale)
     return integers.astype(np.int64), scale, float(np.abs(values * scale - integers).sum())
 
 
-def integer_row(constraint: LinearConstraint, bits: int = 52) -> tuple[NDArray[np.int64], int, int]:
+def integer_row(constraint: LinearConstraint, bits: int = 53) -> tuple[NDArray[np.int64], int, int]:
     """Return a linear constraint in integers: coefficients, lower and upper bound.
 
     What rounding and the constraint's own slack may hide is granted on both sides, so that no
@@ -53,9 +53,15 @@ def integer_row(constraint: LinearConstraint, bits: int = 52) -> tuple[NDArray[n
     coefficients add up to less than ``2 ** bits``.
     """
     coefficients, scale, error = integer_scaled(constraint.coefficients, bits)
-    allowed = error + scale * constraint.slack
     total = int(np.abs(coefficients).sum())
+    largest = float(np.abs(constraint.coefficients).sum())
+    beyond = 2.0 * largest + 1.0  # what no sum reaches
+    lower, upper = max(constraint.lower, -beyond), min(constraint.upper, beyond)
     # Rounded inwards, but never past a sum that the constraint itself allows.
-    lower = int(max(np.ceil(scale * constraint.lower - allowed), -total))
-    upper = int(min(np.floor(scale * constraint.upper + allowed), total))
-    return coefficients, lower, upper
+    slack, step = constraint.slack, largest // max(total, 1) or 1.0
+    if (step * coefficients == constraint.coefficients).all():  # divided without any rounding
+        least, most = -(-ceil(lower - slack) // int(step)), floor(upper + slack) // int(step)
+    else:
+        allowed = error + scale * slack
+        least, most = ceil(scale * lower - allowed), floor(scale * upper + allowed)
+    return coefficients, max(least, -total), min(most, total)

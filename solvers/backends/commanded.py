@@ -61,10 +61,6 @@ class Encoding:
     scale: float
     error: float
 
-    def objective(self, cost: int) -> float:
-        """Return the objective of a record of that cost."""
-        return self.best - cost / self.scale
-
 
 class Commanded(KernelSolver):
     """A command that reads a problem from a file.
@@ -168,7 +164,7 @@ class Commanded(KernelSolver):
 
     def _bound(self, value: float, cost: int | None, encoding: Encoding) -> float:
         """Return the bound that a claim of an optimum is, if its cost is that of the record."""
-        claimed = math.inf if cost is None else encoding.objective(cost)
+        claimed = math.inf if cost is None else encoding.best - cost / encoding.scale
         tolerance = (encoding.error + 0.5) / encoding.scale + 1e-9 * abs(value)
         if abs(claimed - value) <= tolerance:
             return claimed + encoding.error / encoding.scale
@@ -343,12 +339,8 @@ class _AnswerLog:
         """Tell the form of 2022, one 0 or 1 a variable, from a single literal."""
         if set(word) - {"0", "1"}:
             return False
-        return (
-            len(word) == self._variables
-            or word[0] == "0"
-            or len(word) > 18
-            or (int(word) > self._variables)
-        )
+        most = self._variables
+        return len(word) == most or word[0] == "0" or int(word[:19]) > most
 
 
 def _whole(words: list[str]) -> int | None:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.backends.formulated import Formulated
-from solvers.constraints import LinearConstraint, Rows
+from solvers.constraints import Rows
 from solvers.formulation import Formulation
 from solvers.kernel_solver import Ending, SearchResult
 from solvers.limits import SearchLimits
@@ -140,26 +140,16 @@ def _rows_text(rows: Rows) -> Iterator[str]:
     plain = (rows.sums(rows.coefficients != np.rint(rows.coefficients)) == 0) & (total < 2**52)
     lower = np.maximum(np.ceil(rows.lower - rows.slack), -total)
     upper = np.minimum(np.floor(rows.upper + rows.slack), total)
-    plain &= lower <= upper
     attributes = rows.attributes.tolist()
     coefficients = np.rint(np.clip(rows.coefficients, -(2.0**52), 2.0**52)).astype(np.int64)
     signed, ends = coefficients.tolist(), pairwise(rows.indptr.tolist())
     for row, (first, last) in enumerate(ends):
-        if plain[row]:
-            yield (
-                f"constraints {{ linear {{ vars: {attributes[first:last]} "
-                f"coeffs: {signed[first:last]} "
-                f"domain: [{int(lower[row])}, {int(upper[row])}] }} }}"
-            )
+        numbers, least, most = signed[first:last], int(lower[row]), int(upper[row])
+        if not plain[row]:
+            integers, least, most = integer_row(rows[row])
+            numbers = integers.tolist()
+        if least > most:
+            yield "constraints { bool_or { literals: [] } }"
         else:
-            yield _linear(rows[row])
-
-
-def _linear(constraint: LinearConstraint) -> str:
-    coefficients, lower, upper = integer_row(constraint)
-    if lower > upper:
-        return "constraints { bool_or { literals: [] } }"
-    return (
-        f"constraints {{ linear {{ vars: {constraint.attributes.tolist()} "
-        f"coeffs: {coefficients.tolist()} domain: [{lower}, {upper}] }} }}"
-    )
+            variables = f"vars: {attributes[first:last]} coeffs: {numbers}"
+            yield f"constraints {{ linear {{ {variables} domain: [{least}, {most}] }} }}"

@@ -108,11 +108,9 @@ def _wait(
         reader.join(max(until - time.perf_counter(), 0.0))
         if reader.is_alive():
             return False
-    try:
+    with suppress(subprocess.TimeoutExpired):
         process.wait(max(until - time.perf_counter(), 0.0))
-    except subprocess.TimeoutExpired:
-        return False
-    return True
+    return process.returncode is not None
 
 
 def _signal_tree(process: subprocess.Popen[str], *, gently: bool) -> None:

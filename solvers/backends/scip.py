@@ -44,6 +44,7 @@ class Scip(LinearSolver):
     ) -> Optimised:
         """Solve the program, from the start if there is one."""
         model = scip_model(NamedProgram.numbered(program))
+        model.resetParam("numerics/epsilon")
         model.setParams(
             {
                 "timing/clocktype": 2,  # wall clock

@@ -47,10 +47,6 @@ class WeightedClauses:
     best: float
     error: float
 
-    def objective(self, cost: int) -> float:
-        """Return the objective of an assignment whose violated soft clauses weigh ``cost``."""
-        return self.best - cost / self.scale
-
 
 def encode(problem: BestResponse) -> WeightedClauses:
     """Return a problem as weighted clauses.
@@ -63,7 +59,7 @@ def encode(problem: BestResponse) -> WeightedClauses:
     problem = problem.canonical()
     wish, constant, longer = without_single_literals(problem)
     terms, weights = problem.terms[longer], problem.weights[longer]
-    integers, scale, error = integer_scaled(np.concatenate((wish, weights)))
+    integers, scale, error = integer_scaled(np.concatenate((wish, weights)), bits=53)
     fresh = count(problem.attributes + 1).__next__
     soft: list[tuple[int, Clause]] = [
         (abs(weight), [number if weight > 0 else -number])

@@ -71,7 +71,8 @@ def write_instance(path: str | Path, problem: BestResponse) -> None:
     ProblemTooLargeError
         If a linear constraint would take too many clauses in WCNF.
     SolverError
-        If the file cannot be written, or its suffix names no format.
+        If the file cannot be written, its suffix names no format, or the format cannot express the
+        problem (:func:`solvers.formats.program.named_program`).
     """
     path = Path(path)
     suffix = _checked_suffix(path, _WRITTEN)

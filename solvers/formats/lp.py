@@ -19,17 +19,17 @@ from solvers.formats.program import MARK, NamedProgram
 _PIECES_A_LINE = 8
 
 
-def lp_text(named: NamedProgram, scale: float = 1.0) -> str:
-    """Return a program in the LP format, its objective times a scale."""
+def lp_text(named: NamedProgram) -> str:
+    """Return a program in the LP format."""
     program, columns, rows = named
     given = program.constraints
     # Every column, also of weight 0: readers take a variable only from objective or rows.
     objective = [
         f"{weight:+.17g} {name}"
-        for weight, name in zip((scale * program.objective).tolist(), columns, strict=True)
+        for weight, name in zip(program.objective.tolist(), columns, strict=True)
     ]
     if program.constant or not objective:
-        objective.append(f"{scale * program.constant:+.17g}")
+        objective.append(f"{program.constant:+.17g}")
     lines = [f"\\ {MARK} {program.attributes}", "Maximize", " obj:", *_wrapped(objective)]
     lines.append("Subject To")
     pieces = [
@@ -70,11 +70,12 @@ def lp_file(named: NamedProgram) -> Iterator[str]:
 
 
 def scip_model(named: NamedProgram) -> Any:
-    """Return a program as a model of SCIP."""
+    """Return a program as a model of SCIP, to which nothing above 1e-20 is 0."""
     import pyscipopt
 
     model = pyscipopt.Model()
     model.hideOutput()
+    model.setParam("numerics/epsilon", 1e-20)
     with lp_file(named) as path:
         model.readProblem(path)
     return model

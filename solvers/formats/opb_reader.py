@@ -6,7 +6,7 @@ Products of literals are read in the objective only, where they are weighted con
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -30,7 +30,8 @@ def parse_opb(text: str, name: str) -> Program:
     Raises
     ------
     MalformedFileError
-        If the text is not of the format, a number is above 2^53, or a constraint has products.
+        If the text is not of the format, a constraint has products, a number is above 2^53, or a
+        statement's add up to that.
     """
     # Lines keep their ends, so that they can be counted.
     plain = _RELATION.sub(r" \1 ", _COMMENT.sub("", text))
@@ -89,7 +90,7 @@ class _Reading:
         if sense in ("min:", "max:"):
             if self.objective is not None or self.sides:
                 raise _FaultError("an objective that is not the first statement")
-            self.objective = list(self._summands(words[1:]))
+            self.objective = self._summands(words[1:])
             self.minimises = sense == "min:"
             return
         if len(words) < 3 or words[-2] not in _RELATIONS:
@@ -111,23 +112,25 @@ class _Reading:
             (-np.inf if relation == "<=" else side, np.inf if relation == ">=" else side)
         )
 
-    def _summands(self, words: Sequence[str]) -> Iterator[_Summand]:
-        factor, literals = None, list[int]()
+    def _summands(self, words: Sequence[str]) -> list[_Summand]:
+        found: list[_Summand] = []
         for word in words:
             if _NUMBER.fullmatch(word):
-                if factor is not None:
-                    yield _summand(factor, literals)
-                factor, literals = _number(word), []
-            elif factor is None:
+                found.append(_Summand(_number(word), []))
+            elif not found:
                 raise _FaultError(f"found {word[:60]!r}; expected a whole number")
             elif _LITERAL.fullmatch(word):
                 variable = word.removeprefix("~")
                 column = self.columns.setdefault(variable, len(self.columns))
-                literals.append(2 * column + (variable != word))
+                found[-1].literals.append(2 * column + (variable != word))
             else:
                 raise _FaultError(f"found {word[:60]!r}; expected a number or a variable")
-        if factor is not None:
-            yield _summand(factor, literals)
+        for factor, literals in found:
+            if not literals:
+                raise _FaultError(f"the number {factor} has no variable")
+        if sum(abs(summand.factor) for summand in found) >= _LARGEST:
+            raise _FaultError("the numbers add up to 2^53 or more; such sums are not read")
+        return found
 
     def program(self) -> Program:
         """Return the whole."""
@@ -154,12 +157,6 @@ class _Reading:
             rows=summed_rows(self.indptr, self.members, self.coefficients, bounds, width),
             minimises=self.minimises,
         )
-
-
-def _summand(factor: int, literals: list[int]) -> _Summand:
-    if not literals:
-        raise _FaultError(f"the number {factor} has no variable")
-    return _Summand(factor, literals)
 
 
 def _number(word: str) -> int:

@@ -17,6 +17,9 @@ from solvers.problem import BestResponse
 MARK = "dualquery attributes"
 """Begins the comment that tells how many of a file's columns are attributes."""
 
+_SMALLEST, _LARGEST = 1e-19, 9e19
+"""SCIP, which reads and writes with 15 digits, takes 1e-20 for 0 and 1e20 for infinite."""
+
 
 @dataclass(frozen=True, eq=False)
 class Program:
@@ -88,7 +91,8 @@ def named_program(problem: BestResponse) -> NamedProgram:
     Raises
     ------
     SolverError
-        If a constraint that mentions no attribute cannot hold: no row can say so.
+        If a constraint that mentions no attribute cannot hold: no row can say so; or if a number is
+        too small or too large for the readers.
     """
     given = problem.rows
     impossible = (np.diff(given.indptr) == 0) & ((given.lower > 0.0) | (given.upper < 0.0))
@@ -99,6 +103,15 @@ def named_program(problem: BestResponse) -> NamedProgram:
             f"{given.upper[number]}: no record satisfies it, and LP and MPS cannot express it"
         )
     program = formulate(problem.canonical(), Formulation.DISAGGREGATED)
+    sides = given.lower, given.upper
+    numbers = np.concatenate((program.objective, [program.constant], given.coefficients, *sides))
+    sizes = np.abs(numbers[np.isfinite(numbers) & (numbers != 0.0)])
+    wrong = sizes[(sizes < _SMALLEST) | (sizes > _LARGEST)]
+    if len(wrong):
+        raise SolverError(
+            f"the problem has the number {wrong[0]}; LP and MPS express 0 and those from "
+            f"{_SMALLEST} to {_LARGEST}: scale the weights or the constraint"
+        )
     columns = [f"x{attribute}" for attribute in range(problem.attributes)]
     columns += [f"c{term}" for term in range(program.columns - problem.attributes)]
     last = [f"g{group}" for group in range(len(problem.groups))]

@@ -164,17 +164,11 @@ class _Work:
         """Return the pairs of columns that exclude each other, each with its row."""
         rows = self.rows
         equal = rows.sums(np.abs(rows.coefficients) != 1.0) == 0
+        positive = rows.sums(rows.coefficients < 0) == 0
         negative = rows.sums(rows.coefficients > 0) == 0
-        two = np.diff(rows.indptr) == 2
-        found = two & equal & negative & (rows.lower == -1.0) & (rows.upper >= 0.0)
-        found |= (
-            two
-            & equal
-            & (rows.sums(rows.coefficients < 0) == 0)
-            & (rows.upper == 1.0)
-            & (rows.lower <= 0.0)
-        )
-        numbers = np.flatnonzero(found)
+        found = negative & (rows.lower == -1.0) & (rows.upper >= 0.0)
+        found |= positive & (rows.upper == 1.0) & (rows.lower <= 0.0)
+        numbers = np.flatnonzero(found & equal & (np.diff(rows.indptr) == 2))
         if len(numbers) > _MOST_PAIRS:
             return {}
         ends = np.sort(rows.attributes[rows.indptr[numbers][:, None] + np.arange(2)], axis=1)

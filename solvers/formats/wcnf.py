@@ -2,8 +2,9 @@
 
 Written is the form of 2022: a line of ``h`` and literals, ended by 0, for a hard clause, one of a
 weight and literals for a soft clause, no header. Read is also the older form, which has a header
-``p wcnf VARIABLES CLAUSES TOP``. The objective is the weight of the satisfied soft clauses, and
-:mod:`solvers.formats.recognition` finds conjunctions and groups, whoever wrote the file.
+``p wcnf VARIABLES CLAUSES TOP``. The objective is the weight of the satisfied soft clauses, which
+may add up to 2^53, and :mod:`solvers.formats.recognition` finds conjunctions and groups, whoever
+wrote the file.
 """
 
 from __future__ import annotations
@@ -25,20 +26,23 @@ _MOST_VARIABLES = 2**20
 _MOST_VARIABLES_A_LITERAL = 4
 """A file has at most the larger of 2^20 and 4 variables a literal: each takes 100 bytes."""
 
-_LARGEST_NUMBER = 2**63
-"""Weights and literals are below it; the MaxSAT Evaluations allow no more for their sum."""
+_LARGEST_TOTAL = 2**53
+"""Soft clauses weigh no more, since larger sums are not exact in floating point."""
 
 
 def wcnf_text(clauses: WeightedClauses, *, header: bool = False) -> str:
     """Return weighted clauses as WCNF; with a header and a top weight, in the older form."""
-    lines = [f"c objective = {clauses.best!r} - (weight of violated clauses) / {clauses.scale!r}"]
+    error = f", within {clauses.error / clauses.scale!r}" if clauses.error else ""
+    best, scale = clauses.best, clauses.scale
+    lines = [f"c objective = {best!r} - (weight of violated clauses) / {scale!r}{error}"]
+    # No clause at all would look like a file that is cut off.
+    must = clauses.hard if clauses.hard or clauses.soft else [[1, -1]]
     hard = "h"
     if header:
-        top = sum(weight for weight, _ in clauses.soft) + 1
-        hard = str(top)
-        total = len(clauses.hard) + len(clauses.soft)
-        lines.append(f"p wcnf {clauses.variables} {total} {top}")
-    lines += [f"{hard} {' '.join(map(str, clause))} 0" for clause in clauses.hard]
+        hard = str(sum(weight for weight, _ in clauses.soft) + 1)
+        total = len(must) + len(clauses.soft)
+        lines.append(f"p wcnf {max(clauses.variables, 1)} {total} {hard}")
+    lines += [f"{hard} {' '.join(map(str, clause))} 0" for clause in must]
     lines += [f"{weight} {' '.join(map(str, clause))} 0" for weight, clause in clauses.soft]
     return "\n".join([*lines, ""])
 
@@ -67,6 +71,7 @@ class _Parser:
     top: int | None = None
     hard: list[Clause] = field(default_factory=list)
     soft: list[tuple[int, Clause]] = field(default_factory=list)
+    total: int = 0  # of the weights of soft clauses
 
     def parse(self, text: str) -> _Parser:
         number = 0
@@ -116,8 +121,6 @@ class _Parser:
         weight = 0 if is_hard else self._integer(words[0], line, "a weight or h")
         if weight < 0:
             self._fail(line, f"the weight is {weight}; expected a whole number from 0 on")
-        if weight >= _LARGEST_NUMBER:
-            self._fail(line, f"the weight {words[0][:30]} is not below 2^63")
         try:
             literals = list(map(int, words[1:]))
         except ValueError:
@@ -137,6 +140,9 @@ class _Parser:
             self.hard.append(literals)
         else:
             self.soft.append((weight, literals))
+            self.total += weight
+            if self.total > _LARGEST_TOTAL:
+                self._fail(line, "the soft clauses weigh more than 2^53; such sums are not read")
 
     def _integer(self, word: str, line: int, what: str) -> int:
         try:

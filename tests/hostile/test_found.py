@@ -242,7 +242,7 @@ def test_texts_and_arrays(tmp_path: Path, case: int) -> None:
 PROBLEMS: dict[str, tuple[str, bytes, str]] = {
     "a variable of its own": ("x.wcnf", b"1 1073741823 0\n", "number them without gaps"),
     "variables of a header": ("x.wcnf", b"p wcnf 1000000000000 1 9\n1 1 0\n", "without gaps"),
-    "a weight beyond 64 bits": ("x.wcnf", b"9223372036854775808 1 0\n", "not below 2"),
+    "a weight beyond 64 bits": ("x.wcnf", b"9223372036854775808 1 0\n", "weigh more than 2"),
     "a number of thousands of digits": ("x.wcnf", b"9" * 5000 + b" 1 0\n", "found '9999"),
     "one long clause and many": (
         "x.wcnf",

@@ -1,5 +1,7 @@
 """Compaction keeps values, feasibility and the optimum."""
 
+from dataclasses import replace
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -22,14 +24,7 @@ def widened(seed: int) -> BestResponse:
     members.append(spare[6:9])
     for group in members:
         rng.shuffle(group)
-    return BestResponse(
-        attributes,
-        small.terms,
-        small.weights,
-        groups_of(*members),
-        small.constraints,
-        small.constant,
-    )
+    return replace(small, attributes=attributes, groups=groups_of(*members))
 
 
 @given(st.integers(0, 10_000))

@@ -129,9 +129,8 @@ def test_impossible_constraint_is_named(solver: Solver) -> None:
 
 
 def test_constraint_without_attributes(solver: Solver) -> None:
-    assert (
-        solver.solve(problem(1, {(0,): 1.0}, constraints=(row([], [], -1.0, 1.0),))).objective == 1
-    )
+    idle = row([], [], -1.0, 1.0)
+    assert solver.solve(problem(1, {(0,): 1.0}, constraints=(idle,))).objective == 1
     with pytest.raises(InfeasibleProblemError, match="constraint 0"):
         solver.solve(problem(1, {(0,): 1.0}, constraints=(row([], [], 1.0, 1.0),)))
 
@@ -163,9 +162,8 @@ def test_prints_nothing(solver: Solver, capfd: pytest.CaptureFixture[str]) -> No
 
 
 def test_limit_returns_an_incumbent(solver: Solver) -> None:
-    instance = (
-        sampled_problem(16, 400, 1) if solver.name == "exhaustive" else sampled_problem(200, 900, 1)
-    )
+    size = (16, 400) if solver.name == "exhaustive" else (200, 900)
+    instance = sampled_problem(*size, 1)
     solution = solver.solve(instance, time_limit=0.3)
     assert instance.feasible(solution.record)
     assert solution.objective == instance.value(solution.record)
@@ -202,14 +200,14 @@ def test_bad_time_limit(solver: Solver, limit: float) -> None:
 
 def test_bad_options(solver: Solver) -> None:
     instance = problem(2, {(0,): 1.0}, groups_of([0, 1]))
-    with pytest.raises(InvalidProblemError, match="threads is 0"):
-        solver.solve(instance, threads=0)
-    with pytest.raises(InvalidProblemError, match="seed is -1"):
-        solver.solve(instance, seed=-1)
-    with pytest.raises(InvalidProblemError, match=r"hint has shape \(3,\)"):
-        solver.solve(instance, hint=np.zeros(3, np.uint8))
-    with pytest.raises(InvalidProblemError, match="group 0 has 2 ones"):
-        solver.solve(instance, default=np.ones(2, np.uint8))
+    for option, value, message in (
+        ("threads", 0, "threads is 0"),
+        ("seed", -1, "seed is -1"),
+        ("hint", np.zeros(3, np.uint8), r"hint has shape \(3,\)"),
+        ("default", np.ones(2, np.uint8), "group 0 has 2 ones"),
+    ):
+        with pytest.raises(InvalidProblemError, match=message):
+            solver.solve(instance, **{option: value})
 
 
 def test_exhaustive_refuses_large_problems() -> None:

@@ -10,26 +10,14 @@ from solvers import BestResponse, LinearConstraint, ProblemTooLargeError, Solver
 from solvers.formats import is_instance_file, read_instance, write_instance
 from solvers.formats.clauses import encode, linear_clauses
 from solvers.formats.instance import Instance
-from solvers.formats.lp import lp_text, mps_text
-from solvers.formats.program import named_program
 from solvers.formats.recognition import recognise
 from solvers.formats.scip_reader import read_program
 from solvers.formats.wcnf import parse_wcnf
-from tests.solvers.instances import groups_of, problem, random_problem, row
+from tests.solvers.instances import problem, random_problem, row
 
 
-def parse_lp(text: str, name: str) -> Instance:
-    return recognise(read_program(text, ".lp", name))
-
-
-def parse_mps(text: str, name: str) -> Instance:
-    return recognise(read_program(text, ".mps", name))
-
-
-FORMATS = {
-    "lp": (lambda p: lp_text(named_program(p)), parse_lp),
-    "mps": (lambda p: mps_text(named_program(p)), parse_mps),
-}
+def parsed(text: str, suffix: str) -> Instance:
+    return recognise(read_program(text, suffix, "f"))
 
 
 def assert_equivalent(before: BestResponse, after: BestResponse) -> None:
@@ -43,22 +31,29 @@ def assert_equivalent(before: BestResponse, after: BestResponse) -> None:
             assert abs(after.value(record) - before.value(record)) <= tolerance
 
 
-@pytest.mark.parametrize("name", FORMATS)
-def test_round_trip(name: str) -> None:
-    write, parse = FORMATS[name]
+@pytest.mark.parametrize("suffix", [".lp.gz", ".lp.xz", ".MPS"])
+def test_round_trip(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"problem{suffix}"
+    assert is_instance_file(path)
     for seed in range(150):
         original = random_problem(seed)
         if original.attributes <= 8:
-            assert_equivalent(original, parse(write(original), "file").problem)
+            write_instance(path, original)
+            assert_equivalent(original, read_instance(path).problem)
 
 
-@pytest.mark.parametrize("suffix", [".lp.gz", ".lp.xz", ".MPS"])
-def test_files(tmp_path: Path, suffix: str) -> None:
-    path = tmp_path / f"problem{suffix}"
-    original = problem(3, {(0, 1): 2.5, (~2,): -1.0}, groups_of([0, 2]), constant=0.5)
-    write_instance(path, original)
-    assert is_instance_file(path)
-    assert_equivalent(original, read_instance(path).problem)
+@pytest.mark.parametrize("suffix", [".lp", ".mps"])
+def test_small_numbers_are_kept_and_what_cannot_be_is_refused(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"a{suffix}"
+    write_instance(path, problem(2, {(0,): 2e-9, (1,): 3e-10}, constant=1e-10))
+    assert read_instance(path).problem.value(np.ones(2, np.uint8)) == pytest.approx(2.4e-9)
+    path.unlink()
+    for size in (1e21, 1e20, 1e-20):
+        for weight, coefficient, upper in ((size, 1.0, 1.0), (1.0, size, 1.0), (1.0, 1.0, size)):
+            limit = row([0], [coefficient], -np.inf, upper)
+            with pytest.raises(SolverError, match="LP and MPS express 0 and those from"):
+                write_instance(path, problem(1, {(0,): weight}, None, (limit,)))
+    assert not path.exists()
 
 
 def test_unknown_suffix_and_missing_file(tmp_path: Path) -> None:
@@ -71,6 +66,16 @@ def test_unknown_suffix_and_missing_file(tmp_path: Path) -> None:
 
 
 # WCNF
+
+
+def test_wcnf_without_clauses_and_rounded(tmp_path: Path) -> None:
+    path = tmp_path / "a.wcnf"
+    write_instance(path, problem(1, {}))
+    assert get_solver("auto").solve(read_instance(path).problem).objective == 0.0
+    write_instance(path, problem(2, {(0,): 2.0**53 - 2.0, (1,): 1.0}))
+    assert read_instance(path).problem.weights.sum() == 2**53 - 1
+    write_instance(path, problem(2, {(0,): 1e18, (1,): 1.0}))  # the second weight becomes 0
+    assert ", within " in path.read_text().splitlines()[0]
 
 
 def test_plain_wcnf_maximises_the_satisfied_weight() -> None:
@@ -89,7 +94,8 @@ def test_plain_wcnf_maximises_the_satisfied_weight() -> None:
 
 
 def test_old_wcnf_top_and_declared_variables() -> None:
-    text = "p wcnf 4 5 10\n10 1 2 3 0\n10 -1 2 -3 0\n10 -2 3 0\n9 -1 0\n0 4 0\n"
+    top = 2**63
+    text = f"p wcnf 4 5 {top}\n{top} 1 2 3 0\n{top} -1 2 -3 0\n{top} -2 3 0\n9 -1 0\n0 4 0\n"
     read = parse_wcnf(text, "f").problem
     assert read.attributes == 4
     assert len(read.constraints) == 3
@@ -114,19 +120,16 @@ def test_decision_diagrams(seed: int) -> None:
 
 def satisfiable(clauses: list[list[int]], bits: tuple[bool, ...]) -> bool:
     """Decide by unit propagation, which is complete for monotone diagrams once the input is set."""
-    value = dict(enumerate(bits, 1))
-    changed = True
-    while changed:
-        changed = False
-        for clause in clauses:
-            free = [x for x in clause if abs(x) not in value]
-            if any(value.get(abs(x)) == (x > 0) for x in clause):
-                continue
-            if not free:
-                return False
-            if len(free) == 1:
-                value[abs(free[0])] = free[0] > 0
-                changed = True
+    true = {variable if bit else -variable for variable, bit in enumerate(bits, 1)}
+    units = true
+    while units:
+        true = true | units
+        if any(-x in true for x in units):
+            return False
+        free = [[x for x in c if -x not in true] for c in clauses if true.isdisjoint(c)]
+        if [] in free:
+            return False
+        units = {clause[0] for clause in free if len(clause) == 1}
     return True
 
 
@@ -162,7 +165,7 @@ generals
  d e
 end
 """.replace("2 0 e", "20 e")
-    read = parse_lp(text, "f")
+    read = parsed(text, ".lp")
     assert read.variables == ("a", "b", "c", "d", "e")
     assert read.problem.groups[0].tolist() == [1, 2]
     solution = get_solver("exhaustive").solve(read.problem)
@@ -171,10 +174,10 @@ end
 
 
 def test_minimisation_is_negated() -> None:
-    read = parse_lp("min\n x + 2 y - 7\nst\n x + y >= 1\nbin\n x y\nend", "f")
+    read = parsed("min\n x + 2 y - 7\nst\n x + y >= 1\nbin\n x y\nend", ".lp")
     assert read.minimises
     assert get_solver("exhaustive").solve(read.problem).objective == 6
     mps = "NAME t\nROWS\n N o\n G r\nCOLUMNS\n x o 1 r 1\n y o 2 r -1\n"
-    read = parse_mps(f"{mps}BOUNDS\n BV B x\n BV B y\nENDATA\n", "f")  # no right-hand sides
+    read = parsed(f"{mps}BOUNDS\n BV B x\n BV B y\nENDATA\n", ".mps")  # no right-hand sides
     assert read.minimises
     assert get_solver("exhaustive").solve(read.problem).objective == 0

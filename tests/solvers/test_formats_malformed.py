@@ -19,6 +19,7 @@ WCNF = [
     ("h 1 0\n2 1 0 2 0\n", 2, "0 inside a clause"),
     ("-3 1 0\n", 1, "the weight is -3"),
     ("p wcnf 2 1 10\n10 3 0\n", 2, "variable 3, but the header declares 2"),
+    (f"h 1 0\n1 1 0\n{2**53} -1 0\n", 3, r"the soft clauses weigh more than 2\^53"),
     ("p wcnf 2 1 10\nh 1 0\n", 2, "a clause 'h' in a file with a header"),
 ]
 
@@ -35,6 +36,7 @@ OPB = [
     ("min: +1 x1 ;\n+1 x1 >= 1\n", 2, "ends without ';': is it cut off"),
     ("min: +1 x1 ;\n\n+1 x1 > 1 ;\n", 3, "found '.1 x1 > 1'; expected min:, max: or a constr"),
     ("min: +1.5 x1 ;\n", 1, "found '.1.5'; expected a whole number"),
+    (f"max: +1 x1 ;\n+{2**53 - 1} x1 -1 x2 >= 1 ;\n", 2, r"numbers add up to 2\^53 or more"),
     ("* c\n+1 x1 x2\n +1 x3 >= 1 ;\n", 2, "a product in a constraint"),
 ]
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from solvers import SolverError, get_solver
+from solvers import SolverError, Status, get_solver
 from solvers.compact import compact
 from solvers.formats import read_instance, write_instance
 from solvers.formats.opb import pseudo_boolean
@@ -39,6 +39,19 @@ def test_a_foreign_file_is_read(tmp_path: Path) -> None:
         assert read.problem.value(record) == -cost
         holds = x1 + 2 * (1 - x2) + x2 >= 2 and x3 + x4 + x5 == 1 and x1 + x4 <= 1
         assert read.problem.feasible(record) == holds
+
+
+@pytest.mark.parametrize("large", [10**9 - 1, 2**53 - 2])
+def test_whole_numbers_are_exact_however_large(tmp_path: Path, large: int) -> None:
+    text = f"max: +1 x1 +1 x2 ;\n+{large} x1 -1 x2 >= {large} ;\n"
+    read = recognise(parse_opb(text, "whole.opb")).problem
+    write_instance(tmp_path / "a.wcnf", read)
+    clauses = read_instance(tmp_path / "a.wcnf").problem
+    for name in ("auto", "cpsat", "exhaustive", "highs", "scip"):
+        for given in (read, clauses):
+            found = get_solver(name).solve(given)
+            assert found.objective == 1.0
+            assert found.status is Status.OPTIMAL or name in ("highs", "scip")  # inexact ones
 
 
 @pytest.mark.parametrize("seed", range(15))

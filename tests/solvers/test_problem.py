@@ -82,12 +82,8 @@ def test_a_pool_takes_canonical_rows_only() -> None:
 
 
 def test_violations_name_groups_and_constraints() -> None:
-    instance = problem(
-        4,
-        {},
-        groups_of([0, 1], [2]),
-        (row([0, 3], [1.0, 2.0], -np.inf, 2.0), row([3], [1.0], 1.0, 1.0)),
-    )
+    rows = row([0, 3], [1.0, 2.0], -np.inf, 2.0), row([3], [1.0], 1.0, 1.0)
+    instance = problem(4, {}, groups_of([0, 1], [2]), rows)
     assert instance.violations(np.array([1, 0, 1, 1], np.uint8)) == [
         "constraint 0 is 3.0; expected -inf to 2.0"
     ]
@@ -125,7 +121,9 @@ def test_constraint_tolerates_rounding() -> None:
     assert not tenths.holds(np.array([0, 1, 1], np.uint8))
 
 
-@pytest.mark.parametrize(("upper", "holds"), [(2.0, True), (1.0, False)])
-def test_a_constraint_holds_up_to_its_bound_and_not_one_beyond(upper, holds) -> None:
-    constraint = LinearConstraint(np.arange(3, dtype=np.int32), np.ones(3), upper=upper)
+@pytest.mark.parametrize("first", [1.0, 1e9, 2.0**53 - 3.0])
+@pytest.mark.parametrize("holds", [True, False])
+def test_a_constraint_holds_up_to_its_bound_and_not_one_beyond(first, holds) -> None:
+    coefficients = np.array([first, 1.0, 1.0])
+    constraint = LinearConstraint(np.arange(3), coefficients, upper=first + holds)
     assert constraint.holds(np.array([1, 1, 0], np.uint8)) is holds

@@ -81,11 +81,8 @@ HARD = None
 )  # fmt: skip
 def test_structure(clauses: Clauses, attributes: int, groups: int, rows: int) -> None:
     problem = agrees(clauses).problem
-    assert (problem.attributes, len(problem.groups), len(problem.rows)) == (
-        attributes,
-        groups,
-        rows,
-    )
+    found = problem.attributes, len(problem.groups), len(problem.rows)
+    assert found == (attributes, groups, rows)
 
 
 def random_clauses(rng: np.random.Generator) -> Clauses:
