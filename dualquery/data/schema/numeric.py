@@ -179,10 +179,10 @@ class Numeric(Buckets):
                     + (f"; {NO_OPEN_END}" if math.isinf(low) or math.isinf(high) else "")
                 )
         largest = max(map(abs, self.edges))
-        if self.integer and largest >= 2**63:
+        if self.integer and largest >= 2**53:
             raise BadInputError(
-                f"{self.where}: whole numbers beyond 64 bits; set integer to false, or declare "
-                "smaller edges"
+                f"{self.where}: whole numbers from 2^53 on are not told apart; declare smaller "
+                "edges, or set integer to false where 15 digits are enough"
             )
         self.check_bits("bucket")
         for first, last in self.bounds if self.integer else ():
