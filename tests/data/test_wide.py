@@ -13,16 +13,9 @@ from hypothesis import strategies as st
 
 from dualquery.data import Binary, Categorical, Dates, Numeric, TableSchema
 from dualquery.data.encoding.cuts import Piece
-from dualquery.data.encoding.encode import (
-    ABOVE,
-    BELOW,
-    MISSING,
-    OUTSIDE,
-    UNPARSABLE,
-    encode_frame,
-    local_codes,
-)
+from dualquery.data.encoding.encode import MISSING, OUTSIDE, encode_frame, local_codes
 from dualquery.data.readers.formats import source_of
+from dualquery.data.schema.dates import ABOVE, BELOW, UNPARSABLE
 from dualquery.rows.engines import Engine, load
 from dualquery.rows.packed import ListedBlock
 from dualquery.runtime.errors import BadInputError

@@ -15,21 +15,16 @@ from numpy.typing import NDArray
 
 from dualquery.data.encoding.cuts import Piece
 from dualquery.data.readers.source import DenseItems, ItemRows
-from dualquery.data.schema import dates
 from dualquery.data.schema.columns import Binary, Categorical, Column
-from dualquery.data.schema.dates import Dates
+from dualquery.data.schema.dates import ABOVE, BELOW, UNPARSABLE, Dates
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.numbers import exact_number, numbers_among, with_points
 from dualquery.data.schema.numeric import Numeric
 from dualquery.data.schema.table import TableSchema
 from dualquery.runtime.errors import BadInputError, suggest
 
-# Codes of cells that set no bit; local bits are never negative.
-MISSING = -1
-UNPARSABLE = -2
-OUTSIDE = -3
-BELOW = -4
-ABOVE = -5
+# Codes of cells that set no bit, besides those of `dates`; local bits are never negative.
+MISSING, OUTSIDE = -1, -3
 CODES = 6  # one more than the largest of these codes without its sign
 
 _Tables: TypeAlias = dict[tuple[int, int], NDArray[Any]]
@@ -268,8 +263,7 @@ def local_codes(
 ) -> NDArray[np.int32]:
     """Return the local bit of each value, or `MISSING`, `UNPARSABLE`, `OUTSIDE`, `BELOW`, `ABOVE`.
 
-    For a binary column the result is the value of the bit, 0 or 1. The caller applies what
-    the column says of values that set no bit; dates that are to be clipped have been.
+    Of a binary column it is the bit's value. What becomes of other codes is in `meanings`.
     """
     if not can_become_bits(values):
         raise BadInputError(
@@ -283,9 +277,7 @@ def local_codes(
         if not values.dtype.is_numeric():  # texts were compared as they are written
             missing |= np.isin(numbers, numbers_among(missing_values))
     elif isinstance(column, Dates):
-        found = column.bits_of(values)
-        kinds = [found == dates.UNREADABLE, found == dates.BEYOND]
-        codes = np.select(kinds, [UNPARSABLE, OUTSIDE], found).astype(np.int32)
+        codes = column.bits_of(values)
         missing |= column.are_among(values, missing_values)
     else:
         codes = _named_codes(column.codes, values)
@@ -304,7 +296,7 @@ def meanings(column: Column) -> NDArray[np.int32]:
     meanings[MISSING] = MISSING if column.missing_bit is None else column.missing_bit
     if isinstance(column, Categorical) and column.other_bit is not None:
         meanings[OUTSIDE] = column.other_bit
-    if isinstance(column, Numeric) and column.outside == "clip":
+    if isinstance(column, Numeric | Dates) and column.outside == "clip":
         meanings[[BELOW, ABOVE]] = 0, column.buckets - 1
     if isinstance(column, Numeric | Dates) and column.unparsable == "missing":
         meanings[UNPARSABLE] = meanings[MISSING]
@@ -407,6 +399,13 @@ def shown(cell: object) -> str:
     return repr(f"{cell[:40]}..." if isinstance(cell, str) and len(cell) > 40 else cell)
 
 
+def range_of(column: Column) -> tuple[str, str]:
+    """Return the first and the last number or date of a column in buckets, as messages show it."""
+    if isinstance(column, Numeric):
+        return f"{column.edges[0]:g}", f"{column.bounds[-1][1]:g}"
+    return getattr(column, "first", ""), getattr(column, "last", "")
+
+
 def _fault(column: Column, value: object, code: int) -> str:
     """Return what is wrong with a cell and what to do."""
     if code == MISSING:
@@ -426,14 +425,9 @@ def _fault(column: Column, value: object, code: int) -> str:
             fix = f"if commas stand before decimals, give --csv decimal=, ; else {fix}"
         return f"{shown(value)} is not {'a whole number' if whole else 'a number'}; {fix}"
     if isinstance(column, Numeric | Dates):
-        ends = (
-            f"{column.edges[0]:g} to {column.bounds[-1][1]:g}"
-            if isinstance(column, Numeric)
-            else f"{column.first} to {column.last}"
-        )
         return (
-            f"{shown(value)} is outside the schema's range, {ends}; correct it, widen the range, "
-            "or set outside to clip"
+            f"{shown(value)} is outside the schema's range, {' to '.join(range_of(column))}; "
+            "correct it, widen the range, or set outside to clip"
         )
     known = suggest(str(value), list(column.codes))
     fix = "" if isinstance(column, Binary) else ", or set outside to other"
