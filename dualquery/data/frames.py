@@ -62,11 +62,10 @@ class FrameKind:
         if self.library == "numpy":
             return rows.to_numpy()
         table: Any = rows.to_pandas() if self.library == "pandas" else rows
-        for name in (name for name in self.types if name in rows.columns):
-            kind = self.types[name]
+        for name, kind in self.types.items():
             with contextlib.suppress(ValueError, TypeError, pl.exceptions.PolarsError):
-                if kind == "bool" and rows[name].null_count():
-                    continue  # which pandas would take for False
+                if name not in rows.columns or (kind == "bool" and rows[name].null_count()):
+                    continue  # pandas would take null for False
                 if self.library == "pandas":
                     table[name] = table[name].astype("category" if kind == "category" else kind)
                 elif kind in (pl.Categorical, pl.Enum):

@@ -128,8 +128,7 @@ class Unit:
 
     def __post_init__(self) -> None:
         _require_column_name(self.column, "--unit")
-        whole = isinstance(self.max_rows, int) and not isinstance(self.max_rows, bool)
-        if not whole or not 1 <= self.max_rows <= MOST_ROWS_PER_UNIT:
+        if type(self.max_rows) is not int or not 1 <= self.max_rows <= MOST_ROWS_PER_UNIT:
             raise BadInputError(
                 f"--max-rows-per-unit is {self.max_rows!r}; a whole number from 1 to "
                 f"{MOST_ROWS_PER_UNIT:,} is needed"

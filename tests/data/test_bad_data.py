@@ -51,10 +51,7 @@ def refuse(data: object, message: str, schema: Schema | None = None, **options: 
         (b"age,sx,flag\n1,Male,1\n", "there is no column 'sex', which the schema 'people'"),
         (b"age,sex,flag\n30,Male,1\n130,Male,1\n", "t.csv: row 2, column 'age': '130' is outside"),
         (b"age,sex,flag\n30,Mail,1\n", "t.csv: row 1, column 'sex': 'Mail' is not in the schema"),
-        (
-            gzip.compress(GOOD.encode() * 9, mtime=0)[:-9],
-            "t.csv: damaged gzip file (Comp",
-        ),
+        (gzip.compress(GOOD.encode() * 9, mtime=0)[:-9], "t.csv: damaged gzip file (Comp"),
     ],
 )
 def test_a_bad_csv_file_is_explained(content: bytes, message: str, tmp_path: Path) -> None:
@@ -129,13 +126,11 @@ def test_lines_are_counted_over_blocks(tmp_path: Path) -> None:
 
 def test_a_bad_npz_file_is_explained(tmp_path: Path) -> None:
     path = tmp_path / "m.npz"
-    for content in (b"none", b"PK\x03\x04"):
-        path.write_bytes(content)
-        refuse(str(path), "m.npz: not a matrix written by scipy.sparse.save_npz")
     buffer = io.BytesIO()
     np.savez(buffer, a=np.eye(2))
-    path.write_bytes(buffer.getvalue())
-    refuse(str(path), "m.npz: not a matrix written by scipy.sparse.save_npz")
+    for content in (b"none", b"PK\x03\x04", buffer.getvalue()):
+        path.write_bytes(content)
+        refuse(str(path), "m.npz: not a matrix written by scipy.sparse.save_npz")
     scipy.sparse.save_npz(path, scipy.sparse.csr_array([[0, 1], [1, 3]]))
     refuse(str(path), "m.npz: row 2, column 1: 3 found where only 0 and 1 are expected")
     path.write_bytes(path.read_bytes()[:100])
@@ -178,11 +173,8 @@ def test_a_bad_object_is_explained(data: object, message: str) -> None:
 def test_nan_is_a_missing_value() -> None:
     frame = pl.DataFrame({"x": [0.5, float("nan")]})
     edges = (0.0, 1.0, 2.0)
-    refuse(
-        frame,
-        "row 2, column 'x': the value is missing (nan)",
-        TableSchema((Numeric("x", edges),), declared=True),
-    )
+    schema = TableSchema((Numeric("x", edges),), declared=True)
+    refuse(frame, "row 2, column 'x': the value is missing (nan)", schema)
     kept = load(frame, TableSchema((Numeric("x", edges, missing="category"),), declared=True))
     assert kept.records.dense_rows(0, 2).tolist() == [[1, 0, 0], [0, 0, 1]]
     infinite = pl.DataFrame({"x": [float("inf")]})

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dualquery.data.schema.dates import BEYOND, UNREADABLE, Dates
+from dualquery.data.schema.dates import ABOVE, BELOW, UNPARSABLE, Dates
 from dualquery.data.schema.schema_files import schema_from_dict
 from dualquery.data.schema.table import TableSchema
 from dualquery.rows.engines import load
@@ -84,7 +84,7 @@ def test_records_have_all_days_of_a_bucket_as_often(by: str) -> None:
     assert str(schema.decode(records[-4_000:])["seen"].max()) <= LAST
 
 
-@pytest.mark.parametrize("form", ["%d.%m.%Y", "%Y%m%d", "%m/%d/%Y %I:%M %p"])
+@pytest.mark.parametrize("form", ["%d.%m.%Y", "%Y%m%d", "%m/%d/%Y %I:%M %p", "%Y-%m-%dT%H:%M%z"])
 def test_records_are_written_as_the_table_is_and_read_again(form: str) -> None:
     dates = column("month", format=form, missing="category")
     schema = TableSchema((dates,), declared=True)
@@ -98,23 +98,30 @@ def test_records_are_written_as_the_table_is_and_read_again(form: str) -> None:
 
 def test_what_lies_beyond_and_what_is_no_date() -> None:
     values = pl.Series(["2019-10-31", "2022-02-28", "2022-03-01", "soon", "2022-02-30", None])
-    assert column("month").bits_of(values).tolist() == [
-        *(BEYOND, 27, BEYOND, UNREADABLE, UNREADABLE, UNREADABLE)
-    ]
-    assert column("month", outside="clip").bits_of(values)[:3].tolist() == [0, 27, 27]
+    assert column("month").bits_of(values).tolist() == [BELOW, 27, ABOVE, *[UNPARSABLE] * 3]
+    schema = TableSchema((column("month", outside="clip"),), declared=True)
+    rows = load(pl.DataFrame({"seen": values[:3]}), schema).records.dense_rows(0, 3)
+    assert rows.argmax(axis=1).tolist() == [0, 27, 27]
 
 
 def test_other_ways_of_writing_and_other_types() -> None:
     dates = column("day", format="%d.%m.%Y")
-    assert dates.bits_of(pl.Series(["18.11.2019", "18/11/2019"])).tolist() == [1, UNREADABLE]
-    assert dates.bits_of(pl.Series(["18.11.19"])).tolist() == [UNREADABLE]  # not of year 19
+    assert dates.bits_of(pl.Series(["18.11.2019", "18/11/2019"])).tolist() == [1, UNPARSABLE]
+    assert dates.bits_of(pl.Series(["18.11.19"])).tolist() == [UNPARSABLE]  # not of year 19
     hours = column("hour of day")
-    assert hours.bits_of(pl.Series([datetime.time(7, 30), None])).tolist() == [7, UNREADABLE]
-    assert column("year").bits_of(pl.Series([2020, 2021])).tolist() == [UNREADABLE] * 2
+    assert hours.bits_of(pl.Series([datetime.time(7, 30), None])).tolist() == [7, UNPARSABLE]
+    assert column("year").bits_of(pl.Series([2020, 2021])).tolist() == [UNPARSABLE] * 2
     # By the clock of its own zone: 23:30 in New York is the next day in UTC.
     late = pl.Series([datetime.datetime(2020, 1, 1, 4, 30)]).dt.replace_time_zone("UTC")
     moved = late.dt.convert_time_zone("America/New_York")
     assert hours.bits_of(moved).tolist() == [23]
+    for form, text in (
+        ("%I:%M %p", "11:30 PM"),
+        ("%d.%m.%Y %-H:%M", "31.12.2019 23:30"),
+        ("%Y-%m-%dT%H:%M:%S%z", "2019-12-31T23:30:00-0500"),
+    ):
+        texts = pl.Series([text, "soon"])
+        assert column("hour of day", format=form).bits_of(texts).tolist() == [23, UNPARSABLE]
 
 
 @pytest.mark.parametrize("by", PERIODS)
@@ -172,6 +179,7 @@ def test_questions_name_a_bucket_or_a_date_in_it() -> None:
         ({"by": "year", "first": LAST, "last": FIRST}, "there are 0 buckets by year; 2 to 10,000"),
         ({"by": "day", "first": "1900-01-01", "last": LAST}, "there are 44,594 buckets by day"),
         ({"by": "year", "first": FIRST, "last": LAST, "format": "iso"}, "format is 'iso'; write"),
+        ({"by": "hour of day", "format": "%Y-%m-%d %H"}, "and hours with minutes, %H:%M"),
     ],
 )
 def test_bad_descriptions_are_refused(fields: dict[str, object], message: str) -> None:
@@ -186,4 +194,4 @@ def test_numbers_are_dates_whatever_the_type_of_the_column() -> None:
     whole = dates.bits_of(pl.Series([20191118, 20191117]))
     np.testing.assert_array_equal(whole, [1, 0])
     mixed = dates.bits_of(pl.Series([20191118.0, 20191117.0, 20191118.5, np.nan, np.inf, None]))
-    np.testing.assert_array_equal(mixed, [1, 0, *[UNREADABLE] * 4])
+    np.testing.assert_array_equal(mixed, [1, 0, *[UNPARSABLE] * 4])

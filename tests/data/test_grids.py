@@ -26,9 +26,8 @@ def test_digits_give_back_the_numbers(column: Numeric) -> None:
     points = digits @ (1 << np.arange(grid.digits))
     assert points.min() == 0
     assert points.max() == grid.steps
-    np.testing.assert_allclose(
-        grid.low + grid.step * points, numbers, atol=grid.rounding * (1 + 1e-9)
-    )
+    found = grid.low + grid.step * points
+    np.testing.assert_allclose(found, numbers, atol=grid.rounding * (1 + 1e-9))
     centred = grid.centred(digits.sum(axis=0), len(numbers))
     off = abs(grid.mean(centred, len(numbers)) - numbers.mean())
     assert off <= grid.rounding + 1e-12 * (grid.high - grid.low)
@@ -38,9 +37,8 @@ def test_digits_give_back_the_numbers(column: Numeric) -> None:
 
 def test_numbers_beyond_the_range_are_its_ends() -> None:
     grid = Grid.of(PAY)
-    np.testing.assert_array_equal(
-        grid.encode(np.array([-1e300, 1e300])), grid.encode(np.array([-2.5, 7.5]))
-    )
+    found, ends = (grid.encode(np.array(each)) for each in ([-1e300, 1e300], [-2.5, 7.5]))
+    np.testing.assert_array_equal(found, ends)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from dualquery.runtime.progress import NoProgress
 FEE = Numeric("fee", (0, 10, 20, 40), missing="category", unparsable="missing", outside="clip")
 SEEN = Dates(
     "seen", "month", "2023-01-01", "2023-12-31", "%m.%d.%Y", missing="category",
-    unparsable="missing",
+    unparsable="missing", outside="clip",
 )  # fmt: skip
 
 
@@ -49,15 +49,23 @@ def test_what_is_rare_is_not_told(caplog: pytest.LogCaptureFixture, over: int) -
     assert all(f"{few:,} of 1,000 cells" in line and "LOST" not in line for line in lines)
 
 
-@pytest.mark.parametrize(("value", "place"), [("-1", "below the first edge, 0"), ("99", "40")])
+@pytest.mark.parametrize(
+    ("column", "value", "inside", "place"),
+    [
+        (FEE, "-1", "5", "numbers lie before the start of the schema's range, 0,"),
+        (FEE, "99", "5", "numbers lie beyond the end of the schema's range, 40,"),
+        (SEEN, "12.31.2022", "05.01.2023", "dates lie before the start of the schema's range, 20"),
+        (SEEN, "01.01.2024", "05.01.2023", "beyond the end of the schema's range, 2023-12-31,"),
+    ],
+)
 @pytest.mark.parametrize("over", [0, 1])
-def test_numbers_far_beyond_an_edge_are_told(
-    caplog: pytest.LogCaptureFixture, value: str, place: str, over: int
+def test_what_lies_beyond_the_range_is_told(
+    caplog: pytest.LogCaptureFixture, column: Column, value: str, inside: str, place: str, over: int
 ) -> None:
     many = 100 + over
-    lines = told(caplog, FEE, [value] * many + ["5"] * (1000 - many))
+    lines = told(caplog, column, [value] * many + [inside] * (1000 - many))
     assert len(lines) == over
-    assert all(f"{many:,} of 1,000 numbers" in line and place in line for line in lines)
+    assert all(f"{many:,} of 1,000 " in line and place in line for line in lines)
 
 
 @pytest.mark.parametrize("engine", ["memory", "stream"])

@@ -35,12 +35,9 @@ EXPECTED = {
 
 
 def separate(folder: Path, zipped: bool) -> None:
+    ending, pack = (".gz", gzip.compress) if zipped else ("", bytes)
     for movie in RATED:
-        content = text(movie).encode()
-        if zipped:
-            (folder / f"mv_{movie:07}.txt.gz").write_bytes(gzip.compress(content))
-        else:
-            (folder / f"mv_{movie:07}.txt").write_bytes(content)
+        (folder / f"mv_{movie:07}.txt{ending}").write_bytes(pack(text(movie).encode()))
 
 
 def combined(folder: Path, ending: str = "\n") -> None:

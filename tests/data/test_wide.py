@@ -13,16 +13,9 @@ from hypothesis import strategies as st
 
 from dualquery.data import Binary, Categorical, Dates, Numeric, TableSchema
 from dualquery.data.encoding.cuts import Piece
-from dualquery.data.encoding.encode import (
-    ABOVE,
-    BELOW,
-    MISSING,
-    OUTSIDE,
-    UNPARSABLE,
-    encode_frame,
-    local_codes,
-)
+from dualquery.data.encoding.encode import MISSING, OUTSIDE, encode_frame, local_codes
 from dualquery.data.readers.formats import source_of
+from dualquery.data.schema.dates import ABOVE, BELOW, UNPARSABLE
 from dualquery.rows.engines import Engine, load
 from dualquery.rows.packed import ListedBlock
 from dualquery.runtime.errors import BadInputError
@@ -139,6 +132,26 @@ def test_every_kind_of_column_is_encoded_as_its_cells_are(table, data) -> None:
     found = encode_frame(schema, Piece("t", 1, frame, stay)).listed()
     lists = [np.sort(bits).tolist() for bits in np.split(found.bits, found.indptr[1:-1])]
     assert (lists if len(expected) else []) == [sorted(bits) for bits in expected]
+
+
+DECIMALS = ["0.1", "0.7", "-9.9"], [pl.Float64, pl.Float32, getattr(pl, "Float16", pl.Float32)]
+LONG = [f"90071992547409930{last}" for last in (1, 2, 3)], [pl.Int64, pl.UInt64]
+
+
+@pytest.mark.parametrize(
+    ("column", "texts", "types"),
+    [
+        (Numeric("c", (-10, 0.1, 0.7, 1)), *DECIMALS),
+        (Categorical("c", (("0.1",), ("0.7",)), outside="other"), *DECIMALS),
+        (Categorical("c", tuple((text,) for text in LONG[0][:2]), outside="other"), *LONG),
+    ],
+)
+def test_a_number_of_any_type_is_what_its_text_says(column, texts, types) -> None:
+    missing = "", texts[-1]
+    written = pl.Series("c", [*texts, None])
+    for kind in types:
+        found = local_codes(column, written.cast(kind), missing, "")
+        np.testing.assert_array_equal(found, local_codes(column, written, missing, ""))
 
 
 @pytest.mark.parametrize("share", [0.002, 0.4], ids=["sparse", "dense"])

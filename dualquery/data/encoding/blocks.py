@@ -20,24 +20,21 @@ from numpy.typing import NDArray
 
 from dualquery.data.encoding.cuts import CutTable, pieces
 from dualquery.data.encoding.encode import (
-    ABOVE,
-    BELOW,
     CODES,
     MISSING,
-    UNPARSABLE,
     CodedRows,
     Encoded,
     Misfit,
     Watch,
     encode_frame,
     encode_items,
+    range_of,
     shown,
 )
 from dualquery.data.readers.source import ItemSource, Source, TableSource
 from dualquery.data.schema.columns import Binary, Column
-from dualquery.data.schema.dates import Dates
+from dualquery.data.schema.dates import ABOVE, BELOW, UNPARSABLE, Dates
 from dualquery.data.schema.items import ItemSchema
-from dualquery.data.schema.numeric import Numeric
 from dualquery.data.schema.table import TableSchema
 from dualquery.runtime.errors import BadInputError, suggest
 from dualquery.runtime.escaping import some
@@ -211,20 +208,20 @@ class Misfits:
 def _lines(column: Column, counts: NDArray[np.int64], first: dict[int, str]) -> Iterator[str]:
     """Say what of a column was not read as it stands, where that is much."""
     filled, unread = int(counts[0] - counts[-MISSING]), int(counts[-UNPARSABLE])
+    kind = "dates" if isinstance(column, Dates) else "numbers"
     if unread > UNREAD * filled:
         lost = "MOST OF THE COLUMN IS LOST: " if unread >= _LOST * filled else ""
-        dates = isinstance(column, Dates)
         yield (
             f"column {column.name!r}: {lost}{unread:,} of {filled:,} cells cannot be read as "
-            f"{'dates' if dates else 'numbers'} and count as missing, such as "
-            f"{shown(first[UNPARSABLE])}; correct the cells or the schema"
-            + ("" if dates else ", or say --csv decimal=, of decimal commas")
+            f"{kind} and count as missing, such as {shown(first[UNPARSABLE])}; correct the cells "
+            "or the schema"
+            + ("" if kind == "dates" else ", or say --csv decimal=, of decimal commas")
         )
-    for code, place in ((BELOW, "below the first"), (ABOVE, "above the last")):
+    for code, place in ((BELOW, "before the start"), (ABOVE, "beyond the end")):
         clipped = int(counts[-code])
-        if isinstance(column, Numeric) and clipped > CLIPPED * filled:
-            edge = column.edges[0] if code == BELOW else column.bounds[-1][1]
+        if clipped > CLIPPED * filled:
             yield (
-                f"column {column.name!r}: {clipped:,} of {filled:,} numbers lie {place} edge, "
-                f"{edge:g}, and fall in the bucket beside it; are the edges in the same unit?"
+                f"column {column.name!r}: {clipped:,} of {filled:,} {kind} lie {place} of the "
+                f"schema's range, {range_of(column)[code == ABOVE]}, and fall in the bucket beside "
+                "it; is the range right, and in the same unit?"
             )

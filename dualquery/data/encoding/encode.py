@@ -5,8 +5,7 @@ A cell's bits depend on its column in the public schema and its own value, on no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
@@ -16,21 +15,16 @@ from numpy.typing import NDArray
 
 from dualquery.data.encoding.cuts import Piece
 from dualquery.data.readers.source import DenseItems, ItemRows
-from dualquery.data.schema import dates
 from dualquery.data.schema.columns import Binary, Categorical, Column
-from dualquery.data.schema.dates import Dates
+from dualquery.data.schema.dates import ABOVE, BELOW, UNPARSABLE, Dates
 from dualquery.data.schema.items import ItemSchema
-from dualquery.data.schema.numbers import numbers_among, with_points
+from dualquery.data.schema.numbers import exact_number, numbers_among, with_points
 from dualquery.data.schema.numeric import Numeric
 from dualquery.data.schema.table import TableSchema
 from dualquery.runtime.errors import BadInputError, suggest
 
-# Codes of cells that set no bit; local bits are never negative.
-MISSING = -1
-UNPARSABLE = -2
-OUTSIDE = -3
-BELOW = -4
-ABOVE = -5
+# Codes of cells that set no bit, besides those of `dates`; local bits are never negative.
+MISSING, OUTSIDE = -1, -3
 CODES = 6  # one more than the largest of these codes without its sign
 
 _Tables: TypeAlias = dict[tuple[int, int], NDArray[Any]]
@@ -269,8 +263,7 @@ def local_codes(
 ) -> NDArray[np.int32]:
     """Return the local bit of each value, or `MISSING`, `UNPARSABLE`, `OUTSIDE`, `BELOW`, `ABOVE`.
 
-    For a binary column the result is the value of the bit, 0 or 1. The caller applies what
-    the column says of values that set no bit; dates that are to be clipped have been.
+    Of a binary column it is the bit's value. What becomes of other codes is in `meanings`.
     """
     if not can_become_bits(values):
         raise BadInputError(
@@ -284,9 +277,7 @@ def local_codes(
         if not values.dtype.is_numeric():  # texts were compared as they are written
             missing |= np.isin(numbers, numbers_among(missing_values))
     elif isinstance(column, Dates):
-        found = column.bits_of(values)
-        kinds = [found == dates.UNREADABLE, found == dates.BEYOND]
-        codes = np.select(kinds, [UNPARSABLE, OUTSIDE], found).astype(np.int32)
+        codes = column.bits_of(values)
         missing |= column.are_among(values, missing_values)
     else:
         codes = _named_codes(column.codes, values)
@@ -305,7 +296,7 @@ def meanings(column: Column) -> NDArray[np.int32]:
     meanings[MISSING] = MISSING if column.missing_bit is None else column.missing_bit
     if isinstance(column, Categorical) and column.other_bit is not None:
         meanings[OUTSIDE] = column.other_bit
-    if isinstance(column, Numeric) and column.outside == "clip":
+    if isinstance(column, Numeric | Dates) and column.outside == "clip":
         meanings[[BELOW, ABOVE]] = 0, column.buckets - 1
     if isinstance(column, Numeric | Dates) and column.unparsable == "missing":
         meanings[UNPARSABLE] = meanings[MISSING]
@@ -329,17 +320,38 @@ def missing_mask(values: pl.Series, missing_values: Sequence[str]) -> NDArray[np
     Texts are compared as they are written: ``09`` may be another code than ``9``.
     """
     if values.dtype.is_numeric():
-        numbers = to_numbers(values)
-        return np.isnan(numbers) | np.isin(numbers, numbers_among(missing_values))
+        cells = _compared(values)
+        listed = _denoted(with_points(missing_values), cells.dtype).drop_nulls()
+        return cells.is_in(listed.implode()).fill_null(True).to_numpy()
     null = values.is_null()
     if values.dtype in (pl.String, pl.Categorical, pl.Enum) and missing_values:
         null |= values.cast(pl.String).is_in(with_points(missing_values)).fill_null(False)
     return null.to_numpy()
 
 
+def _compared(values: pl.Series) -> pl.Series:
+    """Return numbers as they are compared with texts: whole ones exactly; null for NaN."""
+    if values.dtype.is_integer():
+        return values
+    return pl.Series(to_numbers(values) + 0.0).fill_nan(None)  # -0.0 is 0.0
+
+
+def _denoted(texts: Iterable[str], kind: pl.DataType) -> pl.Series:
+    """Return the number of a type that each text denotes, null where it denotes none."""
+    numbers = [str(exact_number(text)) for text in texts]
+    return pl.Series(numbers, dtype=pl.String).cast(kind, strict=False)
+
+
 def to_numbers(values: pl.Series) -> NDArray[np.float64]:
-    """Return values as numbers, NaN where they are none. Blanks around a number are allowed."""
-    if values.dtype.is_numeric() or values.dtype == pl.Boolean:
+    """Return values as numbers, NaN where they are none. Blanks around a number are allowed.
+
+    A float of fewer than 64 bits stands for its shortest decimals: 0.7, not 0.699999988.
+    """
+    if values.dtype == pl.Float32:
+        numbers = values.cast(pl.String).cast(pl.Float64)
+    elif values.dtype.is_float() and values.dtype != pl.Float64:  # of 16 bits
+        numbers = pl.Series(values.to_numpy().astype(str)).cast(pl.Float64)
+    elif values.dtype.is_numeric() or values.dtype == pl.Boolean:
         numbers = values.cast(pl.Float64)
     else:
         numbers = values.cast(pl.String).str.strip_chars().cast(pl.Float64, strict=False)
@@ -364,12 +376,10 @@ def _named_codes(codes: Mapping[str, int], values: pl.Series) -> NDArray[np.int3
     """Return the code of each value's text; of a number that of the first text that denotes it."""
     known: dict[Any, int] = dict(codes)
     if values.dtype.is_numeric():
-        values = pl.Series(to_numbers(values) + 0.0)  # so that -0.0 is 0.0
-        known = {}
-        for text, code in codes.items():
-            with suppress(ValueError):
-                known.setdefault(float(text) + 0.0, code)
-        known = {number: code for number, code in known.items() if not np.isnan(number)}
+        values, known = _compared(values), {}
+        for number, code in zip(_denoted(codes, values.dtype), codes.values(), strict=True):
+            if number is not None:
+                known.setdefault(number, code)
     elif values.dtype == pl.Boolean:
         # Every library writes truth values in a case of its own, or as 0 and 1.
         known = {text.strip().lower(): code for text, code in codes.items()} | known
@@ -378,14 +388,22 @@ def _named_codes(codes: Mapping[str, int], values: pl.Series) -> NDArray[np.int3
                 known.setdefault(text, known[digit])
     if not known:
         return np.full(len(values), OUTSIDE, np.int32)
-    seen = values if values.dtype == pl.Float64 else values.cast(pl.String)
-    found = seen.replace_strict([*known], [*known.values()], default=OUTSIDE, return_dtype=pl.Int32)
+    seen = values if values.dtype.is_numeric() else values.cast(pl.String)
+    keys = pl.Series([*known], dtype=seen.dtype)
+    found = seen.replace_strict(keys, [*known.values()], default=OUTSIDE, return_dtype=pl.Int32)
     return found.to_numpy().copy()
 
 
 def shown(cell: object) -> str:
     """Return a cell as messages quote it, cut short."""
     return repr(f"{cell[:40]}..." if isinstance(cell, str) and len(cell) > 40 else cell)
+
+
+def range_of(column: Column) -> tuple[str, str]:
+    """Return the first and the last number or date of a column in buckets, as messages show it."""
+    if isinstance(column, Numeric):
+        return f"{column.edges[0]:g}", f"{column.bounds[-1][1]:g}"
+    return getattr(column, "first", ""), getattr(column, "last", "")
 
 
 def _fault(column: Column, value: object, code: int) -> str:
@@ -407,14 +425,9 @@ def _fault(column: Column, value: object, code: int) -> str:
             fix = f"if commas stand before decimals, give --csv decimal=, ; else {fix}"
         return f"{shown(value)} is not {'a whole number' if whole else 'a number'}; {fix}"
     if isinstance(column, Numeric | Dates):
-        ends = (
-            f"{column.edges[0]:g} to {column.bounds[-1][1]:g}"
-            if isinstance(column, Numeric)
-            else f"{column.first} to {column.last}"
-        )
         return (
-            f"{shown(value)} is outside the schema's range, {ends}; correct it, widen the range, "
-            "or set outside to clip"
+            f"{shown(value)} is outside the schema's range, {' to '.join(range_of(column))}; "
+            "correct it, widen the range, or set outside to clip"
         )
     known = suggest(str(value), list(column.codes))
     fix = "" if isinstance(column, Binary) else ", or set outside to other"

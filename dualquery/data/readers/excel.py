@@ -80,9 +80,8 @@ def _headed(cells: pl.DataFrame, label: str) -> pl.DataFrame:
     header = dict(zip(cells.columns, cells.row(0), strict=True))
     rows = cells[1:]
     # A cell that once was filled, or has a colour, makes a column of nothing.
-    kept = [
-        column for column, name in header.items() if name or rows[column].null_count() < len(rows)
-    ]
+    filled = {column.name for column in rows if column.null_count() < len(rows)}
+    kept = [column for column, name in header.items() if name or column in filled]
     names = [header[column] or "" for column in kept]
     check_columns(names, label)
     return rows.select(kept).rename(dict(zip(kept, names, strict=True)))

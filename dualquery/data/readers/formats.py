@@ -212,9 +212,8 @@ def _located(form: str | None, path: str, text: str) -> Callable[[], Source]:
 def _form_of(name: str) -> str | None:
     """Return the format that the ending of a name tells."""
     ending = name.lower().removesuffix(".gz")
-    return next(
-        (form for form, known in FORMATS.items() if ending.endswith(known.extensions)), None
-    )
+    fitting = (form for form, known in FORMATS.items() if ending.endswith(known.extensions))
+    return next(fitting, None)
 
 
 def _joined(form: str, files: Sequence[Path], text: str) -> Source:

@@ -102,9 +102,8 @@ class MatrixSource(_TextFile):
         fault[1:] |= value[1:] & value[:-1]
         self.refuse(text, fault, first_line, "0 and 1, separated by commas or spaces,")
         ends = np.flatnonzero(text == LINE_FEED)
-        counts, commas = (
-            np.diff(np.cumsum(mask)[ends], prepend=0) for mask in (value, text == _COMMA)
-        )
+        masks = value, text == _COMMA
+        counts, commas = (np.diff(np.cumsum(mask)[ends], prepend=0) for mask in masks)
         wrong = (counts > 0) & (counts != self.width)
         wrong |= (commas > 0) & (commas != counts - 1)
         if np.any(wrong):

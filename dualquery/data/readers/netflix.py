@@ -119,8 +119,7 @@ def _parse(
     text = pl.Series("line", chunk.decode("latin-1").split("\n")[:-1], dtype=pl.String)
     found = text.str.extract_groups(_LINE).struct.unnest()
     number = found["number"].cast(pl.Int64, strict=False)
-    wrong = (number.is_null() & (text.str.strip_suffix("\r") != "")).arg_true()
-    if len(wrong):
+    if len(wrong := (number.is_null() & (text.str.strip_suffix("\r") != "")).arg_true()):
         raise BadInputError(
             f"{label}: line {first_line + wrong[0]}: {text[wrong[0]][:60]!r} found where MOVIE: or "
             "USER,RATING,DATE (such as 1488844,3,2005-09-06) is expected"
@@ -128,8 +127,7 @@ def _parse(
     heads = (found["kind"] == ":").fill_null(False)
     rated = number.is_not_null() & ~heads
     movies, users = number.filter(heads).to_numpy(), number.filter(rated).to_numpy()
-    beyond = movies[(movies < 1) | (movies > MOVIES)]
-    if len(beyond):
+    if len(beyond := movies[(movies < 1) | (movies > MOVIES)]):
         raise BadInputError(f"{label}: movie {beyond[0]}; movies are numbered 1 to {MOVIES}")
     if users.max(initial=0) > LARGEST_USER:
         raise BadInputError(

@@ -155,8 +155,7 @@ class ListItems(ItemSource):
                     "(whole numbers) are expected"
                 )
             items = lists.filter(pl.Series(lengths > 0)).explode().cast(pl.Int64, strict=False)
-            wrong = (items < 0).fill_null(True).arg_true()
-            if len(wrong):
+            if len(wrong := (items < 0).fill_null(True).arg_true()):
                 at = int(wrong[0])
                 row = first_row + int(np.searchsorted(indptr, at, side="right")) - 1
                 raise BadInputError(

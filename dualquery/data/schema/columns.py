@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from dualquery.data.schema.numbers import finite_number, numbers_among
+from dualquery.data.schema.numbers import exact_number, finite_number, numbers_among
 from dualquery.runtime.errors import BadInputError, suggest
 
 MISSING_LABEL = "(missing)"
@@ -204,9 +204,9 @@ class Named(Column):
         return np.array([finite_number(texts[0]) for texts in self.values], np.float64)
 
     def _place(self, text: str) -> int | None:
-        if text in self.codes or (number := finite_number(text)) is None:
+        if text in self.codes or (number := exact_number(text)) is None:
             return self.codes.get(text)
-        same = {place for each, place in self.codes.items() if finite_number(each) == number}
+        same = {place for each, place in self.codes.items() if exact_number(each) == number}
         return same.pop() if len(same) == 1 else None
 
     def decoded(

@@ -25,7 +25,7 @@ ISO = (
 """ISO 8601, as texts are read where a schema names no format."""
 
 CLOCKS = ("%H:%M", "%H:%M:%S")
-"""Formats of times without a date: hours of the day."""
+"""Formats of times without a date that drafts try: hours of the day."""
 
 _PERIOD = re.compile(r"\d{3}0s|\d{4}(?:-Q(?P<quarter>[1-4])|-(?P<month>0[1-9]|1[0-2]))?", re.ASCII)
 """How periods are written, but for days."""
@@ -36,14 +36,12 @@ Cycle: TypeAlias = Literal["month of year", "day of week", "hour of day"]
 _MONTHS = {"decade": 120, "year": 12, "quarter": 3, "month": 1}
 _LABELS = {"year": "%Y", "quarter": "%Y-Q%q", "month": "%Y-%m", "day": "%Y-%m-%d"}
 
-_TIME = re.compile(r"[\sT,]*%[HIRT].*")
-"""The time behind the date of a format."""
+_DATE = re.compile(r"%[-_0]?[aAbBcCdDeFgGhjmsuUvVwWxyY+]")
+_TIME = re.compile(r"[\sT,]*%[-_0]?[HIklrRTX].*")
+"""A sign of a date in a format, and the time behind it."""
 
-BEYOND = -1
-"""The code of a date before the first or after the last bucket."""
-
-UNREADABLE = -2
-"""The code of a text that is no date."""
+UNPARSABLE, BELOW, ABOVE = -2, -4, -5
+"""Codes of cells that are no date or number, and of those before the first or after the last."""
 
 CYCLES: dict[str, tuple[str, ...]] = {
     "month of year": tuple(calendar.month_name[1:]),
@@ -101,9 +99,10 @@ class Dates(Buckets):
     def __post_init__(self) -> None:
         self.check_choices()
         check_choice(self.where, "by", self.by, (*_MONTHS, "day", *CYCLES))
-        if self.format is not None and "%" not in self.format:
+        if self.format is not None and not _is_read(self.format):
             raise BadInputError(
-                f"{self.where}: format is {self.format!r}; write it with signs such as %d.%m.%Y"
+                f"{self.where}: format is {self.format!r}; write it with signs such as %d.%m.%Y, "
+                "and hours with minutes, %H:%M"
             )
         if self.by in CYCLES:
             if self.first is not None or self.last is not None:
@@ -193,25 +192,22 @@ class Dates(Buckets):
         """Return dates as texts, if the column has a format that says all of a date."""
         if self.format is None or self.by in CYCLES:
             return dates
-        texts = dates.cast(pl.Datetime("us")).dt.strftime(self.format)
+        texts = _written(dates, self.format)
         return texts if read_moments(texts, self.format).cast(pl.Date).equals(dates) else dates
 
     def bits_of(self, values: pl.Series) -> NDArray[np.int32]:
-        """Return the local bit of each value, or `BEYOND`, or `UNREADABLE` (for nulls, too).
+        """Return the local bit of each value, or `BELOW`, `ABOVE`, or `UNPARSABLE` (of nulls, too).
 
         Times count by the clock of their own time zone. Texts may be labels of buckets, too.
         """
         found = self._places(self._moments(values))
-        codes = found.fill_null(UNREADABLE).to_numpy()
-        last = self.buckets - 1
-        beyond = ((codes < 0) | (codes > last)) & found.is_not_null().to_numpy()
-        codes = np.where(beyond, codes.clip(0, last) if self.outside == "clip" else BEYOND, codes)
+        places = found.fill_null(0).to_numpy()
+        kinds = [found.is_null().to_numpy(), places < 0, places >= self.buckets]
+        codes = np.select(kinds, [UNPARSABLE, BELOW, ABOVE], places)
         if values.dtype == pl.String:
-            labels = self.labels[: self.buckets]
-            named = values.replace_strict(
-                list(labels), list(range(len(labels))), default=UNREADABLE, return_dtype=pl.Int32
-            ).to_numpy()
-            codes = np.where(named >= 0, named, codes)
+            labels, bits = [*self.labels[: self.buckets]], [*range(self.buckets)]
+            named = values.replace_strict(labels, bits, default=UNPARSABLE, return_dtype=pl.Int32)
+            codes = np.where(named.to_numpy() >= 0, named.to_numpy(), codes)
         return codes.astype(np.int32)
 
     def are_among(self, values: pl.Series, texts: Sequence[str]) -> NDArray[np.bool_]:
@@ -300,20 +296,34 @@ class Dates(Buckets):
 
 
 def read_moments(texts: pl.Series, pattern: str | None) -> pl.Series:
-    """Return texts as times without a zone, null where they are not written so."""
+    """Return texts as times by their own clocks, null where they are not written so."""
     if pattern is None:
         read = pl.Series([None], dtype=pl.Datetime("us")).new_from_index(0, len(texts))
         for iso in ISO:
             read = read.fill_null(read_moments(texts, iso))
         return read
-    if pattern in CLOCKS:
+    if not _DATE.search(pattern):
         times = texts.str.to_time(pattern, strict=False)
         return (times.to_physical() // 1000).cast(pl.Datetime("us"))
     if "%Y" in pattern:  # which would take 22 for a year of the first century
         texts = texts.set(~texts.str.contains(r"\d{4}"), None)
-    if any(sign in pattern for sign in ("%H", "%I", "%T", "%R", "%c")):
-        return texts.str.to_datetime(pattern, strict=False, time_unit="us")
-    return texts.str.to_date(pattern, strict=False).cast(pl.Datetime("us"))
+    read = texts.str.to_datetime(pattern, strict=False, time_unit="us")
+    if read.dtype == pl.Datetime("us"):
+        return read
+    days = texts.str.to_date(pattern, strict=False).cast(pl.Datetime("us"))
+    return days + texts.str.to_time(pattern, strict=False).cast(pl.Duration("us"))
+
+
+def _written(dates: pl.Series, pattern: str) -> pl.Series:
+    return dates.cast(pl.Datetime("us", "UTC")).dt.strftime(pattern)
+
+
+def _is_read(pattern: str) -> bool:
+    """Return whether a time that is written so is read again."""
+    try:
+        return read_moments(_written(pl.Series([0]), pattern), pattern).null_count() == 0
+    except pl.exceptions.PolarsError:
+        return False
 
 
 def _days_of_period(text: str) -> NDArray[np.int64] | None:

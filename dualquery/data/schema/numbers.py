@@ -18,6 +18,15 @@ def finite_number(text: str) -> float | None:
     return number if math.isfinite(number) else None
 
 
+def exact_number(text: str) -> float | None:
+    """Return the number that a text is, an int if it is whole, or None."""
+    number = _number_or_nan(text)
+    try:
+        return None if math.isnan(number) else int(text)
+    except ValueError:
+        return int(number) if number.is_integer() else number
+
+
 def _number_or_nan(text: str) -> float:
     try:
         return math.nan if "_" in text else float(text)

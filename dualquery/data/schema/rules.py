@@ -161,6 +161,28 @@ class Orders:
     given: tuple[Order, ...]
     avoided: tuple[Sequence[float], ...]
 
+    def __post_init__(self) -> None:
+        for order in self.closed:
+            less, more = self.columns[order.less], self.columns[order.more]
+            both = f"columns {less.name!r} and {more.name!r}"
+            if order.less == order.more:
+                raise BadInputError(
+                    f"schema: the orders of column {less.name!r} go in a circle; of columns that "
+                    "are always equal, keep one"
+                )
+            if less.bits * more.bits > _MOST_PAIRS:
+                raise BadInputError(
+                    f"schema: an order of {both} compares {less.bits:,} values with {more.bits:,}; "
+                    f"at most {_MOST_PAIRS:,} pairs are possible: take fewer buckets"
+                )
+            if getattr(less, "by", None) != getattr(more, "by", None):
+                raise BadInputError(
+                    f"schema: {both} stand in an order; dates are compared with dates in buckets "
+                    "of the same period"
+                )
+        for middle in {order.less for order in self.given} & {order.more for order in self.given}:
+            self._check_middle(middle)
+
     @staticmethod
     def of(
         columns: Sequence[Column], rules: Sequence[Rule], avoided: Sequence[Sequence[float]]
@@ -172,9 +194,7 @@ class Orders:
             Order(names.index(less), names.index(more), strict)
             for less, more, strict in filter(None, read)
         )
-        orders = Orders(tuple(columns), found, tuple(avoided))
-        orders._check()
-        return orders
+        return Orders(tuple(columns), found, tuple(avoided))
 
     @cached_property
     def numbers(self) -> dict[int, AllowedNumbers]:
@@ -187,9 +207,8 @@ class Orders:
         """The orders, and those that follow from chains of them."""
         strict: dict[tuple[int, int], bool] = {}
         for order in self.given:
-            strict[order.less, order.more] = order.strict or strict.get(
-                (order.less, order.more), False
-            )
+            pair = order.less, order.more
+            strict[pair] = order.strict or strict.get(pair, False)
         for middle in self.numbers:
             before = [first for first, to in strict if to == middle]
             behind = [last for start, last in strict if start == middle]
@@ -275,28 +294,6 @@ class Orders:
     def _sorted(self) -> tuple[int, ...]:
         """The ordered columns, each behind those that are at most it."""
         return tuple(sorted(self.numbers, key=[order.more for order in self.closed].count))
-
-    def _check(self) -> None:
-        for order in self.closed:
-            less, more = self.columns[order.less], self.columns[order.more]
-            both = f"columns {less.name!r} and {more.name!r}"
-            if order.less == order.more:
-                raise BadInputError(
-                    f"schema: the orders of column {less.name!r} go in a circle; of columns that "
-                    "are always equal, keep one"
-                )
-            if less.bits * more.bits > _MOST_PAIRS:
-                raise BadInputError(
-                    f"schema: an order of {both} compares {less.bits:,} values with {more.bits:,}; "
-                    f"at most {_MOST_PAIRS:,} pairs are possible: take fewer buckets"
-                )
-            if getattr(less, "by", None) != getattr(more, "by", None):
-                raise BadInputError(
-                    f"schema: {both} stand in an order; dates are compared with dates in buckets "
-                    "of the same period"
-                )
-        for middle in {order.less for order in self.given} & {order.more for order in self.given}:
-            self._check_middle(middle)
 
     def _check_middle(self, place: int) -> None:
         """Refuse a column between two others unless its values are intervals without gaps."""

@@ -56,9 +56,7 @@ def load_schema(name_or_path: str | Path) -> TableSchema | ItemSchema:
     return schema if "name" in document else replace(schema, name=path.name)
 
 
-def given_schema(
-    schema: Schema | Mapping[str, object] | str | Path | None,
-) -> Schema | None:
+def given_schema(schema: Schema | Mapping[str, object] | str | Path | None) -> Schema | None:
     """Return the schema that a user gives as such, as a dict, by name or path; None for none."""
     if isinstance(schema, str | Path):
         return load_schema(schema)
@@ -111,9 +109,7 @@ def schema_from_dict(fields: Mapping[str, object]) -> TableSchema | ItemSchema:
     check_choice("schema", "kind", kind, ("table", "items"))
     needed, others = ("items", _OF_ITEMS) if kind == "items" else ("columns", _OF_TABLES)
     partial = kind == "table" and fields.get("partial") is True
-    given = {
-        key: value for key, value in fields.items() if key not in ("format", "version", "kind")
-    }
+    given = {key: fields[key] for key in fields if key not in ("format", "version", "kind")}
     if partial and isinstance(columns := fields.get("columns"), list):
         given["columns"] = list(map(_opened, columns))
     found: dict[str, Any] = {"name": "schema" if kind == "table" else "items", "declared": False}
