@@ -51,10 +51,7 @@ def refuse(data: object, message: str, schema: Schema | None = None, **options: 
         (b"age,sx,flag\n1,Male,1\n", "there is no column 'sex', which the schema 'people'"),
         (b"age,sex,flag\n30,Male,1\n130,Male,1\n", "t.csv: row 2, column 'age': '130' is outside"),
         (b"age,sex,flag\n30,Mail,1\n", "t.csv: row 1, column 'sex': 'Mail' is not in the schema"),
-        (
-            gzip.compress(GOOD.encode() * 9, mtime=0)[:-9],
-            "t.csv: damaged gzip file (Comp",
-        ),
+        (gzip.compress(GOOD.encode() * 9, mtime=0)[:-9], "t.csv: damaged gzip file (Comp"),
     ],
 )
 def test_a_bad_csv_file_is_explained(content: bytes, message: str, tmp_path: Path) -> None:

@@ -70,9 +70,7 @@ def test_tracked_value_and_scores_are_true_after_any_moves() -> None:
 def test_exchanges_cross_equalities() -> None:
     # Exactly three of six: no single move is legal.
     instance = problem(
-        6,
-        {(0, 1): 1.0, (3, 4, 5): 4.0},
-        constraints=(row(list(range(6)), [1.0] * 6, 3.0, 3.0),),
+        6, {(0, 1): 1.0, (3, 4, 5): 4.0}, constraints=(row(list(range(6)), [1.0] * 6, 3.0, 3.0),)
     )
     hint = np.array([1, 1, 1, 0, 0, 0], np.uint8)
     assert get_solver("local-search").solve(instance, hint=hint).objective == 4.0

@@ -57,9 +57,7 @@ def choose_schema(
     found = found if columns is None else found.restrict(columns)
     if listed := [f"!{name}" for name in found.column_names if name in hidden]:
         found = found.restrict(listed)
-    if max_ones_per_row is None:
-        return found
-    return replace(found, max_ones_per_row=max_ones_per_row)
+    return found if max_ones_per_row is None else replace(found, max_ones_per_row=max_ones_per_row)
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,8 @@ FIRST_DATE = WHOLE + DECIMALS + 1
 FIRST_MISSING = FIRST_DATE + len(FORMATS)
 KINDS = FIRST_MISSING + len(MISSING)
 
-FIRST_YEAR, DECADES = 1900, 20
+# In the outer decades and powers of two also counts what lies beyond them.
+FIRST_YEAR, DECADES = 1890, 20
 LEAST_POWER, POWERS = -20, 72
 ZERO = 2 * POWERS  # of the number 0; below it negative and positive ones by their power of two
 FIRST_DECADE = ZERO + 1

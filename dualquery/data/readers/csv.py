@@ -80,8 +80,7 @@ class Dialect:
     @staticmethod
     def parse(text: str) -> Dialect:
         """Read what ``--csv`` takes: ``delimiter=;,encoding=latin-1,decimal=,``."""
-        found: dict[str, str] = {}
-        place = 0
+        found, place = dict[str, str](), 0
         while place < len(text):
             pair = _PAIR.match(text, place)
             if pair is None or pair[1] in found:

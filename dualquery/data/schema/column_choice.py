@@ -31,10 +31,8 @@ def select_columns(
 ) -> list[int]:
     """Return the positions of the selected columns, increasing, each once."""
     positions = {name: position for position, name in enumerate(names)}
-    tokens = _tokens(choice)
-    kept: set[int] = set()
-    left_out: set[int] = set()
-    for token in tokens:
+    kept, left_out = set[int](), set[int]()
+    for token in _tokens(choice):
         if token.startswith("!") and token not in positions:
             left_out.update(_named(token[1:].strip(), positions, option))
         else:
@@ -49,8 +47,7 @@ def _named(token: str, positions: Mapping[str, int], option: str) -> range:
     """Return the positions of the columns that a name, a position or a range means."""
     if token in positions:
         return range(positions[token], positions[token] + 1)
-    bounds = _range(token)
-    if bounds is None:
+    if (bounds := _range(token)) is None:
         raise BadInputError(
             f"{option}: there is no column {token!r}; {suggest(token, list(positions))}"
         )
@@ -70,8 +67,7 @@ def select_items(choice: ColumnChoice) -> NDArray[np.int64]:
                 f"items: {token!r} leaves an item out, but only columns can be left out; list the "
                 "items to keep"
             )
-        found = _range(token)
-        if found is None:
+        if (found := _range(token)) is None:
             raise BadInputError(
                 f"items: {token!r} is neither an item id nor a range of them such as 0-999"
             )
@@ -108,11 +104,9 @@ def _tokens(choice: ColumnChoice) -> list[str]:
 
 def _range(token: str) -> tuple[int, int] | None:
     """Return the bounds of ``7`` or ``3-9``, None if the token is neither."""
-    match = _RANGE.fullmatch(token)
-    if match is None:
+    if (match := _RANGE.fullmatch(token)) is None:
         return None
-    first = int(match[1])
-    last = int(match[2] or first)
+    first, last = int(match[1]), int(match[2] or match[1])
     if last < first:
         raise BadInputError(f"columns: the range {token!r} ends before it starts")
     return first, last

@@ -272,10 +272,7 @@ class Numeric(Buckets):
         return np.array([mean_of(*each, self.places) for each in pairs])
 
     def _drawn(
-        self,
-        buckets: NDArray[np.int64],
-        generator: np.random.Generator,
-        avoided: Sequence[float],
+        self, buckets: NDArray[np.int64], generator: np.random.Generator, avoided: Sequence[float]
     ) -> NDArray[np.float64]:
         lows, highs = np.transpose(self.bounds)
         if np.array_equal(lows, highs):  # a bucket, a number: nothing is left to draw
@@ -435,8 +432,7 @@ def part_between(
     """
     last, top = (high - 1.0, ends[1] + 1.0) if places == 0 else (high, ends[1])
     middle = mean_of("uniform", (low, last), places)
-    values = listed(rule)
-    if values is not None:
+    if (values := listed(rule)) is not None:
         inside = [value for value in values if low <= value < high or value == high == top]
         mean = math.fsum(inside) / len(inside) if inside else middle
         return len(inside) / len(values), mean
@@ -451,8 +447,7 @@ def quantile_between(rule: Rule, integer: bool, low: float, high: float, level: 
 
     The part is ``low <= x <= high``. Whole and listed numbers: the first that the share reaches.
     """
-    values = listed(rule)
-    if values is not None:
+    if (values := listed(rule)) is not None:
         inside = sorted(value for value in values if low <= value <= high)
         if inside:
             return inside[min(max(math.ceil(level * len(inside)) - 1, 0), len(inside) - 1)]

@@ -187,9 +187,8 @@ class Orders:
         """The orders, and those that follow from chains of them."""
         strict: dict[tuple[int, int], bool] = {}
         for order in self.given:
-            strict[order.less, order.more] = order.strict or strict.get(
-                (order.less, order.more), False
-            )
+            pair = order.less, order.more
+            strict[pair] = order.strict or strict.get(pair, False)
         for middle in self.numbers:
             before = [first for first, to in strict if to == middle]
             behind = [last for start, last in strict if start == middle]

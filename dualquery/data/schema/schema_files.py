@@ -56,9 +56,7 @@ def load_schema(name_or_path: str | Path) -> TableSchema | ItemSchema:
     return schema if "name" in document else replace(schema, name=path.name)
 
 
-def given_schema(
-    schema: Schema | Mapping[str, object] | str | Path | None,
-) -> Schema | None:
+def given_schema(schema: Schema | Mapping[str, object] | str | Path | None) -> Schema | None:
     """Return the schema that a user gives as such, as a dict, by name or path; None for none."""
     if isinstance(schema, str | Path):
         return load_schema(schema)

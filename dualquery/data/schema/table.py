@@ -172,12 +172,10 @@ class TableSchema:
 
     def column(self, name: str) -> tuple[int, Column]:
         """Return the number of a column in the domain, and the column."""
-        try:
-            number = self._numbers[name]
-        except KeyError:
+        if (number := self._numbers.get(name)) is None:
             raise BadInputError(
                 f"query: there is no column {name!r}; {suggest(name, self.column_names)}"
-            ) from None
+            )
         return number, self.columns[number]
 
     @cached_property
