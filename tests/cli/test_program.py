@@ -106,9 +106,7 @@ class TestThirdPartyCommands:
         greeting = EntryPoint("greet", f"{here}:greet", "dualquery.commands")
         broken = EntryPoint("broken", "tests.no_such_module:run", "dualquery.commands")
         points = EntryPoints([greeting, broken])
-        monkeypatch.setattr(
-            "dualquery.cli.main.entry_points", lambda **which: points.select(**which)
-        )
+        monkeypatch.setattr("dualquery.cli.main.entry_points", points.select)
         monkeypatch.setattr(app, "registered_commands", [*app.registered_commands])
 
     def test_they_run_and_run_again(self, dualquery) -> None:

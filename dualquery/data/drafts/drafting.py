@@ -148,7 +148,7 @@ def propose(
     try:
         found = _proposed(name, shape, counts, sd, absent)
         if not isinstance(found, str):
-            found.check_missing(f"column {name!r}", absent)
+            found.check_missing("its draft", absent)
             if shape.beyond:
                 raise BadInputError("its values lie beyond the range of drafts: declare it by hand")
     except BadInputError as error:

@@ -93,13 +93,11 @@ def _rule(number: int, stored: Any) -> Rule:
         return stored
     mapping = stored.get("mapping") if isinstance(stored, Mapping) else None
     follows = _follows(stored.get("rule")) if isinstance(stored, Mapping) else None
-    if follows is None or not isinstance(mapping, Mapping) or len(stored) > 2:
+    if follows is None or not isinstance(mapping, Mapping) or not mapping or len(stored) > 2:
         raise BadInputError(f"{where} is {stored!r}; {_FORM}")
     for value in mapping.values():
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             raise BadInputError(f"{where}: the mapping holds {value!r}, which is not a text")
-    if not mapping:
-        raise BadInputError(f"{where}: the mapping is empty")
     return Follows(*follows, tuple((str(key), str(value)) for key, value in mapping.items()))
 
 
@@ -167,11 +165,8 @@ class Orders:
     ) -> Orders:
         """Return the orders among rules; refuse columns that cannot be compared, and circles."""
         names = [column.name for column in columns]
-        read = (read_order(rule, names) for rule in rules)
-        found = tuple(
-            Order(names.index(less), names.index(more), strict)
-            for less, more, strict in filter(None, read)
-        )
+        read = filter(None, (read_order(rule, names) for rule in rules))
+        found = tuple(Order(names.index(a), names.index(b), strict) for a, b, strict in read)
         orders = Orders(tuple(columns), found, tuple(avoided))
         orders._check()
         return orders

@@ -10,7 +10,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from dualquery.data.builtin import SCHEMAS, schema_path
+from dualquery.data.builtin import SCHEMAS, dataset_path
 from dualquery.data.opening import is_file
 from dualquery.data.schema.any_schema import Schema
 from dualquery.data.schema.column_choice import select_items
@@ -39,7 +39,7 @@ def load_schema(name_or_path: str | Path) -> TableSchema | ItemSchema:
     `BadInputError` if there is no such schema, or the file says none.
     """
     if name_or_path in SCHEMAS:
-        path: Path | Traversable = schema_path(str(name_or_path))
+        path: Path | Traversable = dataset_path(str(name_or_path), "json")
     else:
         path = Path(name_or_path)
         if not is_file(path):
