@@ -113,6 +113,7 @@ def guarded(
 
     ``program`` is the commands' name, and ``kept`` what remains of one that is interrupted.
     """
+    command: Any = None
     try:
         command = typer.main.get_command(commands)
         with ending_signals_interrupt():
@@ -121,10 +122,10 @@ def guarded(
             raise KeyboardInterrupt
         return code if isinstance(code, int) else DONE
     except BaseException as error:
-        return _explain(error, kept, verbose=bool({"--verbose", "-v"} & {*arguments}))
+        return _explain(error, kept, command, arguments)
 
 
-def _explain(error: BaseException, kept: str, *, verbose: bool) -> int:
+def _explain(error: BaseException, kept: str, command: Any, arguments: list[str]) -> int:
     """Turn an exception into one plain line and an exit code."""
     from solvers.errors import SolverError
 
@@ -143,12 +144,13 @@ def _explain(error: BaseException, kept: str, *, verbose: bool) -> int:
         return _stop(f"{said}{notes}", BAD_INPUT)
     if isinstance(error, SystemExit | GeneratorExit):
         raise error
-    if verbose:
-        import traceback
-
-        traceback.print_exception(error)
-    fault = f"{type(error).__name__}: {error}"
-    return _stop(f"internal fault: {fault} (--verbose shows where){notes}", FAULT)
+    for name in arguments:
+        command = getattr(command, "commands", {}).get(name, command)
+    options = {name for each in getattr(command, "params", ()) for name in each.opts}
+    if options & {"--verbose", "-v"} & {*arguments}:
+        sys.__excepthook__(type(error), error, error.__traceback__)
+    where = " (--verbose shows where)" if "--verbose" in options else ""
+    return _stop(f"internal fault: {type(error).__name__}: {error}{where}{notes}", FAULT)
 
 
 def _found(error: BaseException) -> str:

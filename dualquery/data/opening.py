@@ -48,8 +48,7 @@ _GZIP_MAGIC = b"\x1f\x8b"
 def open_bytes(path: FilePath, label: str) -> Iterator[BinaryIO]:
     """Open a file for reading, decompressing it if it starts like a gzip file."""
     with reading_errors(label), path.open("rb") as plain:
-        start = plain.read(2)
-        if not start:
+        if not (start := plain.read(2)):
             raise BadInputError(f"{label}: the file is empty")
         plain.seek(0)
         if start != _GZIP_MAGIC:
@@ -99,8 +98,7 @@ def line_chunks(path: FilePath, label: str, chunk_bytes: int) -> Iterator[tuple[
     first_line, carried = 1, b""
     with open_bytes(path, label) as stream:
         while block := stream.read(chunk_bytes):
-            cut = block.rfind(b"\n") + 1
-            if cut:
+            if cut := block.rfind(b"\n") + 1:
                 chunk, carried = carried + block[:cut], block[cut:]
                 yield first_line, chunk
                 first_line += chunk.count(b"\n")

@@ -93,7 +93,7 @@ def guarantee(release: Release) -> Html:
         return joined([element("p", "This release is NOT PRIVATE:", class_="alarm"), reasons])
     assert privacy.epsilon is not None
     assert privacy.delta is not None
-    times = math.exp(privacy.epsilon)
+    times = f"{math.exp(privacy.epsilon):.3g}" if privacy.epsilon < 99 else f"e^{privacy.epsilon:g}"
     relation = Neighbours.of_options(release.options)
     one = "another" if relation.replaces else "added or removed"
     each, others = "row", "A person with several rows"
@@ -112,7 +112,7 @@ def guarantee(release: Release) -> Html:
         beyond = f", but for outcomes with a chance of {_chance(privacy.delta)} in all"
     words = [
         f"{told} Had any one {each} been {one}, everything in the release would have come out "
-        f"about as likely: at most {times:.3g} times as likely, or as unlikely{beyond}.",
+        f"about as likely: at most {times} times as likely, or as unlikely{beyond}.",
         f"Somebody who knows all other {each}s, and thinks a fact about one {each} as likely as "
         f"not, can be at most {_sure(privacy.epsilon)} sure of it after reading the release.",
         f"Not protected: what is true of many {each}s at once. {others} is protected less, and "

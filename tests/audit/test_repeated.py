@@ -51,8 +51,7 @@ def test_what_common_noise_hides_is_found() -> None:
 
 def test_delta_is_taken_off() -> None:
     with_delta = repeated._epsilon((500, 1000), (1, 1000), 0.1, ERROR)
-    without = repeated._epsilon((500, 1000), (1, 1000), 0.0, ERROR)
-    assert with_delta < without
+    assert with_delta < repeated._epsilon((500, 1000), (1, 1000), 0.0, ERROR)
     assert repeated._epsilon((0, 1000), (0, 1000), 0.0, ERROR) == -math.inf
 
 

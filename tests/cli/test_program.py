@@ -72,10 +72,13 @@ def test_internal_faults_are_exit_code_1(dualquery, small, here, monkeypatch) ->
     monkeypatch.setattr("dualquery.room.curator.Curator.evaluate", fail)
     done = dualquery(*small)
     assert done.code == 1
-    assert done.last.startswith("error: internal fault: ZeroDivisionError: seven lines")
+    fault = "error: internal fault: ZeroDivisionError: seven lines"
+    assert done.last == f"{fault} (--verbose shows where)"
     assert "Traceback" not in done.err
     for flag in ("--verbose", "-v"):
         assert "Traceback" in dualquery(*small, flag).err
+    monkeypatch.setattr("dualquery.data.schema.schema_files.load_schema", fail)
+    assert dualquery("schema", "check", "adult").last == fault
     assert names(here) == set()
 
 
@@ -100,15 +103,10 @@ class TestThirdPartyCommands:
         from importlib.metadata import EntryPoint, EntryPoints
 
         here = "tests.cli.test_program"
-        points = EntryPoints(
-            [
-                EntryPoint("greet", f"{here}:greet", "dualquery.commands"),
-                EntryPoint("broken", "tests.no_such_module:run", "dualquery.commands"),
-            ]
-        )
-        monkeypatch.setattr(
-            "dualquery.cli.main.entry_points", lambda **which: points.select(**which)
-        )
+        greeting = EntryPoint("greet", f"{here}:greet", "dualquery.commands")
+        broken = EntryPoint("broken", "tests.no_such_module:run", "dualquery.commands")
+        points = EntryPoints([greeting, broken])
+        monkeypatch.setattr("dualquery.cli.main.entry_points", points.select)
         monkeypatch.setattr(app, "registered_commands", [*app.registered_commands])
 
     def test_they_run_and_run_again(self, dualquery) -> None:

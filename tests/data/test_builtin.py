@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from dualquery.data import Categorical, Numeric, TableSchema
-from dualquery.data.builtin import SCHEMAS, dataset_path, schema_path
+from dualquery.data.builtin import SCHEMAS, dataset_path
 from dualquery.data.schema.schema_files import format_schema, load_schema
 from dualquery.rows.engines import load
 
@@ -54,7 +54,7 @@ def test_built_in_schemas_are_declared_and_in_our_own_form(name: str, bits: int)
     assert name in SCHEMAS
     schema = table_schema(name)
     assert (schema.name, schema.declared, schema.domain.bits) == (name, True, bits)
-    assert schema_path(name).read_text(encoding="utf-8") == format_schema(schema)
+    assert dataset_path(name, "json").read_text(encoding="utf-8") == format_schema(schema)
 
 
 def test_adult_has_its_rows_and_only_real_groups() -> None:

@@ -40,10 +40,16 @@ def labels(drafted: DraftedColumn) -> tuple[str, ...]:
 
 
 def test_texts_are_listed_in_the_order_of_their_numbers() -> None:
-    found = draft(age=["10+", "0-4", "5-9"] * 9, one=["x"] * 27, gap=["a", "b", None] * 9)
+    found = draft(
+        age=["10+", "0-4", "5-9"] * 9, one=["x"] * 27, gap=["a", "b", None] * 9,
+        said=["(other)", "a", "(missing)"] * 9,
+    )  # fmt: skip
     assert labels(found["age"]) == ("0-4", "5-9", "10+")
     assert found["one"].column == Categorical("one", (("x",),), outside="other")
     assert found["gap"].column == Categorical("gap", (("a",), ("b",)), missing="category")
+    assert found["said"].column == Categorical(
+        "said", (("a",),), "category", "other", ("(missing)",)
+    )
 
 
 def test_a_name_that_means_several_columns_to_polars_is_a_name() -> None:
@@ -203,6 +209,9 @@ def test_what_cannot_be_kept_is_left_out_and_said(caplog: pytest.LogCaptureFixtu
             "id": [f"id{i}" for i in range(200)],
             "tags": [[1]] * 200,
             "took": [datetime.timedelta(i) for i in range(200)],
+            "huge": [(-1e20, 0.0, 2**60)[i % 3] for i in range(200)],
+            "tiny": [2e-9 * i for i in range(200)],
+            "old": [f"1{i + 600}-01-31" for i in range(200)],
             "nothing": pl.Series([None] * 200, dtype=pl.String),
             "few": ["a", "b"] * 100,
         }
@@ -211,6 +220,7 @@ def test_what_cannot_be_kept_is_left_out_and_said(caplog: pytest.LogCaptureFixtu
     remarks = {each.name: each.remark for each in careful_draft(source).columns}
     assert "List(Int64)" in remarks["tags"]
     assert "Duration" in remarks["took"]
+    assert all("by hand" in remarks[name] for name in ("huge", "tiny", "old"))
     assert remarks["nothing"] == "no value at all"
     assert draft_table_schema(source).column_names == ("few",)
     assert "'nothing': no value at all; --columns" in caplog.text

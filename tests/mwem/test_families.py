@@ -97,10 +97,7 @@ def skewed_rows(domain, n: int = 4000) -> np.ndarray:
     return rows_of_values(values, domain)
 
 
-LARGER = {
-    **FAMILIES,
-    "cuboids": all_marginals(domain_of(1, 1, 3, 1, 4), 2),
-}
+LARGER = {**FAMILIES, "cuboids": all_marginals(domain_of(1, 1, 3, 1, 4), 2)}
 
 
 @pytest.mark.parametrize("name", LARGER)

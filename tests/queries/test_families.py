@@ -108,13 +108,7 @@ def test_series_have_all_intervals_but_the_whole() -> None:
     assert pairs == wanted
 
 
-@given(
-    arrays(
-        np.float64,
-        (3, 4),
-        elements=st.floats(-1e30, 1e30, allow_subnormal=False),
-    )
-)
+@given(arrays(np.float64, (3, 4), elements=st.floats(-1e30, 1e30, allow_subnormal=False)))
 def test_the_grid_is_fine_and_small(values: np.ndarray) -> None:
     step, steps = on_grid(values)
     assert np.abs(steps).max() <= 2**GRID_BITS

@@ -58,8 +58,7 @@ def test_random_marginals_are_whole_distinct_and_small(
     assert len(sets) == 4
     np.testing.assert_array_equal(cells, np.array(CELLS)[sets].prod(axis=1))
     assert cells.max() <= 6
-    counts = workload.counts(records_of(ROWS[:500]), 1)
-    assert counts.sum() == 4 * 500
+    assert workload.counts(records_of(ROWS[:500]), 1).sum() == 4 * 500
     again = random_marginals(DOMAIN, 4, 2, max_cells=6, seed=3)
     np.testing.assert_array_equal(again.literals, workload.literals)
 

@@ -346,8 +346,7 @@ def test_quantiles_and_cuts_heed_how_the_schema_says_that_numbers_lie() -> None:
     assert [asked.number(0, part) for part in (0.0, 0.99, 1.0)] == [0, 9, 9]
     cut = ask(read_question("hours>=45", schema), schema)
     assert isinstance(cut, CompiledQuestion)
-    weights = cut.numerator.likely.terms[0][0]
-    assert weights.tolist() == [0.0, 0.0, 0.25, 1.0]
+    assert cut.numerator.likely.terms[0][0].tolist() == [0.0, 0.0, 0.25, 1.0]
     assert cut.numerator.low.terms[0][0].tolist() == [0.0, 0.0, 0.0, 1.0]
     assert "as the schema says" in cut.remark
 

@@ -114,10 +114,7 @@ def test_measures(text: str, question: Question) -> None:
         ("mean(x given a)", "'given' stands outside of all parentheses"),
         ("quantile(x, 1.5)", "the level of a quantile is '1.5'"),
         ("quantile(x, 0,5)", "0,5 has other signs than 1234.5"),
-        (
-            "variance(x)",
-            r"no variance\(...\). What can be asked is share, count, mean",
-        ),
+        ("variance(x)", r"no variance\(...\). What can be asked is share, count, mean"),
         ("quantille(x, 0.5)", "did you mean 'quantile'"),
         ('a=x"y"', "quotation marks stand around a whole name or value"),
         ("(" * 5000 + "a", "inside each other"),

@@ -100,11 +100,23 @@ def test_of_a_column_whose_range_is_said_only_the_edges_are_learned() -> None:
 
 
 def test_what_stands_for_missing_values_in_all_columns_is_said_once() -> None:
-    frame = FRAME.with_columns(c=pl.Series(["u", "v", "?", "."] * (ROWS // 4)))
-    said = schema_from_dict({**known(A), "missing_values": ["", "?"]})
+    frame = FRAME.with_columns(
+        c=pl.Series(["u", "v", "?", "."] * (ROWS // 4)),
+        d=pl.Series([1, 2, 9, 4] * (ROWS // 4)),
+        e=pl.Series(["u", "(missing)", "(other)", "v"] * (ROWS // 4)),
+        day=pl.Series(["2014-01-31", "2014-01-30", "2014-01-09", "9"] * (ROWS // 4)),
+    )
+    rules = {"rules": ["c <= d", "day=2014-01-09 => d=1"]}
+    said = schema_from_dict({**known(A), "missing_values": ["", "?", "9", "2014-01-31"], **rules})
     assert isinstance(said, TableSchema)
-    column = schema_of_table(frame, 1.0, 1e-6, known=said, seed=2).schema.columns[-1]  # type: ignore[union-attr]
-    assert (column.labels, column.missing_values) == (("u", "v", "(other)", "(missing)"), (".",))
+    found = schema_of_table(frame, 1.0, 1e-6, known=said, seed=2).schema
+    assert isinstance(found, TableSchema)
+    assert (found.rules, found.left_out) == (said.rules[1:], ("day",))
+    assert [(each.name, each.labels, each.missing_values) for each in found.columns[2:]] == [
+        ("c", ("u", "v", "(other)", "(missing)"), (".",)),
+        ("d", ("1", "2", "3", "4", "(missing)"), ()),
+        ("e", ("u", "v", "(other)", "(missing)"), ("(missing)",)),
+    ]
 
 
 def test_a_schema_and_a_number_of_rows_that_are_bought_are_paid_together(tmp_path) -> None:

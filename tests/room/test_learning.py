@@ -155,10 +155,11 @@ def test_a_text_is_published_as_often_as_gaussian_noise_lifts_it() -> None:
     assert binomtest(sum("y" in each for each in found), 300, chance).pvalue > 1e-4
 
 
-def test_of_a_table_in_which_every_cell_differs_nothing_is_published() -> None:
+def test_of_a_table_in_which_every_cell_differs_nothing_is_published(caplog) -> None:
     frame = pl.DataFrame({"a": [f"v{i}" for i in range(50_000)], "b": [*range(50_000)]})
-    schema = schema_of_table(frame, 1.0, 1e-6, seed=3).schema
+    schema = schema_of_table(frame.with_columns(c=frame["b"] + 2**60), 1.0, 1e-6, seed=3).schema
     assert schema.column_names == ("b",)
+    assert "'c' is left out: its values lie beyond the range of drafts" in caplog.text
 
 
 def test_a_budget_without_use_is_refused_before_it_is_spent() -> None:

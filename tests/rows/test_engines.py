@@ -85,12 +85,7 @@ def test_options_that_contradict_each_other(options: dict[str, str], message: st
 
 
 @pytest.mark.parametrize(
-    "asked",
-    [
-        OPTIONS,
-        {"queries": 300, "mechanism": "matrix"},
-    ],
-    ids=["dualquery", "matrix"],
+    "asked", [OPTIONS, {"queries": 300, "mechanism": "matrix"}], ids=["dualquery", "matrix"]
 )
 def test_a_fault_in_the_rows_comes_before_any_charge(
     asked: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

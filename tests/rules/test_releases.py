@@ -88,10 +88,8 @@ def test_every_mechanism_keeps_the_rules(mechanism: str) -> None:
 @pytest.mark.parametrize("representation", get_args(Name))
 def test_every_representation_of_mwem_keeps_the_rules(representation: str) -> None:
     options = {"iterations": 4, "representation": representation}
-    made = released("mwem", options=options)
-    assert broken(made.synthetic) == 0
-    free = released("mwem", options=options, schema=SCHEMA)
-    assert broken(free.synthetic) > 0
+    assert broken(released("mwem", options=options).synthetic) == 0
+    assert broken(released("mwem", options=options, schema=SCHEMA).synthetic) > 0
 
 
 def test_answers_of_the_workload_are_forced_in_the_files(tmp_path) -> None:

@@ -21,8 +21,7 @@ def audit(
         bool, typer.Option("--quick", help="Take about three minutes, and not half an hour.")
     ] = False,
     out: Annotated[
-        Path | None,
-        typer.Option(help="Folder for the results: audit.md, a page, and audit.json."),
+        Path | None, typer.Option(help="Folder for the results: audit.md, a page, and audit.json.")
     ] = None,
     threads: int | None,
     as_json: Json = False,

@@ -153,8 +153,7 @@ def _print_maxsat(read: Instance, status: str, values: NDArray[np.uint8] | None)
 
 
 def convert(
-    source: Problem,
-    target: Annotated[Path, typer.Argument(help="A new file.", metavar="OUT")],
+    source: Problem, target: Annotated[Path, typer.Argument(help="A new file.", metavar="OUT")]
 ) -> None:
     """Write a problem in another format: the suffixes tell which.
 

@@ -12,11 +12,6 @@ SCHEMAS = ("adult", "adult-paper", "kdd99")
 """Names of the built-in schemas."""
 
 
-def dataset_path(name: str) -> Traversable:
-    """Return the file of a built-in data set."""
-    return files(__name__) / f"{name}.parquet"
-
-
-def schema_path(name: str) -> Traversable:
-    """Return the file of a built-in schema."""
-    return files(__name__) / f"{name}.json"
+def dataset_path(name: str, ending: str = "parquet") -> Traversable:
+    """Return the file of a built-in data set; of a schema with the ending ``json``."""
+    return files(__name__) / f"{name}.{ending}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,9 +22,12 @@ from dualquery.data.schema.any_schema import Schema
 from dualquery.data.schema.column_choice import ColumnChoice, select_items
 from dualquery.data.schema.columns import Categorical, Column
 from dualquery.data.schema.items import ItemSchema
+from dualquery.data.schema.rules import read_order
 from dualquery.data.schema.schema_files import given_schema
 from dualquery.data.schema.table import TableSchema
 from dualquery.runtime.errors import BadInputError
+
+_log = logging.getLogger(__name__)
 
 
 def choose_schema(
@@ -57,9 +61,7 @@ def choose_schema(
     found = found if columns is None else found.restrict(columns)
     if listed := [f"!{name}" for name in found.column_names if name in hidden]:
         found = found.restrict(listed)
-    if max_ones_per_row is None:
-        return found
-    return replace(found, max_ones_per_row=max_ones_per_row)
+    return found if max_ones_per_row is None else replace(found, max_ones_per_row=max_ones_per_row)
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,14 @@ class Unknown:
         kept = tuple(found[name] for name in self.names if name in found)
         if self.known is None:
             return TableSchema(kept, name_of(self.source), declared=declared)
-        return replace(self.known, columns=kept, declared=declared, partial=False)
+        out = tuple(name for name in self.names if name not in found and self.known.rules)
+        try:
+            return replace(self.known, columns=kept, declared=declared, partial=False, left_out=out)
+        except BadInputError as error:  # of the orders; and what was learned is paid for
+            _log.warning("all orders among the rules are left out: %s", error)
+        others = tuple(each for each in self.known.rules if read_order(each, self.names) is None)
+        without = replace(self, known=replace(self.known, rules=others))
+        return without.schema(found, declared=declared)
 
 
 def unknown_columns(

@@ -24,9 +24,10 @@ from dualquery.data.encoding.cuts import CutTable
 from dualquery.data.encoding.encode import can_become_bits
 from dualquery.data.readers.source import ItemSource, TableSource
 from dualquery.data.schema.column_choice import MAX_ITEMS, ColumnChoice, select_columns
-from dualquery.data.schema.columns import Binary, Categorical, Column
+from dualquery.data.schema.columns import MISSING_LABEL, OTHER_LABEL, Binary, Categorical, Column
 from dualquery.data.schema.dates import CLOCKS, Dates, Period
 from dualquery.data.schema.items import ItemSchema
+from dualquery.data.schema.numbers import numbers_among
 from dualquery.data.schema.numeric import Numeric
 from dualquery.data.schema.table import TableSchema
 from dualquery.runtime.errors import BadInputError
@@ -70,6 +71,7 @@ class Shape:
     decimals: int = 0  # of its numbers, at most; `DECIMALS` for that many or more
     gaps: bool = True  # whether cells are missing; noise cannot tell that none is
     slips: bool = True  # whether cells cannot be read
+    beyond: bool = False  # whether most lie where also counts what no grid tells apart
 
 
 def shape_of(name: str, counts: Counts, sd: float) -> Shape:
@@ -93,13 +95,16 @@ def shape_of(name: str, counts: Counts, sd: float) -> Shape:
         decades = np.flatnonzero((of_decades > sure) | (of_decades == of_decades.max()))
         first, last = (shapes.FIRST_YEAR + 10 * int(decade) for decade in decades[[0, -1]])
         pattern = shapes.FORMATS[int(np.argmax(dates))]
+        shape = replace(shape, beyond=_beyond(of_decades, [0, -1], sure))
         return replace(shape, how=Months(pattern, first, last + 10 - first))
     if of_texts >= numbers.sum() or _CODES.fullmatch(name):
         markers = tuple(text for text in missing if text in shapes.MARKERS)
         return replace(shape, how=Values(), missing=markers, gaps=sd > 0 or bool(markers))
     decimals = int(np.flatnonzero(numbers).max())
-    ends = _sizes(sizes[: 2 * shapes.POWERS], sd)
-    return replace(shape, how=Numbers(*ends, whole=decimals == 0), decimals=decimals)
+    powers = sizes[: 2 * shapes.POWERS]
+    beyond = _beyond(powers, [0, shapes.POWERS - 1, shapes.POWERS, -1], sure)
+    how = Numbers(*_sizes(powers, sd), whole=decimals == 0)
+    return replace(shape, how=how, decimals=decimals, beyond=beyond)
 
 
 def known_shape(column: Column) -> Shape | None:
@@ -112,6 +117,12 @@ def known_shape(column: Column) -> Shape | None:
         ends = (column.edges[0], column.edges[1])
         return Shape(Numbers(0, 0, column.integer, ends), missing, decimals)
     return None
+
+
+def _beyond(sizes: Counts, outer: list[int], sure: float) -> bool:
+    """Return whether most counts that are more than noise are of outer sizes."""
+    kept = np.where(sizes > sure, sizes, 0)
+    return bool(2 * kept[outer].sum() > kept.sum())
 
 
 def _sizes(sizes: Counts, sd: float) -> tuple[int, int]:
@@ -133,25 +144,47 @@ def propose(
     ``sd`` is the standard deviation of their noise; 0 for exact counts. The texts that are
     ``absent`` stand for missing values in all columns.
     """
-    own = tuple(text for text in shape.missing if text and text not in absent)
-    grid, shape = shape.how, replace(shape, missing=own)
+    # What was learned is paid for: a column that no schema can have stays out, and is no error.
+    try:
+        found = _proposed(name, shape, counts, sd, absent)
+        if not isinstance(found, str):
+            found.check_missing("its draft", absent)
+            if shape.beyond:
+                raise BadInputError("its values lie beyond the range of drafts: declare it by hand")
+    except BadInputError as error:
+        if sd:
+            _log.warning("column %r is left out: %s", name, error)
+        return str(error)
+    return found
+
+
+def _proposed(
+    name: str, shape: Shape, counts: Sequence[str] | Counts, sd: float, absent: Sequence[str]
+) -> Column | str:
+    grid, texts = shape.how, {*counts} if isinstance(shape.how, Values) else set[str]()
+    # A text that is called like the bit of missing values, or of others, has that bit.
+    known = dict.fromkeys((*shape.missing, *texts & {MISSING_LABEL}))
+    own = tuple(text for text in known if text and text not in absent)
+    gaps, slips = shape.gaps or MISSING_LABEL in texts, shape.slips or OTHER_LABEL in texts
     if isinstance(grid, Values):
-        hidden = {"", *own, *absent}
-        listed = sorted((text for text in counts if text not in hidden), key=_order)
+        listed = sorted(texts - {"", OTHER_LABEL, *own, *absent}, key=_order)
         if not listed:
             return "no text is frequent enough to be listed"
         return Categorical(
             name,
             tuple((text,) for text in listed),
-            missing="category" if shape.gaps else "error",
-            outside="other" if shape.slips or len(listed) + shape.gaps < 2 else "error",
+            missing="category" if gaps else "error",
+            outside="other" if slips or len(listed) + gaps < 2 else "error",
             missing_values=own,
         )
-    cells = np.asarray(counts, np.float64)
+    cells, shape = np.array(counts, np.float64), replace(shape, missing=own)
     if isinstance(grid, Months):
         return _dates(name, grid, cells, shape, sd)
     assert grid is not None
-    return _numeric(name, grid, cells, shape, sd)
+    avoided = numbers_among((*absent, *own))
+    places = np.searchsorted(grid.bounds, avoided, "right") - 1
+    cells[places[(places >= 0) & (places < len(cells))]] = 0.0  # a range goes by other numbers
+    return _numeric(name, grid, cells, shape, sd, avoided)
 
 
 def _order(text: str) -> tuple[bool, float, list[str | tuple[int, str]], str]:
@@ -166,7 +199,9 @@ def _order(text: str) -> tuple[bool, float, list[str | tuple[int, str]], str]:
         return True, 0.0, parts, text
 
 
-def _numeric(name: str, grid: Numbers, counts: Floats, shape: Shape, sd: float) -> Column | str:
+def _numeric(
+    name: str, grid: Numbers, counts: Floats, shape: Shape, sd: float, avoided: Sequence[float]
+) -> Column | str:
     first, last = _range(counts, sd) if grid.ends is None else (0, len(counts) - 1)
     bounds = grid.bounds[first : last + 2]
     low, high = float(bounds[0]), float(bounds[-1])
@@ -180,6 +215,9 @@ def _numeric(name: str, grid: Numbers, counts: Floats, shape: Shape, sd: float) 
         edges = tuple(map(float, range(int(low), max(int(high), int(low) + 2) + 1)))
     else:
         edges = _edges(bounds, _projected(counts[first : last + 1]), shape.decimals)
+    if grid.whole:  # a bucket of nothing but an avoided number joins the one before it
+        alone = {each for each in avoided if each + 1 in edges}
+        edges = tuple(edge for edge in edges if edge not in alone)
     decimals = None if grid.whole or shape.decimals == DECIMALS else shape.decimals
     if decimals and max(map(abs, edges)) * 10**decimals >= 2**53:
         decimals = None
@@ -319,8 +357,8 @@ def _drafted(
     if kind == pl.Boolean:
         truth = Categorical(name, (("false",), ("true",)), missing="category")
         found = Binary(name, "false", "true") if isinstance(found, Binary) else truth
-    if markers := [text for text in shape.missing if text]:
-        remark += f"; {', '.join(map(repr, markers))} as missing"
+    if found.missing_values:
+        remark += f"; {', '.join(map(repr, found.missing_values))} as missing"
     return DraftedColumn(name, found, remark)
 
 
@@ -340,9 +378,8 @@ def _frequent(counts: pl.DataFrame, shape: Shape) -> tuple[list[str], str, float
 def draft_table_schema(source: TableSource, columns: ColumnChoice | None = None) -> TableSchema:
     """Return the schema of `careful_draft`; a warning names the columns that are left out."""
     draft = careful_draft(source, columns)
-    left_out = [each for each in draft.columns if each.column is None]
-    if left_out:
-        reasons = "; ".join(f"column {each.name!r}: {each.remark}" for each in left_out)
+    left_out = (each for each in draft.columns if each.column is None)
+    if reasons := "; ".join(f"column {each.name!r}: {each.remark}" for each in left_out):
         _log.warning("%s: left out: %s; --columns '!NAME' says so, too", source.label, reasons)
     return draft.schema
 

@@ -72,10 +72,7 @@ def _round_edges(low: float, high: float, buckets: int, *, whole: bool) -> tuple
 
 
 def _simplest(first: float, last: float, *, whole: bool) -> float:
-    """Return a number of the fewest digits in a range, or the next whole one above its start.
-
-    Of several, one with a multiple of 5 at the end, then the nearest to the middle.
-    """
+    """Return a number of the fewest digits in a range, or the next whole one above its start."""
     # As people write them: 0.05, not the binary number next to it.
     low, high = Fraction(repr(first)), Fraction(repr(last))
     middle = (low + high) / 2

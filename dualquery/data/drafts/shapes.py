@@ -47,7 +47,8 @@ FIRST_DATE = WHOLE + DECIMALS + 1
 FIRST_MISSING = FIRST_DATE + len(FORMATS)
 KINDS = FIRST_MISSING + len(MISSING)
 
-FIRST_YEAR, DECADES = 1900, 20
+# In the outer decades and powers of two also counts what lies beyond them.
+FIRST_YEAR, DECADES = 1890, 20
 LEAST_POWER, POWERS = -20, 72
 ZERO = 2 * POWERS  # of the number 0; below it negative and positive ones by their power of two
 FIRST_DECADE = ZERO + 1
@@ -252,8 +253,7 @@ class TableCounts:
     def _count(self, how: Grid | Shapes, cells: pl.Series, rows: Int64) -> Int64:
         """Count rows; places of a few cells are kept, as most columns of wide tables are flags."""
         key = (how, str(cells.dtype), *cells.head(_FEW + 1).to_list())
-        places = self._few.get(key)
-        if places is None:
+        if (places := self._few.get(key)) is None:
             places = how.places(_texts(cells))
             if len(cells) <= _FEW:
                 self._few[key] = places

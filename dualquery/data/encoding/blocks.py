@@ -65,8 +65,7 @@ def encoded_blocks(
     else:
         encodings = _table_encodings(source, schema, watch)
     blocks = in_order(encodings, min(threads, _MOST_ENCODERS))
-    most = schema.max_ones_per_row
-    if most is None:
+    if (most := schema.max_ones_per_row) is None:
         return blocks
     from dualquery.data.encoding.truncation import truncate
 
@@ -123,8 +122,7 @@ def present_columns(source: TableSource, schema: TableSchema | ItemSchema) -> li
     """Return the names of the schema's columns; raise `BadInputError` if the table lacks one."""
     present, names = list(source.columns()), list(schema.column_names)
     known = set(present)
-    absent = next((name for name in names if name not in known), None)
-    if absent is None:
+    if (absent := next((name for name in names if name not in known), None)) is None:
         return names
     hint = suggest(absent, present)
     if not known & set(names) and len(names) > 1 < len(present):

@@ -180,8 +180,7 @@ def _codes_of_cells(
     column: Column, values: pl.Series, missing: Sequence[str], label: str, tables: _Tables
 ) -> tuple[NDArray[Any], bool]:
     """Return `local_codes`; whether any is odd. What few values mean is kept in ``tables``."""
-    found = _as_small_integers(values)
-    if found is None:
+    if (found := _as_small_integers(values)) is None:
         codes = local_codes(column, values, missing, label)
         return codes, bool(np.any(codes < 0))
     cells, low, domain = found

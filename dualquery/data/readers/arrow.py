@@ -200,8 +200,7 @@ def _query(file: str, query: str, label: str, *_: object) -> Iterator[Batches]:
         with duckdb.connect(file, read_only=True) as connection:
             connection.execute("SET enable_external_access = false")
             connection.execute("SET lock_configuration = true")
-            found = connection.sql(query)
-            if found is None:
+            if (found := connection.sql(query)) is None:
                 raise BadInputError(f"{label}: the query returns no table; write SELECT ...")
             reader = found.to_arrow_reader(BLOCK_ROWS)
             yield Batches(reader.schema, iter(reader))

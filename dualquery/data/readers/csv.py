@@ -80,8 +80,7 @@ class Dialect:
     @staticmethod
     def parse(text: str) -> Dialect:
         """Read what ``--csv`` takes: ``delimiter=;,encoding=latin-1,decimal=,``."""
-        found: dict[str, str] = {}
-        place = 0
+        found, place = dict[str, str](), 0
         while place < len(text):
             pair = _PAIR.match(text, place)
             if pair is None or pair[1] in found:
@@ -113,8 +112,7 @@ class Dialect:
         """Return a table as separated text that is read back by `as_standard`; spaces stay."""
         import polars.selectors as cs
 
-        comma = self.decimal == ","
-        if comma:
+        if comma := self.decimal == ",":
             frame = frame.with_columns(cs.string().str.replace(_WITH_POINT, "$1,$2"))
         text = frame.write_csv(
             separator=self.delimiter or (";" if comma else ","),

@@ -48,9 +48,8 @@ def open_excel(path: FilePath, label: str, sheet: str | None = None) -> Source:
         )
     with open_bytes(path, label) as stream:
         content = read_whole(stream, label, LARGEST)
-    found = _READER.read(json.dumps(sheet).encode() + b"\n" + content)
-    if found is None:
-        found = _FAULT + b"its reader crashed or did not end, or needed more memory than it may"
+    silent = _FAULT + b"its reader crashed or did not end, or needed more memory than it may"
+    found = _READER.read(json.dumps(sheet).encode() + b"\n" + content) or silent
     if found[:1] == _FAULT:
         fault = found[1:].decode("utf-8", "replace")
         raise BadInputError(

@@ -111,19 +111,11 @@ def is_public(text: str) -> bool:
 def parse_source(text: str, dialect: Dialect | None = None) -> Source:
     """Return the source that a text names.
 
-    Parameters
-    ----------
-    text
-        Name of a built-in data set, ``GENERATOR:NUMBERS`` such as ``biased:N,D,SEED``,
-        ``FORMAT:PATH``, or a path whose ending tells the format. A folder of parquet files is one
-        table, as is ``csv:FOLDER`` or a pattern such as ``data/*.csv``.
-    dialect
-        How a file of the formats ``csv`` and ``tsv`` differs from the standard one.
-
-    Raises
-    ------
-    BadInputError
-        If there is no such file, its format cannot be told, or a dialect is given of another.
+    That is a built-in data set, ``GENERATOR:NUMBERS`` such as ``biased:N,D,SEED``, ``FORMAT:PATH``,
+    or a path whose ending tells the format. A folder of parquet files is one table, as is
+    ``csv:FOLDER`` or a pattern such as ``data/*.csv``. ``dialect`` is how a file of the formats
+    ``csv`` and ``tsv`` differs from the standard one. `BadInputError` if there is no such file, its
+    format cannot be told, or a dialect is given of another.
     """
     found: Source = _in_dialect(_parsed(text), text, dialect)
     return found
@@ -159,8 +151,7 @@ def _parsed(text: str) -> Any:
         module, _, opener = GENERATORS[prefix].partition(":")
         return getattr(import_module(module), opener)(rest, text)
     named = prefix if colon and prefix in FORMATS else None
-    path = rest if named else text
-    if not path:
+    if not (path := rest if named else text):
         raise BadInputError(f"{text or 'the table'}: a path or a built-in name is expected")
     try:
         found = _located(named, path, text)
@@ -234,16 +225,9 @@ def _joined(form: str, files: Sequence[Path], text: str) -> Source:
 def source_of(data: Any) -> Source:
     """Return data as a source.
 
-    Parameters
-    ----------
-    data
-        A text as for `parse_source`, a path, a NumPy matrix or SciPy sparse matrix of 0s and 1s,
-        a Polars, pandas or Arrow table, or a source.
-
-    Raises
-    ------
-    BadInputError
-        If the data are of another type, or not as their reader expects.
+    They are a text as for `parse_source`, a path, a NumPy matrix or SciPy sparse matrix of 0s and
+    1s, a Polars, pandas or Arrow table, or a source; or `BadInputError`, as if their reader expects
+    something else.
     """
     if isinstance(data, str | Path):
         return parse_source(str(data))

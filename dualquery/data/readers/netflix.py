@@ -55,8 +55,7 @@ class NetflixSource(ItemSource):
         """Yield the rows block by block (see the class for the memory that takes)."""
         from scipy.sparse import coo_array
 
-        ratings = [np.zeros((2, 0), np.int32)]
-        total = 0
+        ratings, total = [np.zeros((2, 0), np.int32)], 0
         for some in self._ratings():
             ratings.append(some)
             total += some.shape[1]

@@ -301,12 +301,11 @@ class Categorical(Named):
         self.check_choices()
         if not all(self.values):
             raise BadInputError(f"{self.where}: a category without any value")
-        reserved = {*self.extra_labels}
         seen: set[str] = set()
         for value in itertools.chain.from_iterable(self.values):
             if value in seen:
                 raise BadInputError(f"{self.where}: the value {value!r} is declared twice")
-            if value in reserved:
+            if value in self.extra_labels:
                 raise BadInputError(
                     f"{self.where}: the value {value!r} has the name of a bit that the choices for "
                     "missing or outside values add; rename it"

@@ -363,8 +363,7 @@ def drawn(
     if isinstance(rule, tuple):
         return np.array(rule)[(levels * len(rule)).astype(np.int64)]
     low, top = ends[0], _top(ends, places)
-    logarithms = rule == "log-uniform"
-    if logarithms:
+    if logarithms := rule == "log-uniform":
         low, top = math.log(low), math.log(top)
     # Each end by its part: the distance of two huge ones may be infinite.
     values = (1.0 - levels) * low + levels * top

@@ -93,13 +93,11 @@ def _rule(number: int, stored: Any) -> Rule:
         return stored
     mapping = stored.get("mapping") if isinstance(stored, Mapping) else None
     follows = _follows(stored.get("rule")) if isinstance(stored, Mapping) else None
-    if follows is None or not isinstance(mapping, Mapping) or len(stored) > 2:
+    if follows is None or not isinstance(mapping, Mapping) or not mapping or len(stored) > 2:
         raise BadInputError(f"{where} is {stored!r}; {_FORM}")
     for value in mapping.values():
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             raise BadInputError(f"{where}: the mapping holds {value!r}, which is not a text")
-    if not mapping:
-        raise BadInputError(f"{where}: the mapping is empty")
     return Follows(*follows, tuple((str(key), str(value)) for key, value in mapping.items()))
 
 
@@ -143,8 +141,7 @@ class AllowedNumbers:
 
 def read_order(rule: Rule, names: Sequence[str]) -> tuple[str, str, bool] | None:
     """Return which column is at most which other one, and whether less; None for another rule."""
-    found = _ORDER.fullmatch(rule) if isinstance(rule, str) else None
-    if found is None:
+    if not isinstance(rule, str) or (found := _ORDER.fullmatch(rule)) is None:
         return None
     one, other = unquoted(found[1]), unquoted(found[3])
     if one not in names or other not in names:
@@ -189,11 +186,8 @@ class Orders:
     ) -> Orders:
         """Return the orders among rules; refuse columns that cannot be compared, and circles."""
         names = [column.name for column in columns]
-        read = (read_order(rule, names) for rule in rules)
-        found = tuple(
-            Order(names.index(less), names.index(more), strict)
-            for less, more, strict in filter(None, read)
-        )
+        read = filter(None, (read_order(rule, names) for rule in rules))
+        found = tuple(Order(names.index(a), names.index(b), strict) for a, b, strict in read)
         return Orders(tuple(columns), found, tuple(avoided))
 
     @cached_property

@@ -10,7 +10,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from dualquery.data.builtin import SCHEMAS, schema_path
+from dualquery.data.builtin import SCHEMAS, dataset_path
 from dualquery.data.opening import is_file
 from dualquery.data.schema.any_schema import Schema
 from dualquery.data.schema.column_choice import select_items
@@ -39,7 +39,7 @@ def load_schema(name_or_path: str | Path) -> TableSchema | ItemSchema:
     `BadInputError` if there is no such schema, or the file says none.
     """
     if name_or_path in SCHEMAS:
-        path: Path | Traversable = schema_path(str(name_or_path))
+        path: Path | Traversable = dataset_path(str(name_or_path), "json")
     else:
         path = Path(name_or_path)
         if not is_file(path):
@@ -183,8 +183,7 @@ def _edges(where: str, key: str, found: Any) -> tuple[float, ...]:
 
 
 def _own_missing(where: str, key: str, found: Any) -> tuple[str, ...]:
-    own = _texts(where, key, found)
-    if not own:
+    if not (own := _texts(where, key, found)):
         raise BadInputError(
             f"{where}: {key} is empty; what it lists counts besides the table's missing_values, so "
             "leave it out"
@@ -197,10 +196,7 @@ def _columns(where: str, key: str, found: Any) -> tuple[Column, ...]:
 
 
 def _opened(fields: object) -> object:
-    """Return a column of a partial schema; one without values, or with two edges, takes every cell.
-
-    The rest of such a column is learned: its values, or edges within its range.
-    """
+    """Return a column of a partial schema, where what is to be learned takes every cell."""
     if not isinstance(fields, dict):
         return fields
     edges = fields.get("edges")
