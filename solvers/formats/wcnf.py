@@ -71,7 +71,7 @@ class _Parser:
     top: int | None = None
     hard: list[Clause] = field(default_factory=list)
     soft: list[tuple[int, Clause]] = field(default_factory=list)
-    total: int = 0  # of the weights of soft clauses
+    soft_weight: int = 0  # of the weights of soft clauses
 
     def parse(self, text: str) -> _Parser:
         number = 0
@@ -140,8 +140,8 @@ class _Parser:
             self.hard.append(literals)
         else:
             self.soft.append((weight, literals))
-            self.total += weight
-            if self.total > _LARGEST_TOTAL:
+            self.soft_weight += weight
+            if self.soft_weight > _LARGEST_TOTAL:
                 self._fail(line, "the soft clauses weigh more than 2^53; such sums are not read")
 
     def _integer(self, word: str, line: int, what: str) -> int:
