@@ -9,7 +9,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from functools import cached_property
-from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,9 +33,9 @@ from dualquery.runtime.option_fields import (
     MECHANISM,
     RUN,
     WORKLOAD,
+    check_options,
     option,
     part,
-    require_least,
 )
 from dualquery.runtime.progress import NO_PROGRESS, Progress
 
@@ -113,15 +112,15 @@ class WorkloadRequest:
     )
 
     def __post_init__(self) -> None:
-        require_least(self)
+        check_options(self)
         if isinstance(self.queries, Queries):
             return
-        known = (Integral, str, Path, list, tuple, type(None))
+        known = (int, str, Path, list, tuple, type(None))
         if isinstance(self.queries, bool) or not isinstance(self.queries, known):
             raise BadInputError(
                 f"queries is {self.queries!r}; give a number, 'all', a path or a list of texts"
             )
-        if isinstance(self.marginals, str) and self.marginals != "all":
+        if type(self.marginals) not in (int, type(None)) and self.marginals != "all":
             raise BadInputError(f"--marginals is {self.marginals!r}; give a number, or 'all'")
         ways: dict[str, object] = {"target": self.target, "query-items": self.items}
         ways |= {"marginals": self.marginals, "queries": self.queries}
@@ -200,7 +199,7 @@ class WorkloadRequest:
 
         domain, columns, way = schema.domain, self._chosen(schema), self.way_of(schema)
         if self.target is not None:
-            chosen = schema.select([self.target]).tolist()
+            chosen = schema.select([self.target], "--target").tolist()
             if len(chosen) != 1:
                 raise BadInputError(f"--target is {self.target!r}; name one column")
             return workloads.target_marginals(domain, chosen[0], columns)
@@ -221,7 +220,7 @@ class WorkloadRequest:
         if m is None:
             m = min(DEFAULT_QUERIES, workloads.count_distinct(domain, way, self.signed, columns))
         assert not isinstance(m, Queries)
-        return workloads.random_conjunctions(domain, int(m), way, self.signed, self.seed, columns)
+        return workloads.random_conjunctions(domain, m, way, self.signed, self.seed, columns)
 
 
 @dataclass(frozen=True)
@@ -249,6 +248,7 @@ class Guarantee:
     weight: Weight | None = part(Weight, None)
 
     def __post_init__(self) -> None:
+        check_options(self)
         for name, kind, rest in (("unit", Unit, "max_rows"), ("weight", Weight, "max")):
             given = getattr(self, name)
             if not isinstance(given, kind | None):
@@ -272,9 +272,8 @@ class BudgetRequest(Guarantee):
         choices(self.accountant)
         if self.relation.rows_public and self.rows is not None:
             raise BadInputError(
-                "--rows states a number of rows where the true one is private; with --neighbours "
-                "replace-one it is public and counted; leave --rows out, or use --neighbours "
-                "add-remove"
+                "--rows states a number of rows that is private; with --neighbours replace-one it "
+                "is public and counted: leave --rows out, or use --neighbours add-remove"
             )
         if self.rows is not None and not 2 <= self.rows <= LARGEST_ROWS:
             raise BadInputError(
@@ -351,7 +350,7 @@ class SyntheticRecords:
     )
 
     def __post_init__(self) -> None:
-        require_least(self)
+        check_options(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -383,6 +382,7 @@ class MechanismRequest:
     solver_timeout: float | None = option(None, "Most seconds for one best response; default: 20.")
 
     def __post_init__(self) -> None:
+        check_options(self)
         if self.name is not None:
             check_mechanism(self.name)
         _ = self.options
@@ -430,7 +430,7 @@ class Run:
     progress: Progress | bool | None = NO_PROGRESS
 
     def __post_init__(self) -> None:
-        require_least(self)
+        check_options(self)
 
     @property
     def reading(self) -> Engine:
@@ -468,7 +468,7 @@ class ReleaseSpec:
     run: Run = part(Run)
 
     def __post_init__(self) -> None:
-        require_least(self)
+        check_options(self)
 
     @cached_property
     def configured(self) -> Mechanism[Any]:

@@ -43,8 +43,8 @@ def plan(choices: Choices) -> Sequence[Run]:
             "seed": seed,
         }
         for table in (ADULT, GENERATED)
-        for epsilon in EPSILONS
-        for kind in COMPARED
+        for epsilon in EPSILONS[int(choices.quick) :]
+        for kind in COMPARED[: 4 if choices.quick else 5]
         for seed in choices.seeds(RUNS)
     ]
 
@@ -133,9 +133,8 @@ def _generated(rows: int) -> tuple[pl.DataFrame, pl.DataFrame, TableSchema, str]
     generator = np.random.default_rng(20_261_121)
     n, columns = rows + 15_000, 9
     factor = generator.normal(size=(n, 3))
-    hidden = 0.7 * factor @ generator.normal(size=(3, columns)) + generator.normal(
-        size=(n, columns)
-    )
+    hidden = 0.7 * factor @ generator.normal(size=(3, columns))
+    hidden += generator.normal(size=(n, columns))
     values = np.clip(np.round(2 * hidden).astype(int) + 6, 0, 11)
     own = generator.normal(size=(columns, 12)) * 0.6
     logit = sum(own[column, values[:, column]] for column in range(columns))

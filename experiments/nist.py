@@ -17,6 +17,7 @@ import numpy as np
 import polars as pl
 
 import dualquery
+from dualquery.runtime.errors import BadInputError
 from experiments.comparing import means
 from experiments.harness.recipe import Choices, Finding, Option, Recipe, Row, Run
 from experiments.nist_scores import scores
@@ -65,9 +66,10 @@ def plan(choices: Choices) -> Sequence[Run]:
 def perform(run: Run, threads: int) -> Sequence[Row]:
     """Make records once, and score them."""
     names = list(FEATURES[run["features"]])
-    truth = generated(3_000) if run["path"] is None else pl.read_csv(
-        run["path"], infer_schema=False
-    )  # fmt: skip
+    path = run["path"]
+    truth = generated(3_000) if path is None else pl.read_csv(path, infer_schema=False)
+    if lacking := [name for name in names if name not in truth.columns]:
+        raise BadInputError(f"{path}: there is no column {', '.join(lacking)}")
     truth, seed, start = truth.select(names), run["seed"], time.process_time()
     if run["contender"] == BOOTSTRAP:
         made = truth.sample(fraction=1.0, with_replacement=True, seed=seed)
@@ -131,10 +133,8 @@ def generated(rows: int) -> pl.DataFrame:
 def expect(table: pl.DataFrame) -> Sequence[Finding]:
     """Compare with the bars for epsilon 1."""
     found = []
-    means = table.group_by(
-        "excerpt", "features", "epsilon", "contender", maintain_order=True
-    ).mean()
-    for line in means.filter(contender=OURS, epsilon=EPSILONS[0]).iter_rows(named=True):
+    ours = RECIPE.summarise(table).filter(contender=OURS, epsilon=EPSILONS[0])
+    for line in ours.iter_rows(named=True):
         at, score = f"{line['excerpt']}, {line['features']} features", line["k_marginal"]
         bar = BARS.get((line["excerpt"], line["features"]), 0)
         off = abs(line["slope"] - line["true_slope"])
@@ -162,7 +162,8 @@ RECIPE = Recipe(
     perform=perform,
     summarise=means(
         "excerpt", "features", "epsilon", "contender",
-        of=("k_marginal", "pearson", "inconsistent", "slope", "unique_matches", "cpu_seconds"),
+        of=("k_marginal", "pearson", "propensity", "inconsistent", "slope", "unique_matches",
+            "cpu_seconds"),
         first=("true_slope",),
     ),
     expect=expect,

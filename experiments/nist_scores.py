@@ -1,8 +1,7 @@
 """Scores of SDNist, NIST's program that compares records with an excerpt, as it defines them.
 
-Tables have texts in all columns, with "N" for what does not apply, as NIST's files do. In one thing
-the k-marginal differs: SDNist draws 100 pairs of columns, here the mean is over all that it may
-draw.
+Tables have texts in all columns, with "N" for what does not apply, as NIST's files do. SDNist also
+drops a column with a code that its list of the excerpt's codes lacks; here all columns count.
 """
 
 from __future__ import annotations
@@ -56,29 +55,25 @@ def scores(truth: pl.DataFrame, made: pl.DataFrame) -> dict[str, float]:
         "pearson": pearson(truth, made),
         "inconsistent": float(inconsistent(made)),
         "slope": slope(made),
+        "propensity": propensity(truth, made),
         "unique_matches": unique_matches(truth, made),
     }
 
 
 def k_marginal(truth: pl.DataFrame, made: pl.DataFrame) -> float:
-    """Return 1000 (1 - total variation distance) of pairs of columns, in each PUMA, the mean."""
+    """Return 1000 (1 - total variation distance) of pairs of columns with the PUMA, the mean."""
     codes = {name: _codes(truth, made, name) for name in truth.columns}
     nothing = [np.zeros(rows.height, dtype=np.int64) for rows in (truth, made)]
     within, groups = codes.pop(GROUP, (nothing, 1))
     distances = []
     for (one, size), (two, length) in combinations(codes.values(), 2):
-        shares = [
-            _shares(at, first * length + second, groups, size * length)
+        cells = [
+            (at * size + first) * length + second
             for at, first, second in zip(within, one, two, strict=True)
         ]
-        distances.append(float(abs(shares[0] - shares[1]).sum(axis=1).mean()) / 2.0)
+        shares = [np.bincount(each, minlength=groups * size * length) / len(each) for each in cells]
+        distances.append(abs(shares[0] - shares[1]).sum() / 2.0)
     return 1000.0 * (1.0 - float(np.mean(distances)))
-
-
-def _shares(group: Any, codes: Any, groups: int, size: int) -> NDArray[np.float64]:
-    counts = np.bincount(group * size + codes, minlength=groups * size).reshape(groups, size)
-    shares: NDArray[np.float64] = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    return shares
 
 
 def _codes(truth: pl.DataFrame, made: pl.DataFrame, name: str) -> tuple[list[Any], int]:
@@ -141,6 +136,20 @@ def unique_matches(truth: pl.DataFrame, made: pl.DataFrame) -> float:
     """Return the percentage of the excerpt's unique rows that are among the records."""
     unique = truth.filter(truth.is_unique())
     return 100.0 * unique.join(made.unique(), on=truth.columns).height / max(unique.height, 1)
+
+
+def propensity(truth: pl.DataFrame, made: pl.DataFrame) -> float:
+    """Return the mean square of what a tree of depth 6 learns of which rows were made."""
+    from sklearn.tree import DecisionTreeClassifier
+
+    both = pl.concat((truth, made)).with_columns(pl.all().replace("N", "-1"))
+    ranks = both.select(
+        pl.col(name).rank("dense") if name == GROUP else pl.col(name).cast(pl.Float64)
+        for name in truth.columns
+    ).to_numpy()
+    is_made = np.arange(both.height) >= truth.height
+    tree = DecisionTreeClassifier(max_depth=6, random_state=0).fit(ranks, is_made)
+    return float(((tree.predict_proba(ranks)[:, 1] - is_made.mean()) ** 2).mean())
 
 
 def _numbers(column: pl.Series) -> NDArray[np.float64]:

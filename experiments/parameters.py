@@ -141,8 +141,7 @@ def _expect(name: str, means: pl.DataFrame, decided: bool) -> list[Finding]:
             "; ".join(f"{value}: {error:.4f}, reached in {share:.0%}" for value, error, share in
                       limits.select("value", "max_error", "at limit").iter_rows()),
             limits["max_error"].to_numpy().max() <= WITHIN * longest["max_error"].to_numpy().min()
-            if decided
-            else None,
+            if decided else None,
         ),
     ]  # fmt: skip
 
@@ -175,8 +174,7 @@ def draw(table: pl.DataFrame) -> Mapping[str, Figure]:
             ticks=lines["value"].unique().sort().to_list(), scales=("log", "linear"),
             levels=[("the policy's", policy)] if by == "data" else (),
         ).draw(panel)  # fmt: skip
-    free = table.filter(varied="free")
-    for name, errors in tables(free):
+    for name, errors in tables(table.filter(varied="free")):
         axes[4].plot(
             errors["value"].to_list(), errors["max_error"].to_list(), **looks[name].unjoined
         )
@@ -260,27 +258,19 @@ summarise_policy = means(
 """Mean errors of every point of the grid, the policy first, and of the default mechanism."""
 
 
-def _grid(lines: pl.DataFrame) -> pl.DataFrame:
-    """Return the lines of the grid, the policy first."""
-    return lines.filter(contender=OURS)
-
-
 def expect_policy(table: pl.DataFrame) -> Sequence[Finding]:
     """Compare the policy with the best of the grid on each table."""
     decided = table["seed"].n_unique() >= FEWEST_RUNS
-    findings = []
-    for name, lines in tables(_grid(summarise_policy(table))):
-        for kind in ("max_error", "mean_error"):
-            ratio = float(lines[kind][0] / lines[kind].to_numpy().min())
-            findings.append(
-                Finding(
-                    f"{name}: {kind.replace('_', ' ')} of the policy within 15% of the best of the "
-                    "grid",
-                    f"{ratio:.2f} times the grid's smallest",
-                    ratio <= WITHIN if decided else None,
-                )
-            )
-    return findings
+    return [
+        Finding(
+            f"{name}: {kind.replace('_', ' ')} of the policy within 15% of the grid's best",
+            f"{ratio:.2f} times the grid's smallest",
+            ratio <= WITHIN if decided else None,
+        )
+        for name, lines in tables(summarise_policy(table).filter(contender=OURS))
+        for kind in ("max_error", "mean_error")
+        for ratio in [float(lines[kind][0] / lines[kind].to_numpy().min())]
+    ]
 
 
 def draw_policy(table: pl.DataFrame) -> Mapping[str, Figure]:
@@ -293,12 +283,14 @@ def draw_policy(table: pl.DataFrame) -> Mapping[str, Figure]:
     for panel, kind in zip(axes, ("max error", "mean error"), strict=True):
         for name, of_one in tables(lines):
             column = kind.replace(" ", "_")
-            errors = _grid(of_one)[column].to_numpy()
+            errors = of_one.filter(contender=OURS)[column].to_numpy()
             best = of_one.filter(contender=BEST)[column].to_numpy()
             panel.plot(
                 range(len(errors) + 1), np.append(errors, best) / errors[0], **looks[name].unjoined
             )
-        grid = _grid(lines).select("rounds_factor", "samples_factor").unique(maintain_order=True)
+        grid = (
+            lines.filter(contender=OURS).select(pl.col("^.*_factor$")).unique(maintain_order=True)
+        )
         labels = [f"{rounds:g} x {samples:g}" for rounds, samples in grid.iter_rows()] + [BEST]
         panel.set_xticks(range(len(labels)), labels, rotation=40, ha="right")
         panel.set(xlabel="rounds x samples, in units of the policy's", ylabel=f"{kind} / policy's")

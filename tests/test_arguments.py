@@ -3,6 +3,7 @@
 import inspect
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import dualquery
@@ -58,6 +59,12 @@ def test_a_table_says_how_its_file_is_written(tmp_path: Path) -> None:
 def test_a_field_is_given_once(arguments, message) -> None:
     with pytest.raises(BadInputError, match=message):
         dualquery.release(**arguments)
+
+
+def test_numbers_of_numpy_are_kept(tmp_path: Path) -> None:
+    numbers = {"epsilon": np.float32(1), "way": np.int64(2), "records": np.int64(9)}
+    dualquery.release(people(), **SMALL, **numbers, queries=4).save(tmp_path / "made")
+    assert len(dualquery.load_release(tmp_path / "made").records) == 9
 
 
 def test_a_person_can_read_the_signature() -> None:

@@ -126,7 +126,7 @@ def take_over(path: Path, *, no_other_copy: bool) -> Iterator[Unfinished]:
     if not (_is_ours(path) and (path / JOURNAL).is_file()):
         raise BadInputError(
             f"{path} is no folder of an unfinished release: its name ends in {SUFFIX}, and an "
-            "interrupted release leaves it beside its --out"
+            "interrupted release that had paid leaves it beside its --out"
         )
     lock = _claimed(path)
     if lock is None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dualquery.runtime.errors import BadInputError
-from dualquery.runtime.option_fields import DATA, option, require_least
+from dualquery.runtime.option_fields import DATA, check_options, option
 
 if TYPE_CHECKING:
     from dualquery.data.readers.source import Source
@@ -73,7 +73,7 @@ class Table:
     )
 
     def __post_init__(self) -> None:
-        require_least(self)
+        check_options(self)
         if not 0.0 < self.schema_share < 1.0:
             raise BadInputError(
                 f"--schema-share is {self.schema_share!r}; a number between 0 and 1 is needed"
@@ -128,7 +128,8 @@ class Unit:
 
     def __post_init__(self) -> None:
         _require_column_name(self.column, "--unit")
-        if type(self.max_rows) is not int or not 1 <= self.max_rows <= MOST_ROWS_PER_UNIT:
+        check_options(self)
+        if not 1 <= self.max_rows <= MOST_ROWS_PER_UNIT:
             raise BadInputError(
                 f"--max-rows-per-unit is {self.max_rows!r}; a whole number from 1 to "
                 f"{MOST_ROWS_PER_UNIT:,} is needed"
@@ -162,11 +163,10 @@ class Weight:
 
     def __post_init__(self) -> None:
         _require_column_name(self.column, "--weight")
-        number = isinstance(self.max, int | float) and not isinstance(self.max, bool)
-        if not number or not 0 < self.max <= LARGEST_WEIGHT:
+        check_options(self)
+        if not 0 < self.max <= LARGEST_WEIGHT:
             raise BadInputError(
-                f"--max-weight is {self.max!r}; a number above 0, up to {LARGEST_WEIGHT:g}, is "
-                "needed"
+                f"--max-weight is {self.max!r}; a number above 0 (to {LARGEST_WEIGHT:g}) is needed"
             )
         object.__setattr__(self, "max", float(self.max))
 

@@ -119,8 +119,6 @@ def with_records(mechanism: Mechanism[Any], records: int | None) -> Mechanism[An
         raise BadInputError(
             f"{mechanism.name!r} makes no synthetic records: leave --records out, or take adaptive"
         )
-    if isinstance(records, bool) or not isinstance(records, int) or records < 1:
-        raise BadInputError(f"--records is {records!r}; a whole number from 1 on is needed")
     own = getattr(mechanism, "records", None) or getattr(mechanism, "options", {}).get("records")
     if own not in (None, records):
         raise BadInputError(f"--records is {records}, and -o records is {own}; give one of them")

@@ -20,8 +20,7 @@ from dualquery.runtime.errors import BadInputError
 LARGEST = 1 << 26
 """Bytes of a document: a schema of a million columns takes that many."""
 
-_LARGEST_TOML = 1 << 22
-_MOST_POINTS = 10_000
+_LARGEST_TOML, _MOST_POINTS = 1 << 22, 10_000
 """Bytes of a TOML document, and points in one of its lines: Python's reader takes the square of the
 parts of a key ``a.b.c``."""
 

@@ -105,12 +105,8 @@ def finished_first() -> Iterator[None]:
             before[number](number, frame)
         waiting.append((number, frame))
 
-    before = {}
-    for name in _ASKING:
-        number = getattr(signal, name, None)
-        handler = None if number is None else signal.getsignal(number)
-        if number is not None and callable(handler):
-            before[number] = handler
+    asking = [getattr(signal, name) for name in _ASKING if hasattr(signal, name)]
+    before = {number: now for number in asking if callable(now := signal.getsignal(number))}
     for number in before:
         signal.signal(number, wait)
     try:

@@ -6,10 +6,12 @@ options are derived from these fields.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from numbers import Real
 from typing import Any, TypeVar
+
+import numpy as np
 
 from dualquery.runtime.errors import BadInputError
 
@@ -19,6 +21,11 @@ RUN = "Run and output"
 
 _OPTION, _PART = "option", "part"
 _NUMBERS: Mapping[str, type[Any]] = {"int": int, "float": float}
+_TYPES: Mapping[str, tuple[type[Any], str]] = {
+    "int": (int, "a whole number"), "float": (Real, "a number"), "bool": (bool, "True or False"),
+    "str": (str, "a text"), "Sequence[str | int] | str": (Iterable, "a list of names"),
+    "Mapping[str, Any] | Sequence[str]": (Iterable, "a mapping"),
+}  # fmt: skip
 T = TypeVar("T")
 
 
@@ -73,14 +80,26 @@ def options_of(kind: type[Any]) -> dict[str, Option]:
     return found
 
 
-def require_least(request: object) -> None:
-    """Refuse numbers of a request that are below the least that its options declare."""
+def check_options(request: object) -> None:
+    """Make NumPy's numbers Python's; `BadInputError` for what no option's type and least allow."""
     for each in fields(request):  # type: ignore[arg-type]  # a dataclass
-        declared, value = each.metadata.get(_OPTION, Option("", "")), getattr(request, each.name)
-        least = declared.least
-        if least is not None and isinstance(value, Real) and value < least:
+        declared, value = each.metadata.get(_OPTION), plain(getattr(request, each.name))
+        if declared is None:
+            continue
+        object.__setattr__(request, each.name, value)
+        kind, optional, _ = str(each.type).partition(" | None")
+        types, needed = _TYPES.get(kind, (object, ""))
+        right = isinstance(value, types) and not (kind in _NUMBERS and isinstance(value, bool))
+        if isinstance(value, Real) and declared.least is not None and value < declared.least:
+            right, needed = False, f"at least {declared.least}"
+        if not right and not (value is None and optional):
             flag = (declared.name or each.name).replace("_", "-")
-            raise BadInputError(f"--{flag} is {value}; at least {least} is needed")
+            raise BadInputError(f"--{flag} is {value!r}; {needed} is needed")
+
+
+def plain(value: Any) -> Any:
+    """Return a number of NumPy's as Python's, anything else as it is."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def keywords_of(kind: type[Any]) -> dict[str, str]:

@@ -19,28 +19,21 @@ class Progress(Protocol):
 
     def phase(self, name: str) -> None:
         """Note that a phase begins."""
-        ...
 
     def step(self, done: int, total: int) -> None:
         """Note that ``done`` of ``total`` rounds are over; a phase may count several times."""
-        ...
 
     def note(self, text: str) -> None:
         """Show a line to the person who waits for the run."""
-        ...
 
 
 class NoProgress:
     """Says nothing."""
 
-    def phase(self, name: str) -> None:
+    def phase(self, *_: object, **__: object) -> None:
         """Ignore it."""
 
-    def step(self, done: int, total: int) -> None:
-        """Ignore it."""
-
-    def note(self, text: str) -> None:
-        """Ignore it."""
+    step = note = phase
 
 
 NO_PROGRESS = NoProgress()
@@ -126,8 +119,4 @@ def part_of(
     progress: Callable[[int, int], None], before: int, total: int
 ) -> Callable[[int, int], None]:
     """Return a callback that reports steps of a sub-task, after ``before``, of ``total``."""
-
-    def told(done: int, _: int) -> None:
-        progress(before + done, total)
-
-    return told
+    return lambda done, _: progress(before + done, total)

@@ -177,13 +177,10 @@ def differences(others: Mapping[str, str]) -> str:
     )
 
 
-SIBLINGS = ("solvers", "mwem", "experiments")
-
-
 def check_siblings() -> None:
     """Check that the sibling packages come from where this package comes from."""
     home = Path(__file__).resolve().parents[2]
-    for name in SIBLINGS:
+    for name in ("solvers", "mwem", "experiments"):
         spec = find_spec(name)
         if spec is None or spec.origin is None:
             raise ImportError(f"the package {name!r} of dualquery is missing in {home}")

@@ -130,14 +130,8 @@ def test_items_have_ids_for_labels_and_literals() -> None:
         (lambda: Numeric("c", (0.0, 2.0, 1.0)), "must be finite and increase, but 1 follows 2"),
         (lambda: Numeric("c", (0.0, 0.2, 0.8, 3.0), integer=True), "holds no whole number"),
         (lambda: TableSchema((), declared=True), "it has no columns, so records have no bits"),
-        (
-            lambda: TableSchema((RATE,), drop_incomplete=True, declared=True),
-            "column 'rate': missing is a category, but drop_incomplete leaves such rows out",
-        ),
-        (
-            lambda: ItemSchema(np.array([1, 2]), names=("a", "a"), declared=True),
-            "two items have the name 'a'",
-        ),
+        (lambda: TableSchema((RATE,), drop_incomplete=True, declared=True), "but drop_incomplete"),
+        (lambda: ItemSchema(np.array([1, 2]), names=("a", "a"), declared=True), "two items have"),
     ],
 )
 def test_a_schema_that_makes_no_sense_is_refused(make: object, message: str) -> None:

@@ -22,12 +22,12 @@ def test_the_k_marginal_is_the_distance_of_pairs() -> None:
     assert k_marginal(PAIR, MIXED) == pytest.approx(500.0)
 
 
-def test_the_k_marginal_is_the_mean_over_pumas() -> None:
+def test_the_k_marginal_is_of_pairs_with_the_puma() -> None:
     truth = pl.concat([PAIR.with_columns(PUMA=pl.lit("a")), PAIR.with_columns(PUMA=pl.lit("b"))])
     made = pl.concat([PAIR.with_columns(PUMA=pl.lit("a")), MIXED.with_columns(PUMA=pl.lit("b"))])
     assert k_marginal(truth, made) == pytest.approx(750.0)
-    lost = PAIR.with_columns(PUMA=pl.lit("a"))  # a PUMA without records counts half
-    assert k_marginal(truth, lost) == pytest.approx(750.0)
+    lost = PAIR.with_columns(PUMA=pl.lit("a"))  # two cells have 1/2 against 1/4, two 0
+    assert k_marginal(truth, lost) == pytest.approx(500.0)
 
 
 def test_numbers_are_in_bins_of_the_excerpt() -> None:
@@ -95,6 +95,9 @@ def test_the_quick_form_is_scored(monkeypatch) -> None:
     assert lines["bootstrap"]["k_marginal"] > lines["independent"]["k_marginal"] > 800
     assert lines["independent"]["inconsistent"] == lines["bootstrap"]["inconsistent"] == 0
     assert lines["permuted"]["inconsistent"] > 0
+    assert lines["permuted"]["propensity"] > 5 * lines["bootstrap"]["propensity"]
+    ours = table.with_columns(contender=pl.lit(nist.OURS), path=pl.lit("ma2019.csv"))
+    assert nist.expect(ours)
 
 
 def test_excerpts_are_found_at_any_depth(tmp_path) -> None:

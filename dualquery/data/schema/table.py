@@ -186,9 +186,9 @@ class TableSchema:
         """Return the texts that stand for a missing value in a column, besides null and NaN."""
         return (*self.missing_values, *column.missing_values)
 
-    def select(self, choice: ColumnChoice) -> NDArray[np.int64]:
-        """Return the numbers of the selected columns: int64, increasing."""
-        return np.array(select_columns(choice, self.column_names, "--query-columns"), np.int64)
+    def select(self, choice: ColumnChoice, option: str = "--query-columns") -> NDArray[np.int64]:
+        """Return the numbers of the columns that an option selects: int64, increasing."""
+        return np.array(select_columns(choice, self.column_names, option), np.int64)
 
     def restrict(self, choice: ColumnChoice) -> TableSchema:
         """Return the schema of the selected columns only. For its rules, it knows the others."""

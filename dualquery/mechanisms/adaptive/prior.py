@@ -74,7 +74,7 @@ def posterior_shares(noisy: Float64, deviations: Float64, empty: float) -> tuple
     prior = maximise(likelihood, start.astype(np.float32), _EARLY)
     own = likelihood * prior
     own /= own.sum(axis=1, keepdims=True)
-    others = np.maximum(len(noisy) * prior - own, 0.0) / (len(noisy) - 1)
+    others = np.maximum(len(noisy) * prior - own, 0.0) / max(len(noisy) - 1, 1)
     left_out = np.stack((np.einsum("ij,ij->i", likelihood, others), likelihood.mean(axis=1)), 1)
     as_others, anywhere = maximise(left_out, np.full(2, 0.5, np.float32), _ROUNDS)
     weights = likelihood * (as_others * others + anywhere / len(grid))

@@ -38,7 +38,7 @@ def source_of_records(release: Release) -> Source:
         return "records"
     raise BadInputError(
         f"mechanism {release.chosen!r} makes no synthetic records; use one that does, such as "
-        "matrix, dualquery or mwem"
+        "adaptive, dualquery or mwem"
     )
 
 

@@ -139,6 +139,8 @@ def test_shares_are_shrunk_where_noise_hides_them_and_believed_where_it_does_not
     np.testing.assert_allclose(shares[-2:], noisy[-2:], atol=0.004)
     np.testing.assert_allclose(uncertain[-2:], 0.01, rtol=0.25)
     assert np.median(uncertain[:4_000]) < 0.002
+    alone, _ = posterior_shares(np.array([0.3]), np.array([0.01]), 1.0)
+    assert alone == pytest.approx([0.3], abs=0.01)
 
 
 def test_values_that_nobody_asks_about_share_the_rest_of_their_column() -> None:
