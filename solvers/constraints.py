@@ -149,6 +149,11 @@ class Rows(Sequence[LinearConstraint]):
         """Return the sum of values, one an entry, over each row."""
         return np.asarray(np.bincount(self.row_of, values, minlength=len(self)), np.float64)
 
+    @property
+    def provable(self) -> bool:
+        """Whether a solver's tolerance of 1e-6 of each bit hides no unit of a row's sum."""
+        return bool((self.sums(np.abs(self.coefficients)) < 5e5).all())
+
     def activity(self, record: NDArray[np.uint8]) -> NDArray[np.float64]:
         """Return the rows' sums on a record, shape ``(R,)``."""
         return self.sums(self.coefficients * record[self.attributes])

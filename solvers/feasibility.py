@@ -56,7 +56,7 @@ def _search(problem: BestResponse, deadline: float) -> tuple[NDArray[np.uint8] |
     seconds = max(deadline - time.perf_counter(), 0.05)
     status, values, _ = maximise(formulate(bare, Formulation.DISAGGREGATED), seconds)
     if values is None:
-        return None, status == INFEASIBLE
+        return None, status == INFEASIBLE and bare.rows.provable
     record = (values > 0.5).astype(np.uint8)
     return (record if problem.feasible(record) else None), False
 

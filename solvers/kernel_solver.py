@@ -19,7 +19,6 @@ from solvers.errors import (
     InfeasibleProblemError,
     InvalidProblemError,
     NoRecordFoundError,
-    SolverError,
     UnknownSolverError,
 )
 from solvers.feasibility import feasible_record, listed
@@ -161,7 +160,8 @@ class KernelSolver(ABC):
         else:
             result = self.search(kernel, limits, start)
         if result.ending is Ending.INFEASIBLE and start is None:
-            raise _infeasible(kernel)
+            numbers = listed(range(len(kernel.rows)))
+            raise InfeasibleProblemError(f"no record satisfies constraints {numbers} and groups")
 
         record, found, own = _usable(kernel, result, limits, start)
         full = preprocessed.expand(record, default)
@@ -247,19 +247,9 @@ def check_options(
             f"the hint has shape {hint.shape}; expected ({problem.attributes},)"
         )
     if default is not None and not problem.legal(default):
-        raise InvalidProblemError(
-            f"the default record is not legal: {problem.violations(default)[0]}"
-        )
-    return (
-        None if hint is None else hint.astype(np.uint8),
-        None if default is None else default.astype(np.uint8),
-    )
-
-
-def _infeasible(kernel: BestResponse) -> SolverError:
-    """Return the error for a kernel that a back-end proved infeasible and we could not decide."""
-    numbers = listed(range(len(kernel.rows)))
-    return InfeasibleProblemError(f"no record satisfies the constraints {numbers} and the groups")
+        raise InvalidProblemError(f"the default is not legal: {problem.violations(default)[0]}")
+    one, other = (None if each is None else each.astype(np.uint8) for each in (hint, default))
+    return one, other
 
 
 def _usable(

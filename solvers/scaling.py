@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import ceil, floor, frexp
+from sys import float_info
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,7 +56,7 @@ def integer_row(constraint: LinearConstraint, bits: int = 53) -> tuple[NDArray[n
     coefficients, scale, error = integer_scaled(constraint.coefficients, bits)
     total = int(np.abs(coefficients).sum())
     largest = float(np.abs(constraint.coefficients).sum())
-    beyond = 2.0 * largest + 1.0  # what no sum reaches
+    beyond = min(2.0 * largest + 1.0, float_info.max)  # what no sum reaches
     lower, upper = max(constraint.lower, -beyond), min(constraint.upper, beyond)
     # Rounded inwards, but never past a sum that the constraint itself allows.
     slack, step = constraint.slack, largest // max(total, 1) or 1.0

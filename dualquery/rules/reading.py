@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeVar
@@ -45,16 +46,18 @@ def rules_of(schema: Schema) -> Forbidden:
 SchemaT = TypeVar("SchemaT", bound="TableSchema | ItemSchema")
 
 
-def without_absent(schema: SchemaT) -> tuple[SchemaT, tuple[str, ...]]:
+def without_absent(schema: SchemaT, *, learned: bool = False) -> tuple[SchemaT, tuple[str, ...]]:
     """Return the schema with rules about its own columns only, and remarks on those left out.
 
-    `BadInputError` if a rule is no text of the language.
+    Of a schema that was ``learned``, rules are about its own values, too. `BadInputError` if a rule
+    is no text of the language.
     """
-    if not isinstance(schema, TableSchema) or not schema.left_out:
+    if not isinstance(schema, TableSchema) or not (schema.left_out or learned):
         return schema, ()
-    kept = _applicable(schema)
+    kept = tuple(rule for rule in _applicable(schema) if not learned or _is_kept(rule, schema))
     absent = [str(rule) for rule in schema.rules if rule not in kept]
-    remark = f"rules about columns that are not released were left out: {'; '.join(absent)}"
+    what = "columns or values" if learned else "columns"
+    remark = f"rules about {what} that are not released were left out: {'; '.join(absent)}"
     return replace(schema, rules=kept, left_out=()), (remark,) if absent else ()
 
 
@@ -63,6 +66,13 @@ def _applicable(schema: TableSchema) -> tuple[Rule, ...]:
         return schema.rules
     left_out = frozenset(schema.left_out)
     return tuple(rule for rule in schema.rules if left_out.isdisjoint(_names(rule, schema)))
+
+
+def _is_kept(rule: Rule, schema: TableSchema) -> bool:
+    with suppress(BadInputError):
+        _ = rules_of(replace(schema, rules=(rule,), left_out=()))
+        return True
+    return False
 
 
 @lru_cache(maxsize=8)
@@ -78,9 +88,7 @@ def _read(schema: TableSchema) -> Forbidden:
             message = str(error).removeprefix("query: ").removeprefix("schema: ")
             raise BadInputError(f"{where}: {message}") from None
         if not all(found):
-            raise BadInputError(
-                f"{where}: it contradicts itself, so no record could keep it; correct it"
-            )
+            raise BadInputError(f"{where}: it contradicts itself, so no record could keep it")
         boxes += found
         rule_of += [number] * len(found)
     buckets = np.array([getattr(column, "buckets", 0) for column in schema.columns], np.int64)
@@ -94,9 +102,7 @@ def _read(schema: TableSchema) -> Forbidden:
             "simpler ones"
         ) from None
     if not possible:
-        raise BadInputError(
-            f"schema: no record keeps all of these rules: {'; '.join(texts)}. Correct one of them"
-        )
+        raise BadInputError(f"schema: no record keeps all of these rules: {'; '.join(texts)}")
     return read
 
 
@@ -150,9 +156,7 @@ def _broken_if(rule: str, schema: TableSchema) -> syntax.Condition:
 def _sides(rule: str) -> Sequence[str]:
     """Return the parts of a rule between its arrows, which stand between spaces."""
     if rule.strip().startswith("=>") or rule.strip().endswith("=>"):
-        raise BadInputError(
-            "nothing stands on one side of =>; write, for instance, age<15 => m=never"
-        )
+        raise BadInputError("nothing stands on one side of =>; write it as in age<15 => m=never")
     ends = [found for found in _ARROW.finditer(rule) if found[0].strip() == "=>"]
     starts = [0, *(found.end() for found in ends)]
     return [
@@ -164,10 +168,7 @@ def _sides(rule: str) -> Sequence[str]:
 def _condition(text: str, schema: TableSchema) -> syntax.Condition:
     question = read_question(text, schema)
     if question.measure != syntax.SHARE or question.condition is None or question.given:
-        raise BadInputError(
-            f"{text.strip()!r} is no condition of rows; write, for instance, "
-            "age<15 => marital=never"
-        )
+        raise BadInputError(f"{text.strip()!r} is no condition of rows, as in age<15 => m=never")
     return question.condition
 
 
@@ -194,8 +195,7 @@ def _names(rule: Rule, schema: TableSchema) -> frozenset[str]:
     """Return the columns that a rule names."""
     if isinstance(rule, Follows):
         return frozenset((rule.column, rule.source))
-    order = read_order(rule, (*schema.column_names, *schema.left_out))
-    if order is not None:
+    if order := read_order(rule, (*schema.column_names, *schema.left_out)):
         return frozenset(order[:2])
     try:
         sides = [_condition(side, schema) for side in _sides(rule)]

@@ -144,8 +144,9 @@ def _rows_text(rows: Rows) -> Iterator[str]:
     coefficients = np.rint(np.clip(rows.coefficients, -(2.0**52), 2.0**52)).astype(np.int64)
     signed, ends = coefficients.tolist(), pairwise(rows.indptr.tolist())
     for row, (first, last) in enumerate(ends):
-        numbers, least, most = signed[first:last], int(lower[row]), int(upper[row])
-        if not plain[row]:
+        if plain[row]:
+            numbers, least, most = signed[first:last], int(lower[row]), int(upper[row])
+        else:
             integers, least, most = integer_row(rows[row])
             numbers = integers.tolist()
         if least > most:

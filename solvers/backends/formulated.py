@@ -101,7 +101,8 @@ class LinearSolver(Formulated):
         if found.values is not None:
             record = (found.values[: program.attributes] > 0.5).astype(np.uint8)
         bound = program.constant + found.bound / scale
-        return SearchResult(found.ending, record, bound, found.found)
+        no_proof = found.ending is Ending.INFEASIBLE and not kernel.rows.provable
+        return SearchResult(Ending.FAILED if no_proof else found.ending, record, bound, found.found)
 
     def refused(self, error: Exception, program: LinearProgram, too_large: bool) -> SolverError:
         """Return the error for a licence that is missing or does not cover a program."""

@@ -106,10 +106,7 @@ def test_a_forgery_with_new_digests_breaks_the_signature(here, capsys) -> None:
         (["sign", "mine", "--key", "curve.pem"], "curve.pem holds a key that is no Ed25519 key"),
         (["sign", "nowhere", "--key", "private.pem"], "is not whole and was not signed"),
         (["sign", "mine", "--key", "private.pem", "--out", "text.pem"], "exists already"),
-        (
-            ["verify", "mine", "--signature", "text.pem", "--key", "private.pem"],
-            "private.pem holds no PEM key",
-        ),
+        (["verify", "mine", "--signature", "text.pem", "--key", "private.pem"], "holds no PEM key"),
         (
             ["verify", "mine", "--signature", "no", "--key", "private-public.pem"],
             "cannot be checked",

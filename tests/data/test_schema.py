@@ -147,10 +147,7 @@ def test_a_schema_that_makes_no_sense_is_refused(make: object, message: str) -> 
         ({"kolumns": []}, "schema: unknown key 'kolumns'; did you mean 'columns'?"),
         ({"columns": [{"name": "a", "kind": "text"}]}, "column 'a': kind is 'text'; it must be"),
         ({"columns": [{"name": "a", "kind": "binary", "won": 1}]}, "column 'a': unknown key"),
-        (
-            {"columns": [{"name": "a", "kind": "numeric", "edges": [0, 1, None]}]},
-            "found [0, 1, null]; every bucket needs two ends",
-        ),
+        ({"columns": [{"name": "a", "kind": "numeric", "edges": [0, 1, None]}]}, "[0, 1, null]"),
         ({"columns": [], "version": 2}, "version 2 is not known to this program"),
         ({"items": "4-x"}, "items: '4-x' is neither an item id nor a range"),
     ],

@@ -106,12 +106,13 @@ def test_what_stands_for_missing_values_in_all_columns_is_said_once() -> None:
         e=pl.Series(["u", "(missing)", "(other)", "v"] * (ROWS // 4)),
         day=pl.Series(["2014-01-31", "2014-01-30", "2014-01-09", "9"] * (ROWS // 4)),
     )
-    rules = {"rules": ["c <= d", "day=2014-01-09 => d=1"]}
+    rules = {"rules": ["c <= d", "day=2014-01-09 => d=1", "c=zzz => d=1", "c=u => d=1"]}
     said = schema_from_dict({**known(A), "missing_values": ["", "?", "9", "2014-01-31"], **rules})
     assert isinstance(said, TableSchema)
     found = schema_of_table(frame, 1.0, 1e-6, known=said, seed=2).schema
     assert isinstance(found, TableSchema)
-    assert (found.rules, found.left_out) == (said.rules[1:], ("day",))
+    assert (found.rules, found.left_out) == (said.rules[3:], ())
+    assert dualquery.release(frame, schema=found, queries=2, way=1, delta=1e-6).schema == found
     assert [(each.name, each.labels, each.missing_values) for each in found.columns[2:]] == [
         ("c", ("u", "v", "(other)", "(missing)"), (".",)),
         ("d", ("1", "2", "3", "4", "(missing)"), ()),

@@ -1,11 +1,12 @@
 """OPB files are understood, those that our own writer makes for solvers among them."""
 
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from solvers import SolverError, Status, get_solver
+from solvers import NoRecordFoundError, SolverError, Status, get_solver
 from solvers.compact import compact
 from solvers.formats import read_instance, write_instance
 from solvers.formats.opb import pseudo_boolean
@@ -52,6 +53,13 @@ def test_whole_numbers_are_exact_however_large(tmp_path: Path, large: int) -> No
             found = get_solver(name).solve(given)
             assert found.objective == 1.0
             assert found.status is Status.OPTIMAL or name in ("highs", "scip")  # inexact ones
+
+
+@pytest.mark.parametrize("name", ["cpsat", "exhaustive", "highs", "scip"])
+def test_what_a_tolerance_hides_is_no_contradiction(name: str) -> None:
+    text = f"max: +1 x1 x2 x3 +1 x1 x2 ;\n-{2**50} x1 >= -{2**50 - 1} ;\n"
+    with suppress(NoRecordFoundError):
+        assert get_solver(name).solve(recognise(parse_opb(text, "")).problem).objective == 0.0
 
 
 @pytest.mark.parametrize("seed", range(15))

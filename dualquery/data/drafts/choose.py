@@ -108,8 +108,10 @@ class Unknown:
         try:
             return replace(self.known, columns=kept, declared=declared, partial=False, left_out=out)
         except BadInputError as error:  # of the orders; and what was learned is paid for
+            others = tuple(rule for rule in self.known.rules if not read_order(rule, self.names))
+            if others == self.known.rules:
+                raise
             _log.warning("all orders among the rules are left out: %s", error)
-        others = tuple(each for each in self.known.rules if read_order(each, self.names) is None)
         without = replace(self, known=replace(self.known, rules=others))
         return without.schema(found, declared=declared)
 
@@ -154,4 +156,7 @@ def unknown_columns(
     found = {name: known_shape(said[name]) for name in names if name in said}
     shapes = {name: shape for name, shape in found.items() if shape is not None}
     columns_known = {name: said[name] for name in found if name not in shapes}
-    return Unknown(source, names, known, columns_known, shapes)
+    unknown = Unknown(source, names, known, columns_known, shapes)
+    for name, column in columns_known.items():
+        column.check_missing(f"{source.label}, column {name!r}", unknown.missing)
+    return unknown

@@ -101,9 +101,8 @@ def shape_of(name: str, counts: Counts, sd: float) -> Shape:
         markers = tuple(text for text in missing if text in shapes.MARKERS)
         return replace(shape, how=Values(), missing=markers, gaps=sd > 0 or bool(markers))
     decimals = int(np.flatnonzero(numbers).max())
-    powers = sizes[: 2 * shapes.POWERS]
-    beyond = _beyond(powers, [0, shapes.POWERS - 1, shapes.POWERS, -1], sure)
-    how = Numbers(*_sizes(powers, sd), whole=decimals == 0)
+    beyond = _beyond(sizes[: shapes.ZERO + 1], [0, shapes.POWERS - 1, shapes.POWERS, -2], sure)
+    how = Numbers(*_sizes(sizes[: shapes.ZERO], sd), whole=decimals == 0)
     return replace(shape, how=how, decimals=decimals, beyond=beyond)
 
 
@@ -182,8 +181,11 @@ def _proposed(
         return _dates(name, grid, cells, shape, sd)
     assert grid is not None
     avoided = numbers_among((*absent, *own))
-    places = np.searchsorted(grid.bounds, avoided, "right") - 1
-    cells[places[(places >= 0) & (places < len(cells))]] = 0.0  # a range goes by other numbers
+    # A range goes by other numbers: a cell of avoided ones without neighbours is none of them.
+    among = np.intersect1d(np.searchsorted(grid.bounds, avoided, "right") - 1, range(len(cells)))
+    alone = among[np.pad(cells, 1)[among[:, None] + [0, 2]].max(axis=1, initial=0.0) <= SURE * sd]
+    if np.delete(cells, alone).max(initial=0.0) > SURE * sd:
+        cells[alone] = 0.0
     return _numeric(name, grid, cells, shape, sd, avoided)
 
 
@@ -211,7 +213,6 @@ def _numeric(
     if grid.whole and high - low >= _MANY_NUMBERS and _ROWS.fullmatch(name):
         return "numbers of rows, by what it is called; --unit keeps the rows of one together"
     if grid.whole and high - low <= _MOST_WHOLE and max(-low, high - 1) < 2 * shapes.STEPS:
-        # A column has two buckets.
         edges = tuple(map(float, range(int(low), max(int(high), int(low) + 2) + 1)))
     else:
         edges = _edges(bounds, _projected(counts[first : last + 1]), shape.decimals)
@@ -324,9 +325,7 @@ def careful_draft(source: TableSource, columns: ColumnChoice | None = None) -> D
     shaped = {name: shape_of(name, counts, 0.0) for name, counts in exact}
     wanted = {name: shape.how for name, shape in shaped.items() if shape.how is not None}
     values = dict(zip(wanted, counted.values([*wanted.items()]), strict=True))
-    drafted = tuple(
-        _drafted(name, shaped[name], values.get(name), counted.types[name]) for name in names
-    )
+    drafted = tuple(_drafted(at, shaped[at], values.get(at), counted.types[at]) for at in names)
     kept = tuple(each.column for each in drafted if each.column is not None)
     if not kept:
         reasons = "; ".join(f"{each.name!r}: {each.remark}" for each in drafted)
@@ -392,9 +391,7 @@ def draft_item_schema(source: ItemSource) -> ItemSchema:
     for rows in source.item_rows():
         items = np.union1d(items, rows.items)
         if len(items) > MAX_ITEMS:
-            raise BadInputError(
-                f"{source.label}: more than {MAX_ITEMS:,} items; choose some with --columns"
-            )
+            raise BadInputError(f"{source.label}: over {MAX_ITEMS:,} items; choose with --columns")
     if not len(items):
         raise BadInputError(f"{source.label}: no row has any item; declare them with --columns")
     return ItemSchema(items, name_of(source), declared=False)

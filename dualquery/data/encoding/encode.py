@@ -344,12 +344,11 @@ def _denoted(texts: Iterable[str], kind: pl.DataType) -> pl.Series:
 def to_numbers(values: pl.Series) -> NDArray[np.float64]:
     """Return values as numbers, NaN where they are none. Blanks around a number are allowed.
 
-    A float of fewer than 64 bits stands for its shortest decimals: 0.7, not 0.699999988.
+    A fraction of fewer than 64 bits stands for its shortest decimals: 0.7, not 0.699999988.
     """
-    if values.dtype == pl.Float32:
-        numbers = values.cast(pl.String).cast(pl.Float64)
-    elif values.dtype.is_float() and values.dtype != pl.Float64:  # of 16 bits
-        numbers = pl.Series(values.to_numpy().astype(str)).cast(pl.Float64)
+    if values.dtype.is_float() and values.dtype != pl.Float64:
+        exact, texts = values.cast(pl.Float64), pl.Series(values.to_numpy().astype(str))
+        numbers = exact.zip_with(exact.round() == exact, texts.cast(pl.Float64))
     elif values.dtype.is_numeric() or values.dtype == pl.Boolean:
         numbers = values.cast(pl.Float64)
     else:
@@ -359,6 +358,8 @@ def to_numbers(values: pl.Series) -> NDArray[np.float64]:
 
 def _bucket_codes(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.int32]:
     edges = np.array(column.edges)
+    if column.integer and max(-edges[0], edges[-1]) >= 2.0**53:
+        raise BadInputError(f"{column.where}: numbers from 2^53 on merge; set integer to false")
     codes = np.searchsorted(edges, numbers, side="right").astype(np.int32) - 1
     last = column.bounds[-1][1]
     codes[numbers == last] = column.buckets - 1

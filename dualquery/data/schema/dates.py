@@ -319,9 +319,11 @@ def _written(dates: pl.Series, pattern: str) -> pl.Series:
 
 
 def _is_read(pattern: str) -> bool:
-    """Return whether a time that is written so is read again."""
+    """Return whether a time that is written so is read again, or is a period's name."""
     try:
-        return read_moments(_written(pl.Series([0]), pattern), pattern).null_count() == 0
+        written = _written(pl.Series([0]), pattern)
+        again = read_moments(written, pattern).null_count() == 0
+        return again or _PERIOD.fullmatch(written[0]) is not None
     except pl.exceptions.PolarsError:
         return False
 

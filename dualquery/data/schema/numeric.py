@@ -178,12 +178,6 @@ class Numeric(Buckets):
                     f"follows {number_text(low)}"
                     + (f"; {NO_OPEN_END}" if math.isinf(low) or math.isinf(high) else "")
                 )
-        largest = max(map(abs, self.edges))
-        if self.integer and largest >= 2**53:
-            raise BadInputError(
-                f"{self.where}: whole numbers from 2^53 on are not told apart; declare smaller "
-                "edges, or set integer to false where 15 digits are enough"
-            )
         self.check_bits("bucket")
         for first, last in self.bounds if self.integer else ():
             if first > last:
@@ -192,7 +186,7 @@ class Numeric(Buckets):
                     "merge it with a neighbour or set integer to false"
                 )
         if self.decimals is not None:
-            self._check_decimals(self.decimals, largest)
+            self._check_decimals(self.decimals, max(map(abs, self.edges)))
         _ = self.rules  # checks them
 
     def _check_decimals(self, decimals: int, largest: float) -> None:

@@ -67,7 +67,7 @@ class TableSchema:
     rules: tuple[Rule, ...] = ()
     left_out: tuple[str, ...] = ()
     summed: tuple[str, ...] = ()
-    learned: Mapping[str, object] | None = None
+    learned: Mapping[str, object] | None = field(default=None, hash=False)
     partial: bool = False
 
     def __post_init__(self) -> None:

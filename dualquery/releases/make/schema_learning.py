@@ -31,6 +31,7 @@ from dualquery.room.journal import NO_JOURNAL, Journal
 from dualquery.room.learning import ItemRoom, SchemaRoom
 from dualquery.room.row_count import COUNT_SHARE
 from dualquery.rows.units import cut_to_units
+from dualquery.rules.reading import without_absent
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -235,12 +236,11 @@ def _learn_columns(
     ]
     if left_out := [name for name in unknown.names if name not in found]:
         notes.append(
-            f"Left out: {', '.join(left_out)}: names of rows by what they are called, or no value "
-            "of them exceeded the noise. A partial schema that lists their values or says their "
-            "range (two edges), or a larger epsilon, would keep them."
+            f"Left out, as nothing could be learned of them: {', '.join(left_out)}. A partial "
+            "schema with their values or their range, or a larger epsilon, may keep them."
         )
-    schema = unknown.schema(found, declared=seed is None)
-    return LearnedSchema(schema, price, room.grounds(), tuple(notes))
+    schema, remarks = without_absent(unknown.schema(found, declared=seed is None), learned=True)
+    return LearnedSchema(schema, price, room.grounds(), (*notes, *remarks))
 
 
 def _learn_items(
