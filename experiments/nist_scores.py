@@ -15,8 +15,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 GROUP = "PUMA"
-RANKED = ("AGEP", "POVPIP", "PINCP", "PWGTP", "WGTP")
-"""Columns in 20 bins of equal shares of the excerpt's rows."""
+RANKED = {"AGEP": 20, "POVPIP": 19, "PINCP": 19, "PWGTP": 20, "WGTP": 20}
+"""Column -> its bins, of equal shares of the excerpt's rows."""
 UNCORRELATED = ("POVPIP", "PINCP", "PWGTP", "WGTP", "INDP")
 DENSITIES = np.array([150.0, *np.logspace(1.0, math.log10(53_364.7), 21)[8:]])
 """Upper ends of SDNist's bins of densities."""
@@ -80,7 +80,7 @@ def _codes(truth: pl.DataFrame, made: pl.DataFrame, name: str) -> tuple[list[Any
     """Return both tables' bins of a column, and their number."""
     both = pl.concat([truth[name], made[name]])
     if name in RANKED or name == "DENSITY":
-        ends = DENSITIES if name == "DENSITY" else _ends(truth[name], name)
+        ends = DENSITIES if name == "DENSITY" else _ends(truth[name], made[name], RANKED[name])
         values = both.cast(pl.Float64, strict=False).to_numpy()
         places = np.minimum(np.searchsorted(ends, values), len(ends) - 1)
         codes, size = np.where(np.isnan(values), len(ends), places), len(ends) + 1
@@ -89,15 +89,16 @@ def _codes(truth: pl.DataFrame, made: pl.DataFrame, name: str) -> tuple[list[Any
     return [codes[: truth.height], codes[truth.height :]], size
 
 
-def _ends(column: pl.Series, name: str) -> NDArray[np.float64]:
-    """Return the largest value in each 20th of the rows that have one; of POVPIP, below 501."""
-    values = column.cast(pl.Float64, strict=False).drop_nulls()
-    if name == "POVPIP":
-        values = values.filter(values < 501)
-    bins = (values.rank() / max(len(values), 1) * 20).floor().clip(0, 19)
-    ends = pl.DataFrame({"bin": bins, "value": values}).group_by("bin").agg(pl.max("value"))
-    tops = [501.0] if name == "POVPIP" or ends.is_empty() else []
-    return np.array([*sorted(ends["value"]), *tops])
+def _ends(truth: pl.Series, made: pl.Series, bins: int) -> NDArray[np.float64]:
+    """Return the largest value of each bin: percentiles, and where the records go beyond them."""
+    values, others = (each.cast(pl.Float64, strict=False).drop_nulls() for each in (truth, made))
+    if values.is_empty():
+        return np.zeros(1)
+    both = np.append(values, others)
+    bins -= int(both.min() < values.min()) + int(both.max() > values.max())
+    own = np.percentile(values, np.arange(bins) * (100.0 / bins), method="higher")
+    ends = np.unique([both.min(), *own, values.max(), both.max()])
+    return ends[1:] if len(ends) > 1 else ends
 
 
 def pearson(truth: pl.DataFrame, made: pl.DataFrame) -> float:
@@ -143,10 +144,7 @@ def propensity(truth: pl.DataFrame, made: pl.DataFrame) -> float:
     from sklearn.tree import DecisionTreeClassifier
 
     both = pl.concat((truth, made)).with_columns(pl.all().replace("N", "-1"))
-    ranks = both.select(
-        pl.col(name).rank("dense") if name == GROUP else pl.col(name).cast(pl.Float64)
-        for name in truth.columns
-    ).to_numpy()
+    ranks = both.with_columns(pl.col(f"^{GROUP}$").rank("dense")).cast(pl.Float64).to_numpy()
     is_made = np.arange(both.height) >= truth.height
     tree = DecisionTreeClassifier(max_depth=6, random_state=0).fit(ranks, is_made)
     return float(((tree.predict_proba(ranks)[:, 1] - is_made.mean()) ** 2).mean())
