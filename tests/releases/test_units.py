@@ -70,7 +70,7 @@ def test_the_number_of_rows_may_be_stated(tmp_path) -> None:
     assert made.base.amount == pytest.approx(KEPT, abs=100)
     assert "the number of rows released with noise" in made.privacy.neighbours
     assert verify(made.save(tmp_path / "made")).faults == ()
-    with pytest.raises(BadInputError, match="--rows states a number of rows where"):
+    with pytest.raises(BadInputError, match="--rows states a number of rows that"):
         dualquery.release(homes(), rows=100, **ASKED)
 
 

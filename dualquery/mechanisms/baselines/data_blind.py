@@ -1,4 +1,4 @@
-"""Answers that look at no data: of uniform records, and of the record with every bit 0."""
+"""Answers that look at no data: of uniform columns, and of the record with every bit 0."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Size(Details):
 
 @dataclass(frozen=True, kw_only=True)
 class Uniform(Mechanism[Size]):
-    """Answers every query by its share of the records that the schema allows."""
+    """Answers as if all values of a column were equally frequent, whatever the rules."""
 
     name: ClassVar[str] = "uniform"
     pure: ClassVar[bool] = True

@@ -81,7 +81,7 @@ def one_way(domain: Domain) -> Workload:
 
 
 def uniform_probabilities(domain: Domain) -> NDArray[np.float64]:
-    """Return the chance of each bit under the uniform distribution over legal records."""
+    """Return the chance of each bit if all values of a column are equally frequent."""
     return np.where(domain.sizes == 1, 0.5, 1.0 / domain.sizes)[domain.column_of_bit]
 
 
