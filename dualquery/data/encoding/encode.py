@@ -347,7 +347,8 @@ def to_numbers(values: pl.Series) -> NDArray[np.float64]:
     A fraction of fewer than 64 bits stands for its shortest decimals: 0.7, not 0.699999988.
     """
     if values.dtype.is_float() and values.dtype != pl.Float64:
-        exact, texts = values.cast(pl.Float64), pl.Series(values.to_numpy().astype(str))
+        exact, narrow = values.cast(pl.Float64), values.dtype != pl.Float32
+        texts = pl.Series(values.to_numpy().astype(str)) if narrow else values.cast(pl.String)
         numbers = exact.zip_with(exact.round() == exact, texts.cast(pl.Float64))
     elif values.dtype.is_numeric() or values.dtype == pl.Boolean:
         numbers = values.cast(pl.Float64)
