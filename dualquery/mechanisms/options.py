@@ -14,7 +14,6 @@ from numbers import Real
 from typing import Any
 
 from dualquery.runtime.errors import BadInputError, did_you_mean
-from dualquery.runtime.option_fields import plain
 
 
 def read_options(
@@ -39,7 +38,7 @@ def read_options(
             raise BadInputError(
                 f"mechanism {name!r} has no option {key!r}{guess} (its options: {listed}){remedy}"
             )
-        values[key] = _read(key, value, hints[key]) if isinstance(value, str) else plain(value)
+        values[key] = _read(key, value, hints[key]) if isinstance(value, str) else value
     return values
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dualquery.mechanisms.options import read_options
 from dualquery.runtime.errors import BadInputError, did_you_mean
+from dualquery.runtime.option_fields import plain
 
 if TYPE_CHECKING:
     from dualquery.mechanisms.protocol import Mechanism
@@ -93,7 +94,7 @@ def configure(name: str | None, options: Mapping[str, Any]) -> Mechanism[Any]:
     ``auto`` is given is for the mechanism that it will choose. `BadInputError` if an option is
     unknown to the mechanism, of ``auto`` to all that it chooses among, or its value does not fit.
     """
-    implied = name is None
+    options, implied = {key: plain(value) for key, value in options.items()}, name is None
     name = implied_mechanism(options) if name is None else name
     cls = mechanism_class(name)
     if name == "auto" and options:
@@ -101,7 +102,7 @@ def configure(name: str | None, options: Mapping[str, Any]) -> Mechanism[Any]:
         for each in able:
             configure(each, options)  # so that a value that does not fit is refused at once
         if able:
-            chooser: Mechanism[Any] = cls(options=dict(options))
+            chooser: Mechanism[Any] = cls(options=options)
             return chooser
     remedy = "; name the mechanism that has it" if implied or name == "auto" else ""
     mechanism: Mechanism[Any] = cls(**read_options(name, cls, options, remedy))

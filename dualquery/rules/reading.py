@@ -54,7 +54,11 @@ def without_absent(schema: SchemaT, *, learned: bool = False) -> tuple[SchemaT, 
     """
     if not isinstance(schema, TableSchema) or not (schema.left_out or learned):
         return schema, ()
-    kept = tuple(rule for rule in _applicable(schema) if not learned or _is_kept(rule, schema))
+    kept = () if learned else _applicable(schema)
+    for rule in schema.rules if learned else ():
+        with suppress(BadInputError):
+            _ = rules_of(replace(schema, rules=(*kept, rule), left_out=()))
+            kept = (*kept, rule)
     absent = [str(rule) for rule in schema.rules if rule not in kept]
     what = "columns or values" if learned else "columns"
     remark = f"rules about {what} that are not released were left out: {'; '.join(absent)}"
@@ -66,13 +70,6 @@ def _applicable(schema: TableSchema) -> tuple[Rule, ...]:
         return schema.rules
     left_out = frozenset(schema.left_out)
     return tuple(rule for rule in schema.rules if left_out.isdisjoint(_names(rule, schema)))
-
-
-def _is_kept(rule: Rule, schema: TableSchema) -> bool:
-    with suppress(BadInputError):
-        _ = rules_of(replace(schema, rules=(rule,), left_out=()))
-        return True
-    return False
 
 
 @lru_cache(maxsize=8)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, TypeVar
 
 import numpy as np
@@ -82,10 +82,8 @@ def options_of(kind: type[Any]) -> dict[str, Option]:
 
 def check_options(request: object) -> None:
     """Make NumPy's numbers Python's; `BadInputError` for what no option's type and least allow."""
-    for each in fields(request):  # type: ignore[arg-type]  # a dataclass
-        declared, value = each.metadata.get(_OPTION), plain(getattr(request, each.name))
-        if declared is None:
-            continue
+    for each in (each for each in fields(request) if _OPTION in each.metadata):  # type: ignore[arg-type]
+        declared, value = each.metadata[_OPTION], plain(getattr(request, each.name))
         object.__setattr__(request, each.name, value)
         kind, optional, _ = str(each.type).partition(" | None")
         types, needed = _TYPES.get(kind, (object, ""))
@@ -98,8 +96,9 @@ def check_options(request: object) -> None:
 
 
 def plain(value: Any) -> Any:
-    """Return a number of NumPy's as Python's, anything else as it is."""
-    return value.item() if isinstance(value, np.generic) else value
+    """Return a number as one of Python's own, anything else as it is."""
+    value = value.item() if isinstance(value, np.generic) else value
+    return float(value) if isinstance(value, Real) and not isinstance(value, Integral) else value
 
 
 def keywords_of(kind: type[Any]) -> dict[str, str]:

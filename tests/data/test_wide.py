@@ -143,7 +143,7 @@ LONG = [f"90071992547409930{last}" for last in (1, 2, 3)], [pl.Int64, pl.UInt64]
     [
         (Numeric("c", (-10, 0.1, 0.7, 1)), *DECIMALS),
         (Categorical("c", (("0.1",), ("0.7",)), outside="other"), *DECIMALS),
-        (Categorical("c", (("134217728",), ("2",))), ["134217728", "2", "0.5"], [pl.Float32]),
+        (Categorical("c", (("134217728",), ("1e20",))), ["134217728", "1e20", "0.5"], [pl.Float32]),
         (Categorical("c", tuple((text,) for text in LONG[0][:2]), outside="other"), *LONG),
     ],
 )

@@ -347,8 +347,7 @@ def _drafted(
         found = propose(name, replace(shape, slips=share < 1.0), listed, 0.0)
     else:
         found = propose(name, shape, counts, 0.0)
-        remark = "its range and how its values lie"
-        remark += "; texts count as missing" if shape.slips else ""
+        remark = "its range and how its values lie" + "; texts count as missing" * shape.slips
     if isinstance(found, str):
         return DraftedColumn(name, None, found)
     if isinstance(found, Binary):

@@ -35,6 +35,7 @@ from dualquery.data.readers.source import ItemSource, Source, TableSource
 from dualquery.data.schema.columns import Binary, Column
 from dualquery.data.schema.dates import ABOVE, BELOW, UNPARSABLE, Dates
 from dualquery.data.schema.items import ItemSchema
+from dualquery.data.schema.numeric import Numeric
 from dualquery.data.schema.table import TableSchema
 from dualquery.runtime.errors import BadInputError, suggest
 from dualquery.runtime.escaping import some
@@ -119,7 +120,10 @@ def in_order(encodings: Iterable[Encoding], threads: int) -> Iterator[Encoded]:
 
 
 def present_columns(source: TableSource, schema: TableSchema | ItemSchema) -> list[str]:
-    """Return the names of the schema's columns; raise `BadInputError` if the table lacks one."""
+    """Return the names of the schema's columns; `BadInputError` if one cannot be read."""
+    for column in schema.columns if isinstance(schema, TableSchema) else ():
+        if isinstance(column, Numeric) and column.integer and max(map(abs, column.edges)) >= 2**53:
+            raise BadInputError(f"{column.where}: numbers from 2^53 on merge; set integer to false")
     present, names = list(source.columns()), list(schema.column_names)
     known = set(present)
     if (absent := next((name for name in names if name not in known), None)) is None:
@@ -127,10 +131,8 @@ def present_columns(source: TableSource, schema: TableSchema | ItemSchema) -> li
     hint = suggest(absent, present)
     if not known & set(names) and len(names) > 1 < len(present):
         hint = f"its own are {some(present, 12)}: is the schema that of another table?"
-    raise BadInputError(
-        f"{source.label}: there is no column {absent!r}, which the schema {schema.name!r} "
-        f"describes; {hint}"
-    )
+    where = f"{source.label}: there is no column {absent!r}"
+    raise BadInputError(f"{where}, which the schema {schema.name!r} describes; {hint}")
 
 
 def drops_rows(schema: TableSchema | ItemSchema) -> bool:

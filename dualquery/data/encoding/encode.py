@@ -349,7 +349,8 @@ def to_numbers(values: pl.Series) -> NDArray[np.float64]:
     if values.dtype.is_float() and values.dtype != pl.Float64:
         exact, narrow = values.cast(pl.Float64), values.dtype != pl.Float32
         texts = pl.Series(values.to_numpy().astype(str)) if narrow else values.cast(pl.String)
-        numbers = exact.zip_with(exact.round() == exact, texts.cast(pl.Float64))
+        whole = (exact.round() == exact) & (exact.abs() < 2.0**53)
+        numbers = exact.zip_with(whole, texts.cast(pl.Float64))
     elif values.dtype.is_numeric() or values.dtype == pl.Boolean:
         numbers = values.cast(pl.Float64)
     else:
@@ -359,8 +360,6 @@ def to_numbers(values: pl.Series) -> NDArray[np.float64]:
 
 def _bucket_codes(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.int32]:
     edges = np.array(column.edges)
-    if column.integer and max(-edges[0], edges[-1]) >= 2.0**53:
-        raise BadInputError(f"{column.where}: numbers from 2^53 on merge; set integer to false")
     codes = np.searchsorted(edges, numbers, side="right").astype(np.int32) - 1
     last = column.bounds[-1][1]
     codes[numbers == last] = column.buckets - 1

@@ -36,10 +36,8 @@ def source_of_records(release: Release) -> Source:
         return "model"
     if release.records is not None:
         return "records"
-    raise BadInputError(
-        f"mechanism {release.chosen!r} makes no synthetic records; use one that does, such as "
-        "adaptive, dualquery or mwem"
-    )
+    made_by = "take one that does, such as adaptive"
+    raise BadInputError(f"mechanism {release.chosen!r} makes no synthetic records; {made_by}")
 
 
 def sampled_blocks(

@@ -31,7 +31,7 @@ from dualquery.room.journal import NO_JOURNAL, Journal
 from dualquery.room.learning import ItemRoom, SchemaRoom
 from dualquery.room.row_count import COUNT_SHARE
 from dualquery.rows.units import cut_to_units
-from dualquery.rules.reading import without_absent
+from dualquery.rules.reading import rules_of, without_absent
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -169,8 +169,7 @@ def _asked(spec: ReleaseSpec) -> Unknown | None:
         return None
     if isinstance(spec.workload.queries, Queries):
         raise BadInputError(
-            "queries is a family of queries, made for the bits of a schema that is still to be "
-            "learned; give that schema, or ask with texts or a number"
+            "queries is a family about a schema that is still to be learned; give it, or ask texts"
         )
     spec.budget.require_delta(spec.configured)
     if isinstance(source, TableSource) or partial is not None:
@@ -208,6 +207,9 @@ def _learn_columns(
     assert isinstance(source, TableSource)
     if not unknown.learned:
         return LearnedSchema(unknown.schema(found, declared=seed is None))
+    if unknown.columns and unknown.known is not None and unknown.known.rules:
+        others = tuple(name for name in source.columns() if name not in found)
+        rules_of(replace(unknown.schema(found, declared=True), left_out=others))  # or refuses them
     cut = source if relation.unit is None else cut_to_units(source, relation.unit)
     room = SchemaRoom(cut, unknown.learned, unknown.shaped, relation)
     price = pay(room.protected)
