@@ -248,8 +248,8 @@ def check_options(
         )
     if default is not None and not problem.legal(default):
         raise InvalidProblemError(f"the default is not legal: {problem.violations(default)[0]}")
-    one, other = (None if each is None else each.astype(np.uint8) for each in (hint, default))
-    return one, other
+    hint, default = (None if each is None else each.astype(np.uint8) for each in (hint, default))
+    return hint, default
 
 
 def _usable(

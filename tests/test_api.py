@@ -165,15 +165,22 @@ def test_what_is_wrong_anyway_is_refused_before_the_table_is_read(
         (people(1), QUICK, "1 record; a private release needs at least 2"),
         (people(), QUICK | {"way": 6}, "6-way queries need 6 different columns"),
         (people(), QUICK | {"query_columns": "colour"}, "there is no column 'colour'"),
-        (people(), QUICK | {"queries": None, "marginals": 3, "max_cells": 2}, "at most 2 cells"),
-        (people(), QUICK | {"queries": None, "way": 3, "target": "0-2"}, "--target is '0-2'; name"),
-        (people(), QUICK | {"queries": None, "way": 3, "target": "zz"}, "--target: there is no"),
+        (people(), QUICK | {"queries": None, "marginals": 3, "max_cells": 2},
+         "marginals of at most 2 cells"),
+        (people(), QUICK | {"queries": None, "way": 3, "target": "0-2"},
+         "--target is '0-2'; name one column"),
+        (people(), QUICK | {"queries": None, "way": 3, "target": "zz"},
+         "--target: there is no column 'zz'"),
         (people().with_columns(age=pl.lit(200)), QUICK, "outside the schema's range"),
         (people(), SMALL | {"accountant": "zcdp", "delta": 0.0}, "no guarantee at delta = 0"),
-        (people(), SMALL | {"options": {"rounds": 9, "samples": 9, "eta": 9.0}}, "above the"),
+        (people(), SMALL | {"options": {"rounds": 9, "samples": 9, "eta": 9.0}},
+         "above the budget"),
+        (pl.DataFrame({"a": [0, 1]}), {"schema": {"columns": [
+            {"name": "a", "kind": "numeric", "edges": [0, 1, 1e16], "integer": True}]}},
+         "column 'a': numbers from 2^53 on merge"),
         (7, QUICK, "data of type int cannot be read"),
     ],
-)
+)  # fmt: skip
 def test_bad_tables_and_requests_are_one_message(table, options, message) -> None:
     with pytest.raises(BadInputError) as error:
         dualquery.release(table, **options)

@@ -62,9 +62,10 @@ def test_a_field_is_given_once(arguments, message) -> None:
 
 
 def test_numbers_of_numpy_are_kept(tmp_path: Path) -> None:
-    numbers = {"epsilon": np.float32(1), "way": np.int64(2), "records": np.int64(9)}
-    dualquery.release(people(), **SMALL, **numbers, queries=4).save(tmp_path / "made")
-    assert len(dualquery.load_release(tmp_path / "made").records) == 9
+    numbers = {name: np.int64(2 + n) for n, name in enumerate(("way", "queries", "records"))}
+    dualquery.release(people(), **SMALL, **numbers, epsilon=np.float32(1)).save(tmp_path / "made")
+    made = dualquery.load_release(tmp_path / "made")
+    assert (made.workload.way, len(made.workload), len(made.records)) == (2, 3, 4)
 
 
 def test_a_person_can_read_the_signature() -> None:

@@ -49,11 +49,14 @@ SchemaT = TypeVar("SchemaT", bound="TableSchema | ItemSchema")
 def without_absent(schema: SchemaT, *, learned: bool = False) -> tuple[SchemaT, tuple[str, ...]]:
     """Return the schema with rules about its own columns only, and remarks on those left out.
 
-    Of a schema that was ``learned``, rules are about its own values, too. `BadInputError` if a rule
-    is no text of the language.
+    A ``learned`` schema's are about its own values, too. `BadInputError` if another's is no text.
     """
     if not isinstance(schema, TableSchema) or not (schema.left_out or learned):
         return schema, ()
+    if learned:  # mostly all can be read together; else each is read with those before it
+        with suppress(BadInputError):
+            _ = rules_of(whole := replace(schema, left_out=()))
+            return whole, ()
     kept = () if learned else _applicable(schema)
     for rule in schema.rules if learned else ():
         with suppress(BadInputError):
@@ -156,10 +159,8 @@ def _sides(rule: str) -> Sequence[str]:
         raise BadInputError("nothing stands on one side of =>; write it as in age<15 => m=never")
     ends = [found for found in _ARROW.finditer(rule) if found[0].strip() == "=>"]
     starts = [0, *(found.end() for found in ends)]
-    return [
-        rule[start:stop]
-        for start, stop in zip(starts, [*(found.start() for found in ends), len(rule)], strict=True)
-    ]
+    stops = [*(found.start() for found in ends), len(rule)]
+    return [rule[start:stop] for start, stop in zip(starts, stops, strict=True)]
 
 
 def _condition(text: str, schema: TableSchema) -> syntax.Condition:

@@ -91,17 +91,15 @@ def test_no_row_is_read(table: Path, capsys) -> None:
     [
         (["p.parquet"], "give --rows"),
         (["p.csv", "--schema", "s.json"], "give --rows"),
-        (
-            ["p.parquet", "--schema", "s.json", "--neighbours", "add-remove", "--delta", "1e-6"],
-            "the number of rows is private",
-        ),
+        (["p.parquet", "--schema", "s.json", "--neighbours", "add-remove", "--delta", "1e-6"],
+         "the number of rows is private"),
         (["-", "--schema", "s.json"], "no standard input (-): name a file"),
         ([*UNITS, "5"], "the number of rows is private, and what is planned from it would tell"),
         ([*UNITS, "5", "--rows", "900"], "counts none: give --delta"),
         ([*UNITS, "5", "--rows", "900", "--unit", "hous"], "hous"),
         (["p.parquet", "--schema", "s.json", "--mechanism", "laplace", "-o", "x=1"], "no option"),
     ],
-)
+)  # fmt: skip
 def test_what_it_cannot_know_is_asked_for(table: Path, capsys, asked, message) -> None:
     people().write_csv("p.csv")
     assert main(["release", *asked, "--dry-run"]) == 2

@@ -106,13 +106,12 @@ def test_a_forgery_with_new_digests_breaks_the_signature(here, capsys) -> None:
         (["sign", "mine", "--key", "curve.pem"], "curve.pem holds a key that is no Ed25519 key"),
         (["sign", "nowhere", "--key", "private.pem"], "is not whole and was not signed"),
         (["sign", "mine", "--key", "private.pem", "--out", "text.pem"], "exists already"),
-        (["verify", "mine", "--signature", "text.pem", "--key", "private.pem"], "holds no PEM key"),
-        (
-            ["verify", "mine", "--signature", "no", "--key", "private-public.pem"],
-            "cannot be checked",
-        ),
+        (["verify", "mine", "--signature", "text.pem", "--key", "private.pem"],
+         "private.pem holds no PEM key"),
+        (["verify", "mine", "--signature", "no", "--key", "private-public.pem"],
+         "cannot be checked"),
     ],
-)
+)  # fmt: skip
 def test_bad_keys_and_files_are_bad_input(here, arguments, why, capsys) -> None:
     assert main(arguments) == 2
     assert why in capsys.readouterr().err.splitlines()[-1]

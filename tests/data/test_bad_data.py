@@ -83,15 +83,12 @@ def test_the_first_bad_row_is_named_also_after_incomplete_ones() -> None:
         ("fimi", b"1 2\n3 x\n", "line 2: 'x' found where only whole numbers from 0 up"),
         ("matrix", b"\n\n", "the file has no rows"),
         ("matrix", b"0 1 1\n0 2 1\n", "line 2: '2' found where only 0 and 1"),
-        (
-            "matrix",
-            b"0 1 1\n\n0 1\n",
-            "line 3: 3 values expected as in the first row, found 2 with",
-        ),
+        ("matrix", b"0 1 1\n\n0 1\n",
+         "line 3: 3 values expected as in the first row, found 2 with"),
         ("bitstring", b"0101\n", "line 1: expected bits as 0s and 1s, a tab, and a whole count"),
         ("bitstring", b"0101\t3\n0111\t2.5\n", "line 2: expected 4 bits"),
     ],
-)
+)  # fmt: skip
 def test_a_bad_file_of_items_is_explained(
     form: str, content: bytes, message: str, tmp_path: Path
 ) -> None:
@@ -158,14 +155,12 @@ def test_a_bad_parquet_file_is_explained(tmp_path: Path) -> None:
         ([[0, 1]], "data of type list cannot be read: a path, a NumPy or SciPy matrix"),
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), "table: two columns are named 'a'"),
         (pd.DataFrame({"a": [1, "x"]}), "table: column 'a' mixes values of several types"),
-        (
-            pd.DataFrame({"a": [date(2020, 1, 1), datetime(2020, 1, 1, 5)]}, dtype=object),
-            "table: column 'a' mixes dates, times or time zones, and the first of them would tell",
-        ),
+        (pd.DataFrame({"a": [date(2020, 1, 1), datetime(2020, 1, 1, 5)]}, dtype=object),
+         "table: column 'a' mixes dates, times or time zones, and the first of them would tell"),
         (pl.DataFrame({"a": [[1]], "b": [[1]]}), "table: no column can be kept"),
     ],
     ids=lambda value: type(value).__name__ if not isinstance(value, str) else "",
-)
+)  # fmt: skip
 def test_a_bad_object_is_explained(data: object, message: str) -> None:
     refuse(data, message)
 

@@ -129,10 +129,12 @@ def named(fields: dict[str, object], *texts: object) -> dict[str, object]:
         (named(CODES, 3), "column 'c': '3' is declared as a value and also stands for a missing"),
         (named(SEEN, "2023-01-02"), "'2023-01-02' is declared as a value and also"),
         (named({**SEEN, "format": "%d.%m.%y"}, "02.01.23"), "all that 2023-01-02 holds stands for"),
-        (column(within=["uniform", [9.5, 9], "uniform"], missing_values=[9, 9.5]), "9-10 holds"),
-        (column(kind="numeric", edges=[0, 1, 9], integer=True) | {"missing_values": [0]}, "'0' is"),
+        (column(within=["uniform", [9.5, 9], "uniform"], missing_values=[9, 9.5]),
+         "all that 9-10 holds"),
+        (column(kind="numeric", edges=[0, 1, 9], integer=True) | {"missing_values": [0]},
+         "'0' is declared"),
     ],
-)
+)  # fmt: skip
 def test_missing_values_that_make_no_sense_are_explained(fields, message: str) -> None:
     with pytest.raises(BadInputError) as told:
         schema_from_dict(fields)

@@ -40,13 +40,11 @@ def test_each_kind_of_file_is_read(tmp_path: Path, name: str) -> None:
         (b"", "q.txt: the file is empty"),
         (b"flag\n\nage=3\n", "q.txt, line 3: there is no column 'age'"),
         (b"# x\nflag &\n", "q.txt, line 2: 'flag &' is no question"),
-        (
-            b"flag & sex=Male\n#\n!flag\nsex=Male&flag=1\n",
-            "q.txt, line 4: 'sex=Male&flag=1' is the same query as .*q.txt, line 1; leave",
-        ),
+        (b"flag & sex=Male\n#\n!flag\nsex=Male&flag=1\n",
+         "q.txt, line 4: 'sex=Male&flag=1' is the same query as .*q.txt, line 1; leave"),
         (b"flag\nsex=\xff\n", "q.txt, line 2: not UTF-8 text"),
     ],
-)
+)  # fmt: skip
 def test_what_is_wrong_with_a_text_file_is_said(
     tmp_path: Path, content: bytes, message: str
 ) -> None:

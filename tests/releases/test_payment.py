@@ -86,12 +86,10 @@ def test_a_bought_number_of_rows_is_charged_first(file: BudgetFile, monkeypatch)
     [
         ({"mechanism": "randomized-response", "delta": 0.0}, "protects replaced records only"),
         ({"mechanism": "gaussian", "queries": ["age>=25", "colour=red"]}, "no column 'colour'"),
-        (
-            {"mechanism": "mwem", "query_items": "top:2", "queries": None},
-            "cannot find frequent items",
-        ),
+        ({"mechanism": "mwem", "query_items": "top:2", "queries": None},
+         "cannot find frequent items"),
     ],
-)
+)  # fmt: skip
 def test_what_public_facts_refuse_is_refused_before_rows_are_bought(
     tmp_path: Path, monkeypatch, options, said
 ) -> None:

@@ -58,7 +58,8 @@ def test_whole_numbers_are_exact_however_large(tmp_path: Path, large: int) -> No
 @pytest.mark.parametrize("name", ["cpsat", "exhaustive", "highs", "scip"])
 def test_what_a_tolerance_hides_is_no_contradiction(name: str) -> None:
     text = f"max: +1 x1 x2 x3 +1 x1 x2 ;\n-{2**50} x1 >= -{2**50 - 1} ;\n"
-    with suppress(NoRecordFoundError):
+    inexact = (NoRecordFoundError,) if name in ("highs", "scip") else ()
+    with suppress(*inexact):
         assert get_solver(name).solve(recognise(parse_opb(text, "")).problem).objective == 0.0
 
 

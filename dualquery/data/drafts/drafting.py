@@ -213,7 +213,7 @@ def _numeric(
     if grid.whole and high - low >= _MANY_NUMBERS and _ROWS.fullmatch(name):
         return "numbers of rows, by what it is called; --unit keeps the rows of one together"
     if grid.whole and high - low <= _MOST_WHOLE and max(-low, high - 1) < 2 * shapes.STEPS:
-        edges = tuple(map(float, range(int(low), max(int(high), int(low) + 2) + 1)))
+        edges = tuple(map(float, range(int(low), max(int(high), int(low) + 2) + 1)))  # two buckets
     else:
         edges = _edges(bounds, _projected(counts[first : last + 1]), shape.decimals)
     if grid.whole:  # a bucket of nothing but an avoided number joins the one before it

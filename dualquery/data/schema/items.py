@@ -136,7 +136,7 @@ class ItemSchema:
         """Return no texts: an item that is not listed is absent."""
         return ()
 
-    def select(self, choice: ColumnChoice, option: str = "") -> NDArray[np.int64]:  # noqa: ARG002
+    def select(self, choice: ColumnChoice, _option: str = "") -> NDArray[np.int64]:
         """Return the bits of the selected items: int64, increasing."""
         return self._bits(select_items(choice))
 

@@ -36,8 +36,8 @@ def source_of_records(release: Release) -> Source:
         return "model"
     if release.records is not None:
         return "records"
-    made_by = "take one that does, such as adaptive"
-    raise BadInputError(f"mechanism {release.chosen!r} makes no synthetic records; {made_by}")
+    remedy = "take one that does, such as adaptive"
+    raise BadInputError(f"mechanism {release.chosen!r} makes no synthetic records; {remedy}")
 
 
 def sampled_blocks(

@@ -169,7 +169,7 @@ def _asked(spec: ReleaseSpec) -> Unknown | None:
         return None
     if isinstance(spec.workload.queries, Queries):
         raise BadInputError(
-            "queries is a family about a schema that is still to be learned; give it, or ask texts"
+            "queries is a family about a schema that is still to be learned; give it, or use texts"
         )
     spec.budget.require_delta(spec.configured)
     if isinstance(source, TableSource) or partial is not None:
