@@ -123,10 +123,11 @@ def bounded_interval(
     unit, miss = deviations[at], 2.0 * float(ndtr(-critical))
     length, shown = range / unit, (estimates[at] - low) / unit
     if guesses is None:
-        prior = _Prior(np.full(len(at), np.nan), np.ones(len(at)), length)
+        prior = _Prior(np.full(len(at), np.nan), np.ones(len(at)), length, length)
     else:
         spread = np.maximum(guesses.spreads[at] / unit, _LEAST)
-        prior = _Prior((guesses.values[at] - low) / unit, spread, length)
+        guess = (guesses.values[at] - low) / unit
+        prior = _Prior(guess, spread, length, _between(guess, spread, length))
     lower[at] = low + unit * _lowest(shown, prior, miss)
     upper[at] = high - unit * _lowest(length - shown, prior.mirrored(), miss)
     return np.clip(lower, low, high), np.clip(upper, low, high)
@@ -139,10 +140,11 @@ class _Prior:
     guess: Float64
     spread: Float64
     length: Float64
+    inside: Float64  # mass that the normal distribution around the guess gives to the range
 
     def mirrored(self) -> _Prior:
         """Return it as seen from the other end."""
-        return _Prior(self.length - self.guess, self.spread, self.length)
+        return replace(self, guess=self.length - self.guess)
 
     def log_density(self, estimates: Float64) -> Float64:
         """Return the logarithm of f of the module."""
@@ -154,7 +156,7 @@ class _Prior:
         mean = (self.guess + self.spread**2 * estimates) / variance
         near = _between(mean, self.spread / np.sqrt(variance), self.length)
         near *= np.exp(-((estimates - self.guess) ** 2) / (2.0 * variance))
-        near /= np.sqrt(2.0 * np.pi * variance) * _between(self.guess, self.spread, self.length)
+        near /= np.sqrt(2.0 * np.pi * variance) * self.inside
         mixed = (1.0 - UNTOLD) * near + UNTOLD * anywhere
         return np.log(np.where(known, mixed, anywhere))
 
@@ -177,10 +179,8 @@ def _lowest(estimates: Float64, prior: _Prior, miss: float) -> Float64:
         above = ndtr(number - estimates)
         # The other end, if this estimate were the upper one; of no use where too much lies above.
         other = number + ndtri(np.clip(miss - above, _RARE, 1.0))
-        more_likely = prior.log_density(other) - (estimates - number) ** 2 / 2.0 >= (
-            own - (other - number) ** 2 / 2.0
-        )
-        holds = (above >= miss) | more_likely
+        squares = (estimates - number) ** 2 - (other - number) ** 2
+        holds = (above >= miss) | (prior.log_density(other) - own >= squares / 2.0)
         accepted, refused = np.where(holds, number, accepted), np.where(holds, refused, number)
     return refused
 

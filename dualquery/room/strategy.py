@@ -120,7 +120,7 @@ class Loads:
 
     def largest_found(self, climbs: int) -> float:
         """Return the largest load of a legal record that a number of climbs find; deterministic."""
-        return max((load for load, _ in self._climbs(climbs, _STREAK)), default=0.0)
+        return max(self._climbs(climbs, _STREAK)[0], default=0.0)
 
     def shares_held(self, climbs: int) -> NDArray[np.float64]:
         """Return how often each feature holds on records at which climbs end: float64, ``(f,)``.
@@ -128,15 +128,17 @@ class Loads:
         Every climb starts from a random record; deterministic.
         """
         held = np.zeros(len(self.features))
-        for _, record in self._climbs(climbs, 1):
-            met = np.append(np.isin(np.arange(self.features.domain.bits), record), True)
-            held[self._chosen] += np.logical_and.reduce(met[self.members.T])
-        return held / climbs
+        held[self._chosen] = self._climbs(climbs, 1)[1] / climbs
+        return held
 
-    def _climbs(self, climbs: int, streak: int) -> Iterator[tuple[float, NDArray[np.int64]]]:
-        """Climb from random records, or from disturbed ones for a streak: loads, and bits met."""
+    def _climbs(self, climbs: int, streak: int) -> tuple[list[float], NDArray[np.int64]]:
+        """Climb from random records, or from disturbed ones for a streak.
+
+        Return the loads at the ends, and at how many of these each feature with indicators holds.
+        """
+        loads, met = list[float](), np.zeros(len(self._chosen), np.int64)
         if not len(self._chosen):
-            return
+            return loads, met
         domain = self.features.domain
         columns = np.unique(domain.column_of_bit[self.attributes])
         sizes = domain.sizes[columns]
@@ -149,10 +151,12 @@ class Loads:
         others[np.arange(len(feature)), place] = offsets[-1]
         others.sort(axis=1)
         order = np.lexsort((others[:, 0], own))  # what is met or not in one go stands together
-        feature, others = feature[order], others[order]
-        indptr = np.searchsorted(own[order], np.arange(offsets[-1] + 1))
-        touching, weights = feature.astype(np.int32), self.weights[self._chosen]
-        given = members, weights, touching, others, indptr, offsets
+        touching, others, own = feature[order].astype(np.int32), others[order], own[order]
+        changes = (np.diff(own) != 0) | (np.diff(others[:, 0]) != 0)
+        starts = np.concatenate(([0], np.flatnonzero(changes) + 1, [len(own)]))
+        indptr = np.searchsorted(own[starts[:-1]], np.arange(offsets[-1] + 1))
+        weights = self.weights[self._chosen]
+        given = members, weights, touching, others, starts, indptr, offsets
         generator = np.random.default_rng(0)
         local = 0.0
         record = held = np.zeros(len(columns), np.int32)
@@ -164,10 +168,10 @@ class Loads:
                 record = held.copy()
                 kicked = generator.integers(len(columns), size=_KICK)
                 record[kicked] = drawn[kicked]
-            load = climb(record, *given)
-            if load >= local:
-                held, local = record, load
-            yield local, bits[record]
+            loads.append(climb(record, *given, met))
+            if loads[-1] >= local:
+                held, local = record, loads[-1]
+        return loads, met
 
 
 def _numbered(members: NDArray[np.int32], bits: NDArray[Any]) -> NDArray[np.int32]:
@@ -254,9 +258,8 @@ class LightBlock:
     def unpack(self, first_row: int, out: NDArray[np.uint8]) -> None:
         """Write the rows from ``first_row`` of the block on into ``out``."""
         self.block.unpack(first_row, out)
-        last = first_row + len(out)
         heavy = np.unpackbits(self._heavy.astype("<u8").view(np.uint8), bitorder="little")
-        rows = np.flatnonzero(heavy[first_row:last])
+        rows = np.flatnonzero(heavy[first_row : first_row + len(out)])
         out[np.ix_(rows, self.loads.attributes)] = 0
 
     def add_ones(self, counts: NDArray[np.int64]) -> None:
@@ -316,58 +319,54 @@ def add_loads(words: Array, members: Array, starts: Array, weights: Array, loads
 @kernel(
     float64(
         int32[::1], read_only(int32, 2), read_only(float64), read_only(int32), read_only(int32, 2),
-        read_only(int64), read_only(int64),
+        read_only(int64), read_only(int64), read_only(int64), int64[::1],
     ),
 )  # fmt: skip
 def climb(
-    record: Array, members: Array, weights: Array, touching: Array, others: Array, indptr: Array,
-    offsets: Array,
+    record: Array, members: Array, weights: Array, touching: Array, others: Array, starts: Array,
+    indptr: Array, offsets: Array, met: Array,
 ) -> float:  # fmt: skip
     """Change one column at a time while that makes a record's load larger; return the load.
 
     ``record`` has the value of each column, numbered through all columns. ``members`` are the
-    values that each feature asks for, padded with ``offsets[-1]``; ``indptr`` and ``touching`` the
-    features that ask for each value, and ``others`` what else these ask for, padded likewise;
-    ``offsets`` the first value of each column, and one more.
+    values that each feature asks for, padded with ``offsets[-1]``; ``touching`` the features that
+    ask for each value, and ``others`` what else these ask for, padded likewise. Those with the same
+    first of these stand together, from ``starts`` on, and those of each value from ``indptr`` on in
+    ``starts``. ``offsets`` are the first value of each column, and one more. ``met`` counts the
+    features that hold in the end.
     """
     columns = len(record)
     held = np.zeros(offsets[-1] + 1, np.bool_)
-    for value in record:
-        held[value] = True
-    held[-1] = True
+    held[record] = held[-1] = True
     gain = np.empty(offsets[-1])
-    unchanged = 0
-    c = 0
+    c = unchanged = 0
     while unchanged < columns:
         for v in range(offsets[c], offsets[c + 1]):
             gain[v] = 0.0
-            for t in range(indptr[v], indptr[v + 1]):
-                holds = True
-                for i in range(others.shape[1]):
-                    if not held[others[t, i]]:
-                        holds = False
-                        break
-                if holds:
-                    gain[v] += weights[touching[t]]
+            for s in range(indptr[v], indptr[v + 1]):
+                if not held[others[starts[s], 0]]:
+                    continue
+                for t in range(starts[s], starts[s + 1]):
+                    holds = True
+                    for i in range(1, others.shape[1]):
+                        holds &= held[others[t, i]]
+                    gain[v] += weights[touching[t]] * holds
         best = record[c]
         for v in range(offsets[c], offsets[c + 1]):
             if gain[v] > gain[best] * (1.0 + 1e-12):
                 best = v
-        if best == record[c]:
-            unchanged += 1
-        else:
-            held[record[c]] = False
-            held[best] = True
-            record[c] = best
-            unchanged = 0
+        unchanged = unchanged + 1 if best == record[c] else 0
+        held[record[c]] = False
+        held[best] = True
+        record[c] = best
         c = (c + 1) % columns
     total = 0.0
     for f in range(len(members)):
         holds = True
         for i in range(members.shape[1]):
             holds &= held[members[f, i]]
-        if holds:
-            total += weights[f]
+        total += weights[f] * holds
+        met[f] += holds
     return total
 
 

@@ -168,14 +168,14 @@ class MixtureFit:
         """Fit: from another fit or disturbed independent columns, by Adam, in legs."""
         batches = self._batches(generator)
         odds = self._start(generator) if start is None else self._odds(start.values)
-        cuts = np.arange(_SLAB, self.how.components, _SLAB)
-        slabs = [_Slab.of(self._columns, part) for part in np.split(odds, cuts, axis=1)]
-        done, nearest = 0, math.inf
+        vectors = np.arange(0, self.how.components, _VECTOR)
+        cuts = [part[0] for part in np.array_split(vectors, -(-self.how.components // _SLAB))]
+        slabs = [_Slab.of(self._columns, part) for part in np.split(odds, cuts[1:], axis=1)]
+        done, nearest, steps = 0, math.inf, self.how.steps
         # The mean square distance, in variances, that noise has: two standard errors above 1.
         explained = 1.0 + 2.0 * math.sqrt(2.0 / len(self.targets))
         with workers(threads, len(slabs)) as pool:
             course = _Course(batches, slabs, odds.mean(axis=1), pool.map)
-            steps = self.how.steps
             count = max(round(steps / LEG), 1)
             for number, leg in enumerate(np.array_split(np.arange(steps), count)):
                 course.run(len(leg), self.how.pull, part_of(progress, done, steps))

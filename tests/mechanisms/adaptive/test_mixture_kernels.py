@@ -47,8 +47,8 @@ def test_slopes_are_those_of_the_squared_error(way: int) -> None:
 
 def test_threads_do_not_change_a_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Several slabs of components, and several batches of products."""
-    monkeypatch.setattr("dualquery.mechanisms.adaptive.mixture_fit._SLAB", 3)
-    monkeypatch.setattr("dualquery.mechanisms.adaptive.mixture_fit._BATCH", 50)
+    for name, number in (("_SLAB", 3), ("_BATCH", 50), ("_VECTOR", 1)):
+        monkeypatch.setattr(f"dualquery.mechanisms.adaptive.mixture_fit.{name}", number)
     features = Expansion.of(random_conjunctions(MIXED, 100, 3, seed=3)).features
     targets = np.random.default_rng(1).uniform(-0.5, 0.5, len(features))
     products = ProductTerms.of_features(features)
