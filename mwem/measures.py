@@ -39,10 +39,11 @@ def relative_entropy(truth: NDArray[np.float64], model: NDArray[np.float64]) -> 
     BadInputError
         If the shapes differ or a histogram is empty.
     """
-    if truth.shape != model.shape or not truth.any() or not model.any():
+    sums = [float(each.sum()) if (each >= 0).all() else np.nan for each in (truth, model)]
+    if truth.shape != model.shape or not all(0 < each < np.inf for each in sums):
         raise BadInputError(
             "relative entropy needs two histograms of one shape that are not empty, not "
-            f"{truth.shape} and {model.shape}"
+            f"{truth.shape} and {model.shape} that add up to {sums[0]:g} and {sums[1]:g}"
         )
     b, a = truth / truth.sum(), model / model.sum()
     held = b > 0

@@ -181,13 +181,12 @@ class Rows(Sequence[LinearConstraint]):
         return Rows(self.indptr, number[self.attributes], self.coefficients, self.lower, self.upper)
 
     def check(self, attributes: int) -> None:
-        """Check that the rows name attributes of a problem.
+        """Check that the rows name attributes of a problem and hold numbers.
 
-        Raises
-        ------
-        InvalidProblemError
-            If one does not.
+        `InvalidProblemError` if one does not.
         """
+        if not np.isfinite(self.coefficients).all() or np.isnan([self.lower, self.upper]).any():
+            raise InvalidProblemError("a linear constraint holds a number that is not finite")
         wrong = (self.attributes < 0) | (self.attributes >= attributes)
         if wrong.any():
             entry = int(wrong.argmax())

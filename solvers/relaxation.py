@@ -39,9 +39,8 @@ def next_value(kernel: BestResponse, value: float) -> float:
 
 def unit(kernel: BestResponse) -> float:
     """Return what all weights are multiples of, if they are integers, else 0."""
-    if not (kernel.weights == np.rint(kernel.weights)).all():
-        return 0.0
-    return 1.0 / objective_scale(kernel.weights)
+    whole = (kernel.weights == np.rint(kernel.weights)) & (np.abs(kernel.weights) < 2.0**53)
+    return 1.0 / objective_scale(kernel.weights) if whole.all() else 0.0
 
 
 def restricted(kernel: BestResponse, bounds: NDArray[np.float64], value: float) -> BestResponse:

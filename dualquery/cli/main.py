@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
@@ -84,6 +85,9 @@ def common(
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line, on arguments or those of the process, and return its exit code."""
+    if arguments is None and sys.stdout is not None:  # what a library prints goes to stderr
+        sys.stdout = os.fdopen(os.dup(1), "w", encoding=sys.stdout.encoding)
+        os.dup2(2, 1)
     commands, groups = app.registered_commands, app.registered_groups
     known = {command.name for command in commands} | {group.name for group in groups}
     for entry in entry_points(group="dualquery.commands"):

@@ -98,12 +98,11 @@ def configure(name: str | None, options: Mapping[str, Any]) -> Mechanism[Any]:
     name = implied_mechanism(options) if name is None else name
     cls = mechanism_class(name)
     if name == "auto" and options:
-        able = [each for each in AUTOMATIC if has_options(each, options)]
-        for each in able:
-            configure(each, options)  # so that a value that does not fit is refused at once
+        # So that a value that does not fit is refused at once.
+        able = [configure(each, options) for each in AUTOMATIC if has_options(each, options)]
         if able:
-            chooser: Mechanism[Any] = cls(options=options)
-            return chooser
+            made: Mechanism[Any] = cls(options=options, records=getattr(able[0], "records", None))
+            return made
     remedy = "; name the mechanism that has it" if implied or name == "auto" else ""
     mechanism: Mechanism[Any] = cls(**read_options(name, cls, options, remedy))
     return mechanism
@@ -120,7 +119,7 @@ def with_records(mechanism: Mechanism[Any], records: int | None) -> Mechanism[An
         raise BadInputError(
             f"{mechanism.name!r} makes no synthetic records: leave --records out, or take adaptive"
         )
-    own = getattr(mechanism, "records", None) or getattr(mechanism, "options", {}).get("records")
+    own = getattr(mechanism, "records", None)
     if own not in (None, records):
         raise BadInputError(f"--records is {records}, and -o records is {own}; give one of them")
     return replace(mechanism, records=records) if hasattr(mechanism, "records") else mechanism  # type: ignore[type-var]  # a frozen dataclass

@@ -117,7 +117,7 @@ def require_conjunctions(queries: Statistic) -> Workload:
     if workload is None:
         raise BadInputError(
             f"this mechanism answers conjunctions, not {type(queries).__name__}; use the mechanism "
-            "mwem"
+            "mwem, from start=uniform"
         )
     return workload
 

@@ -71,9 +71,9 @@ class Parities(QueryFamily):
         *,
         sets: NDArray[np.integer[Any]] | None = None,
     ) -> None:
-        if isinstance(domain, int) and domain < 1:
+        if not isinstance(domain, Domain) and domain < 1:
             raise BadInputError(f"parities of {domain} bits: at least 1 is needed")
-        self.domain = Domain.binary(domain) if isinstance(domain, int) else domain
+        self.domain = domain if isinstance(domain, Domain) else Domain.binary(int(domain))
         if (way is None) == (sets is None):
             raise BadInputError("parities need either way, the most bits of a set, or the sets")
         rows = _all_sets(self.domain, way) if way is not None else np.asarray(sets)

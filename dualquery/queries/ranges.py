@@ -6,6 +6,7 @@ values 0 and 1, a one-hot column the positions of its bits.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
 from itertools import combinations, product
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -62,15 +63,15 @@ class RangeQueries(QueryFamily):
 
     def __init__(self, domain: Domain, boxes: Sequence[Mapping[int, Interval]]) -> None:
         way = max((len(box) for box in boxes), default=0)
-        columns, first, last = (np.full((len(boxes), way), -1, np.int32) for _ in range(3))
+        columns, first, last = (np.full((len(boxes), way), -1, np.int64) for _ in range(3))
         for number, box in enumerate(boxes):
             for place, column in enumerate(sorted(box)):
                 columns[number, place] = column
-                first[number, place], last[number, place] = box[column]
+                first[number, place], last[number, place] = map(operator.index, box[column])
         self._set(domain, columns, first, last)
 
-    def _set(self, domain: Domain, columns: Ints, first: Ints, last: Ints) -> None:
-        """Take arrays of shape ``(m, k)``, increasing columns, all padded with -1."""
+    def _set(self, domain: Domain, columns: Any, first: Any, last: Any) -> None:
+        """Take arrays of integers of shape ``(m, k)``, increasing columns, all padded with -1."""
         if 0 in columns.shape:
             raise BadInputError("ranges need at least one box of at least one column")
         sizes = axis_sizes(domain)
@@ -88,12 +89,12 @@ class RangeQueries(QueryFamily):
         complaint = "has an interval outside its column"
         refuse_rows(outside, complaint, lambda box: ends[box].tolist(), "box")
         self.domain = domain
-        self.columns, self.first, self.last = columns, first, last
+        self.columns, self.first, self.last = np.stack((columns, first, last)).astype(np.int32)
         self.description: Mapping[str, Any] = {"kind": "ranges", "way": self.way}
 
     @classmethod
-    def of_arrays(cls, domain: Domain, columns: Ints, first: Ints, last: Ints) -> RangeQueries:
-        """Return boxes from arrays of shape ``(m, k)``, padded with -1 (see the class)."""
+    def of_arrays(cls, domain: Domain, columns: Any, first: Any, last: Any) -> RangeQueries:
+        """Return boxes from integers of shape ``(m, k)``, padded with -1 (see the class)."""
         made = RangeQueries.__new__(RangeQueries)
         made._set(domain, columns, first, last)
         return made
@@ -120,9 +121,7 @@ class RangeQueries(QueryFamily):
             columns.append(np.broadcast_to(np.array(chosen, np.int32), picked.shape[:2]))
             first.append(picked[..., 0])
             last.append(picked[..., 1])
-        return cls.of_arrays(
-            domain, *(np.concatenate(each).astype(np.int32) for each in (columns, first, last))
-        )
+        return cls.of_arrays(domain, *(np.concatenate(each) for each in (columns, first, last)))
 
     def __len__(self) -> int:
         return len(self.columns)
@@ -263,7 +262,7 @@ class SeriesRangeQueries(RangeQueries):
         )
         if ends.ndim != 2 or ends.shape[1] != 2 or ends.dtype.kind not in "iu":
             raise BadInputError(f"intervals need pairs of whole numbers, not {intervals!r}")
-        first, last = (np.ascontiguousarray(end[:, None], np.int32) for end in ends.T)
+        first, last = (np.ascontiguousarray(end[:, None], np.int64) for end in ends.T)
         domain = Domain(np.array([0, values], dtype=np.int64))
         self._set(domain, np.zeros(first.shape, np.int32), first, last)
 

@@ -33,6 +33,7 @@ from dualquery.room.curator import Curator
 from dualquery.room.sensitivity.moves import table_moves
 from dualquery.room.statistics import AllQueries, SomeQueries
 from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.resources import check_memory
 from mwem.intervals import kept_tables, table_intervals
 from mwem.layout import Layout, WithSingleBits
 from mwem.sampled.family import SampledFamily
@@ -108,13 +109,12 @@ class MwemSampled(Mechanism[SampledDetails]):
             )
         layout = Layout.of(workload)
         rho = rho_for(budget.epsilon, budget.delta)
-        rounds = self.rounds or default_rounds(
-            rho, task.n // budget.neighbours.steps, len(layout.columns)
-        )
+        columns, n = len(layout.columns), task.n // budget.neighbours.steps
+        check_memory(20 * self.population * columns, "the population", "take a smaller one")
+        rounds = self.rounds or default_rounds(rho, n, columns)
         start = AllQueries().moves(WithSingleBits.of(workload).single, budget.neighbours)
         table = table_moves(budget.neighbours)
         rounds = min(rounds, different_bits(workload.literals))
-
         shares = Shares(rounds, self.select_budget, self.start_budget, self.growth)
         spending = spend(shares, budget, table, start)
         schedule = spending.schedule()
@@ -139,9 +139,8 @@ class MwemSampled(Mechanism[SampledDetails]):
         generator = np.random.default_rng(session.public_seed)
         layout = Layout.of(workload)
         counted = WithSingleBits.of(workload)
-        single = SomeQueries(counted.places)
         assert spending.start_scale is not None
-        counts = spending.measure_start(curator, single).astype(np.float64)
+        counts = spending.measure_start(curator, SomeQueries(counted.places)).astype(np.float64)
         family = SampledFamily.independent(
             layout,
             layout.base(counts / n, spending.start_scale / n),

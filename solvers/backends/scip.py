@@ -50,6 +50,7 @@ class Scip(LinearSolver):
                 "timing/clocktype": 2,  # wall clock
                 "limits/gap": 0.0,
                 "misc/catchctrlc": False,
+                "constraints/linear/rangedrowpropagation": False,  # it may not end
                 "parallel/maxnthreads": limits.threads,
                 "lp/threads": 1,
                 "randomization/randomseedshift": limits.seed % 2**31,

@@ -162,7 +162,7 @@ def _read(text: str, suffix: str, name: str) -> Any:
         with contextlib.redirect_stderr(complaint), contextlib.redirect_stdout(io.StringIO()):
             try:
                 model.readProblem(str(path))
-            except (OSError, ValueError, TypeError):
+            except Exception:  # PySCIPOpt's own are of no class
                 raise MalformedFileError(_explained(complaint.getvalue(), name)) from None
     return model
 

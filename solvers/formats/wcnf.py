@@ -79,6 +79,8 @@ class _Parser:
             words = line.split()
             if not words or words[0].startswith("c"):
                 continue
+            if "_" in line or not line.isascii():  # which Python would take for numbers
+                self._fail(number, f"found {line[:60]!r} where numbers in digits are expected")
             if words[0] == "p":
                 self._header(words, number)
             else:
@@ -86,16 +88,13 @@ class _Parser:
         literals = sum(map(len, self.hard)) + sum(len(clause) for _, clause in self.soft)
         most = max(_MOST_VARIABLES, _MOST_VARIABLES_A_LITERAL * literals)
         if self.variables > most:
-            self._fail(
-                max(number, 1),
-                f"variables up to {self.variables} in a file of "
-                f"{literals} literals; expected at most {most}: number them without gaps",
-            )
-        found = len(self.hard) + len(self.soft)
-        if self.declared is not None and found != self.declared[1]:
+            found = f"variables up to {self.variables} in a file of {literals} literals"
+            self._fail(max(number, 1), f"{found}; expected at most {most}: leave no gaps")
+        count = len(self.hard) + len(self.soft)
+        if self.declared is not None and count != self.declared[1]:
             stated = self.declared[1]
-            self._fail(number, f"the file states {stated} clauses, but has {found}: is it cut off?")
-        if self.declared is None and found == 0:
+            self._fail(number, f"the file states {stated} clauses, but has {count}: is it cut off?")
+        if self.declared is None and count == 0:
             self._fail(max(number, 1), "no clause in the file: is it cut off?")
         return self
 

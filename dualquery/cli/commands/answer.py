@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
@@ -107,11 +106,12 @@ def answer(
     """Answer questions from a release; costs no privacy.
 
     Without questions, answers those of the list that the release was made for.
-    A query of the release's workload gets its released answer; any other
-    question is answered from the fitted model, or else from the synthetic
-    records. Where noisy measurements determine an interval of the truth, it is
-    shown, for each question by itself. What it rests on, or why there is none,
-    stands below the answers; a mark such as [2] refers to it.
+    A query of the release's workload gets its released answer, moved into
+    the interval that all measurements determine; any other question is
+    answered from the fitted model, or else from the synthetic records. Where
+    noisy measurements determine an interval of the truth, it is shown, for
+    each question by itself. What it rests on, or why there is none, stands
+    below the answers; a mark such as [2] refers to it.
 
       share      age=30-35 & sex!=Female      age>=18      edu in (9, 10)
                  not (a or b) & age between 18 and 64
@@ -253,13 +253,5 @@ def _frame(made: CrossTable) -> pl.DataFrame:
     """Return a row a cell."""
     import polars as pl
 
-    pairs = [*itertools.product(made.row_labels, made.column_labels)]
-    found: dict[str, Any] = {made.rows: [row for row, _ in pairs]}
-    if made.columns:
-        found[made.columns] = [column for _, column in pairs]
-    for key in ("answer", "low", "high", "source", "basis"):
-        kind = pl.String if key in ("source", "basis") else pl.Float64
-        # A column of the table may have the name of one of these.
-        own = key if key not in found else f"{key}_"
-        found[own] = pl.Series([cell[key] for cell in made.cells], dtype=kind)
-    return pl.DataFrame(found)
+    numbers = pl.selectors.by_dtype(pl.Null).cast(pl.Float64)
+    return pl.DataFrame(made.lines(), infer_schema_length=None).with_columns(numbers)

@@ -47,6 +47,7 @@ _MANY_NUMBERS = 1000  # a range that may be the numbers of rows, if the column i
 # Of the texts of an exact draft:
 _MOST_LISTED = 64  # with (other); half as many again are all listed
 _FEW_ROWS = 5  # of too many texts none is listed that fewer rows have: the table alone knows it
+_SLIPS = 0.05  # part of the dates that another format may read
 _LEAST_LISTED = 0.25  # part of the rows that they must name: (other) would hold the rest
 
 # What columns are called as if they named rows, persons or orders; and codes, not amounts.
@@ -94,9 +95,11 @@ def shape_of(name: str, counts: Counts, sd: float) -> Shape:
         of_decades = sizes[shapes.FIRST_DECADE : shapes.NO_SIZE]
         decades = np.flatnonzero((of_decades > sure) | (of_decades == of_decades.max()))
         first, last = (shapes.FIRST_YEAR + 10 * int(decade) for decade in decades[[0, -1]])
-        pattern = shapes.FORMATS[int(np.argmax(dates))]
+        best = int(np.argmax(dates))
+        if "%d/%m/%Y" in str(shapes.FORMATS[best]):  # which has the days to 12 of the next format
+            best += int(dates[best + 1] > _SLIPS * dates[best])
         shape = replace(shape, beyond=_beyond(of_decades, [0, -1], sure))
-        return replace(shape, how=Months(pattern, first, last + 10 - first))
+        return replace(shape, how=Months(shapes.FORMATS[best], first, last + 10 - first))
     if of_texts >= numbers.sum() or _CODES.fullmatch(name):
         markers = tuple(text for text in missing if text in shapes.MARKERS)
         return replace(shape, how=Values(), missing=markers, gaps=sd > 0 or bool(markers))

@@ -59,8 +59,8 @@ PARTITIONS = 2  # a cell lies in one kind and in one size
 RANGE_CELLS = 1024
 STEPS = 32  # parts of a power of two that the grid of `Numbers` tells apart
 
-_NUMBER = r"^\s*[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?\s*$"
-_CODE = r"^0\d+$"
+_NUMBER = r"^\s*[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?\s*$"
+_CODE = r"^0[0-9]+$"
 _DIGITS = "%Y%m%d"
 _FEW = 4  # cells of a column whose places are kept
 _BLOCKS = 16  # frames of texts that are held side by side

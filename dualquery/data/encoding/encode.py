@@ -280,6 +280,9 @@ def local_codes(
         missing |= column.are_among(values, missing_values)
     else:
         codes = _named_codes(column.codes, values)
+        if isinstance(column, Binary) and values.dtype == pl.String and (codes == OUTSIDE).any():
+            of_numbers = _named_codes(column.codes, pl.Series(to_numbers(values)))  # of 1.0 as of 1
+            codes = np.where(codes == OUTSIDE, of_numbers, codes)
     codes[missing] = MISSING
     return codes
 
@@ -332,6 +335,8 @@ def _compared(values: pl.Series) -> pl.Series:
     """Return numbers as they are compared with texts: whole ones exactly; null for NaN."""
     if values.dtype.is_integer():
         return values
+    if isinstance(kind := values.dtype, pl.Decimal) and not kind.scale:
+        return values.cast(pl.Int128)
     return pl.Series(to_numbers(values) + 0.0).fill_nan(None)  # -0.0 is 0.0
 
 
@@ -374,7 +379,7 @@ def _bucket_codes(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.i
 
 def _named_codes(codes: Mapping[str, int], values: pl.Series) -> NDArray[np.int32]:
     """Return the code of each value's text; of a number that of the first text that denotes it."""
-    known: dict[Any, int] = dict(codes)
+    known: dict[Any, int] = {each: codes[text] for text in codes for each in with_points([text])}
     if values.dtype.is_numeric():
         values, known = _compared(values), {}
         for number, code in zip(_denoted(codes, values.dtype), codes.values(), strict=True):
@@ -409,11 +414,9 @@ def range_of(column: Column) -> tuple[str, str]:
 def _fault(column: Column, value: object, code: int) -> str:
     """Return what is wrong with a cell and what to do."""
     if code == MISSING:
-        fix = (
-            "declare the column as categorical with missing set to category"
-            if isinstance(column, Binary)
-            else "set missing to category in the schema, or drop_incomplete to true"
-        )
+        fix = "set missing to category in the schema, or drop_incomplete to true"
+        if isinstance(column, Binary):
+            fix = "declare the column as categorical with missing set to category"
         return f"the value is missing ({shown(value)}); {fix}"
     if code == UNPARSABLE:
         fix = "correct it, or set unparsable to missing in the schema"

@@ -211,6 +211,7 @@ def _query(file: str, query: str, label: str, *_: object) -> Iterator[Batches]:
 def _frames(found: Batches, label: str) -> Iterator[pl.DataFrame]:
     """Yield Arrow batches as Polars tables, without the file's remarks."""
     import polars as pl
+    from polars.exceptions import PanicException, PolarsError
 
     largest = LARGEST + found.more
     too_large = BadInputError(
@@ -231,10 +232,8 @@ def _frames(found: Batches, label: str) -> Iterator[pl.DataFrame]:
             raise too_large
         try:
             frame = pl.DataFrame(batch.replace_schema_metadata(None))
-        except (TypeError, ValueError, pl.exceptions.PolarsError) as fault:
+        except (TypeError, ValueError, PolarsError, PanicException) as fault:
             raise BadInputError(f"{label}: a column cannot be read ({fault})") from None
-        except pl.exceptions.PanicException as fault:
-            raise BadInputError(f"{label}: damaged ({fault})") from None
         yield frame
 
 

@@ -230,7 +230,7 @@ class CsvSource(TableSource):
         try:
             for line, chunk in line_chunks(self.path, self.label, max(self._step, width)):
                 start = chunk.index(b"\n") + 1 if line == 1 else 0
-                if b'"' in chunk[:start] or (len(chunk) - start) % width:
+                if {*b'"\r'} & {*chunk[:start]} or (len(chunk) - start) % width:
                     return done, False
                 text = np.frombuffer(chunk, np.uint8, offset=start).reshape(-1, width)
                 if np.any(text[:, 1::2] != between) or np.any((text[:, ::2] | 1) != ord("1")):
@@ -251,15 +251,17 @@ class CsvSource(TableSource):
         import pyarrow as pa
         import pyarrow.csv as pa_csv
 
-        ragged: list[Any] = []
+        names, dialect = self._header
+        # A last row of another width, which is seen unless it lies within quotes.
+        end = "\0" if len(names) > 1 else f"\0{dialect.delimiter}\0"
+        ragged, ends = list[Any](), list[Any]()
 
         def note(row: Any) -> str:
-            ragged.append(row)
+            (ends if row.text == end else ragged).append(row)
             return "skip"
 
-        names, dialect = self._header
         with open_bytes(self.path, self.label) as stream:
-            checked: _Utf8 | None = _Utf8(stream, dialect.encoding, self.label)
+            checked: _Utf8 | None = _Utf8(stream, dialect.encoding, self.label, end)
             held = weakref.ref(cast(_Utf8, checked))
             reader: Any = None
             try:
@@ -296,6 +298,8 @@ class CsvSource(TableSource):
                 reader = checked = None
                 _wait_until_gone(held)
             self._refuse(ragged)
+            if not ends:
+                raise BadInputError(f"{self.label}: a quotation mark is not closed; mend its row")
 
     def _refuse(self, ragged: Sequence[Any]) -> None:
         for row in ragged:
@@ -317,8 +321,9 @@ def _wait_until_gone(held: weakref.ref[_Utf8]) -> None:
 class _Utf8(io.RawIOBase):
     """Text as checked UTF-8: PyArrow would not see faults in a row or column that it leaves out."""
 
-    def __init__(self, stream: BinaryIO, encoding: str, label: str) -> None:
+    def __init__(self, stream: BinaryIO, encoding: str, label: str, end: str = "") -> None:
         self._stream, self._encoding, self._label = stream, encoding, label
+        self._end = end.encode() + b"\n"
         self._decoder = codecs.getincrementaldecoder(encoding)()
         self._lines, self._last, self._block = 1, b"", memoryview(b"")
 
@@ -330,8 +335,9 @@ class _Utf8(io.RawIOBase):
             with reading_errors(self._label):
                 block = self._stream.read(len(buffer))
             text = self._as_utf8(block)
-            if not block and self._last != b"\n":
-                text += b"\n"
+            if not block:
+                text += (b"" if self._last == b"\n" else b"\n") + self._end
+                self._end = b""
             self._block, self._last = memoryview(text), text[-1:] or self._last
             if not block:
                 break

@@ -138,6 +138,8 @@ def _in_dialect(source: Any, text: str, dialect: Dialect | None) -> Any:
         return source
     if not is_csv(source):
         raise BadInputError(f"{text}: --csv says how a csv or tsv file is written; this is none")
+    first = source.parts[0] if source.parts else source
+    dialect = replace(dialect, delimiter=dialect.delimiter or first.dialect.delimiter)
     parts = tuple(replace(part, dialect=dialect) for part in source.parts)
     return replace(source, parts=parts) if parts else replace(source, dialect=dialect)
 

@@ -24,9 +24,6 @@ MOVIES = 17_770
 LARGEST_USER = 2**22
 """User ids of the prize end at 2,649,429; the table of users is as long as the largest."""
 
-MOST_RATINGS = 2**27
-"""The prize has 100,480,507."""
-
 _LINE = r"^(?<number>\d{1,9})(?<kind>:|,[1-5],[\d-]{10})\r?$"
 
 PATTERNS = ("mv_*.txt", "combined_data_*.txt")
@@ -55,19 +52,10 @@ class NetflixSource(ItemSource):
         """Yield the rows block by block (see the class for the memory that takes)."""
         from scipy.sparse import coo_array
 
-        ratings, total = [np.zeros((2, 0), np.int32)], 0
-        for some in self._ratings():
-            ratings.append(some)
-            total += some.shape[1]
-            if total > MOST_RATINGS:
-                raise BadInputError(
-                    f"{self.label}: more than {MOST_RATINGS:,} ratings; the prize has 100,480,507"
-                )
-        if not total:
+        both = np.concatenate([np.zeros((2, 0), np.int32), *self._ratings()], axis=1)
+        if not both.size:
             return
-        both = np.concatenate(ratings, axis=1)
-        ratings.clear()
-        by_user = coo_array((np.ones(total, np.int8), tuple(both))).tocsr()
+        by_user = coo_array((np.ones(both.shape[1], np.int8), tuple(both))).tocsr()
         indptr = np.unique(by_user.indptr).astype(np.int64)  # of users with a rating
         for start in range(0, len(indptr) - 1, self.block_rows):
             piece = indptr[start : start + self.block_rows + 1]

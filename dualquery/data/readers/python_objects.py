@@ -38,10 +38,11 @@ class ArraySource(ItemSource):
     path: FilePath | None = None
 
     def __post_init__(self) -> None:
-        if self.matrix.ndim != 2 or self.matrix.dtype.kind not in "buif":
+        kind, masked = self.matrix.dtype.kind, isinstance(self.matrix, np.ma.MaskedArray)
+        if self.matrix.ndim != 2 or kind not in "buif" or masked:
             raise BadInputError(
                 f"{self.label}: a matrix of numbers, rows by items, is expected; found shape "
-                f"{self.matrix.shape} and type {self.matrix.dtype}"
+                f"{self.matrix.shape} and type {self.matrix.dtype}{' with a mask' * masked}"
             )
 
     @cached_property
@@ -73,6 +74,7 @@ class ArraySource(ItemSource):
             rows = _checked(self.matrix).tocsr(copy=True)
         except (ValueError, TypeError, IndexError, OverflowError) as fault:
             raise BadInputError(f"{self.label}: damaged sparse matrix ({fault})") from None
+        rows.sum_duplicates()
         rows.eliminate_zeros()
         wrong = np.flatnonzero(rows.data != 1)
         if len(wrong):
@@ -123,13 +125,13 @@ class FrameSource(TableSource):
 def frame_source(table: Any, label: str) -> FrameSource | ListItems:
     """Return a table of Polars or Arrow as a source, the long form if its only column has lists."""
     import polars as pl
+    from polars.exceptions import PanicException, PolarsError
 
     own = isinstance(table, pl.DataFrame | pl.LazyFrame)
-    if not own:
-        check_columns(table.column_names, label)
+    check_columns(table.collect_schema().names() if own else table.column_names, label)
     try:
         frame = table.lazy().collect() if own else pl.DataFrame(pl.from_arrow(table))
-    except (OSError, TypeError, ValueError, pl.exceptions.PolarsError) as fault:
+    except (OSError, TypeError, ValueError, PolarsError, PanicException) as fault:
         raise BadInputError(f"{label}: it cannot be read ({fault})") from None
     found = FrameSource(frame, label)
     return ListItems(found) if frame.width == 1 and frame.dtypes[0] == pl.List else found

@@ -254,10 +254,7 @@ class Binary(Named):
     def __post_init__(self) -> None:
         self.check_choices()
         if self.zero == self.one:
-            raise BadInputError(
-                f"{self.where}: both values of a binary column are {self.one!r}; declare two "
-                "different ones"
-            )
+            raise BadInputError(f"{self.where}: both values are {self.one!r}; declare two of them")
 
     @property
     def values(self) -> tuple[tuple[str, ...], ...]:  # type: ignore[override]
@@ -301,7 +298,7 @@ class Categorical(Named):
         self.check_choices()
         if not all(self.values):
             raise BadInputError(f"{self.where}: a category without any value")
-        seen: set[str] = set()
+        seen = {label for label, texts in zip(self.labels, self.values, strict=False) if texts[1:]}
         for value in itertools.chain.from_iterable(self.values):
             if value in seen:
                 raise BadInputError(f"{self.where}: the value {value!r} is declared twice")

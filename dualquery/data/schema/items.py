@@ -175,7 +175,7 @@ class ItemSchema:
         items = self.items[bit].astype(np.int32 if small else np.int64)
         lists = np.split(items, np.searchsorted(row, np.arange(1, len(records))))
         dtype = pl.List(pl.Int32 if small else pl.Int64)
-        return pl.DataFrame({"items": pl.Series(lists[: len(records)], dtype=dtype)})
+        return pl.DataFrame({"items": pl.Series(lists[: len(records)], dtype=dtype).cast(dtype)})
 
     def to_dict(self) -> dict[str, object]:
         """Return the schema as JSON-able values, the items as ranges."""

@@ -410,7 +410,7 @@ def mean_of(rule: Rule, ends: tuple[float, float], places: int | None) -> float:
         return low
     middle = low / 2 + top / 2
     if rule == "log-uniform":
-        middle = (top - low) / (math.log(top) - math.log(low))
+        middle = (top - low) / math.log1p((top - low) / low)
     # What is drawn is cut off: half a step lower.
     return max(low, middle - _step(places) / 2)
 

@@ -65,9 +65,10 @@ class GameOptions:
         check_whole(self, "rounds", "samples", "remembered_rounds")
         if self.rounds == 1:
             raise BadInputError("rounds is 1; the first round looks at no data, so take at least 2")
-        positive = "eta", "alpha", "solver_timeout", "effort"
+        positive = "eta", "solver_timeout", "effort"
         check_number(self, "a finite number above 0", lambda x: x > 0, *positive)
         check_number(self, "a number between 0 and 1", lambda x: 0 < x < 1, "beta")
+        check_number(self, "a number from 0.01 to below 1", lambda x: 0.01 <= x < 1, "alpha")
         check_number(self, "a share of at least 0 and below 1", lambda x: 0 <= x < 1, "burn_in")
         check_choice(self, "free", known="known policies")
         check_choice(self, "mixture")

@@ -168,7 +168,7 @@ def _accountant_for(schedule: GameSchedule, budget: Budget, who: str) -> str:
         raise BadInputError(
             f"rounds {schedule.rounds}, samples {schedule.samples} and eta "
             f"{schedule.step:g} (from {who}) cost epsilon {epsilon:.4g} at delta "
-            f"{budget.delta:.3g}, above the budget's {budget.epsilon:g}; leave one of them out to "
-            "have it solved for"
+            f"{budget.delta:.3g}, above the budget's {budget.epsilon:g}; take a larger alpha, or "
+            "leave one of the three out to have it solved for"
         )
     return accountant.name

@@ -154,7 +154,7 @@ def _sums(events: tuple[Event, ...]) -> tuple[float, float, float]:
     """Return the sums of e, of e (exp(e) - 1) and of e^2 over all mechanisms, rounded upwards."""
     pairs = [_mechanisms(event) for event in events]
     basic = math.fsum(count * e for count, e in pairs)
-    drift = math.fsum(count * e * math.expm1(min(e, 700.0)) for count, e in pairs)
+    drift = math.fsum(count * e * math.expm1(min(e, 350.0)) for count, e in pairs)
     squares = math.fsum(count * e * e for count, e in pairs)
     up = 1.0 + _ROUNDING
     return basic * up, drift * up, squares * up

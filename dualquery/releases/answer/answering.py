@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _NONE_SUCH = "no row of the schema can be like the given ones"
 _NONE_LIKELY = "by the release's estimate no rows are like the given ones"
 _NONE_KNOWN = "whether there are rows like the given ones is not known"
-_ANOTHER = "answers.parquet and the report have another interval, of the query's own measurement"
+_ANOTHER = "answers.parquet and the report have another interval or answer, of its own noise"
 _TEXTS = ("query", "answered", "source", "basis")
 _COLUMNS = ("query", "answered", "answer", "low", "high", "level", "source", "basis")
 
@@ -101,14 +101,8 @@ def answer_queries(
                 raise BadInputError(
                     f"a question is a text, such as 'age>=18 & sex=Female', found {text!r}"
                 )
-            # A slip in one question stops the list; one that has no answer leaves the others.
-            asked = ask(read_question(text, release.schema), knowledge.schema)
-            try:
-                line = _answer(knowledge, asked, LEVEL)
-            except BadInputError as unanswered:
-                if len(queries) == 1:
-                    raise
-                line = _line(asked, None, Limits(f"{text}: {unanswered}"), knowledge.source)
+            question = read_question(text, release.schema)
+            line = answer_question(knowledge, question, alone=len(queries) == 1)
             found.append({"query": text, **line})
         except BadInputError as error:
             if place is None:
@@ -118,10 +112,16 @@ def answer_queries(
 
 
 def answer_question(
-    knowledge: Knowledge, question: Question, level: float = LEVEL
+    knowledge: Knowledge, question: Question, level: float = LEVEL, *, alone: bool = False
 ) -> dict[str, Any]:
     """Answer one question: as `answer_queries`, without ``query``; ``level`` is of the interval."""
-    return _answer(knowledge, ask(question, knowledge.schema), level)
+    asked = ask(question, knowledge.schema)
+    try:
+        return _answer(knowledge, asked, level)
+    except BadInputError as unanswered:
+        if alone:  # of several, one that has no answer leaves the others
+            raise
+        return _line(asked, None, Limits(str(unanswered)), knowledge.source)
 
 
 def _answer(knowledge: Knowledge, asked: Compiled, level: float) -> dict[str, Any]:

@@ -49,16 +49,16 @@ class CrossTable:
     def _repr_html_(self) -> str:
         import polars as pl
 
-        return pl.DataFrame(self.lines()).drop("basis")._repr_html_()
+        return pl.DataFrame(self.lines(), infer_schema_length=None)[:, :-1]._repr_html_()
 
     def lines(self) -> list[dict[str, Any]]:
-        """Return a line a cell: the values of the columns, the answer and its interval."""
+        """Return a line a cell: values, answer, interval; ``low_`` beside a column called low."""
         kept = ("answer", "low", "high", "source", "basis")
         pairs = itertools.product(self.row_labels, self.column_labels)
         return [
             {self.rows: row}
             | ({self.columns: column} if self.columns else {})
-            | {key: cell[key] for key in kept}
+            | {key + "_" * (key in (self.rows, self.columns)): cell[key] for key in kept}
             for (row, column), cell in zip(pairs, self.cells, strict=True)
         ]
 

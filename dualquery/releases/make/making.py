@@ -200,10 +200,10 @@ def require_possible(
 
 def _check_records(spec: ReleaseSpec, schema: TableSchema | ItemSchema) -> None:
     """Refuse more records than the memory holds."""
-    if spec.records.number is not None:
+    if number := spec.records.number or getattr(spec.configured, "records", None):
         check_memory(
-            2 * spec.records.number * schema.domain.bits,
-            f"{spec.records.number:,} records of {schema.domain.bits:,} bits",
+            2 * number * schema.domain.bits,
+            f"{number:,} records of {schema.domain.bits:,} bits",
             "release fewer; dualquery sample draws any number from the release afterwards",
         )
 
