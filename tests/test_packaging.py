@@ -70,7 +70,6 @@ def test_the_locks_have_versions_and_hashes_and_no_address() -> None:
 
 def name_of(requirement: str) -> str:
     found = re.match(r"[A-Za-z0-9._-]+", requirement)
-    assert found is not None
     return found.group().lower().replace("_", "-")
 
 

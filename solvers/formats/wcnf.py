@@ -88,8 +88,8 @@ class _Parser:
         literals = sum(map(len, self.hard)) + sum(len(clause) for _, clause in self.soft)
         most = max(_MOST_VARIABLES, _MOST_VARIABLES_A_LITERAL * literals)
         if self.variables > most:
-            found = f"variables up to {self.variables} in a file of {literals} literals"
-            self._fail(max(number, 1), f"{found}; expected at most {most}: leave no gaps")
+            found = f"variables up to {self.variables} in a file of {literals} literals; at most"
+            self._fail(max(number, 1), f"{found} {most} are expected: number them without gaps")
         count = len(self.hard) + len(self.soft)
         if self.declared is not None and count != self.declared[1]:
             stated = self.declared[1]

@@ -148,6 +148,16 @@ def test_help_and_bad_options_import_nothing_heavy() -> None:
     assert done.stdout.splitlines()[-1] == "HEAVY [] [0, 0, 0, 2, 2]"
 
 
+def test_what_a_library_prints_goes_to_stderr() -> None:
+    code = (
+        "import os, dualquery.cli.main as program\n"
+        "program.guarded = lambda *_: (os.write(1, b'noise'), print('kept'))\n"
+        "program.main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    assert (done.stdout, done.stderr) == ("kept\n", "noise")
+
+
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 def test_a_real_signal_ends_cleanly(files, tmp_path) -> None:
     folder = tmp_path / "work"
@@ -161,7 +171,6 @@ def test_a_real_signal_ends_cleanly(files, tmp_path) -> None:
         cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
-    assert process.stderr is not None
     while process.stderr.readline() not in ("running dualquery\n", ""):
         pass
     # The folder is reserved before the work begins.

@@ -49,6 +49,19 @@ def test_the_header_tells_the_separator_and_it_is_said(
     assert not caplog.records
 
 
+def test_no_row_is_lost_to_ends_of_lines_quotes_or_tabs(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    for text in ("a,b\r1,1\r0,1\r", "a,b\r1,1\n0,1\n"):
+        path.write_bytes(text.encode())
+        assert read(path).rows() == [("1", "1"), ("0", "1")]
+    for text in ('a,b\n1,x\n0,"y\n1,z\n', 'a\nx\n"y\nz\n'):
+        path.write_text(text)
+        with pytest.raises(BadInputError, match="a quotation mark is not closed"):
+            read(path)
+    (tmp_path / "t.tsv").write_text("a, b\tc\nx, y\t5\n")
+    assert read(tmp_path / "t.tsv", "encoding=utf-8").rows() == [("x, y", "5")]
+
+
 def test_spaces_around_cells_are_left_out_if_it_is_said(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("age, job, town\n39, ?, Bern \n 40,x,Basel\n")

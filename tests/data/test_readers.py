@@ -142,7 +142,6 @@ def test_fimi_rows_are_sets_of_any_ids(
     if not any(baskets):
         return
     data = load(FimiSource(path, "f.dat", size))
-    assert isinstance(data.schema, ItemSchema)
     assert data.schema.declared is False
     assert data.schema.items.tolist() == sorted(set().union(*baskets))
     dense = data.records.dense_rows(0, data.n)

@@ -39,10 +39,8 @@ def test_the_examples_load(tmp_path: Path) -> None:
         loaded.append(load_schema(path))
     items = ItemSchema(np.array([*range(1000), 2000]), name="s.json", outside="drop", declared=True)
     partial, *plain, ruled = loaded
-    assert isinstance(partial, TableSchema)
     assert partial.partial
     assert plain == [SURVEY, items]
-    assert isinstance(ruled, TableSchema)
     assert [str(rule) for rule in ruled.rules] == [
         "age < 15 => marital = never",
         "start <= end",
@@ -62,7 +60,6 @@ def keys() -> str:
         }
         for field in fields(kind)[1:]:
             first = re.match(r".*?[.;](?= |$)", meanings[field.name])
-            assert first is not None
             words_of = first[0].rstrip(".;").replace("``", "`").replace("|", "or")
             given = (field.default, "must be there", "none")
             default = given[1] if given[0] is MISSING else given[2]
@@ -109,7 +106,6 @@ def test_the_formats_of_text_hold_the_same_rows(tmp_path: Path) -> None:
 def test_the_tables_are_complete() -> None:
     _, formats = TEXT.split("## Formats")
     table = re.search(r"^\| format .*?\n\n", formats, re.MULTILINE | re.DOTALL)
-    assert table is not None
     rows = dict(re.findall(r"^\| `([a-z0-9]+)` \|([^|]*)\|", table[0], re.MULTILINE))
     assert rows.keys() == FORMATS.keys()
     for name, form in FORMATS.items():

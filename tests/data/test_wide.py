@@ -155,6 +155,18 @@ def test_a_number_of_any_type_is_what_its_text_says(column, texts, types) -> Non
         np.testing.assert_array_equal(found, local_codes(column, written, missing, ""))
 
 
+@pytest.mark.parametrize(
+    ("texts", "cells"),
+    [
+        (("1,5", "2,5"), pl.Series(["1.5", "2.5"])),
+        ((str(2**53 + 1), str(2**53)), pl.Series([2**53 + 1, 2**53]).cast(pl.Decimal(38, 0))),
+    ],
+)
+def test_numbers_of_categories_are_those_that_are_written(texts, cells) -> None:
+    column = Categorical("c", tuple((text,) for text in texts))
+    assert local_codes(column, cells, (), "").tolist() == [0, 1]
+
+
 @pytest.mark.parametrize("share", [0.002, 0.4], ids=["sparse", "dense"])
 def test_wide_tables_of_every_form_are_the_same_records(share, tmp_path, monkeypatch) -> None:
     """Blocks of records do not end where pieces do; 1,003 columns are no whole number of words."""

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import dualquery
 from dualquery.data import Binary, Categorical, Numeric, TableSchema
+from dualquery.data.schema.numeric import mean_of
 from dualquery.data.schema.schema_files import column_from_dict, schema_from_dict
 from dualquery.releases.answer.answering import answer_queries
 from dualquery.releases.answer.bought import with_mean
@@ -23,6 +24,10 @@ INCOME = Numeric(
     integer=True,
     within=(0, "uniform", (2500, 2500, 4000), "log-uniform"),
 )
+
+
+def test_a_logarithmic_bucket_may_be_as_short_as_numbers_differ() -> None:
+    assert mean_of("log-uniform", (10.0, math.nextafter(10.0, 11.0)), None) == pytest.approx(10.0)
 
 
 def draw(column: Numeric, bucket: int, count: int = 20_000) -> np.ndarray:

@@ -35,7 +35,6 @@ def test_a_release_is_within_the_range(mechanism) -> None:
     expected = expected_error(
         WORKLOAD, n, mechanism=mechanism, delta=1e-6, accountant=budget.accountant
     )
-    assert expected is not None
     configured = configure(mechanism, {})
     task = Task(WORKLOAD, n)
     plan = configured.plan(task, budget)
@@ -55,7 +54,6 @@ def test_more_budget_or_rows_means_less_error(mechanism) -> None:
         arguments = {"n": 30_000, "epsilon": 0.5, "delta": 1e-6, **changes}
         arguments["accountant"] = "zcdp" if mechanism == "dualquery" else "auto"
         found = expected_error(WORKLOAD, mechanism=mechanism, **arguments)
-        assert found is not None
         for each in (found.max_error, found.mean_error):
             assert 0 < each.low <= each.about <= each.high <= 1
         return found.max_error.about
@@ -81,7 +79,5 @@ def test_a_fit_is_expected_to_leave_less_than_the_noise() -> None:
     asked = {"mechanism": "matrix", "delta": 1e-3, "epsilon": 1.0}
     fitted = dualquery.expected_error(WORKLOAD, 2_000, **asked)
     noise = dualquery.expected_error(WORKLOAD, 2_000, options={"components": 0}, **asked)
-    assert fitted is not None
-    assert noise is not None
     assert fitted.mean_error.about < noise.mean_error.about
     assert fitted.max_error.low <= fitted.max_error.about <= fitted.max_error.high

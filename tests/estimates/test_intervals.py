@@ -43,7 +43,6 @@ def test_intervals_of_noisy_answers_cover_the_truth(mechanism: str, delta: float
     )
     data = load("adult")
     truth = made.workload.counts(data.records, threads=1) / data.n
-    assert made.intervals is not None
     inside = (made.intervals.lower <= truth) & (truth <= made.intervals.upper)
     assert inside.mean() > LEVEL - 6 * np.sqrt(LEVEL * (1 - LEVEL) / 2000)
     width = made.intervals.upper - made.intervals.lower
@@ -63,14 +62,12 @@ def test_mwem_has_intervals_for_what_it_measured(tmp_path: Path) -> None:
     )
     data = load("adult", columns="sex,income,race")
     truth = made.workload.counts(data.records, threads=1) / data.n
-    assert made.intervals is not None
     known = ~np.isnan(made.intervals.lower)
     assert set(np.flatnonzero(known)) == {line["query"] for line in made.trace}
     inside = (made.intervals.lower <= truth) & (truth <= made.intervals.upper)
     assert inside[known].sum() >= 7
 
     loaded = dualquery.load_release(made.save(tmp_path / "made"))
-    assert loaded.intervals is not None
     np.testing.assert_array_equal(loaded.intervals.lower, made.intervals.lower)
     table = pl.read_parquet(tmp_path / "made" / "answers.parquet")
     assert table["interval_low"].null_count() == len(truth) - 10
@@ -80,7 +77,6 @@ def test_mwem_has_intervals_for_what_it_measured(tmp_path: Path) -> None:
 def test_an_answer_comes_with_its_interval() -> None:
     made = dualquery.release("adult", queries=20, mechanism="gaussian", delta=1e-6)
     (found,) = answer_queries(made, [made.answer_table["query"][3]])
-    assert made.intervals is not None
     # No other query says anything of this one, so least squares over all of them say the same.
     assert found["interval"] == pytest.approx(made.intervals.of(3), abs=1e-9)
     assert (found["low"], found["high"]) == found["interval"]
@@ -90,7 +86,6 @@ def test_an_answer_comes_with_its_interval() -> None:
 
 def test_intervals_of_cut_rows_say_so() -> None:
     made = dualquery.release("biased:300,9,1", queries=20, max_ones_per_row=3, delta=1e-6)
-    assert made.intervals is not None
     assert made.intervals.basis.endswith("; of the rows as cut to 3 ones each")
 
 
@@ -150,7 +145,6 @@ def test_intervals_cover_where_the_number_of_rows_is_private(mechanism, options,
             seed=seed, **asked,
         )  # fmt: skip
         truth = made.workload.counts(load(table, schema=SCHEMA).records, threads=1) / 1000
-        assert made.intervals is not None
         known = ~np.isnan(made.intervals.lower)
         covered = (made.intervals.lower <= truth) & (truth <= made.intervals.upper)
         inside.extend(covered[known].tolist())

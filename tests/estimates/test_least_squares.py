@@ -94,7 +94,6 @@ def marginals(noise="gaussian") -> Measurements:
 
 def solver(plain: Measurements, columns, *, known: bool = True, seed: int = 0) -> LeastSquares:
     evidence = Measured(noisy(plain, np.random.default_rng(seed)), DOMAIN).about(columns)
-    assert evidence is not None
     return LeastSquares(evidence, known)
 
 
@@ -114,14 +113,12 @@ def test_evidence_is_of_the_cells(plain: Measurements, columns) -> None:
         plain.deviations, plain.absent, plain.noise,
     )  # fmt: skip
     evidence = Measured(exact, DOMAIN).about(columns)
-    assert evidence is not None
     np.testing.assert_allclose(on_cells(evidence) @ true_cells(columns), evidence.values)
     assert len(evidence.values) >= sum(SIZES[c] - 1 for c in columns)
 
 
 def test_sums_over_other_columns_are_used_once() -> None:
     evidence = Measured(marginals(), DOMAIN).about((0,))
-    assert evidence is not None
     # The means of those from {0, 1, 3}, 8 cells each, and from {0, 2}, 2 cells each.
     np.testing.assert_allclose(evidence.deviations, 0.02 / math.sqrt(1 / 8 + 1 / 2))
     assert sorted(on_cells(evidence).tolist()) == [[0, 0, 1], [0, 1, 0], [1, 0, 0]]
@@ -130,7 +127,6 @@ def test_sums_over_other_columns_are_used_once() -> None:
         missing.factors[:27].reshape(-1, 3)[:-1], np.zeros(8), 0.02
     )  # one cell of {0, 1, 3} too few for its last value of column 0
     part = Measured(most, DOMAIN).about((0,))
-    assert part is not None
     assert len(part.values) == 1
 
 
@@ -141,7 +137,6 @@ def test_no_unbiased_combination_has_less_variance(columns, total: str) -> None:
     for plain in (features(), marginals(), blocks()):
         plain = replace(plain, absent=np.where(np.arange(len(plain)) % 2, 0.0, 0.25))
         evidence = Measured(noisy(plain, np.random.default_rng(1)), DOMAIN).about(columns)
-        assert evidence is not None
         if total == "measured":
             evidence = evidence.with_total(Total("rows", "measured", 1000, 900.0, 30.0))
         lines, known = on_cells(evidence), total == "known"

@@ -61,7 +61,6 @@ def _read_schema(ending: str, data: bytes, folder: Path) -> None:
     again = schema_from_dict(json.loads(json.dumps(schema.to_dict(), allow_nan=False)))
     assert again == schema
     fields = parse_json(format_schema(schema))
-    assert isinstance(fields, dict)
     assert replace(schema_from_dict(fields), name=schema.name) == schema
     assert schema.domain.columns == len(schema.column_names)
     if schema.domain.bits <= 100_000:

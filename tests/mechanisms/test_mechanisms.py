@@ -378,6 +378,8 @@ def test_unknown_options_are_bad_input(case: Case) -> None:
         ("dualquery", {"eta": 0.0}, "eta is 0.0; a finite number above 0"),
         ("dualquery", {"solver_timeout": 0}, "solver_timeout is 0"),
         ("dualquery", {"beta": 0.0}, "beta is 0.0; a number between 0 and 1"),
+        ("dualquery", {"alpha": 1.0}, "alpha is 1.0; a number from 0.01"),
+        ("dualquery", {"samples": 2**63}, "below 2^63"),
         ("dualquery", {"alpha": 0.1, "rounds": 3}, "give alpha or these, not both"),
         ("dualquery", {"solver": "no-such"}, "--solver: unknown solver 'no-such'"),
         ("matrix", {"components": -1}, "components is -1"),

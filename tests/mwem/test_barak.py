@@ -8,7 +8,6 @@ from scipy import stats
 
 from dualquery.data.schema.items import ItemSchema
 from dualquery.mechanisms.protocol import Budget, Task
-from dualquery.privacy.events import GaussianNoise, LaplaceNoise
 from dualquery.queries.derived_queries import answers_of, asked_sets, odd_counts
 from dualquery.queries.generate.workloads import all_marginals, random_conjunctions
 from dualquery.releases.make.making import run
@@ -110,11 +109,9 @@ def test_the_schedule_is_the_proven_sensitivity() -> None:
     work = Task(MARGINALS, 100)
     apart = parities_apart(Barak().statistics(MARGINALS))
     (event,) = Barak().plan(work, Budget(1.0, 0.0)).schedule
-    assert isinstance(event, LaplaceNoise)
     assert 1.0 - 1e-9 < event.epsilon <= 1.0
     plan = Barak().plan(work, Budget(1.0, 1e-6))
     (event,) = plan.schedule
-    assert isinstance(event, GaussianNoise)
     assert event.sensitivity == math.sqrt(apart)
     assert plan.parameters["moving_parities"] == apart == 3 + 9  # three bits differ
 

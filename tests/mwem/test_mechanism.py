@@ -116,7 +116,6 @@ def test_measured_columns_are_the_start_and_are_kept() -> None:
     expected[measured] = truth()[measured]
     np.testing.assert_allclose(outcome.answers, expected, atol=1e-3)
     np.testing.assert_allclose(outcome.records.mean(axis=0), shares, atol=0.05)
-    assert outcome.measurements is not None
     assert len(outcome.measurements) == DOMAIN.bits + 1
     np.testing.assert_allclose(outcome.measurements.values[:-1], shares, atol=1e-3)
     assert outcome.trace[0]["query"] < len(WORKLOAD)  # not one that the start has measured

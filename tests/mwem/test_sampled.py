@@ -192,5 +192,4 @@ def test_a_run_is_far_better_than_independent_columns() -> None:
     truth = workload.answers_on(data)
     assert outcome.trace[0]["residual"] < 0.1
     assert np.abs(outcome.answers - truth).max() < 0.03
-    assert outcome.records is not None
     assert np.abs(workload.answers_on(outcome.records) - truth).max() < 0.05

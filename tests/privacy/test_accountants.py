@@ -119,7 +119,6 @@ def test_theorem_41_is_never_below_the_lemma_it_rests_on(schedule, delta: float)
 def test_theorem_41_is_refused_where_the_lemma_is_above_it() -> None:
     schedule = GameSchedule(rounds=100, samples=10_000, step=1.0, n=1000)
     reason = PAPER.supports(schedule, 1e-3)
-    assert reason is not None
     assert "does not follow from Lemma 2.3" in reason
     draw = 2 * schedule.step * schedule.rounds / schedule.n
     draws = schedule.samples * schedule.rounds
@@ -143,6 +142,7 @@ def test_advanced_is_the_formula() -> None:
     expected = drift + math.sqrt(2 * math.log(1e3) * squares)
     assert ADVANCED.epsilon(ADULT, 1e-3) == pytest.approx(expected, rel=1e-9)
     assert ADVANCED.epsilon(ADULT, 0.0) == pytest.approx(1000 * sum(ranges), rel=1e-9)
+    assert ADVANCED.epsilon((SampledQueries(700.0, 1),) * 9, 1e-3) == pytest.approx(6300.0)
 
 
 def test_advanced_refuses_gaussian_noise() -> None:

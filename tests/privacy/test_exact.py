@@ -45,7 +45,6 @@ def random_adaptive_run(
     """Probabilities of all transcripts on two neighbours; each event's pair depends on the past."""
     p, q = np.ones(1), np.ones(1)
     for event in events:
-        assert isinstance(event, SampledQueries)
         outcomes = int(rng.integers(3, 6)) if event.draws == 1 else 3
         next_p, next_q = [], []
         for history_p, history_q in zip(p, q, strict=True):

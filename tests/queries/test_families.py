@@ -94,7 +94,7 @@ def test_a_best_response_counts_the_sample(name: str) -> None:
 
 
 def test_parities_of_all_small_sets() -> None:
-    assert len(Parities(27, 3)) == 27 + 351 + 2925
+    assert len(Parities(np.int64(27), 3)) == 27 + 351 + 2925
     assert FactorParities is Parities
     assert len(Parities(domain_of(1, 3), 2)) == 4 + 3  # bits of one column are not combined
 
@@ -136,6 +136,7 @@ def test_a_function_of_the_users_own() -> None:
         (lambda: Parities(4, sets=np.array([[0, 1], [1, 0]])), "repeated"),
         (lambda: Parities(4, sets=np.array([[0.5]])), "integer array"),
         (lambda: SeriesRangeQueries(5, [(3, 2)]), "outside its column"),
+        (lambda: SeriesRangeQueries(5, [(2**32, 2**32 + 1)]), "outside its column"),
         (lambda: RangeQueries(domain_of(3), [{1: (0, 0)}]), "no such column"),
         (lambda: RangeQueries(domain_of(3), [{0: (0, 0)}, {}]), "no columns"),
         (lambda: HistogramQueries([[1.0, np.nan]]), "query 0 has the value nan on cell 1"),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dualquery.data import Binary, Categorical, Dates, ItemSchema, Numeric, TableSchema
 from dualquery.questions.allowed_values import Span, pieces_of
-from dualquery.questions.compiler import CompiledQuantile, CompiledQuestion, ask
+from dualquery.questions.compiler import ask
 from dualquery.questions.plain_parser import read_question
 from dualquery.questions.syntax_tree import Flag, Not, Or, Question
 from dualquery.runtime.errors import BadInputError
@@ -105,7 +105,6 @@ CONDITIONS = st.recursive(
 def test_a_share_is_that_of_the_raw_rows(case) -> None:
     text, held = case
     asked = ask(read_question(text, SCHEMA), SCHEMA)
-    assert isinstance(asked, CompiledQuestion)
     least, mean, most = over_cells(held)
     bounds = asked.numerator
     np.testing.assert_allclose(bounds.likely.on_values(EVERY), mean, atol=1e-12)
@@ -159,7 +158,6 @@ def test_means_and_sums_are_those_of_the_raw_rows(case, column) -> None:
 
 def test_a_quantile_asks_for_the_shares_below() -> None:
     asked = ask(read_question("median(age) given flag & age>1", SCHEMA), SCHEMA)
-    assert isinstance(asked, CompiledQuantile)
     np.testing.assert_array_equal(asked.low, [0, 2, 3, 4])
     np.testing.assert_array_equal(asked.high, [1, 2, 3, 8 + 1])
     for place, most in enumerate((1, 2, 3, 9)):
@@ -326,7 +324,6 @@ def test_a_number_that_a_bucket_is_said_to_hold_is_on_the_right_side_of_a_range(
         "rate>1": [0, 0, 0],
     }.items():
         asked = ask(read_question(question, schema), schema)
-        assert isinstance(asked, CompiledQuestion)
         terms = asked.numerator.likely.terms
         found = terms[0][0].tolist() if terms else [0, 0, 0]
         assert found == parts, question
@@ -339,13 +336,11 @@ def test_quantiles_and_cuts_heed_how_the_schema_says_that_numbers_lie() -> None:
     )  # fmt: skip
     schema = TableSchema((hours, Binary("flag")), declared=True)
     asked = ask(read_question("median(hours)", schema), schema)
-    assert isinstance(asked, CompiledQuantile)
     # Of the numbers 0 to 9 the middle is 4 or 5; of logarithms from 10 to 40 it is the root of 400.
     assert [asked.number(step, 0.5) for step in range(4)] == [5, 20, 40, 60]
     assert [asked.number(2, part) for part in (0.0, 0.75, 0.76, 1.0)] == [40, 40, 45, 45]
     assert [asked.number(0, part) for part in (0.0, 0.99, 1.0)] == [0, 9, 9]
     cut = ask(read_question("hours>=45", schema), schema)
-    assert isinstance(cut, CompiledQuestion)
     assert cut.numerator.likely.terms[0][0].tolist() == [0.0, 0.0, 0.25, 1.0]
     assert cut.numerator.low.terms[0][0].tolist() == [0.0, 0.0, 0.0, 1.0]
     assert "as the schema says" in cut.remark
@@ -373,7 +368,6 @@ BEYOND = {
 def test_a_clipped_number_may_lie_on_either_side_of_what_a_range_ends_beyond(name, text) -> None:
     """Whatever the numbers of a bucket are, the limits hold the share; they are never certain."""
     asked = ask(read_question(text.replace("{}", name), CLIPPED), CLIPPED)
-    assert isinstance(asked, CompiledQuestion)
     assert not asked.numerator.exact
     assert "they may be any part of " in asked.remark
     number, column = CLIPPED.column(name)
@@ -396,7 +390,6 @@ def test_a_clipped_number_may_lie_on_either_side_of_what_a_range_ends_beyond(nam
 )
 def test_open_ranges_and_buckets_have_the_numbers_beyond_the_edges(text: str) -> None:
     asked = ask(read_question(text, CLIPPED), CLIPPED)
-    assert isinstance(asked, CompiledQuestion)
     assert asked.numerator.exact
     assert asked.remark == ""
 
@@ -423,7 +416,6 @@ YEARS = Dates("day", "year", "2010-01-01", "2012-12-31", missing="category", out
 def test_dates_beyond_the_last_period_are_in_it_or_not(text, low, likely, high) -> None:
     schema = TableSchema((YEARS, Binary("flag")), declared=True)
     asked = ask(read_question(text, schema), schema)
-    assert isinstance(asked, CompiledQuestion)
     assert ("dates of day" in asked.remark) == (low != high)
     cells = np.column_stack((np.arange(4), np.zeros(4, np.int64)))
     forms = asked.numerator.low, asked.numerator.likely, asked.numerator.high
@@ -435,7 +427,6 @@ def test_dates_beyond_the_last_period_are_in_it_or_not(text, low, likely, high) 
             ask(read_question(text, strict), strict)
         return
     certain = ask(read_question(text, strict), strict)
-    assert isinstance(certain, CompiledQuestion)
     assert certain.numerator.exact
     assert certain.numerator.likely.on_values(cells).tolist() == list(map(int, likely))
     assert certain.text == asked.text
@@ -455,12 +446,10 @@ def test_dates_beyond_the_last_period_are_in_it_or_not(text, low, likely, high) 
 def test_a_year_or_a_month_is_all_of_its_days(text, shown, days) -> None:
     schema = TableSchema((Dates("day", "day", "2023-12-29", "2024-01-07"),), declared=True)
     asked = ask(read_question(text, schema), schema)
-    assert isinstance(asked, CompiledQuestion)
     assert asked.numerator.exact
     assert not asked.remark
     assert shown in (None, asked.text)
     every = np.arange(10)[:, None]
     assert np.flatnonzero(asked.numerator.likely.on_values(every)).tolist() == list(days)
     again = ask(read_question(asked.text, schema), schema)
-    assert isinstance(again, CompiledQuestion)
     assert again.text == asked.text

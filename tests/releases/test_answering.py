@@ -151,7 +151,6 @@ def test_intervals_of_a_whole_table_hold_at_once() -> None:
 def test_where_the_number_of_rows_is_private_intervals_allow_for_it() -> None:
     """Shares of a public N = 3,050 rows, of which 50 are not there; and of a bought number."""
     plain = noisy(3, 1e-6)
-    assert plain.measurements is not None
     values = plain.measurements.values * 3_000 / 3_050
     measured = Measurements.of_codes(pairs(), values, 1e-6)
     bought = Made(measured, plain.model, n=3_050,
@@ -329,8 +328,6 @@ def interval(numerator: float, denominator: float) -> tuple[float, float]:
         absent=np.zeros(4),
     )
     limits = Knowledge._ratio(knows, found, (0.0, 1.0), 0.95)
-    assert limits.low is not None
-    assert limits.high is not None
     return limits.low, limits.high
 
 

@@ -158,3 +158,11 @@ def test_without_a_file_a_release_says_that_guarantees_add_up() -> None:
     assert made.privacy.guarantee().endswith(ADD_UP)
     assert PrivacyStatement.from_dict(made.privacy.to_dict()) == made.privacy
     assert ADD_UP not in release(seed=1).privacy.text()
+
+
+@pytest.mark.parametrize("name", ["mwem", "auto", "mwem-sampled"])
+def test_records_beyond_the_memory_are_refused_before_any_draw(name: str, file: BudgetFile) -> None:
+    more = {"population": 2**50} if name == "mwem-sampled" else {"records": 10**14}
+    with pytest.raises(BadInputError, match=r"needs .* MiB of memory"):
+        release(mechanism=name, options=more, budget=file.path)
+    assert file.read().spent == (0.0, 0.0)

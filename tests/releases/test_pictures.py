@@ -1,5 +1,7 @@
 """Pictures show what the release says, in colours and words, and say when they are not private."""
 
+from dataclasses import replace
+
 import pytest
 
 import dualquery
@@ -42,6 +44,22 @@ def test_a_pair_of_columns_is_a_map_with_figures(made: Release) -> None:
         assert f"{100 * cell['answer']:.1f}" in shown
     assert "Female" in shown
     assert "intervals" in shown
+
+
+def test_a_cell_without_an_answer_leaves_the_others() -> None:
+    asked = ["sex=Female & flag", "sex=Male & flag", "sex=Female & age=0-25"]
+    table = people().rename({"flag": "low"})
+    columns = [
+        replace(each, name="low") if each.name == "flag" else each for each in SCHEMA.columns
+    ]
+    made = dualquery.release(
+        table, schema=replace(SCHEMA, columns=tuple(columns)),
+        queries=[text.replace("flag", "low") for text in asked], mechanism="gaussian",
+    )  # fmt: skip
+    found = cross_table(made, "low", "sex")
+    assert {line["low"] for line in found.lines()} == {"0", "1"}
+    assert None in {cell["answer"] for cell in cross_table(made, "sex", "job").cells}
+    assert "low_" in found._repr_html_()
 
 
 def test_a_release_that_is_not_private_says_so() -> None:

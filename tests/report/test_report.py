@@ -161,7 +161,6 @@ def test_pairs_that_noise_explains_are_not_listed() -> None:
         options={"pull": 0.03},
     )  # fmt: skip
     found = pairs(made, shares(made))
-    assert found is not None
     assert found.noise_known
     assert [pair[:2] for pair in found.strongest(100)] == [(0, 1)]
     # In the records of so noisy a release others look tied as well.
@@ -190,7 +189,6 @@ def cramers_v(one: pl.Series, other: pl.Series) -> float:
 
 def test_the_strength_of_pairs_is_cramers_v_of_the_records(made: Release) -> None:
     found = pairs(made, shares(made))
-    assert found is not None
     for i, j in itertools.combinations(range(len(found.columns)), 2):
         buckets = [_buckets(made, int(found.columns[k])) for k in (i, j)]
         if all(each.n_unique() > 1 for each in buckets):
@@ -198,7 +196,6 @@ def test_the_strength_of_pairs_is_cramers_v_of_the_records(made: Release) -> Non
 
 
 def _buckets(made: Release, column: int) -> pl.Series:
-    assert made.records is not None
     start, end = made.schema.domain.offsets[column : column + 2]
     block = made.records[:, start:end]
     return pl.Series(block[:, 0] if end - start == 1 else block.argmax(axis=1))

@@ -18,6 +18,7 @@ WCNF = [
     ("", 1, "no clause in the file"),
     ("h 1 0\n2 1 0 2 0\n", 2, "0 inside a clause"),
     ("-3 1 0\n", 1, "the weight is -3"),
+    ("1_000 1 0\n", 1, "found '1_000 1 0' where numbers in digits"),
     ("p wcnf 2 1 10\n10 3 0\n", 2, "variable 3, but the header declares 2"),
     (f"h 1 0\n1 1 0\n{2**53} -1 0\n", 3, r"the soft clauses weigh more than 2\^53"),
     ("p wcnf 2 1 10\nh 1 0\n", 2, "a clause 'h' in a file with a header"),
@@ -27,6 +28,7 @@ LP = [
     ("max\n x\nst\n x <= 1\nbin\n x\n", 6, "ends without END: is it cut off"),
     ("max\n 2 x y\nst\n x <= 1\nbin\n x\n y\nend", 3, r"expected sign .* near \('y'\)"),
     ("max\n x\nst\n x <= 1\nend", None, "'x' is not declared binary"),
+    ("max\n x\nst\n r: nan x + y <= 1\nbin\n x\n y\nend", None, "a number that is not finite"),
     ("max\n x\nst\n x <= 1\nbounds\n x <= 5\ngeneral\n x\nend", None, "may be 0 to 5"),
     ("\\ dualquery attributes 2\nmax\n x0\nst\n x0 <= 1\nbin\n x0\nend", None, "no variable x1"),
 ]

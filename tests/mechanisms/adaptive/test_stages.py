@@ -222,7 +222,6 @@ def test_products_of_full_columns_are_measured_where_noise_is_small(
     groups = outcome.trace[1]["columns"] if filled < 0.5 else 0  # and no pairs
     assert outcome.trace[1]["products"] == products + groups
     assert np.abs(outcome.answers - truth).mean() < 0.02 / min(epsilon, 1.0)
-    assert outcome.records is not None
     assert outcome.records.shape == (20, 30)
 
 
@@ -247,7 +246,6 @@ def test_intervals_cover_through_the_choice(signed: bool, monkeypatch) -> None:
     work = random_conjunctions(Domain.binary(12), 150 if signed else 60, 2, signed=signed)
     covered, times = np.zeros(len(work)), 60
     for outcome, truth in runs(range(times), records, work, 0.5, Staged(records=1)):
-        assert outcome.intervals is not None
         covered += (outcome.intervals.lower <= truth) & (truth <= outcome.intervals.upper)
     assert binom.cdf(covered.min(), times, 0.95) > 0.001 / len(work)
     assert (covered / times).mean() >= 0.94
@@ -260,7 +258,6 @@ def test_intervals_cover_after_pairs(tied: float) -> None:
     covered = []
     for outcome, truth in runs(range(6), records, work, 1.0, Probed(records=3)):
         found = outcome.intervals
-        assert found is not None
         covered.append(np.mean((found.lower <= truth) & (truth <= found.upper)))
     assert np.mean(covered) >= 0.93
 
@@ -284,7 +281,6 @@ def test_errors_are_where_the_forecast_says(mechanism: Mechanism, tied: float) -
     asked, inside = Task(work, len(records)), 0
     for epsilon in (0.1, 1.0, 5.0):
         told = mechanism.expected_error(asked, mechanism.plan(asked, Budget(epsilon, 1e-3)))
-        assert told is not None
         outcome, truth = released(records, work, epsilon, mechanism)
         errors = np.abs(outcome.answers - truth)
         assert told.mean_error.high < 0.5
