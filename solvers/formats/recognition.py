@@ -36,6 +36,7 @@ def recognise(program: Program) -> Instance:
     Columns that are attributes of a problem of our own stay as they are, and so do its rows but
     for groups.
     """
+    program.rows.check(len(program.names))
     work = _Work(program)
     # First, for of exactly one each is 1 where the others are 0: a definition, too.
     work.group_exactly()
