@@ -91,6 +91,7 @@ def test_no_row_is_read(table: Path, capsys) -> None:
     [
         (["p.parquet"], "give --rows"),
         (["p.csv", "--schema", "s.json"], "give --rows"),
+        (["--resume", "p.unfinished"], "leave --resume out"),
         (["p.parquet", "--schema", "s.json", "--neighbours", "add-remove", "--delta", "1e-6"],
          "the number of rows is private"),
         (["-", "--schema", "s.json"], "no standard input (-): name a file"),

@@ -70,6 +70,7 @@ SIMPLE = {
     "age<=1.5": lambda age, edu, flag, sex: age is not None and age <= 1,
     "age>6": lambda age, edu, flag, sex: age is not None and age > 6,
     "age=2-6": lambda age, edu, flag, sex: age is not None and 2 <= age <= 6,
+    "age=3-4": lambda age, edu, flag, sex: age in (3, 4),
     "age between 1 and 7": lambda age, edu, flag, sex: age is not None and 1 <= age <= 7,
     "age in (1-2, 3, 5-8)": lambda age, edu, flag, sex: age in (1, 2, 3, 5, 6, 7, 8),
     "age>=100": lambda age, edu, flag, sex: False,

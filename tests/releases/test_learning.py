@@ -52,6 +52,7 @@ def test_a_schema_that_is_known_leaves_a_budget_file_as_it_is(tmp_path) -> None:
     [
         ({"queries": random_conjunctions(dualquery.data.Domain.binary(4), 9, 2)}, "queries"),
         ({"queries": 9, "accountant": "paper"}, "accountant"),
+        ({"queries": 9, "mechanism": "mwem", "accountant": "exact", "delta": 1e-6}, "accountant"),
         ({"queries": 9, "delta": 0.0}, "delta"),
         ({"queries": 9, "mechanism": "dualquery", "delta": 0.0}, "delta"),
         ({"queries": 9, "neighbours": "add-remove"}, "delta"),

@@ -88,6 +88,8 @@ def release(
     given = dict(context.params)
     if given["show_private_errors"] and quiet:
         raise BadInputError("--show-private-errors has something to say; leave --quiet out")
+    if dry_run and given["resume"] is not None:
+        raise BadInputError("--dry-run plans a new release; leave --resume out")
     terminal = start(machine=as_json, quiet=quiet, verbose=verbose, threads=given["threads"])
     if "help" in (given["option"] or []):
         _show_options(terminal, given["mechanism"])
@@ -181,7 +183,7 @@ def _resumed(
         )
     for name in KEPT:
         source = context.get_parameter_source(name)
-        typed = source is not None and source.name == "COMMANDLINE"
+        typed = source is not None and source.name in ("COMMANDLINE", "DEFAULT_MAP")
         if typed and _plain(given[name]) != stored.get(name):
             raise BadInputError(
                 f"--{name.replace('_', '-')} {given[name]} does not go with --resume: the "

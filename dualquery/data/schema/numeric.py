@@ -286,8 +286,9 @@ class Numeric(Buckets):
             # Each end as the schema has it or as labels show it.
             known = [{*each} for each in zip(self.edges, map(float, self.edge_texts), strict=True)]
             low, high = map(float, ends.groups())
-            pairs = enumerate(itertools.pairwise(known))
-            return next((place for place, (a, b) in pairs if low in a and high in b), None)
+            spans = enumerate(zip(itertools.pairwise(known), self.bounds, strict=True))
+            found = (at for at, ((a, b), (c, d)) in spans if low in a and high in b and c < d)
+            return next(found, None)  # the label of a bucket of one number is that number
         number = finite_number(text)
         if number is None or in_another_style(text, whole=self.integer):
             return None
@@ -313,8 +314,7 @@ def rules_of(where: str, within: object, bounds: Bounds, integer: bool) -> tuple
             f"{where}: within is {within!r}; it is {' or '.join(SPREADS)}, or a list with a rule "
             f"for each of the {len(bounds)} buckets, which edges cut"
         )
-    checked = zip(within, bounds, strict=True)
-    return tuple(_checked(where, rule, ends, integer) for rule, ends in checked)
+    return tuple(_checked(where, *each, integer) for each in zip(within, bounds, strict=True))
 
 
 def _checked(column: str, rule: object, ends: tuple[float, float], integer: bool) -> Rule:

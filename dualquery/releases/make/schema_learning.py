@@ -149,14 +149,11 @@ def _part(spec: ReleaseSpec, unknown: Unknown, rows: int | None) -> tuple[Schema
     """Return the price of a release's schema, and what schema and release may cost together."""
     budget = spec.budget
     epsilon = budget.epsilon * (1.0 - COUNT_SHARE * budget.buys_rows)
-    known = rows
-    if rows is None and budget.rows is not None:
-        known = budget.copies_of(budget.rows)
-    delta = budget.delta_of(spec.configured, known or 0)
-    share, relation = spec.table.schema_share, budget.relation
-    price = SchemaPrice.part(epsilon, delta, share, relation, unknown.sizes)
+    known = budget.copies_of(budget.rows) if rows is None and budget.rows is not None else rows
+    share, delta = spec.table.schema_share, budget.delta_of(spec.configured, known or 0)
+    price = SchemaPrice.part(epsilon, delta, share, budget.relation, unknown.sizes)
     price.require_worth(rows)
-    return price, Budget(epsilon, delta, budget.accountant, relation)
+    return price, Budget(epsilon, delta, budget.accountant, budget.relation)
 
 
 def _asked(spec: ReleaseSpec) -> Unknown | None:
@@ -210,6 +207,7 @@ def _learn_columns(
     if unknown.columns and unknown.known is not None and unknown.known.rules:
         others = tuple(name for name in source.columns() if name not in found)
         rules_of(replace(unknown.schema(found, declared=True), left_out=others))  # or refuses them
+    journal.same("learning", {"of": repr((unknown.names, unknown.columns, unknown.shapes))})
     cut = source if relation.unit is None else cut_to_units(source, relation.unit)
     room = SchemaRoom(cut, unknown.learned, unknown.shaped, relation)
     price = pay(room.protected)

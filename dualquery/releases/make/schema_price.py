@@ -100,6 +100,8 @@ class SchemaPrice:
             return (GaussianNoise(math.sqrt(2.0 * rho), 1.0),)
 
         if not noise_alone:
+            if budget.accountant not in ("auto", "zcdp"):
+                raise BadInputError("--accountant: with a learned schema it is zcdp here, or auto")
             rho = rho_for(budget.epsilon, delta) - self.rho
             epsilon = epsilon_from_rho(rho * (1.0 - _MARGIN), delta)
             return replace(budget, epsilon=epsilon, delta=delta, accountant="zcdp")
