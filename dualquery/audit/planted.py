@@ -107,7 +107,7 @@ PLANTED = tuple(Planted(*each) for each in (
      Records, "total", lambda original, *given: 2 * original(*given)),
     ("a seed used again", "releases/fresh draws",
      randomness, "randomness", lambda *_: _Unseeded(0)),
-    ("noise of a tenth of its scale", "releases/gaussian/replace-one",
+    ("noise of a tenth of its scale", "releases/gaussian/add-remove",
      SystemRandomness, "discrete_gaussian",
      lambda original, source, scale, count: original(source, scale / 10, count)),
     ("units whose rows are charged as one", "sensitivity/OneCuboid/replace-one of units",

@@ -125,11 +125,11 @@ def _made(table: pl.DataFrame, asked: Setting, delta: float) -> Release:
 
 
 def _numbers(made: Release) -> Values:
-    """Return what a release gives out: answers, shares among its records, number of rows, means."""
+    """Return what a release gives out: counts, shares among its records, number of rows, means."""
     bits = made.schema.domain.bits
     shares = np.zeros(bits) if made.records is None else made.records.mean(axis=0)
     means = [bought.mean for bought in made.means]
-    return np.concatenate((made.answers, shares, [made.n], means))
+    return np.concatenate((made.answers * made.n, shares, [made.n], means))
 
 
 def bounds(one: Values, other: Values, delta: float, error: float = ERROR / 4) -> Iterator[float]:

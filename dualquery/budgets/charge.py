@@ -161,8 +161,8 @@ def _refusal(file: BudgetFile, account: Account, wanted: Cost) -> str:
     """Say why a cost is refused, and what the file has left."""
     chosen, known = account.terms.filter, account.costs
     return (
-        f"the budget file {file.path} has no room for a release of epsilon {wanted.epsilon:g} and "
-        f"delta {wanted.delta:g} (rho {wanted.rho:.4g}): of epsilon {chosen.epsilon:g} and delta "
-        f"{chosen.delta:g} (composition {chosen.composition.value}) the releases charged so far, "
-        f"{len(known)}, leave {chosen.left(known)}. Ask for less; nothing was charged for this"
+        f"the budget file {file.path} has no room for a release of epsilon {wanted.epsilon:.15g} "
+        f"and delta {wanted.delta:g} (rho {wanted.rho:.4g}): of epsilon {chosen.epsilon:g} and "
+        f"delta {chosen.delta:g} (composition {chosen.composition.value}) the releases charged so "
+        f"far, {len(known)}, leave {chosen.left(known)}. Ask for less; nothing was charged for this"
     )

@@ -156,7 +156,7 @@ class PrivacyFilter:
         if self.composition is not Composition.ZCDP:
             epsilon = _down(_exact(self.epsilon) - total.epsilon)
             delta = _down(_exact(self._share) - total.delta)
-            ways.append(f"epsilon {epsilon:.6g} and delta {delta:.6g}, summed")
+            ways.append(f"epsilon {epsilon:.15g} and delta {delta:.15g}, summed")
         if self.composition is not Composition.SUM:
             share = self._left(total)
             most = rho_for(self.epsilon, share) if share > 0.0 else 0.0

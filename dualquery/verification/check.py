@@ -71,7 +71,7 @@ def verify(folder: str | Path) -> Report:
         if stored["format_version"] != FORMAT:
             return Report((f"format {stored['format_version']}, not {FORMAT}: no proof record",))
         damaged = tuple(_damage(folder, stored))
-    except (*FAULTS, RecursionError) as fault:
+    except (*FAULTS, RuntimeError) as fault:
         return Report((f"not a release folder ({type(fault).__name__}: {fault})",))
     try:
         privacy, proof = stored["privacy"], stored["proof"]

@@ -107,7 +107,7 @@ def show(file: File, as_json: Json = False) -> None:
     terminal, summary = Terminal(machine=as_json), _summary(account)
     terminal.emit({**summary, "problem": problem})
     epsilon, delta = account.spent
-    terminal.say(f"{_terms(account)}\nspent: epsilon {epsilon:.6g}, delta {delta:.6g}")
+    terminal.say(f"{_terms(account)}\nspent: epsilon {epsilon:.15g}, delta {delta:.15g}")
     terminal.say(f"left: {summary['left']}")
     costs = ("epsilon", "delta", "rho")
     rows = [

@@ -87,15 +87,16 @@ def sign(
     damaged = examine(release).damaged
     if damaged:
         raise BadInputError(f"{release} is not whole and was not signed: {'; '.join(damaged)}")
-    target = release.with_name(f"{release.resolve().name}.sig") if out is None else out
+    folder = release.resolve()
+    target = folder.with_name(f"{folder.name}.sig") if out is None else out
+    if folder in target.resolve().parents:
+        raise BadInputError(f"{target} lies in the release's folder; name a place outside it")
     try:
         found = signature_of(release, key)
         with target.open("xb") as stream:
             stream.write(found)
     except FileExistsError:
-        raise BadInputError(
-            f"{target} exists already; delete it, or name another file with --out"
-        ) from None
+        raise BadInputError(f"{target} exists already; delete it, or give another --out") from None
     except (OSError, ValueError) as fault:
         raise BadInputError(f"{release} was not signed: {fault}") from fault
     typer.echo(f"signature written to {target}")
