@@ -85,8 +85,9 @@ def common(
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line, on arguments or those of the process, and return its exit code."""
-    if arguments is None and sys.stdout is not None:  # what a library prints goes to stderr
-        sys.stdout = os.fdopen(os.dup(1), "w", encoding=sys.stdout.encoding)
+    own = sys.stdout is sys.__stdout__ and None not in (sys.stdout, sys.stderr)
+    if arguments is None and own:  # what a library prints goes to stderr
+        sys.stdout = os.fdopen(os.dup(1), "w", 1, sys.stdout.encoding, sys.stdout.errors)
         os.dup2(2, 1)
     commands, groups = app.registered_commands, app.registered_groups
     known = {command.name for command in commands} | {group.name for group in groups}

@@ -124,7 +124,7 @@ def test_lines_are_counted_over_blocks(tmp_path: Path) -> None:
 def test_odd_objects_are_explained() -> None:
     hidden = np.ma.masked_array(np.eye(2), mask=[[1, 0], [0, 0]])
     twice = scipy.sparse.csr_array((np.ones(2), [0, 0], [0, 2]), shape=(1, 2))
-    refuse(hidden, "with a mask")
+    refuse(hidden, "found MaskedArray of shape (2, 2)")
     refuse(twice, "row 1, column 0: 2.0 found where only 0 and 1")
     refuse(pl.DataFrame({"": [1, 0]}), "column 0 (counted from 0) has no name")
 

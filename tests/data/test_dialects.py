@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dualquery.data.readers.csv import Dialect
+from dualquery.data.readers.csv import CsvSource, Dialect
 from dualquery.data.readers.formats import parse_source
 from dualquery.rows.engines import files_of, load
 from dualquery.runtime.errors import BadInputError
@@ -54,6 +54,8 @@ def test_no_row_is_lost_to_ends_of_lines_quotes_or_tabs(tmp_path: Path) -> None:
     for text in ("a,b\r1,1\r0,1\r", "a,b\r1,1\n0,1\n"):
         path.write_bytes(text.encode())
         assert read(path).rows() == [("1", "1"), ("0", "1")]
+    path.write_bytes(b"a,b\r\n" + b"1,x\r\n" * 22)
+    assert sum(map(len, CsvSource(path, "t", block_bytes=32).frames(["a"]))) == 22
     for text in ('a,b\n1,x\n0,"y\n1,z\n', 'a\nx\n"y\nz\n'):
         path.write_text(text)
         with pytest.raises(BadInputError, match="a quotation mark is not closed"):

@@ -159,6 +159,7 @@ def test_a_number_of_any_type_is_what_its_text_says(column, texts, types) -> Non
     ("texts", "cells"),
     [
         (("1,5", "2,5"), pl.Series(["1.5", "2.5"])),
+        (("1.5", "1,5"), pl.Series(["1.5", "1,5"])),
         ((str(2**53 + 1), str(2**53)), pl.Series([2**53 + 1, 2**53]).cast(pl.Decimal(38, 0))),
     ],
 )

@@ -47,15 +47,11 @@ def test_a_pair_of_columns_is_a_map_with_figures(made: Release) -> None:
 
 
 def test_a_cell_without_an_answer_leaves_the_others() -> None:
-    asked = ["sex=Female & flag", "sex=Male & flag", "sex=Female & age=0-25"]
+    asked = ["sex=Female & low", "sex=Male & low", "sex=Female & age=0-25"]
+    age, job, flag, *rest = SCHEMA.columns
+    schema = replace(SCHEMA, columns=(age, job, replace(flag, name="low"), *rest))
     table = people().rename({"flag": "low"})
-    columns = [
-        replace(each, name="low") if each.name == "flag" else each for each in SCHEMA.columns
-    ]
-    made = dualquery.release(
-        table, schema=replace(SCHEMA, columns=tuple(columns)),
-        queries=[text.replace("flag", "low") for text in asked], mechanism="gaussian",
-    )  # fmt: skip
+    made = dualquery.release(table, schema=schema, queries=asked, mechanism="gaussian")
     found = cross_table(made, "low", "sex")
     assert {line["low"] for line in found.lines()} == {"0", "1"}
     assert None in {cell["answer"] for cell in cross_table(made, "sex", "job").cells}

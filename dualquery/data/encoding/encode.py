@@ -379,7 +379,8 @@ def _bucket_codes(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.i
 
 def _named_codes(codes: Mapping[str, int], values: pl.Series) -> NDArray[np.int32]:
     """Return the code of each value's text; of a number that of the first text that denotes it."""
-    known: dict[Any, int] = {each: codes[text] for text in codes for each in with_points([text])}
+    commas = {each: codes[text] for text in codes if "," in text for each in with_points([text])}
+    known: dict[Any, int] = commas | {**codes}
     if values.dtype.is_numeric():
         values, known = _compared(values), {}
         for number, code in zip(_denoted(codes, values.dtype), codes.values(), strict=True):

@@ -252,8 +252,7 @@ class CsvSource(TableSource):
         import pyarrow.csv as pa_csv
 
         names, dialect = self._header
-        # A last row of another width, which is seen unless it lies within quotes.
-        end = "\0" if len(names) > 1 else f"\0{dialect.delimiter}\0"
+        end = "\0" if len(names) > 1 else f"\0{dialect.delimiter}\0"  # a last row of another width
         ragged, ends = list[Any](), list[Any]()
 
         def note(row: Any) -> str:
@@ -266,7 +265,7 @@ class CsvSource(TableSource):
             reader: Any = None
             try:
                 reader = pa_csv.open_csv(
-                    pa.PythonFile(checked, mode="r"),
+                    pa.PythonFile(io.BufferedReader(cast(Any, checked)), mode="r"),  # full blocks
                     read_options=pa_csv.ReadOptions(
                         use_threads=False,
                         block_size=self._step,

@@ -38,11 +38,10 @@ class ArraySource(ItemSource):
     path: FilePath | None = None
 
     def __post_init__(self) -> None:
-        kind, masked = self.matrix.dtype.kind, isinstance(self.matrix, np.ma.MaskedArray)
-        if self.matrix.ndim != 2 or kind not in "buif" or masked:
+        if self.matrix.ndim != 2 or self.matrix.dtype.kind not in "buif" or np.ma.isMA(self.matrix):
             raise BadInputError(
-                f"{self.label}: a matrix of numbers, rows by items, is expected; found shape "
-                f"{self.matrix.shape} and type {self.matrix.dtype}{' with a mask' * masked}"
+                f"{self.label}: a matrix of numbers, rows by items, is expected; found "
+                f"{type(self.matrix).__name__} of shape {self.matrix.shape} and {self.matrix.dtype}"
             )
 
     @cached_property
@@ -128,11 +127,12 @@ def frame_source(table: Any, label: str) -> FrameSource | ListItems:
     from polars.exceptions import PanicException, PolarsError
 
     own = isinstance(table, pl.DataFrame | pl.LazyFrame)
-    check_columns(table.collect_schema().names() if own else table.column_names, label)
+    check_columns([] if own else table.column_names, label)
     try:
         frame = table.lazy().collect() if own else pl.DataFrame(pl.from_arrow(table))
     except (OSError, TypeError, ValueError, PolarsError, PanicException) as fault:
         raise BadInputError(f"{label}: it cannot be read ({fault})") from None
+    check_columns(frame.columns, label)
     found = FrameSource(frame, label)
     return ListItems(found) if frame.width == 1 and frame.dtypes[0] == pl.List else found
 

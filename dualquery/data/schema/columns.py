@@ -298,8 +298,8 @@ class Categorical(Named):
         self.check_choices()
         if not all(self.values):
             raise BadInputError(f"{self.where}: a category without any value")
-        seen = {label for label, texts in zip(self.labels, self.values, strict=False) if texts[1:]}
-        for value in itertools.chain.from_iterable(self.values):
+        seen: set[str] = set()
+        for value in (*itertools.chain(*self.values), *("|".join(t) for t in self.values if t[1:])):
             if value in seen:
                 raise BadInputError(f"{self.where}: the value {value!r} is declared twice")
             if value in self.extra_labels:

@@ -286,9 +286,9 @@ class Numeric(Buckets):
             # Each end as the schema has it or as labels show it.
             known = [{*each} for each in zip(self.edges, map(float, self.edge_texts), strict=True)]
             low, high = map(float, ends.groups())
-            spans = enumerate(zip(itertools.pairwise(known), self.bounds, strict=True))
-            found = (at for at, ((a, b), (c, d)) in spans if low in a and high in b and c < d)
-            return next(found, None)  # the label of a bucket of one number is that number
+            pairs = enumerate(itertools.pairwise(known))
+            found = (place for place, (a, b) in pairs if low in a and high in b)
+            return next((each for each in found if NUMBER_RANGE.fullmatch(self.labels[each])), None)
         number = finite_number(text)
         if number is None or in_another_style(text, whole=self.integer):
             return None
