@@ -37,7 +37,7 @@ def relative_entropy(truth: NDArray[np.float64], model: NDArray[np.float64]) -> 
     Raises
     ------
     BadInputError
-        If the shapes differ or a histogram is empty.
+        If the shapes differ, or a histogram is empty, negative somewhere or not finite.
     """
     sums = [float(each.sum()) if (each >= 0).all() else np.nan for each in (truth, model)]
     if truth.shape != model.shape or not all(0 < each < np.inf for each in sums):

@@ -43,11 +43,11 @@ with 250 shapes each, less than one shape in a release is so by chance (P(Z > 4.
 
 _MOST_WHOLE = 32  # whole numbers that get a bucket each, if the grid tells them apart
 _MANY_NUMBERS = 1000  # a range that may be the numbers of rows, if the column is called so
+_SLIPS = 0.05  # of the dates of a column this part may be written in another way
 
 # Of the texts of an exact draft:
 _MOST_LISTED = 64  # with (other); half as many again are all listed
 _FEW_ROWS = 5  # of too many texts none is listed that fewer rows have: the table alone knows it
-_SLIPS = 0.05  # part of the dates that another format may read
 _LEAST_LISTED = 0.25  # part of the rows that they must name: (other) would hold the rest
 
 # What columns are called as if they named rows, persons or orders; and codes, not amounts.

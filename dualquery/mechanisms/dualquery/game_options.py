@@ -34,7 +34,7 @@ class GameOptions:
     step falls with it, and rounds and the draws that best responses look at grow."""
 
     alpha: float | None = None
-    """Target error of Theorem 4.2; sets rounds, samples and eta as Algorithm 1 does."""
+    """Target error of Theorem 4.2, 0.01 or more; sets rounds, samples, eta as Algorithm 1 does."""
 
     beta: float = 0.05
     """Failure probability that goes with ``alpha``."""

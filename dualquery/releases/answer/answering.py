@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _NONE_SUCH = "no row of the schema can be like the given ones"
 _NONE_LIKELY = "by the release's estimate no rows are like the given ones"
 _NONE_KNOWN = "whether there are rows like the given ones is not known"
-_ANOTHER = "answers.parquet and the report have another interval or answer, of its own noise"
+_ANOTHER = "in answers.parquet and the report it has its own measurement's interval, or answer"
 _TEXTS = ("query", "answered", "source", "basis")
 _COLUMNS = ("query", "answered", "answer", "low", "high", "level", "source", "basis")
 
