@@ -26,7 +26,7 @@ import polars as pl
 import dualquery
 from dualquery.data import schema_from_dict
 from dualquery.data.domain import column_values, rows_of_values
-from dualquery.privacy.accountants.formulas import rho_for
+from dualquery.privacy.calibrate import rho_for
 from dualquery.queries.derived_queries import Cuboids
 from dualquery.releases.compare.evaluation import Errors
 from dualquery.requests import WorkloadRequest

@@ -57,7 +57,7 @@ LEVEL = 0.95
 UNTOLD = 0.1
 """Chance that a guess is useless: a number far from it has an interval of the usual length."""
 
-_FURTHEST, _HALVINGS = 12.0, 30  # the search: standard deviations that it covers, and its steps
+_FURTHEST, _HALVINGS = 12.0, 24  # the search: standard deviations that it covers, and its steps
 _LEAST = 0.01  # least spread of a guess, in standard deviations of the noise
 _EXACT = 1e-9  # noise that is too small to matter, in lengths of the range
 _BEYOND, _RARE = 8.0, 1e-12  # furthest estimate out of the range; the least mass of a tail

@@ -11,9 +11,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from dualquery.privacy.accountants.choice import AUTO, Accountant, best, choices
-from dualquery.privacy.accountants.formulas import rho_for, rho_of
+from dualquery.privacy.accountants.formulas import epsilon_from_rho, rho_of
 from dualquery.privacy.events import (
     RANGE_SLACK,
     GameSchedule,
@@ -188,6 +189,16 @@ def laplace_scale(epsilon: float, l1_sensitivity: float) -> float:
     require_positive("epsilon", epsilon)
     require_positive("the sensitivity", l1_sensitivity)
     return math.nextafter(l1_sensitivity / epsilon, math.inf)
+
+
+@lru_cache(maxsize=256)
+def rho_for(epsilon: float, delta: float) -> float:
+    """Return the largest rho whose guarantee at ``delta`` in (0, 1) is at most ``epsilon``."""
+    guess = epsilon / (1.0 + 4.0 * -math.log(delta) / epsilon)
+    rho, spent = largest_that_fits(
+        lambda rho: epsilon_from_rho(rho, delta), epsilon, _LEAST * guess, guess, 1e-10
+    )
+    return rho if spent <= epsilon else 0.0
 
 
 def calibrate_rho(

@@ -48,7 +48,8 @@ from dataclasses import astuple, dataclass
 from enum import Enum
 from fractions import Fraction
 
-from dualquery.privacy.accountants.formulas import epsilon_from_rho, rho_for, rho_of
+from dualquery.privacy.accountants.formulas import epsilon_from_rho, rho_of
+from dualquery.privacy.calibrate import rho_for
 from dualquery.privacy.events import Event, threshold_delta
 from dualquery.privacy.guarantee import check_ranges
 from dualquery.runtime.errors import BadInputError, did_you_mean

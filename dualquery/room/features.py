@@ -107,6 +107,12 @@ class Features:
         return np.stack((factors - contrasts, contrasts), axis=1).astype(np.int64)
 
     @cached_property
+    def indicators(self) -> NDArray[np.int32]:
+        """Bits of the indicators of those that have any, padded on the right with -1."""
+        bits = pad_right(np.where(self.contrasts, np.int32(-1), self.bits)[self.kinds[:, 0] > 0])
+        return np.ascontiguousarray(bits[:, (bits >= 0).any(axis=0)])
+
+    @cached_property
     def blocks(self) -> Blocks:
         """The features of contrasts only, by their columns."""
         chosen = np.flatnonzero((self.contrasts == (self.bits >= 0)).all(axis=1))

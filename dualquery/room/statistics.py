@@ -91,16 +91,9 @@ class Exact:
         if isinstance(self.scales, float):
             counts = np.array([self.numbers.size])
         variances = [(self.unit * deviation(scale * each)) ** 2 for each in own.tolist()]
-        return Ground(
-            lemma,
-            self.statistic,
-            sensitivity,
-            scale,
-            self.moves.proof,
-            self.numbers.size,
-            math.fsum(counts * variances),
-            math.fsum(counts / variances),
-        )
+        proof, size = self.moves.proof, self.numbers.size
+        noise = math.fsum(counts * variances), math.fsum(counts / variances)
+        return Ground(lemma, self.statistic, sensitivity, scale, proof, size, *noise)
 
     def noise_scales(self, scale: float) -> list[float]:
         """Return the different scales that noise of ``scale * scales`` is drawn with."""

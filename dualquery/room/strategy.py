@@ -49,7 +49,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -84,27 +84,21 @@ class Loads:
 
     @cached_property
     def _chosen(self) -> NDArray[np.int64]:
-        """Features with indicators, those of one weight together."""
-        loaded = np.flatnonzero((self.features.kinds[:, 0] > 0) & (self.weights > 0))
-        return loaded[np.argsort(self.weights[loaded], kind="stable")]
-
-    @cached_property
-    def members(self) -> NDArray[np.int32]:
-        """Bits of the indicators of these features, padded on the right with -1."""
-        bits, signs = self.features.bits[self._chosen], self.features.contrasts[self._chosen]
-        rows = np.sort(np.where(signs, np.int32(-1), bits).view(np.uint32), axis=1).view(np.int32)
-        return np.ascontiguousarray(rows[:, (rows >= 0).any(axis=0)])
+        """Features with indicators."""
+        return np.flatnonzero(self.features.kinds[:, 0] > 0)
 
     @cached_property
     def attributes(self) -> NDArray[np.int32]:
         """The bits that they ask about, increasing."""
-        return np.unique(self.members[self.members >= 0]).astype(np.int32)
+        return np.unique(self.features.indicators[self.features.indicators >= 0])
 
     @cached_property
-    def classes(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """First feature of each weight, and one more; the weights."""
-        weights, first = np.unique(self.weights[self._chosen], return_index=True)
-        return np.append(first, len(self._chosen)).astype(np.int64), weights
+    def by_weight(self) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.float64]]:
+        """Their indicators, increasing in weight; first of each weight, and one more; weights."""
+        order = np.argsort(self.weights[self._chosen], kind="stable")
+        weights, first = np.unique(self.weights[self._chosen][order], return_index=True)
+        starts = np.append(first, len(order)).astype(np.int64)
+        return self.features.indicators[order], starts, weights
 
     def proven(self) -> float:
         """Return a bound on the load of every legal record.
@@ -112,11 +106,10 @@ class Loads:
         Of the features with the same columns (and signs), at most one has all its indicators hold:
         a record has one value a column. So the largest weight of each set of columns is added.
         """
-        columns = self.features.columns[self._chosen].astype(np.int32)
-        # The heaviest come last; reversed, each set of columns first occurs with its largest.
-        first = first_occurrences(columns[::-1], self.features.domain.columns)
-        leaders = np.unique(first)
-        return float(self.weights[self._chosen][::-1][leaders].sum())
+        heaviest_first = self._chosen[np.argsort(-self.weights[self._chosen], kind="stable")]
+        columns = self.features.columns[heaviest_first].astype(np.int32)
+        leaders = np.unique(first_occurrences(columns, self.features.domain.columns))
+        return float(self.weights[heaviest_first][leaders].sum())
 
     def largest_found(self, climbs: int) -> float:
         """Return the largest load of a legal record that a number of climbs find; deterministic."""
@@ -139,39 +132,44 @@ class Loads:
         loads, met = list[float](), np.zeros(len(self._chosen), np.int64)
         if not len(self._chosen):
             return loads, met
-        domain = self.features.domain
-        columns = np.unique(domain.column_of_bit[self.attributes])
-        sizes = domain.sizes[columns]
-        offsets = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
-        bits = np.flatnonzero(np.isin(domain.column_of_bit, columns))
-        members = _numbered(self.members, bits)
-        feature, place = np.nonzero(members >= 0)
-        members[members < 0] = offsets[-1]  # which every record holds
-        own, others = members[feature, place], members[feature]
-        others[np.arange(len(feature)), place] = offsets[-1]
-        others.sort(axis=1)
-        order = np.lexsort((others[:, 0], own))  # what is met or not in one go stands together
-        touching, others, own = feature[order].astype(np.int32), others[order], own[order]
-        changes = (np.diff(own) != 0) | (np.diff(others[:, 0]) != 0)
-        starts = np.concatenate(([0], np.flatnonzero(changes) + 1, [len(own)]))
-        indptr = np.searchsorted(own[starts[:-1]], np.arange(offsets[-1] + 1))
-        weights = self.weights[self._chosen]
-        given = members, weights, touching, others, starts, indptr, offsets
+        sizes, *laid_out = _laid_out(self.features)
+        weights, offsets = self.weights[self._chosen], laid_out[-1]
         generator = np.random.default_rng(0)
         local = 0.0
-        record = held = np.zeros(len(columns), np.int32)
+        record = held = np.zeros(len(sizes), np.int32)
         for number in range(climbs):
             drawn = (offsets[:-1] + generator.integers(sizes)).astype(np.int32)
             if number % streak == 0:
                 record, local = drawn, 0.0
             else:
                 record = held.copy()
-                kicked = generator.integers(len(columns), size=_KICK)
+                kicked = generator.integers(len(sizes), size=_KICK)
                 record[kicked] = drawn[kicked]
-            loads.append(climb(record, *given, met))
+            loads.append(climb(record, weights, *laid_out, met))
             if loads[-1] >= local:
                 held, local = record, loads[-1]
         return loads, met
+
+
+@lru_cache(maxsize=1)  # a search for scales climbs the same features again and again
+def _laid_out(features: Features) -> tuple[NDArray[Any], ...]:
+    """Return the numbers of values of the columns, and what `climb` takes of the features."""
+    domain, members = features.domain, features.indicators
+    columns = np.unique(domain.column_of_bit[members[members >= 0]])
+    sizes = domain.sizes[columns]
+    offsets = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+    members = _numbered(members, np.flatnonzero(np.isin(domain.column_of_bit, columns)))
+    feature, place = np.nonzero(members >= 0)
+    members[members < 0] = offsets[-1]  # which every record holds
+    own, others = members[feature, place], members[feature]
+    others[np.arange(len(feature)), place] = offsets[-1]
+    others.sort(axis=1)
+    order = np.lexsort((others[:, 0], own))  # what is met or not in one go stands together
+    touching, others, own = feature[order].astype(np.int32), others[order], own[order]
+    changes = (np.diff(own) != 0) | (np.diff(others[:, 0]) != 0)
+    starts = np.concatenate(([0], np.flatnonzero(changes) + 1, [len(own)]))
+    indptr = np.searchsorted(own[starts[:-1]], np.arange(offsets[-1] + 1))
+    return sizes, members, touching, others, starts, indptr, offsets
 
 
 def _numbered(members: NDArray[np.int32], bits: NDArray[Any]) -> NDArray[np.int32]:
@@ -244,8 +242,8 @@ class LightBlock:
         loads = self.loads
         words = self.block.pack(loads.attributes)
         totals = np.zeros(64 * words.shape[1])
-        members = _numbered(loads.members, loads.attributes)
-        add_loads(words, members, *loads.classes, totals)
+        members, *classes = loads.by_weight
+        add_loads(words, _numbered(members, loads.attributes), *classes, totals)
         heavy = np.packbits(totals > self.limit, bitorder="little")
         return heavy.view("<u8").astype(np.uint64)
 
@@ -318,12 +316,12 @@ def add_loads(words: Array, members: Array, starts: Array, weights: Array, loads
 
 @kernel(
     float64(
-        int32[::1], read_only(int32, 2), read_only(float64), read_only(int32), read_only(int32, 2),
+        int32[::1], read_only(float64), read_only(int32, 2), read_only(int32), read_only(int32, 2),
         read_only(int64), read_only(int64), read_only(int64), int64[::1],
     ),
 )  # fmt: skip
 def climb(
-    record: Array, members: Array, weights: Array, touching: Array, others: Array, starts: Array,
+    record: Array, weights: Array, members: Array, touching: Array, others: Array, starts: Array,
     indptr: Array, offsets: Array, met: Array,
 ) -> float:  # fmt: skip
     """Change one column at a time while that makes a record's load larger; return the load.

@@ -25,7 +25,7 @@ from dualquery.mechanisms.protocol import (
     Task,
 )
 from dualquery.privacy.accountants.choice import best
-from dualquery.privacy.accountants.formulas import rho_for
+from dualquery.privacy.calibrate import rho_for
 from dualquery.queries.conjunctions import Workload, require_conjunctions
 from dualquery.queries.family import Queries
 from dualquery.queries.literals import different_bits

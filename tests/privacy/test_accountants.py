@@ -12,9 +12,9 @@ from dualquery.privacy.accountants.formulas import (
     ZcdpAccountant,
     delta_from_rho,
     epsilon_from_rho,
-    rho_for,
     rho_of,
 )
+from dualquery.privacy.calibrate import rho_for
 from dualquery.privacy.events import (
     RANGE_SLACK,
     GameSchedule,

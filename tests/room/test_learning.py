@@ -15,7 +15,7 @@ from dualquery.data.drafts.shapes import Months, Numbers, Shapes, TableCounts, V
 from dualquery.data.given_table import Unit
 from dualquery.data.readers.formats import source_of
 from dualquery.privacy.accountants.choice import best
-from dualquery.privacy.accountants.formulas import rho_for
+from dualquery.privacy.calibrate import rho_for
 from dualquery.privacy.composition import Composition, Cost, PrivacyFilter
 from dualquery.privacy.events import GaussianNoise, LaplaceNoise, ThresholdedCounts
 from dualquery.privacy.neighbours import Neighbours

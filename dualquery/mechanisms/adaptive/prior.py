@@ -45,7 +45,7 @@ _TOLD = 1 << 15
 
 def maximise(likelihood: NDArray[Any], start: NDArray[Any], rounds: int) -> NDArray[Any]:
     """Return how often each law holds, by expectation and maximisation: ``(laws,)``."""
-    prior, number = start, likelihood.dtype.type(len(likelihood))
+    prior, number = start.astype(likelihood.dtype), likelihood.dtype.type(len(likelihood))
     for _ in range(rounds):
         prior = prior * ((1.0 / (likelihood @ prior)) @ likelihood) / number
     return prior
@@ -71,12 +71,12 @@ def posterior_shares(noisy: Float64, deviations: Float64, empty: float) -> tuple
     squared = (((noisy[:, None] - grid) / deviations[:, None]) ** 2).astype(np.float32)
     squared -= squared.min(axis=1, keepdims=True)
     likelihood = np.exp(np.float32(-0.5) * squared)
-    prior = maximise(likelihood, start.astype(np.float32), _EARLY)
+    prior = maximise(likelihood, start, _EARLY)
     own = likelihood * prior
     own /= own.sum(axis=1, keepdims=True)
     others = np.maximum(len(noisy) * prior - own, 0.0) / max(len(noisy) - 1, 1)
     left_out = np.stack((np.einsum("ij,ij->i", likelihood, others), likelihood.mean(axis=1)), 1)
-    as_others, anywhere = maximise(left_out, np.full(2, 0.5, np.float32), _ROUNDS)
+    as_others, anywhere = maximise(left_out, np.full(2, 0.5), _ROUNDS)
     weights = likelihood * (as_others * others + anywhere / len(grid))
     weights /= weights.sum(axis=1, keepdims=True)
     means = (weights @ grid).astype(np.float64)
@@ -110,7 +110,7 @@ def posterior_interactions(
     of_all = logs[:, some].sum(axis=1)
     strength: Float64 = _PRIOR * np.exp(of_all - of_all.max())
     start = (1.0 - _OPEN) * strength / strength.sum() + _OPEN * _PRIOR
-    prior = maximise(likelihood[:, some].T, start, _ROUNDS)
+    prior = maximise(likelihood[:, some].T.astype(np.float32), start, _ROUNDS)
     laws = prior[None, :]
     if sets is None or sets.max(initial=0) + 1 == len(sets):
         sets = np.zeros(len(noisy), np.int64)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -212,21 +211,6 @@ def delta_from_rho(rho: float, epsilon: float) -> float:
     # At small epsilon the best order is about 1 / sqrt(2 rho), far from the one of large epsilon.
     guesses = ((epsilon + rho) / (2.0 * rho) - 1.0, math.sqrt(0.5 / rho), 0.05)
     return min(1.0, _best_order(convert, *guesses) * (1.0 + _ROUNDING))
-
-
-@lru_cache(maxsize=256)
-def rho_for(epsilon: float, delta: float) -> float:
-    """Return the largest rho whose guarantee at ``delta`` in (0, 1) is at most ``epsilon``."""
-    low, high = 0.0, epsilon
-    while epsilon_from_rho(high, delta) <= epsilon:
-        low, high = high, 2.0 * high
-    while high - low > 1e-10 * high:
-        middle = 0.5 * (low + high)
-        if epsilon_from_rho(middle, delta) <= epsilon:
-            low = middle
-        else:
-            high = middle
-    return low
 
 
 def _best_order(

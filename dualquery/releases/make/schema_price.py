@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from dualquery.data.drafts.drafting import SURE
 from dualquery.mechanisms.protocol import Budget
 from dualquery.privacy.accountants.choice import best
-from dualquery.privacy.accountants.formulas import epsilon_from_rho, rho_for
-from dualquery.privacy.calibrate import calibrate_rho
+from dualquery.privacy.accountants.formulas import epsilon_from_rho
+from dualquery.privacy.calibrate import calibrate_rho, rho_for
 from dualquery.privacy.events import Event, GaussianNoise, ThresholdedCounts
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.room.learning import shapes_sensitivity, threshold, values_sensitivity

@@ -14,8 +14,7 @@ from dualquery.data.schema.table import TableSchema
 from dualquery.mechanisms.baselines.independent import Independent
 from dualquery.mechanisms.baselines.noisy_answers import GaussianAnswers, LaplaceAnswers
 from dualquery.mechanisms.protocol import Budget, Session, Task
-from dualquery.privacy.accountants.formulas import rho_for
-from dualquery.privacy.calibrate import calibrate_gaussian_scale
+from dualquery.privacy.calibrate import calibrate_gaussian_scale, rho_for
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.generate.workloads import all_marginals, random_conjunctions
 from dualquery.releases.make.making import run
