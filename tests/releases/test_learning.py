@@ -40,8 +40,7 @@ def test_where_all_is_known_nothing_is_charged_for_a_schema(case, tmp_path) -> N
 
 def test_a_schema_that_is_known_leaves_a_budget_file_as_it_is(tmp_path) -> None:
     file = BudgetFile.create(tmp_path / "b.budget", epsilon=1, delta=1e-6)
-    said = schema_from_dict(known(A, B))
-    found = schema_of_table(FRAME, 1.0, known=said, budget=file.path)
+    found = schema_of_table(FRAME, 1.0, known=schema_from_dict(known(A, B)), budget=file.path)
     assert found.schema.column_names == ("a", "b")
     assert (found.schema.learned, found.price) == (None, None)
     assert file.read().releases == {}
@@ -57,6 +56,8 @@ def test_a_schema_that_is_known_leaves_a_budget_file_as_it_is(tmp_path) -> None:
         ({"queries": 9, "mechanism": "dualquery", "delta": 0.0}, "delta"),
         ({"queries": 9, "neighbours": "add-remove"}, "delta"),
         ({"queries": 9, "schema": known({**A, "name": "c"})}, "'c'"),
+        *[({name: "c"}, "'c'") for name in ("target", "query_columns", "means")],
+        ({"way": 4}, "--way 2"),
     ],
 )
 def test_what_cannot_be_is_refused_before_a_schema_is_paid(asked, named, tmp_path) -> None:

@@ -56,6 +56,7 @@ def test_a_cell_without_an_answer_leaves_the_others() -> None:
     assert {line["low"] for line in found.lines()} == {"0", "1"}
     assert None in {cell["answer"] for cell in cross_table(made, "sex", "job").cells}
     assert "low_" in found._repr_html_()
+    assert made.plot("low").axes
 
 
 def test_a_release_that_is_not_private_says_so() -> None:

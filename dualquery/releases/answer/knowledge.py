@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from dualquery.data.domain import column_values
 from dualquery.estimates.intervals import LEVEL, Guesses, Total, bounded_interval, guesses_of
 from dualquery.estimates.least_squares import Estimates, LeastSquares, fieller
 from dualquery.queries.literals import LiteralRows
@@ -86,8 +87,6 @@ class Knowledge:
 
     @cached_property
     def _values(self) -> NDArray[np.int64] | None:
-        from dualquery.data.domain import column_values
-
         records = self.release.records
         return None if records is None else column_values(records, self.release.schema.domain)
 
@@ -153,9 +152,8 @@ class Knowledge:
         gaussian = literals and not found.kurtosis.any()
         guesses = _guesses(found, factors, len(literals)) if gaussian else None
         lower, upper = bounded_interval(found.values[:2], spread, *range, critical, guesses)
-        low, high = np.clip((lower[0], upper[1]), *range) * (
-            whole * self.base.unit if summed else 1
-        )
+        unit = whole * self.base.unit if summed else 1.0
+        low, high = unit * np.clip((lower[0], upper[1]), *range)
         return Limits(self.basis, float(low), float(high), level)
 
     def _ratio(self, found: Estimates, range: tuple[float, float], level: float) -> Limits:
@@ -177,12 +175,9 @@ class Knowledge:
                 distance = 0.0
                 if variance > 0:
                     distance = float(combination @ found.values) / math.sqrt(variance)
-                between = fieller(
-                    float(found.values[above]),
-                    float(found.values[below]),
-                    found.covariance[np.ix_(pair, pair)],
-                    math.hypot(found.critical(level, combination), distance),
-                )
+                critical = math.hypot(found.critical(level, combination), distance)
+                covariance = found.covariance[np.ix_(pair, pair)]
+                between = fieller(found.values[above], found.values[below], covariance, critical)
                 if between is None:
                     return Limits(f"{self.basis}; {_NEARLY_EMPTY}", *range, level)
                 ends += between
@@ -252,9 +247,6 @@ def _guesses(found: Estimates, factors: Estimates, literals: int) -> Guesses:
     shares = np.where(factors.spanned, factors.values, np.nan)[places]
     shares = np.append(shares, found.values[-1])
     loadings = np.column_stack((factors.loadings[:, places], found.loadings[:, -1]))
-    return guesses_of(
-        found.values[:2],
-        np.diag(found.covariance)[:2],
-        np.stack((shares, shares)),
-        found.loadings[:, :2].T @ loadings,
-    )
+    values, variances = found.values[:2], np.diag(found.covariance)[:2]
+    covariances = found.loadings[:, :2].T @ loadings
+    return guesses_of(values, variances, np.stack((shares, shares)), covariances)

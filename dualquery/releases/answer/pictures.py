@@ -34,13 +34,8 @@ MOST_VALUES = 40  # of one column that are drawn, the largest ones of more
 _ANNOTATED = 240  # cells up to which each has its figure in it
 _LEVEL_NAMES = 4  # columns up to which their names are written level
 
-_STYLE = {
-    "font.size": 9,
-    "axes.titlesize": 10,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "legend.frameon": False,
-}
+_STYLE = {"font.size": 9, "axes.titlesize": 10, "legend.frameon": False}
+_STYLE |= {"axes.spines.top": False, "axes.spines.right": False}
 
 
 class Picture(Figure):
@@ -67,17 +62,17 @@ def of_columns(release: Release, one: str, other: str | None, *, private: bool) 
 
 def _of_one(release: Release, name: str) -> Picture:
     found = cross_table(release, name)
-    lines, note = found.lines(), ""
+    lines, note = [*zip(found.row_labels, found.cells, strict=True)], ""
     if len(lines) > MOST_VALUES:
         note = f"\nthe {MOST_VALUES} largest of {len(lines):,} values"
-        lines = sorted(lines, key=lambda line: -_percent(line["answer"]))[:MOST_VALUES]
+        lines = sorted(lines, key=lambda line: -_percent(line[1]["answer"]))[:MOST_VALUES]
     places = np.arange(len(lines))
     picture = Picture(figsize=(6.4, 1.3 + 0.26 * len(lines)), layout="constrained")
     axes = picture.subplots()
-    measured = np.array([line["low"] is not None for line in lines])
+    measured = np.array([cell["low"] is not None for _, cell in lines])
     faces = [BLUE if known else "none" for known in measured]
     shares, low, high = (
-        np.array([_percent(line[key]) for line in lines]) for key in ("answer", "low", "high")
+        np.array([_percent(cell[key]) for _, cell in lines]) for key in ("answer", "low", "high")
     )
     axes.barh(places, shares, 0.72, color=faces, edgecolor=BLUE)
     if measured.any():
@@ -85,7 +80,7 @@ def _of_one(release: Release, name: str) -> Picture:
         label = f"{found.level:.0%} interval of the true share"
         axes.hlines(places[measured], *ends, colors=ORANGE, linewidth=3, label=label)
         axes.legend(loc="lower right")
-    axes.set_yticks(places, [_named(line[name]) for line in lines])
+    axes.set_yticks(places, [_named(label) for label, _ in lines])
     axes.invert_yaxis()
     axes.set_xlim(left=0)
     axes.set_xlabel("share of the rows (%)")

@@ -15,6 +15,7 @@ from dualquery.data.readers.formats import source_of
 from dualquery.data.readers.source import Source, TableSource
 from dualquery.data.schema.column_choice import ColumnChoice
 from dualquery.data.schema.items import ItemSchema
+from dualquery.data.schema.numeric import Numeric
 from dualquery.data.schema.schema_files import given_schema
 from dualquery.data.schema.table import TableSchema
 from dualquery.mechanisms.protocol import Budget
@@ -35,7 +36,7 @@ from dualquery.rules.reading import rules_of, without_absent
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
-    from dualquery.requests import ReleaseSpec
+    from dualquery.requests import ReleaseSpec, WorkloadRequest
 
 
 Pay = Callable[[int | None], SchemaPrice]
@@ -78,7 +79,6 @@ def schema_of_table(
     check_learnable(delta)
     payment = Payment.begin(budget, table, neighbours, "schema", seed)
     unknown = unknown_columns(source_of(table), columns, known, _hidden(neighbours))
-    stated: list[float] = []
 
     def pay(rows: int | None) -> SchemaPrice:
         spent = default_delta(rows) if delta is None and rows is not None else delta
@@ -87,7 +87,6 @@ def schema_of_table(
                 "the number of rows is private under --neighbours add-remove, so there is no "
                 "default delta 1/n^2; give --delta"
             )
-        stated.append(spent)
         price = SchemaPrice.whole(epsilon, spent, neighbours, unknown.sizes)
         price.require_worth(rows)
         payment.pay_first(price.events, (epsilon, spent), (epsilon, spent))
@@ -99,7 +98,7 @@ def schema_of_table(
     payment.finish()
     record = {
         "epsilon": epsilon,
-        "delta": stated[0],
+        "delta": 2.0 * found.price.delta,
         **neighbours.described(),
         "events": [dict(described(event)) for event in found.events],
     }
@@ -171,7 +170,9 @@ def _asked(spec: ReleaseSpec) -> Unknown | None:
     spec.budget.require_delta(spec.configured)
     if isinstance(source, TableSource) or partial is not None:
         hidden, types = _hidden(relation), table.public_types
-        return unknown_columns(source, table.columns, partial, hidden, types=types)
+        unknown = unknown_columns(source, table.columns, partial, hidden, types=types)
+        _require_possible(spec.workload, unknown)
+        return unknown
     if relation.unit is not None or relation.weight is not None:
         raise BadInputError(
             f"{source.label}: rows of numbered items have neither --unit nor --weight"
@@ -182,6 +183,18 @@ def _asked(spec: ReleaseSpec) -> Unknown | None:
             "give --max-ones-per-row K, or name the items with --columns"
         )
     return Unknown(source, items=table.max_ones_per_row)
+
+
+def _require_possible(asked: WorkloadRequest, unknown: Unknown) -> None:
+    """Refuse what cannot be, whatever the columns will turn out to hold: nothing is paid yet."""
+    stand_in = {name: Numeric(name, (0.0, 1.0, 2.0), missing="category") for name in unknown.names}
+    schema = replace(unknown, known=None).schema(stand_in | {**unknown.columns}, declared=False)
+    if asked.means is not None:
+        schema.with_sums(asked.means)
+    if asked.target is not None:
+        schema.select([asked.target], "--target")
+    asked = replace(asked, queries=1, target=None, marginals=None, max_cells=None, items=None)
+    asked.build(schema, 1)
 
 
 def _hidden(relation: Neighbours) -> set[str]:
