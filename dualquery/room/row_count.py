@@ -88,10 +88,14 @@ class RowCount:
         except BadInputError as error:
             if self.epsilon > 0:
                 error.args = (
-                    f"{error} (the noisy number of rows, {self.n:,}, has been drawn by now, and "
-                    f"has cost epsilon {self.epsilon:.3g})",
+                    f"{error} (the noisy {_counted(self.neighbours)}, {self._amount}, has been "
+                    f"drawn by now, and has cost epsilon {self.epsilon:.3g})",
                 )
             raise
+
+    @property
+    def _amount(self) -> str:
+        return f"{self.n * self.neighbours.of_copy:,.15g}"
 
     @property
     def relation(self) -> str:
@@ -99,16 +103,15 @@ class RowCount:
         if self.neighbours.rows_public:
             return REPLACE_ONE_TEXT
         unit, weight = self.neighbours.unit, self.neighbours.weight
-        one, public, count, number = "one record", "n public", "the number of rows", f"{self.n:,}"
+        one, public, count = "one record", "n public", f"the {_counted(self.neighbours)}"
         if unit is not None:
             rows = "1 row" if unit.max_rows == 1 else f"{unit.max_rows:,} rows"
             one = f"one unit of column {unit.column!r} with at most {rows}"
             public = "the number of units public"
         if weight is not None:
             one += f", weighted by column {weight.column!r} up to {weight.max:g}"
-            count, number = "the total weight", f"{self.n * weight.of_copy:.6g}"
         noisy = self.epsilon > 0 or self.measured
-        count += " released with noise" if noisy else f" assumed to be {number}"
+        count += " released with noise" if noisy else f" assumed to be {self._amount}"
         if self.neighbours.replaces:
             return f"replace {one}, {public}, {count}"
         return f"add or remove {one}, {count}"
@@ -131,10 +134,7 @@ class RowCount:
                 least,
             )
         if self.epsilon == 0:
-            number = f"number of rows was stated by the user, as {self.n:,}"
-            if self.neighbours.weight is not None:
-                stated = self.n * self.neighbours.of_copy
-                number = f"total weight was stated by the user, as {stated:,.10g}"
+            number = f"{_counted(self.neighbours)} was stated by the user, as {self._amount}"
             true = "is measured with noise" if self.measured else "was not looked up"
             return (
                 f"The {number}, to plan with; the true one {true}, and the guarantee holds "
@@ -142,11 +142,15 @@ class RowCount:
                 least,
             )
         return (
-            f"The number of rows was released with integer Laplace noise at epsilon "
+            f"The {_counted(self.neighbours)} was released with integer Laplace noise at epsilon "
             f"{self.epsilon:.6g}, and the rest planned on the noisy number: their epsilons add up "
             "(Dwork and Roth 2014, Theorem B.1).",
             least,
         )
+
+
+def _counted(neighbours: Neighbours) -> str:
+    return "number of rows" if neighbours.weight is None else "total weight"
 
 
 def bought_epsilon(neighbours: Neighbours, stated: int | None, epsilon: float) -> float:
@@ -170,11 +174,10 @@ def buy_row_count(
 ) -> RowCount:
     """Release a noisy number of rows for a share of a whole release's ``epsilon`` > 0.
 
-    ``neighbours`` is a relation for which the number of the private rows in ``records`` is private;
-    ``units`` is the number of units, where public. ``seed`` is as for `randomness`. ``pay`` is
-    called with the event before it is drawn; what it raises keeps it from being drawn. ``journal``
-    keeps the draw, or has it from an earlier attempt. `BadInputError` if the noisy number is too
-    small to plan with; the share is spent then.
+    ``neighbours`` make the number of ``records`` private; ``units`` is that of units, where public.
+    ``seed`` is as for `randomness`. ``pay`` is called with the event before it is drawn; what it
+    raises keeps it from being drawn. ``journal`` keeps the draw, or has it from an earlier attempt.
+    `BadInputError` if the noisy number is too small to plan with; the share is spent then.
     """
     share = COUNT_SHARE * epsilon
     move = float(neighbours.steps)
@@ -189,9 +192,10 @@ def buy_row_count(
     noisy = int(drawn[0])
     fewest = max(2, math.ceil(_FEWEST_SCALES * scale))
     if noisy < fewest:
+        what, one = _counted(neighbours), neighbours.of_copy
         raise BadInputError(
-            f"the number of rows is private: the noisy number of rows is {noisy:,} (scale of the "
-            f"noise {scale:.3g}), below {fewest:,}, too few to go by; this look has cost epsilon "
-            f"{share:.3g}. Ask for a larger --epsilon, or state a number of rows with --rows"
+            f"the {what} is private: the noisy {what} is {noisy * one:,.15g} (scale of the noise "
+            f"{scale * one:.3g}), below {fewest * one:,.15g}, too few to go by; this look has "
+            f"cost epsilon {share:.3g}. Ask for a larger --epsilon, or state it with --rows"
         )
     return RowCount(noisy, neighbours, share, units)

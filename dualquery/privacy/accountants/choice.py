@@ -100,6 +100,6 @@ def best(schedule: Schedule, delta: float, name: str = AUTO) -> tuple[Accountant
     if not found:
         raise BadInputError(
             f"No valid accounting of this run at delta = {delta:g} ({'; '.join(reasons)}). "
-            "Use --accountant auto, or a positive --delta."
+            "Use --accountant auto, or a positive --delta (laplace and smalldb spend none)."
         )
     return min(found, key=lambda pair: pair[1])
