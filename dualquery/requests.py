@@ -424,8 +424,7 @@ class Run:
     )
     checkpoint: Checkpoint | None = None
     show_private_errors: bool = option(
-        False,
-        "Show the TRUE errors of the answers on stderr: for you only, NOT PRIVATE.",
+        False, "Show the TRUE errors of the answers on stderr: for you only, NOT PRIVATE."
     )
     progress: Progress | bool | None = NO_PROGRESS
 
@@ -456,11 +455,7 @@ class ReleaseSpec:
     records: SyntheticRecords = part(SyntheticRecords)
     budget: BudgetRequest = part(BudgetRequest)
     budget_file: str | Path | BudgetFile | None = option(
-        None,
-        "A budget file to charge (dualquery budget init makes one).",
-        BUDGET,
-        name="budget",
-        kind=Path,
+        None, "A budget file to charge (budget init makes one).", BUDGET, name="budget", kind=Path
     )
     seed: int | None = option(
         None, "Makes the run reproducible, and the release NOT private.", RUN, least=0

@@ -10,6 +10,7 @@ from typing import Any
 
 from dualquery.api import KEYWORDS, release
 from dualquery.data.frames import FrameKind, as_table
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.releases.answer.sampling import source_of_records
 from dualquery.releases.keep.folder import Release, load_release
 from dualquery.runtime.errors import BadInputError, did_you_mean
@@ -94,7 +95,10 @@ class Synthesizer:
         made = load_release(path)
         source_of_records(made)
         asked = made.options
-        found = cls(asked["epsilon"], asked["delta"], schema=made.schema, mechanism=made.mechanism)
+        relation, named = Neighbours.of_options(asked), {"rows": asked.get("rows")}
+        named |= {"neighbours": relation.value, "unit": relation.unit, "weight": relation.weight}
+        named |= {"schema": made.schema, "mechanism": made.mechanism}
+        found = cls(asked["epsilon"], asked["delta"], **named)
         found.release_ = made
         found._kind = FrameKind.of(like)
         return found

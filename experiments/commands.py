@@ -118,7 +118,7 @@ def every(
 ) -> None:
     """Every experiment, and one HTML page of all."""
     from experiments.harness.page import page
-    from experiments.harness.runner import run_recipe
+    from experiments.harness.runner import called, run_recipe
 
     console = Console(stderr=True)
     folder = _folder(out, "all", quick)
@@ -132,8 +132,7 @@ def every(
             left_out[name] = str(missing)
             console.print(f"{name} is left out: {missing}", markup=False, highlight=False)
             continue
-        command = f"python -m experiments {name}{' --quick' if quick else ''}"
-        own = folder / name
+        own, command = folder / name, called()
         results.append(
             run_recipe(recipe, choices, own, jobs=jobs, command=command, console=console)
         )

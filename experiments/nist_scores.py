@@ -67,10 +67,7 @@ def k_marginal(truth: pl.DataFrame, made: pl.DataFrame) -> float:
     within, groups = codes.pop(GROUP, (nothing, 1))
     distances = []
     for (one, size), (two, length) in combinations(codes.values(), 2):
-        cells = [
-            (at * size + first) * length + second
-            for at, first, second in zip(within, one, two, strict=True)
-        ]
+        cells = [(at * size + a) * length + b for at, a, b in zip(within, one, two, strict=True)]
         shares = [np.bincount(each, minlength=groups * size * length) / len(each) for each in cells]
         distances.append(abs(shares[0] - shares[1]).sum() / 2.0)
     return 1000.0 * (1.0 - float(np.mean(distances)))

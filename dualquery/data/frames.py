@@ -48,29 +48,28 @@ class FrameKind:
     def made_of(self, rows: pl.DataFrame) -> Any:
         """Return rows of a release as this kind of table.
 
-        A column whose values its type cannot hold, such as whole numbers with nulls in pandas,
-        stays as it is. Categorical types list the values of these rows.
+        A column that its type cannot hold stays as it is; categorical types list its own values.
         """
         import polars as pl
 
-        truth = [
+        rows = rows.with_columns(
             pl.col(name).str.to_lowercase() == "true"
             for name, kind in self.types.items()
-            if kind in (pl.Boolean, "bool", "boolean") and rows.schema.get(name) == pl.String
-        ]
-        rows = rows.with_columns(truth)
+            if str(kind).lower() in ("bool", "boolean") and rows.schema.get(name) == pl.String
+        )
         if self.library == "numpy":
             return rows.to_numpy()
         table: Any = rows.to_pandas() if self.library == "pandas" else rows
         for name, kind in self.types.items():
             with contextlib.suppress(ValueError, TypeError, pl.exceptions.PolarsError):
-                if name not in rows.columns or (kind == "bool" and rows[name].null_count()):
-                    continue  # pandas would take null for False
+                held = rows.schema.get(name)
+                texts = getattr(kind, "kind", "") == "M" and held == pl.String
+                if held is None or texts or (kind == "bool" and rows[name].null_count()):
+                    continue  # pandas would guess the format, or take null for False
                 if self.library == "pandas":
                     table[name] = table[name].astype("category" if kind == "category" else kind)
                 elif kind in (pl.Categorical, pl.Enum):
-                    texts = table[name].cast(pl.String)
-                    table = table.with_columns(texts.cast(pl.Categorical))
+                    table = table.with_columns(table[name].cast(pl.String).cast(pl.Categorical))
                 else:
                     table = table.with_columns(table[name].cast(kind))
         return table

@@ -98,7 +98,9 @@ def truth(compared: Evaluation) -> Html:
     lines = [("this release", compared.errors)]
     if compared.synthetic is not None:
         lines.append(("its synthetic records", compared.synthetic))
-    lines += [(f"baseline: {name}", each) for name, each in compared.baselines.items()]
+    names = {"gaussian": compared.noise}
+    for name, each in compared.baselines.items():
+        lines.append((f"baseline: {names.get(name, name)}", each))
     parts = [
         element("p", found["warning"] + ".", class_="alarm"),
         table(
@@ -107,6 +109,8 @@ def truth(compared: Evaluation) -> Html:
             [(name, share(each.max_error), share(each.mean_error)) for name, each in lines],
         ),
     ]
+    if compared.remark:
+        parts.append(element("p", compared.remark))
     if found["means"]:
         figures = ("mean", "low", "high", "truth")
         rows = [(row["column"], *(f"{row[key]:.6g}" for key in figures)) for row in found["means"]]

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from dualquery.privacy.guarantee import round_up
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import conjunctions_of
 from dualquery.report.facts import Widths, widths
@@ -13,6 +14,7 @@ from dualquery.report.markup import Html, element, joined, key_figures
 from dualquery.runtime.escaping import share
 
 if TYPE_CHECKING:
+    from dualquery.privacy.guarantee import PrivacyStatement
     from dualquery.releases.compare.evaluation import Errors, Evaluation
     from dualquery.releases.keep.folder import Release
 
@@ -27,9 +29,9 @@ def in_short(release: Release, compared: Evaluation | None) -> Html:
         one = "row" if unit is None else f"unit of {unit.column!r}"
         strength = (
             f"Noise was added to protect every {one}: who knows all the others, and thinks a fact "
-            f"about this one as likely as not, can be at most {_sure(privacy.epsilon)} sure of it "
-            f"from the release. That is epsilon {privacy.epsilon:.4g} (with delta "
-            f"{privacy.delta:.2g}); smaller numbers protect more."
+            f"about this one as likely as not, can be {_sure(privacy)} from the release. That is "
+            f"epsilon {round_up(privacy.epsilon, 4)} (with delta {round_up(privacy.delta, 2)}); "
+            "smaller numbers protect more."
         )
     content = f"{len(release.workload):,} answers"
     if release.records is not None and len(release.records):
@@ -91,9 +93,9 @@ def guarantee(release: Release) -> Html:
     if not privacy.private:
         reasons = element("ul", *(element("li", each) for each in privacy.reasons_not_private))
         return joined([element("p", "This release is NOT PRIVATE:", class_="alarm"), reasons])
-    assert privacy.epsilon is not None
-    assert privacy.delta is not None
-    times = f"{math.exp(privacy.epsilon):.3g}" if privacy.epsilon < 99 else f"e^{privacy.epsilon:g}"
+    epsilon, delta = privacy.epsilon, privacy.delta
+    assert epsilon is not None
+    times = round_up(math.exp(epsilon), 3) if epsilon < 99 else f"e^{epsilon:.15g}"
     relation = Neighbours.of_options(release.options)
     one = "another" if relation.replaces else "added or removed"
     each, others = "row", "A person with several rows"
@@ -107,47 +109,39 @@ def guarantee(release: Release) -> Html:
         )
     if relation.weight is not None:
         told += f" Rows count by their weight in {relation.weight.column!r}."
-    beyond = ""
-    if privacy.delta:
-        beyond = f", but for outcomes with a chance of {_chance(privacy.delta)} in all"
+    beyond = f", plus a chance of {_chance(delta)}" if delta else ""
     words = [
         f"{told} Had any one {each} been {one}, everything in the release would have come out "
-        f"about as likely: at most {times} times as likely, or as unlikely{beyond}.",
+        f"about as likely: any set of results at most {times} times as likely{beyond}.",
         f"Somebody who knows all other {each}s, and thinks a fact about one {each} as likely as "
-        f"not, can be at most {_sure(privacy.epsilon)} sure of it after reading the release.",
+        f"not, can be {_sure(privacy)} after reading the release.",
         f"Not protected: what is true of many {each}s at once. {others} is protected less, and "
         "other releases from the same table add up with this one.",
     ]
     figures = {
-        "epsilon": f"{privacy.epsilon:.4g}",
-        "delta": f"{privacy.delta:.3g}",
+        "epsilon": round_up(epsilon, 4),
+        "delta": round_up(delta, 3),
         "neighbours": privacy.neighbours,
         "accountant": str(privacy.accountant),
     }
-    return joined(
-        [
-            *(element("p", each) for each in words),
-            key_figures(figures),
-            element(
-                "details",
-                element("summary", "What the guarantee rests on"),
-                element("p", privacy.text()),
-            ),
-        ]
-    )
+    rests = element("summary", "What the guarantee rests on"), element("p", privacy.text())
+    said = [element("p", each) for each in words]
+    return joined([*said, key_figures(figures), element("details", *rests)])
 
 
-def _sure(epsilon: float) -> str:
+def _sure(privacy: PrivacyStatement) -> str:
     """Return how sure somebody may become of what was as likely as not, rounded up."""
-    return f"{math.ceil(1000 / (1 + math.exp(-epsilon))) / 10:g}%"
+    assert privacy.epsilon is not None
+    rare = " (but for rare results, which delta limits)" if privacy.delta else ""
+    return f"at most {math.ceil(1000 / (1 + math.exp(-privacy.epsilon))) / 10:g}% sure of it{rare}"
 
 
 def _chance(value: float) -> str:
-    """Return a small chance as a person says it."""
-    return f"{value:.2g}" if value >= 0.001 else f"1 in {_rounded(1 / value):,}"
+    """Return a small chance as a person says it, rounded up."""
+    return round_up(value, 2) if value >= 0.001 else f"1 in {_rounded(1 / value):,}"
 
 
 def _rounded(value: float) -> int:
-    """Return a number above 0 to two digits, as a whole number."""
+    """Return a number above 0, rounded down to two digits and a whole number."""
     step: int = 10 ** max(math.floor(math.log10(value)) - 1, 0)
-    return round(value / step) * step
+    return int(value * (1.0 + 1e-9) // step) * step

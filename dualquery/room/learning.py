@@ -57,6 +57,7 @@ from dualquery.room.journal import Journal
 from dualquery.room.ledger import Ledger
 from dualquery.room.noise.gaussian import add_gaussian, check_gaussian
 from dualquery.room.randomness import Randomness, randomness
+from dualquery.runtime.errors import BadInputError
 
 LARGEST_EPSILON = 7.0
 """Of a whole guarantee, up to which rare texts are drawn by their chances."""
@@ -209,10 +210,11 @@ class ItemRoom:
         found, counts = np.zeros(0, np.int64), np.zeros(0, np.int64)
         for rows in source.item_rows():
             self._rows += len(rows)
+            if rows.items.max(initial=0) >= 1 << 31:
+                raise BadInputError(f"{source.label}: items from 2^31 on cannot be learned")
             cut = truncate(BitRows(rows.indptr, rows.items.astype(np.int32)), most)
-            both = np.concatenate((found, cut.bits))
             weights = np.concatenate((counts, np.ones(len(cut.bits), np.int64)))
-            found, places = np.unique(both, return_inverse=True)
+            found, places = np.unique(np.concatenate((found, cut.bits)), return_inverse=True)
             counts = np.bincount(places, weights, len(found)).astype(np.int64)
         self._items, self._counts = found, counts
 

@@ -81,16 +81,16 @@ class RowCount:
         return (LaplaceNoise(self.epsilon),) if self.epsilon > 0 else ()
 
     @contextmanager
-    def cost_told(self) -> Iterator[None]:
-        """Add the cost of the number of rows to a `BadInputError` raised within."""
+    def cost_told(self, *, learned: bool = False) -> Iterator[None]:
+        """Say in a `BadInputError` raised within what is spent: on a schema, on this number."""
         try:
             yield
         except BadInputError as error:
+            told = ["a schema has been learned, and its cost is spent"] if learned else []
             if self.epsilon > 0:
-                error.args = (
-                    f"{error} (the noisy {_counted(self.neighbours)}, {self._amount}, has been "
-                    f"drawn by now, and has cost epsilon {self.epsilon:.3g})",
-                )
+                number = f"the noisy {_counted(self.neighbours)}, {self._amount}, has been drawn"
+                told.append(f"{number} by now, and has cost epsilon {self.epsilon:.3g}")
+            error.args = (f"{error} ({'; '.join(told)})",) if told else error.args
             raise
 
     @property
@@ -179,8 +179,7 @@ def buy_row_count(
     raises keeps it from being drawn. ``journal`` keeps the draw, or has it from an earlier attempt.
     `BadInputError` if the noisy number is too small to plan with; the share is spent then.
     """
-    share = COUNT_SHARE * epsilon
-    move = float(neighbours.steps)
+    share, move = COUNT_SHARE * epsilon, float(neighbours.steps)
     scale = laplace_scale(share, move)
     ground = Ground(__name__, "number of rows", move, scale, "definition")
     pay(LaplaceNoise(share))

@@ -134,8 +134,7 @@ class Loads:
             return loads, met
         sizes, *laid_out = _laid_out(self.features)
         weights, offsets = self.weights[self._chosen], laid_out[-1]
-        generator = np.random.default_rng(0)
-        local = 0.0
+        generator, local = np.random.default_rng(0), 0.0
         record = held = np.zeros(len(sizes), np.int32)
         for number in range(climbs):
             drawn = (offsets[:-1] + generator.integers(sizes)).astype(np.int32)

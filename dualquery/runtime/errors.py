@@ -54,8 +54,8 @@ def suggest(found: str, known: Sequence[str], otherwise: str | None = None) -> s
     Where none is close, it is ``otherwise``; None lists the first few.
     """
     folded = {name.casefold(): name for name in reversed(known)}
-    same = folded.get(found.casefold())  # close, whatever its letters' case
-    close = close_names(found, known, 3) if same is None else [same]
+    same = folded.get(str(found).casefold())  # close, whatever its letters' case
+    close = close_names(str(found), known, 3) if same is None else [same]
     if close:
         return "did you mean " + " or ".join(map(repr, close)) + "?"
     if otherwise is not None:

@@ -38,7 +38,7 @@ def code_version() -> str:
     """
     total = hashlib.sha256()
     for package in ("dualquery", "experiments", "mwem", "solvers"):
-        for file in sorted((_HOME / package).rglob("*.py")):
+        for file in sorted([*(_HOME / package).rglob("*.py"), *_HOME.glob(f"{package}/**/*.json")]):
             place = file.relative_to(_HOME).as_posix()
             if not place.startswith(_NO_RUN):
                 tree = ast.parse(file.read_text(encoding="utf-8"))

@@ -153,10 +153,10 @@ def export(
 
 
 def _terms(account: Account) -> str:
-    chosen, terms = account.terms.filter, account.terms
+    terms, chosen = account.terms, account.terms.filter
     return (
-        f"all releases together: epsilon {chosen.epsilon:g}, delta {chosen.delta:g}, composition "
-        f"{chosen.composition.value}; neighbours {terms.neighbours.value}, unit {terms.unit}"
+        f"all releases together: epsilon {chosen.epsilon:.15g}, delta {chosen.delta:.15g}, compo"
+        f"sition {chosen.composition.value}; neighbours {terms.neighbours.value}, unit {terms.unit}"
     )
 
 

@@ -149,7 +149,8 @@ def frame_of_pandas(table: Any, label: str) -> FrameSource:
         column = table.iloc[:, position]
         try:
             found = pl.Series(name, pl.from_pandas(column, nan_to_null=True))
-        except (TypeError, ValueError, pa.ArrowException, pl.exceptions.ComputeError) as fault:
+        except (TypeError, ValueError, OverflowError, pa.ArrowException,
+                pl.exceptions.ComputeError) as fault:  # fmt: skip
             raise BadInputError(
                 f"{label}: column {name!r} mixes values of several types, or has a type that "
                 f"cannot become bits ({fault}); make them all texts, numbers or dates"

@@ -249,7 +249,7 @@ def release_of(spec: ReleaseSpec) -> Release:
 
         require_possible(spec, data.schema, data.units)
         count = budget.count_rows(data.records, spec.seed, pay_first, journal, data.units)
-        with count.cost_told():
+        with count.cost_told(learned=bool(first)):
             planned = plan_release(spec, data.schema, count, progress, learned)
         for warning in planned.warnings:
             if warning not in weak:
@@ -350,7 +350,7 @@ def _pay(planned: Planned, privacy: PrivacyStatement, payment: Payment, journal:
     events, count = events_of(planned.plan.schedule), planned.count
     digest = hashlib.sha256(repr(events).encode()).hexdigest()
     journal.same("plan", {"n": count.n, "schedule": digest})
-    with count.cost_told():
+    with count.cost_told(learned=bool(planned.first)):
         journal.make_room(bytes_on_disk(planned.task, planned.own))
         payment.pay((*planned.first, *count.events, *events), privacy)
 

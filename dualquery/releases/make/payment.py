@@ -177,11 +177,11 @@ class Payment:
         if self.charge is None:
             return ADD_UP
         chosen = self.charge.file.read().terms.filter
+        limits = f"({chosen.epsilon:.15g}, {chosen.delta:.15g})"
         return (
             f"It was charged to a budget file, as release {self.charge.release}: all releases that "
-            f"are charged to that file are ({chosen.epsilon:g}, {chosen.delta:g})-differentially "
-            f"private together (composition {chosen.composition.value}), under all that one of "
-            "them is conditional on."
+            f"are charged to that file are {limits}-differentially private together (composition "
+            f"{chosen.composition.value}), under all that one of them is conditional on."
         )
 
 
