@@ -103,18 +103,18 @@ class RowCount:
         if self.neighbours.rows_public:
             return REPLACE_ONE_TEXT
         unit, weight = self.neighbours.unit, self.neighbours.weight
-        one, public, count = "one record", "n public", f"the {_counted(self.neighbours)}"
+        one, public, number = "one record", "n public", f"{self.n:,}"
         if unit is not None:
             rows = "1 row" if unit.max_rows == 1 else f"{unit.max_rows:,} rows"
             one = f"one unit of column {unit.column!r} with at most {rows}"
             public = "the number of units public"
         if weight is not None:
             one += f", weighted by column {weight.column!r} up to {weight.max:g}"
+            number = f"{self.n * weight.of_copy:.6g}"
         noisy = self.epsilon > 0 or self.measured
-        count += " released with noise" if noisy else f" assumed to be {self._amount}"
-        if self.neighbours.replaces:
-            return f"replace {one}, {public}, {count}"
-        return f"add or remove {one}, {count}"
+        how = "released with noise" if noisy else f"assumed to be {number}"
+        moved = f"replace {one}, {public}" if self.neighbours.replaces else f"add or remove {one}"
+        return f"{moved}, the {_counted(self.neighbours)} {how}"
 
     @property
     def _of_units(self) -> bool:
@@ -134,11 +134,10 @@ class RowCount:
                 least,
             )
         if self.epsilon == 0:
-            number = f"{_counted(self.neighbours)} was stated by the user, as {self._amount}"
             true = "is measured with noise" if self.measured else "was not looked up"
             return (
-                f"The {number}, to plan with; the true one {true}, and the guarantee holds "
-                "whatever it is.",
+                f"The {_counted(self.neighbours)} was stated by the user, as {self._amount}, to "
+                f"plan with; the true one {true}, and the guarantee holds whatever it is.",
                 least,
             )
         return (
