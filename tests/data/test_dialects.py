@@ -211,8 +211,8 @@ def test_without_a_reader_of_workbooks_the_extra_is_named(tmp_path: Path, monkey
 
 
 def test_several_csv_files_are_one_table(tmp_path: Path) -> None:
-    for number in range(3):
-        (tmp_path / f"{number}.csv").write_text(f"a;b\n{number};x\n")
+    for name in ("0.csv", "1.csv", "2.csv", "_3.tsv"):
+        (tmp_path / name).write_text(f"a;b\n{name[0]};x\n")
     for text in (f"csv:{tmp_path}", f"{tmp_path}/*.csv"):
         assert read(text)["a"].to_list() == ["0", "1", "2"]
     with pytest.raises(BadInputError, match="of CSV files csv:FOLDER is"):

@@ -178,7 +178,7 @@ def _located(form: str | None, path: str, text: str) -> Callable[[], Source]:
     kind = form or ("parquet" if folder else _form_of(path))
     if kind in _JOINED and (folder or (set("*?[") & set(path) and not place.exists())):
         top = place if folder else Path(place.anchor)
-        found = top.glob("*" if folder else str(place.relative_to(top)))
+        found = top.glob("[!._]*" if folder else str(place.relative_to(top)))  # no hidden files
         files = sorted(each for each in found if _form_of(each.name) == kind and each.is_file())
         if files:
             return partial(_joined, kind, files, text)
