@@ -106,7 +106,7 @@ def release(
     ------
     BadInputError
         If anything asked for cannot be, or the budget file has no room for it; nothing private has
-        been drawn then, but for what the message says. Options are named as on the command line.
+        been drawn then, but a schema or number of rows. Options have their command line's names.
 
     Examples
     --------

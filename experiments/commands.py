@@ -132,9 +132,8 @@ def every(
             left_out[name] = str(missing)
             console.print(f"{name} is left out: {missing}", markup=False, highlight=False)
             continue
-        own, command = folder / name, called()
         results.append(
-            run_recipe(recipe, choices, own, jobs=jobs, command=command, console=console)
+            run_recipe(recipe, choices, folder / name, jobs=jobs, command=called(), console=console)
         )
     path = folder / PAGE
     write_whole(path, page(TITLE, results, left_out, quick=quick))

@@ -38,7 +38,8 @@ def code_version() -> str:
     """
     total = hashlib.sha256()
     for package in ("dualquery", "experiments", "mwem", "solvers"):
-        for file in sorted([*(_HOME / package).rglob("*.py"), *_HOME.glob(f"{package}/**/*.json")]):
+        home = _HOME / package
+        for file in sorted([*home.rglob("*.py"), *home.rglob("*.json")]):  # JSON reads as Python
             place = file.relative_to(_HOME).as_posix()
             if not place.startswith(_NO_RUN):
                 tree = ast.parse(file.read_text(encoding="utf-8"))

@@ -153,11 +153,10 @@ def export(
 
 
 def _terms(account: Account) -> str:
-    terms, chosen = account.terms, account.terms.filter
-    return (
-        f"all releases together: epsilon {chosen.epsilon:.15g}, delta {chosen.delta:.15g}, compo"
-        f"sition {chosen.composition.value}; neighbours {terms.neighbours.value}, unit {terms.unit}"
-    )
+    chosen, terms = account.terms.filter, account.terms
+    limits = f"epsilon {chosen.epsilon:.15g}, delta {chosen.delta:.15g}"
+    protected = f"neighbours {terms.neighbours.value}, unit {terms.unit}"
+    return f"all releases together: {limits}, composition {chosen.composition.value}; {protected}"
 
 
 def _cost(cost: Cost) -> dict[str, float]:
