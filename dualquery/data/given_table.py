@@ -97,10 +97,10 @@ class Table:
 
         ``csv`` comes from a release: what is no text says nothing.
         """
-        from dualquery.data.readers.formats import is_csv
+        from dualquery.data.readers.formats import csv_of
 
         in_file = self.csv is None and isinstance(self.data, str | Path)
-        said = isinstance(csv, str) and in_file and is_csv(self.source)
+        said = isinstance(csv, str) and in_file and csv_of(self.source) is not None
         return replace(self, csv=str(csv)) if said else self
 
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from dualquery.data.readers.source import Source
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.table import TableSchema
-from dualquery.rows.row_sums import LocalRowSum, RowSum
+from dualquery.rows.row_sums import RowSum
 from dualquery.rows.streamed import stream_rows
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.resources import __version__
@@ -113,11 +113,6 @@ class ClusterRows:
 
     def total(self, statistic: RowSum, threads: int) -> NDArray[np.int64]:  # noqa: ARG002
         """Return a statistic of all rows; the workers' own threads count, not ours."""
-        if isinstance(statistic, LocalRowSum):
-            raise BadInputError(
-                "this mechanism draws random numbers for every row where the rows are read: use "
-                "--engine memory or --engine stream, not a cluster"
-            )
         # As the result of a task it is made again when the workers that hold it are lost.
         shared = self.client.submit(_same, statistic, self.schema, pure=False)
         totals = self.client.map(_part_total, self.parts, shared=shared, pure=False)

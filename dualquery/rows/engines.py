@@ -181,15 +181,11 @@ class Engine(EngineChoice):
     ) -> Iterator[Dataset[Rows]]:
         """Yield the data and their rows; arguments are those of `dualquery.rows.engines.load`.
 
-        Rows carry the numbers of the columns ``sums``, too. Cells that do not fit the schema are
-        reported to the operator (`data.encoding.blocks`), unless the table is read ``again``.
+        Rows carry the numbers of the columns ``sums``, too. Cells that do not fit are reported to
+        the operator (`data.encoding.blocks`), but not by a cluster, and not when read ``again``.
         """
         source = source_of(data)
-        if self.name == "dask" and (unit is not None or weight is not None):
-            option = "--weight" if unit is None else "--unit"
-            raise BadInputError(
-                f"{option} needs all rows in one place; use --engine memory or --engine stream"
-            )
+        self.check_source(source, unit, weight)
         table = without_counting(source, unit, weight)
 
         def choose() -> TableSchema | ItemSchema:
@@ -200,11 +196,6 @@ class Engine(EngineChoice):
         if self.scheduler is not None:
             from dualquery.rows.dask_cluster import cluster_rows, connect
 
-            if not source.parts:
-                raise BadInputError(
-                    f"{source.label}: --engine dask reads parquet files in a folder or by a "
-                    "pattern, each file as a partition"
-                )
             with connect(self.scheduler) as client:
                 chosen = choose()
                 yield dataset(cluster_rows(client, source.parts, chosen), chosen, source)
@@ -225,6 +216,23 @@ class Engine(EngineChoice):
             whole, digits = weigh(source, weight, chosen)
             yield dataset(WeightedRows(tuple(map(rows_of, digits))), chosen, whole)
 
+    def check_source(
+        self, source: Source, unit: Unit | None, weight: Weight | None, *, draws: bool = False
+    ) -> None:
+        """Refuse what a cluster cannot do; ``draws``: random numbers where the rows are."""
+        if self.scheduler is None:
+            return
+        if draws or unit is not None or weight is not None:
+            what = "this mechanism" if draws else "--weight" if unit is None else "--unit"
+            raise BadInputError(
+                f"{what} needs all rows in one place; use --engine memory or --engine stream"
+            )
+        if not source.parts:
+            raise BadInputError(
+                f"{source.label}: --engine dask reads parquet files in a folder or by a pattern, "
+                "each file as a partition"
+            )
+
     def _streams(self, source: Source) -> bool:
         """Return whether rows are left in their source."""
         if self.name != "auto" or isinstance(source, RecordsSource):
@@ -236,8 +244,6 @@ class Engine(EngineChoice):
 
 def files_of(source: Source) -> Sequence[FilePath]:
     """Return the files that a source reads, none for a table in memory or made up."""
-    if isinstance(source, CutTable):
-        return files_of(source.source)
     if source.parts:
         return [file for part in source.parts for file in files_of(part)]
     path = getattr(source, "path", None)

@@ -80,8 +80,7 @@ class ConjunctionSum(RowSum, Protocol):
 class LocalRowSum:
     """A statistic that draws random numbers, so that it stays in the process of the private room.
 
-    Copies of one source of randomness on several machines would draw the same numbers. Rows that
-    other processes read refuse such a statistic.
+    Copies of one source of randomness on several machines would draw the same numbers.
     """
 
     def __reduce__(self) -> NoReturn:

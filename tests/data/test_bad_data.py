@@ -191,7 +191,6 @@ def test_nan_is_a_missing_value() -> None:
         ("nowhere.csv", "nowhere.csv: there is no such file; the built-in data sets are adult"),
         ("adlut", "adlut: there is no such file; did you mean 'adult'?"),
         ("foo:bar", "foo:bar: there is no such file, and 'foo' is no format; it must be one of"),
-        (".", ".: a folder, not a file"),
     ],
 )
 def test_a_source_that_is_not_there_is_explained(text: str, message: str) -> None:

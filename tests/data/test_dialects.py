@@ -104,7 +104,7 @@ def test_a_wrong_encoding_is_explained(tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match="not utf-16 text"):
         read(path, "encoding=utf-16")
     (tmp_path / "t.dat").write_text("1 2\n")
-    with pytest.raises(BadInputError, match="--csv says how a csv or tsv file is written"):
+    with pytest.raises(BadInputError, match="--csv is about csv and tsv files"):
         parse_source(str(tmp_path / "t.dat"), Dialect())
 
 
@@ -134,6 +134,7 @@ def test_duckdb_queries_are_tables(tmp_path: Path) -> None:
         connection.execute("create table t as select range as a, range % 2 as b from range(5)")
     found = read(f"duckdb:{file}?select a, b from t where a > 1 order by a")
     assert found.rows() == [(2, 0), (3, 1), (4, 0)]
+    assert files_of(parse_source(f"duckdb:{file}?select a from t")) == [file]
     for text, message in [
         (f"duckdb:{file}", "write duckdb:FILE"),
         (f"duckdb:{file}?select c from t", "DuckDB refuses"),
@@ -149,6 +150,7 @@ def test_workbooks_are_read(tmp_path: Path) -> None:
     pytest.importorskip("xlsxwriter")
     FRAME.write_excel(tmp_path / "t.xlsx")
     assert read(tmp_path / "t.xlsx").rows() == FRAME.cast(pl.String).rows()
+    assert files_of(parse_source(str(tmp_path / "t.xlsx"))) == [tmp_path / "t.xlsx"]
     (tmp_path / "t.xlsx").write_bytes(b"PK")
     with pytest.raises(BadInputError, match="not readable as an Excel workbook"):
         read(tmp_path / "t.xlsx")
@@ -211,14 +213,17 @@ def test_without_a_reader_of_workbooks_the_extra_is_named(tmp_path: Path, monkey
 
 
 def test_several_csv_files_are_one_table(tmp_path: Path) -> None:
-    for name in ("0.csv", "1.csv", "2.csv", "_3.tsv"):
+    (tmp_path / ".h").mkdir()
+    for name in ("0.csv", "1.csv", "2.csv", "_3.tsv", ".4.csv", ".h/5.csv"):
         (tmp_path / name).write_text(f"a;b\n{name[0]};x\n")
-    for text in (f"csv:{tmp_path}", f"{tmp_path}/*.csv"):
+    for text in (f"csv:{tmp_path}", f"{tmp_path}/*.csv", f"{tmp_path}/**/*.csv"):
         assert read(text)["a"].to_list() == ["0", "1", "2"]
-    with pytest.raises(BadInputError, match="of CSV files csv:FOLDER is"):
-        read(tmp_path)
     (tmp_path / "3.csv").write_text("a;c\n3;x\n")
     with pytest.raises(BadInputError, match=r"3\.csv: its columns .* must have the same columns"):
         read(f"csv:{tmp_path}")
-    with pytest.raises(BadInputError, match=r"no file in the folder ends in \.tsv"):
-        read(f"tsv:{tmp_path}")
+    for text in (tmp_path, f"tsv:{tmp_path}", f"fimi:{tmp_path}"):
+        with pytest.raises(BadInputError, match="a folder, not a file, and no file in it is read"):
+            read(text)
+    (tmp_path / ".h").rename(tmp_path / "h")
+    with pytest.raises(BadInputError, match=r"h/5\.csv is in a subfolder"):
+        read(f"csv:{tmp_path}")

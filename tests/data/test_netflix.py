@@ -114,7 +114,5 @@ def test_folders_that_hold_no_ratings_or_both_forms_are_explained(tmp_path: Path
     separate(tmp_path, zipped=False)
     with pytest.raises(BadInputError, match=r"mv_0000001.txt: movie 1 is listed a second time"):
         load(f"netflix:{tmp_path}")
-    with pytest.raises(BadInputError, match="a folder, not a file"):
-        load(f"fimi:{tmp_path}")
     with pytest.raises(BadInputError, match="there is no such file"):
         load(f"netflix:{tmp_path / 'nowhere'}")

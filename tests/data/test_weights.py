@@ -123,8 +123,3 @@ def test_other_refusals() -> None:
         Engine().open(survey(5), SCHEMA, unit=Unit("home", 2), weight=Weight("home", 2.0)),
     ):
         pass
-    with (
-        pytest.raises(BadInputError, match="--weight needs all rows in one place"),
-        Engine(name="dask", scheduler="tcp://x:1").open(survey(5), weight=Weight("w", 2.0)),
-    ):
-        pass

@@ -73,9 +73,12 @@ def test_an_unreachable_scheduler(monkeypatch: pytest.MonkeyPatch, folder: Path)
         pass
 
 
-def test_dask_needs_partitions() -> None:
-    with (
-        pytest.raises(BadInputError, match="parquet files in a folder"),
-        Engine(name="dask", scheduler="tcp://127.0.0.1:9").open("adult"),
-    ):
-        pass
+def test_what_a_cluster_cannot_do_is_refused_before_a_schema_is_paid(
+    folder: Path, tmp_path: Path
+) -> None:
+    file = dualquery.BudgetFile.create(tmp_path / "b", epsilon=9.0, delta=1e-3)
+    engine = Engine(name="dask", scheduler="tcp://127.0.0.1:9")
+    for table, mechanism in ((folder / "part-00.parquet", None), (folder, "randomized-response")):
+        with pytest.raises(BadInputError, match=r"parquet files in a folder|in one place"):
+            dualquery.release(table, engine=engine, budget=file, epsilon=4.0, mechanism=mechanism)
+    assert not file.read().spent[0]

@@ -111,7 +111,7 @@ def open_duckdb(file: FilePath, label: str, query: str | None = None) -> Source:
     """
     if not query or not query.strip():
         raise BadInputError(f"{label}: write duckdb:FILE?SELECT ... (in quotation marks)")
-    return _source(partial(_query, str(file), query, label), label, steady=False)
+    return _source(partial(_query, str(file), query, label), label, file, steady=False)
 
 
 def _source(
@@ -179,13 +179,10 @@ def _arrow(path: FilePath, label: str, *_: object) -> Iterator[Batches]:
     with open_bytes(path, label) as stream, _damage(label, "file of Arrow batches"):
         magic = stream.read(len(_FILE_MAGIC))
         stream.seek(0)
-        if magic == _FILE_MAGIC:
-            file = pa.ipc.open_file(stream)
-            batches = (file.get_batch(i) for i in range(file.num_record_batches))
-            yield Batches(file.schema, batches, stored)
-        else:
-            reader = pa.ipc.open_stream(stream)
-            yield Batches(reader.schema, iter(reader), stored)
+        file = magic == _FILE_MAGIC
+        reader = pa.ipc.open_file(stream) if file else pa.ipc.open_stream(stream)
+        batches = map(reader.get_batch, range(reader.num_record_batches)) if file else iter(reader)
+        yield Batches(reader.schema, batches, stored)
 
 
 @contextmanager

@@ -71,7 +71,7 @@ def open_excel(path: FilePath, label: str, sheet: str | None = None) -> Source:
     if cells.is_empty():
         which = f"its first sheet, {first!r}," if sheet is None else f"the sheet {sheet!r}"
         raise BadInputError(f"{label}: {which} is empty")
-    return frame_source(_headed(cells, label), label)
+    return frame_source(_headed(cells, label), label, path)
 
 
 def _headed(cells: pl.DataFrame, label: str) -> pl.DataFrame:

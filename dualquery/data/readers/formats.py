@@ -5,6 +5,7 @@ A name is a built-in data set or a generator, which takes numbers after a colon 
 
 from __future__ import annotations
 
+import glob
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -117,31 +118,29 @@ def parse_source(text: str, dialect: Dialect | None = None) -> Source:
     ``csv`` and ``tsv`` differs from the standard one. `BadInputError` if there is no such file, its
     format cannot be told, or a dialect is given of another.
     """
-    found: Source = _in_dialect(_parsed(text), text, dialect)
-    return found
+    return _in_dialect(_parsed(text), text, dialect)
 
 
 def open_as(form: str, path: FilePath, label: str, dialect: Dialect | None = None) -> Source:
     """Return the source of a file of a format, whatever its name."""
-    found: Source = _in_dialect(FORMATS[form].open(path, label), label, dialect)
+    return _in_dialect(FORMATS[form].open(path, label), label, dialect)
+
+
+def csv_of(source: Source) -> CsvSource | None:
+    """Return the first file of CSV that may be written in several ways: its header is its own."""
+    first = source.parts[0] if source.parts else source
+    return first if isinstance(first, CsvSource) and first.header is None else None
+
+
+def _in_dialect(source: Any, text: str, dialect: Dialect | None) -> Source:
+    if dialect is not None:
+        if (first := csv_of(source)) is None:
+            raise BadInputError(f"{text}: --csv is about csv and tsv files, and this is none")
+        dialect = replace(dialect, delimiter=dialect.delimiter or first.dialect.delimiter)
+        parts = tuple(replace(part, dialect=dialect) for part in source.parts)
+        source = replace(source, parts=parts) if parts else replace(source, dialect=dialect)
+    found: Source = source
     return found
-
-
-def is_csv(source: Source) -> bool:
-    """Return whether a source is CSV that may be written in several ways: its header is its own."""
-    first = source.parts[0] if source.parts else source
-    return isinstance(first, CsvSource) and first.header is None
-
-
-def _in_dialect(source: Any, text: str, dialect: Dialect | None) -> Any:
-    if dialect is None:
-        return source
-    if not is_csv(source):
-        raise BadInputError(f"{text}: --csv says how a csv or tsv file is written; this is none")
-    first = source.parts[0] if source.parts else source
-    dialect = replace(dialect, delimiter=dialect.delimiter or first.dialect.delimiter)
-    parts = tuple(replace(part, dialect=dialect) for part in source.parts)
-    return replace(source, parts=parts) if parts else replace(source, dialect=dialect)
 
 
 def _parsed(text: str) -> Any:
@@ -157,12 +156,8 @@ def _parsed(text: str) -> Any:
         raise BadInputError(f"{text or 'the table'}: a path or a built-in name is expected")
     try:
         found = _located(named, path, text)
-    except BadInputError:
-        raise
     except OSError as fault:
         raise BadInputError(f"{text}: {fault.strerror}") from None
-    except (ValueError, NotImplementedError) as fault:
-        raise BadInputError(f"{text}: no name or pattern of files ({fault})") from None
     return found()
 
 
@@ -177,19 +172,18 @@ def _located(form: str | None, path: str, text: str) -> Callable[[], Source]:
     folder = place.is_dir()
     kind = form or ("parquet" if folder else _form_of(path))
     if kind in _JOINED and (folder or (set("*?[") & set(path) and not place.exists())):
-        top = place if folder else Path(place.anchor)
-        found = top.glob("[!._]*" if folder else str(place.relative_to(top)))  # no hidden files
-        files = sorted(each for each in found if _form_of(each.name) == kind and each.is_file())
-        if files:
+        within = f"{glob.escape(path)}/[!._]*"
+        if files := _named_by(within if folder else path, kind):
+            if folder and (deeper := _named_by(f"{within}/**", kind)):
+                raise BadInputError(
+                    f"{text}: {deeper[0]} is in a subfolder, where no file is read; move it away, "
+                    f"or name all files by a pattern: {place}/**/*{deeper[0].suffix}"
+                )
             return partial(_joined, kind, files, text)
-        if folder and form:
-            raise BadInputError(
-                f"{text}: no file in the folder ends in {' or '.join(FORMATS[kind].extensions)}"
-            )
     if folder and not (whole and whole.folders):
         raise BadInputError(
-            f"{text}: a folder, not a file (of parquet files a folder is one table; of CSV "
-            "files csv:FOLDER is)"
+            f"{text}: a folder, not a file, and no file in it is read (parquet:FOLDER, csv:FOLDER "
+            "and tsv:FOLDER read those of that ending)"
         )
     if not folder and not place.is_file():
         raise BadInputError(f"{text}: there is no such file{'' if form else _meant(text)}")
@@ -200,6 +194,12 @@ def _located(form: str | None, path: str, text: str) -> Callable[[], Source]:
             "other archives than gzip, and write tables of other programs as Parquet or CSV"
         )
     return partial(FORMATS[kind].open, place, text)
+
+
+def _named_by(pattern: str, form: str) -> list[Path]:
+    """Return the files of a format that a pattern names; a star is for no hidden file."""
+    found = map(Path, glob.glob(pattern, recursive=True))  # noqa: PTH207  # hides what is hidden
+    return sorted(each for each in found if _form_of(each.name) == form and each.is_file())
 
 
 def _form_of(name: str) -> str | None:

@@ -106,6 +106,7 @@ class FrameSource(TableSource):
 
     frame: pl.DataFrame
     label: str = "table"
+    path: FilePath | None = None
     block_rows: int = BLOCK_ROWS
 
     def columns(self) -> Sequence[str]:
@@ -121,7 +122,7 @@ class FrameSource(TableSource):
         yield from chosen.iter_slices(rows_at_once(len(columns), self.block_rows))
 
 
-def frame_source(table: Any, label: str) -> FrameSource | ListItems:
+def frame_source(table: Any, label: str, path: FilePath | None = None) -> FrameSource | ListItems:
     """Return a table of Polars or Arrow as a source, the long form if its only column has lists."""
     import polars as pl
     from polars.exceptions import PanicException, PolarsError
@@ -133,7 +134,7 @@ def frame_source(table: Any, label: str) -> FrameSource | ListItems:
     except (OSError, TypeError, ValueError, PolarsError, PanicException) as fault:
         raise BadInputError(f"{label}: it cannot be read ({fault})") from None
     check_columns(frame.columns, label)
-    found = FrameSource(frame, label)
+    found = FrameSource(frame, label, path)
     return ListItems(found) if frame.width == 1 and frame.dtypes[0] == pl.List else found
 
 

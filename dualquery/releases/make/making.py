@@ -212,6 +212,8 @@ def release_of(spec: ReleaseSpec) -> Release:
     """Make the release that is asked for; raises as `dualquery.release`."""
     configured, budget = spec.configured, spec.budget
     source, engine = spec.table.source, spec.run.reading
+    draws = configured.name == "randomized-response"
+    engine.check_source(source, budget.unit, budget.weight, draws=draws)
     weak = weak_epsilon(budget.epsilon)
     for warning in weak:
         privacy_log.warning(warning)
@@ -220,11 +222,10 @@ def release_of(spec: ReleaseSpec) -> Release:
         progress.note(f"mechanism {configured.name}, because it has the options that were given")
     # The clock is read before the table is: how long a pass over private rows took stays unsaid.
     created = datetime.datetime.now(datetime.UTC)
-    journal: Journal = NO_JOURNAL
+    journal: Journal = spec.checkpoint or NO_JOURNAL
     if spec.checkpoint is not None:
         spec.checkpoint.start()
         keep_request(spec, spec.checkpoint)
-        journal = spec.checkpoint
     payment = Payment.begin(
         spec.budget_file, source, budget.relation, configured.name, spec.seed, spec.checkpoint
     )
@@ -251,9 +252,8 @@ def release_of(spec: ReleaseSpec) -> Release:
         count = budget.count_rows(data.records, spec.seed, pay_first, journal, data.units)
         with count.cost_told(learned=bool(first)):
             planned = plan_release(spec, data.schema, count, progress, learned)
-        for warning in planned.warnings:
-            if warning not in weak:
-                privacy_log.warning(warning)
+        for warning in (each for each in planned.warnings if each not in weak):
+            privacy_log.warning(warning)
         keep_questions(journal, planned.schema, planned.task.queries)
         data = replace(data, schema=planned.schema)
         return make_release(planned, data, payment, progress, created)

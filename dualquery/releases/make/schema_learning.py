@@ -171,7 +171,7 @@ def _asked(spec: ReleaseSpec) -> Unknown | None:
     if isinstance(source, TableSource) or partial is not None:
         hidden, types = _hidden(relation), table.public_types
         unknown = unknown_columns(source, table.columns, partial, hidden, types=types)
-        _require_possible(spec.workload, unknown)
+        _check_asked(spec.workload, unknown)
         return unknown
     if relation.unit is not None or relation.weight is not None:
         raise BadInputError(
@@ -185,7 +185,7 @@ def _asked(spec: ReleaseSpec) -> Unknown | None:
     return Unknown(source, items=table.max_ones_per_row)
 
 
-def _require_possible(asked: WorkloadRequest, unknown: Unknown) -> None:
+def _check_asked(asked: WorkloadRequest, unknown: Unknown) -> None:
     """Refuse what cannot be, whatever the columns will turn out to hold: nothing is paid yet."""
     stand_in = {name: Numeric(name, (0.0, 1.0, 2.0), missing="category") for name in unknown.names}
     schema = replace(unknown, known=None).schema(stand_in | {**unknown.columns}, declared=False)
