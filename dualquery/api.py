@@ -25,7 +25,7 @@ from dualquery.requests import (
     SyntheticRecords,
     WorkloadRequest,
 )
-from dualquery.room.row_count import COUNT_SHARE, RowCount
+from dualquery.room.row_count import RowCount, bought_epsilon
 from dualquery.runtime.errors import BadInputError, did_you_mean
 from dualquery.runtime.option_fields import keywords_of
 
@@ -162,15 +162,16 @@ def expected_error(
     Parameters
     ----------
     queries, n
-        A `Workload`, or another family of queries; a public number of rows, >= 2.
+        A `Workload`, or another family; a public number of rows, >= 2 (with a weight, the total).
     mechanism, options, budget
-        As for `dualquery.release`; ``budget`` is epsilon, delta, neighbours and accountant.
+        As for `dualquery.release`; ``budget`` is any field of `BudgetRequest`.
     """
     if not isinstance(queries, Queries):
         raise BadInputError(f"queries is {queries!r}; a Workload is needed, or another family")
     configured = configure(mechanism, options or {})
     wanted = BudgetRequest(**budget)
-    bought = 0.0 if wanted.relation.rows_public else COUNT_SHARE * wanted.epsilon
-    rest, _ = wanted.resolve(configured, RowCount(n, wanted.relation, bought))
-    task = Task(queries, n)
+    relation, rows = wanted.relation, wanted.copies_of(n)
+    bought = bought_epsilon(relation, wanted.rows, wanted.epsilon)
+    rest, _ = wanted.resolve(configured, RowCount(rows, relation, bought))
+    task = Task(queries, rows, relation.copies)
     return configured.expected_error(task, configured.plan(task, rest))

@@ -4,7 +4,7 @@ This file shares no code with the program that makes releases, and is run alone 
 dualquery.verification.check FOLDER``. **Confirmed** means that every file has the digest that
 ``release.json`` states, there is no other file, and the events are proven here (`bounds`) to cost,
 with the number of rows, at most the (epsilon, delta) that the release states. **Not checked** are
-the proofs of sensitivities, what the program did, and who wrote the folder: a signature shows that.
+the proofs of sensitivities, assumptions, what the program did, and who wrote it (`signature`).
 """
 
 from __future__ import annotations

@@ -59,6 +59,7 @@ def test_more_budget_or_rows_means_less_error(mechanism) -> None:
         return found.max_error.about
 
     assert about() > about(epsilon=1.0) > about(epsilon=1.0, n=100_000)
+    assert about(weight=dualquery.Weight("w", 4.0), n=120_000) == pytest.approx(about(), rel=0.1)
 
 
 def test_a_mechanism_without_a_model_says_nothing() -> None:
