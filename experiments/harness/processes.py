@@ -7,6 +7,7 @@ memory.
 from __future__ import annotations
 
 import multiprocessing
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -30,9 +31,7 @@ class Measured(Generic[T]):
 
     value: T  # what it returned
     seconds: float  # wall time
-    cpu_seconds: float
-    """Processor time of all threads: what the wall time of one thread would be, at most, without
-    other work on the machine."""
+    cpu_seconds: float  # of all threads: at most the wall time of one, with no other work
     peak_mib: float | None  # the most memory its process held; None where the system does not tell
 
 
@@ -78,15 +77,16 @@ def do_runs(
     """Do runs side by side, keep each in its folder, and yield each that is finished.
 
     The function is of a module's top level. Runs that share data or a workload should follow each
-    other. ``jobs`` is the number of runs at a time, ``threads`` that of
-    each run. A ``fresh`` run has a process of its own; its rows then say what it took.
+    other. ``jobs`` is the number of runs at a time, ``threads`` that of each run. A ``fresh`` run
+    has a process of its own; its rows then say what it took.
 
     Raises
     ------
     Exception
         What a run raises, once those under way are over; the runs after it are not begun.
     """
-    shared = ProcessPoolExecutor(min(jobs, len(runs)) or 1, mp_context=_SPAWN)
+    own = ("OMP_NUM_THREADS", str(threads))  # else they wait for each other
+    shared = ProcessPoolExecutor(min(jobs, len(runs)) or 1, _SPAWN, os.putenv, own)
 
     def one(run: Run) -> Run:
         arguments = dict(run), threads
