@@ -188,8 +188,8 @@ class WorkloadRequest:
             )
         return over_domain(self.queries, schema.domain)
 
-    def build(self, schema: Schema, n: int) -> Workload:
-        """Make the queries; ``n`` is the number of rows, which limits the size of marginals.
+    def build(self, schema: Schema, n: int, most: int = DEFAULT_QUERIES) -> Workload:
+        """Make the queries; n, the number of rows, limits marginals, and ``most`` the default.
 
         `BadInputError` if that cannot be, or queries are about frequent items (`frequent`).
         """
@@ -218,7 +218,7 @@ class WorkloadRequest:
             return query_files.workload_of_texts(self.queries, schema, "a list", "query {}".format)
         m = self.queries
         if m is None:
-            m = min(DEFAULT_QUERIES, workloads.count_distinct(domain, way, self.signed, columns))
+            m = min(most, workloads.count_distinct(domain, way, self.signed, columns))
         assert not isinstance(m, Queries)
         return workloads.random_conjunctions(domain, m, way, self.signed, self.seed, columns)
 

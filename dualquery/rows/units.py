@@ -68,7 +68,7 @@ def weigh(
         complete.append(whole)
     copies, kept = np.concatenate(blocks), np.concatenate(complete)
     if cut is None:
-        cut = CutTable(table, (), kept, len(copies))
+        cut = CutTable(table, (), kept, int(kept.sum()))
     elif len(cut.kept) != len(copies):
         raise BadInputError(f"{table.label}: the data must not change while they are read")
     hidden, notes = (*cut.hidden, weight.column), (*cut.notes, weight.note)

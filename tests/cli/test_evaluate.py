@@ -24,4 +24,4 @@ def test_evaluate_warns_of_another_number_of_rows(dualquery, released, files, ca
     done = dualquery("evaluate", released, files[0], "--json")
     assert done.code == 0
     assert (done.json["rows"], done.json["rows_of_release"]) == (99, 300)
-    assert "the release was made from 300 rows, this table has 99" in caplog.text
+    assert "the release went by 300 rows, this table has 99" in caplog.text

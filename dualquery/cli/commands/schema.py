@@ -209,6 +209,7 @@ def _learn(
     )  # fmt: skip
     for note in learned.notes:
         terminal.say(terminal_line(note))
+    assert learned.schema is not None
     _write(learned.schema, out)
     if out is not None:
         terminal.say(f"written to {out}")

@@ -32,7 +32,6 @@ BLUE, ORANGE = "#0072B2", "#E69F00"
 
 MOST_VALUES = 40  # of one column that are drawn, the largest ones of more
 _ANNOTATED = 240  # cells up to which each has its figure in it
-_LEVEL_NAMES = 4  # columns up to which their names are written level
 
 _STYLE = {"font.size": 9, "axes.titlesize": 10, "legend.frameon": False}
 _STYLE |= {"axes.spines.top": False, "axes.spines.right": False}
@@ -107,9 +106,8 @@ def _of_two(release: Release, one: str, other: str) -> Picture:
             number = axes.text(column, row, f"{share:.1f}", fontsize=7, color=color)
             number.set(ha="center", va="center")
     axes.set_xticks(range(width), [_named(each) for each in found.column_labels])
-    if width > _LEVEL_NAMES:
-        for tick in axes.get_xticklabels():
-            tick.set(ha="right", rotation=60, rotation_mode="anchor")
+    for tick in axes.get_xticklabels():
+        tick.set(ha="right", rotation=60, rotation_mode="anchor")
     axes.set_yticks(range(height), [_named(each) for each in found.row_labels])
     axes.set(xlabel=_named(other), ylabel=_named(one))
     picture.colorbar(drawn, ax=axes, label="share of the rows (%)")

@@ -74,11 +74,10 @@ def _plain(frame: pl.DataFrame) -> pl.DataFrame:
 def _write_parquet(frames: Iterable[pl.DataFrame], path: Path) -> None:
     from pyarrow.parquet import ParquetWriter
 
-    writer = None
+    out = None
     with ExitStack() as opened:
         for frame in frames:
             table = frame.to_arrow()
-            if writer is None:
-                writer = ParquetWriter(path, table.schema, compression="zstd")
-                opened.enter_context(writer)
-            writer.write_table(table)
+            if out is None:
+                out = opened.enter_context(ParquetWriter(path, table.schema, compression="zstd"))
+            out.write_table(table)

@@ -192,16 +192,9 @@ class Evaluation:
 def evaluate(release: Release | str | Path, table: Any, **more: Any) -> dict[str, Any]:
     """Compare a release with its table. The result is **not private**.
 
-    Arguments, and what it raises, are those of `compare`.
-
-    Returns
-    -------
-    dict
-        ``max_error``, ``mean_error``, ``rmse`` of the released answers; ``synthetic`` for the
-        records' own answers; ``baselines``, and a ``remark`` where these know more than the release
-        did; the columns that are ``unasked``; the ``means`` that were bought, with intervals and
-        the truth; the columns and the queries with the largest errors, ``by_column`` and ``worst``;
-        the budget; the rows of the table, of those that count, and of the release; a warning.
+    Arguments, and what it raises, are those of `compare`. Returns a dict: errors of the answers, of
+    the ``synthetic`` records and the ``baselines``, a ``remark`` where these know more, the columns
+    that are ``unasked``, bought ``means``, the largest errors ``by_column``, the ``worst`` queries.
     """
     return compare(release, table, **more).to_dict()
 
@@ -232,8 +225,7 @@ def compare(
     Raises
     ------
     BadInputError
-        If the release or the table cannot be read or do not fit each other. Numbers of rows that do
-        not are logged as a warning.
+        If the release or the table cannot be read or do not fit each other.
     """
     from dualquery.releases.keep.folder import Release, load_release
     from dualquery.rows.engines import Engine
@@ -277,18 +269,12 @@ def _compare(
     from dualquery.rows.cached import CachedRows
 
     neighbours = Neighbours.of_options(loaded.options)
-    counted = neighbours.rows_public
-    if counted and data.n != loaded.n:
-        _log.warning(
-            f"the release was made from {loaded.n:,} rows, this table has {data.n:,}: it may be "
-            "another table"
-        )
-    elif loaded.base.known == "stated" and abs(data.n - loaded.n) > FAR_OFF * data.n:
+    counted, stated = neighbours.rows_public, loaded.base.known == "stated"
+    if (counted or stated) and abs(data.n - loaded.n) > FAR_OFF * data.n * stated:
         here = Total.of(RowCount(data.n, neighbours)).text
-        has = "this table has" if neighbours.unit is None else "of this table count"
         _log.warning(
-            f"the release went by {loaded.base.text} {loaded.base.name}, {has} {here}: its "
-            "answers are shares of the first number, and off by that alone"
+            f"the release went by {loaded.base.text} {loaded.base.name}, this table has {here}: "
+            "its answers are shares of the first number, if this is its table"
         )
     workload = loaded.workload
     epsilon: float = loaded.options["epsilon"]

@@ -239,11 +239,6 @@ class Release:
             place.write(self.write_files)
         return Path(path)
 
-    @staticmethod
-    def load(path: str | Path) -> Release:
-        """Read a folder that `save` wrote: see `load_release`."""
-        return load_release(path)
-
     def write_files(self, folder: Path) -> None:
         """Make a folder, fill it with the release and put it on the disk."""
         folder.mkdir()

@@ -16,7 +16,6 @@ from dualquery.estimates.intervals import Total
 from dualquery.mechanisms.protocol import Budget, Mechanism, Outcome, Plan, Session, Task
 from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.events import Event, events_of, pure_epsilon
-from dualquery.privacy.guarantee import weak_epsilon
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.releases.answer.ruled import with_forced_answers
 from dualquery.releases.answer.sampling import finished_records, unasked_note
@@ -31,7 +30,7 @@ from dualquery.releases.make.proof import (
     proof_record,
     statement,
 )
-from dualquery.releases.make.schema_learning import learned_for
+from dualquery.releases.make.schema_learning import GIVEN, STAND_IN, LearnedSchema, learned_for
 from dualquery.room.curator import Curator
 from dualquery.room.declared import Declaration
 from dualquery.room.journal import NO_JOURNAL, Journal
@@ -52,7 +51,6 @@ if TYPE_CHECKING:
     from dualquery.estimates.expected import ExpectedError
     from dualquery.privacy.guarantee import PrivacyStatement
     from dualquery.queries.family import Statistic
-    from dualquery.releases.make.schema_learning import LearnedSchema
     from dualquery.requests import ReleaseSpec
     from dualquery.rows.engines import Dataset
     from dualquery.rows.row_sums import Rows
@@ -71,7 +69,6 @@ _BY_WEIGHT = (
     "that weight; --records says another number"
 )
 
-_STAND_IN = 1_000_000  # rows to plan for before they are counted: what fails then fails for fewer
 _LIBRARIES = 480 << 20  # bytes that a release loads
 _BYTES_PER_QUERY = 300  # with its answer and its text
 _BYTES_PER_CELL = 6  # of the records in the user's columns: 1 to 17
@@ -107,7 +104,7 @@ class Planned:
     priced: Price  # of the schedule
     warnings: tuple[str, ...]  # of a budget that protects little
     notes: tuple[str, ...]  # these, and further remarks for readers
-    learned: LearnedSchema | None = None  # None for a schema that was given
+    learned: LearnedSchema = GIVEN
 
     @property
     def mechanism(self) -> Mechanism[Any]:
@@ -124,18 +121,13 @@ class Planned:
         """About how many bytes of memory the release takes."""
         return memory_needed(self.task, self.mechanism, self.own)
 
-    @property
-    def first(self) -> tuple[Event, ...]:
-        """The events that learned the schema, before the rest was planned."""
-        return () if self.learned is None else self.learned.events
-
 
 def plan_release(
     spec: ReleaseSpec,
     schema: TableSchema | ItemSchema,
     count: RowCount,
     progress: Progress = NO_PROGRESS,
-    learned: LearnedSchema | None = None,
+    learned: LearnedSchema = GIVEN,
 ) -> Planned:
     """Make the workload, plan the mechanism and price the plan, from public facts only.
 
@@ -167,10 +159,8 @@ def plan_release(
     )
 
     alone = mechanism.name in NOISE_ALONE
-    rest, first = budget, () if learned is None else learned.events
-    if learned is not None and learned.price is not None:
-        remarks = (*remarks, *learned.notes)
-        rest = learned.price.rest(budget, noise_alone=alone)
+    paid = learned.price
+    rest = budget if paid is None else paid.rest(budget, noise_alone=alone)
     beside = None
     if schema.grids or count.is_stated:
         own = mechanism.plan(task, without_beside(rest, schema.grids, count))
@@ -180,8 +170,9 @@ def plan_release(
         own = plan = mechanism.plan(task, rest)
     return Planned(
         spec, schema, count, budget, task,
-        statistics, declared, own, plan, beside, price(plan, budget, first, noise_alone=alone),
-        warnings, (*warnings, *remarks), learned,
+        statistics, declared, own, plan, beside,
+        price(plan, budget, learned.events, noise_alone=alone),
+        warnings, (*warnings, *remarks, *learned.notes), learned,
     )  # fmt: skip
 
 
@@ -192,7 +183,7 @@ def require_possible(
     if not spec.budget.buys_rows:
         return
     _check_records(spec, schema)
-    count = RowCount(_STAND_IN, spec.budget.relation, COUNT_SHARE * spec.budget.epsilon, units)
+    count = RowCount(STAND_IN, spec.budget.relation, COUNT_SHARE * spec.budget.epsilon, units)
     # How much memory is needed depends on the number of rows.
     with contextlib.suppress(LackOfMemoryError):
         plan_release(spec, schema, count)
@@ -214,9 +205,6 @@ def release_of(spec: ReleaseSpec) -> Release:
     source, engine = spec.table.source, spec.run.reading
     draws = configured.name == "randomized-response"
     engine.check_source(source, budget.unit, budget.weight, draws=draws)
-    weak = weak_epsilon(budget.epsilon)
-    for warning in weak:
-        privacy_log.warning(warning)
     progress = listener(spec.run.progress)
     if spec.mechanism.name is None and configured.name != "auto":
         progress.note(f"mechanism {configured.name}, because it has the options that were given")
@@ -231,10 +219,10 @@ def release_of(spec: ReleaseSpec) -> Release:
     )
     progress.phase("reading the table")
     states = isinstance(source, TableSource) and source.implied_schema is not None
-    learned = None if states and spec.schema is None else learned_for(spec, payment, journal)
-    first = () if learned is None else learned.events
-    schema = spec.schema if learned is None else learned.schema
-    columns = spec.table.columns if learned is None else None
+    learned = GIVEN if states and spec.schema is None else learned_for(spec, payment, journal)
+    schema, columns = spec.schema, spec.table.columns
+    if learned.schema is not None:
+        schema, columns = learned.schema, None
     read = (schema, columns, spec.table.max_ones_per_row, budget.unit, budget.weight)
     with engine.open(source, *read, sums=spec.workload.means) as data:
         if data.left_out:
@@ -244,15 +232,15 @@ def release_of(spec: ReleaseSpec) -> Release:
         def pay_first(event: Event) -> None:
             in_all = budget.delta_of(configured, data.units or 0)  # which is public, if it is used
             own = (pure_epsilon(event), 0.0)
-            if first:
-                own = (own[0] + best(first, in_all)[1], in_all)
-            payment.pay_first((*first, event), own, (budget.epsilon, in_all))
+            if learned.events:
+                own = (own[0] + best(learned.events, in_all)[1], in_all)
+            payment.pay_first((*learned.events, event), own, (budget.epsilon, in_all))
 
         require_possible(spec, data.schema, data.units)
         count = budget.count_rows(data.records, spec.seed, pay_first, journal, data.units)
-        with count.cost_told(learned=bool(first)):
+        with count.cost_told(learned=bool(learned.events)):
             planned = plan_release(spec, data.schema, count, progress, learned)
-        for warning in (each for each in planned.warnings if each not in weak):
+        for warning in planned.warnings:
             privacy_log.warning(warning)
         keep_questions(journal, planned.schema, planned.task.queries)
         data = replace(data, schema=planned.schema)
@@ -272,7 +260,7 @@ def make_release(
     journal: Journal = spec.checkpoint or NO_JOURNAL
     privacy = statement(
         plan, budget, planned.priced, data, planned.count, spec.seed, planned.declarations,
-        planned.first,
+        planned.learned.events,
     )  # fmt: skip
     if privacy.private:
         privacy = replace(privacy, together=payment.together())
@@ -308,7 +296,7 @@ def make_release(
         remarks += forced
         if records is not None:
             records = repaired(records, task.rules, np.random.default_rng(spec.seed))
-    learned = [] if planned.learned is None else [(planned.first, planned.learned.grounds)]
+    before = (planned.learned.events, planned.learned.grounds)
     return Release(
         mechanism=mechanism.name,
         parameters=plan.parameters,
@@ -340,7 +328,7 @@ def make_release(
         versions=versions(),
         created=created.isoformat(timespec="seconds"),
         proof=proof_record(
-            plan.schedule, room.grounds(), planned.priced, count, data.schema, privacy, *learned
+            plan.schedule, room.grounds(), planned.priced, count, data.schema, privacy, before
         ),
     )
 
@@ -350,9 +338,9 @@ def _pay(planned: Planned, privacy: PrivacyStatement, payment: Payment, journal:
     events, count = events_of(planned.plan.schedule), planned.count
     digest = hashlib.sha256(repr(events).encode()).hexdigest()
     journal.same("plan", {"n": count.n, "schedule": digest})
-    with count.cost_told(learned=bool(planned.first)):
+    with count.cost_told(learned=bool(planned.learned.events)):
         journal.make_room(bytes_on_disk(planned.task, planned.own))
-        payment.pay((*planned.first, *count.events, *events), privacy)
+        payment.pay((*planned.learned.events, *count.events, *events), privacy)
 
 
 def _remarks(planned: Planned, journal: Journal) -> list[str]:

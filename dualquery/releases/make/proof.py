@@ -94,7 +94,7 @@ def price(
         if noise_alone and not all(isinstance(event, GaussianNoise) for event in own):
             raise BadInputError(
                 f"with a learned schema {plan.mechanism or 'this mechanism'} has to be named: "
-                "--mechanism; the schema is learned, and charged, anew"
+                "--mechanism"
             )
         name = budget.accountant if noise_alone else "zcdp"
     accountant, cost = best(schedule, budget.delta, name)

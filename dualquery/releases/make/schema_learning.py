@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dualquery.data.drafts.choose import Unknown, unknown_columns
 from dualquery.data.drafts.drafting import LIKELY, name_of, propose, shape_of
 from dualquery.data.drafts.shapes import Values
+from dualquery.data.encoding.blocks import encoded_blocks
+from dualquery.data.encoding.cuts import without_counting
 from dualquery.data.readers.formats import source_of
 from dualquery.data.readers.source import Source, TableSource
 from dualquery.data.schema.column_choice import ColumnChoice
@@ -18,26 +21,29 @@ from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.numeric import Numeric
 from dualquery.data.schema.schema_files import given_schema
 from dualquery.data.schema.table import TableSchema
-from dualquery.mechanisms.protocol import Budget
+from dualquery.mechanisms.protocol import Budget, Task
 from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.events import Event
 from dualquery.privacy.guarantee import check_ranges, default_delta
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.family import Queries
+from dualquery.releases.make import proof
 from dualquery.releases.make.payment import Payment
-from dualquery.releases.make.proof import NOISE_ALONE, described
 from dualquery.releases.make.schema_price import SchemaPrice, check_learnable
 from dualquery.room.ground import Ground
 from dualquery.room.journal import NO_JOURNAL, Journal
 from dualquery.room.learning import ItemRoom, SchemaRoom
 from dualquery.room.row_count import COUNT_SHARE
-from dualquery.rows.units import cut_to_units
+from dualquery.rows.units import cut_to_units, weigh
 from dualquery.rules.reading import rules_of, without_absent
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
-    from dualquery.requests import ReleaseSpec, WorkloadRequest
+    from dualquery.requests import ReleaseSpec
 
+STAND_IN = 1_000_000  # rows to plan for where they are private: what fails then fails for fewer
+_MANY, _FEW, _ASKED = 64, 2, 1_000  # values of a column, and queries, of trial plans
+_USUAL: Any = dict.fromkeys(("queries", "marginals", "max_cells", "target", "items"))
 
 Pay = Callable[[int | None], SchemaPrice]
 """Pays for a schema of some rows or units, None if that is private, and returns its price."""
@@ -47,7 +53,7 @@ Pay = Callable[[int | None], SchemaPrice]
 class LearnedSchema:
     """A schema, what it cost, and what it could not learn: public or differentially private."""
 
-    schema: TableSchema | ItemSchema
+    schema: TableSchema | ItemSchema | None
     price: SchemaPrice | None = None  # what was charged; None if all was known
     grounds: tuple[Ground | None, ...] = ()  # why that covers it
     notes: tuple[str, ...] = ()  # for the release
@@ -56,6 +62,9 @@ class LearnedSchema:
     def events(self) -> tuple[Event, ...]:
         """What was charged, in its order."""
         return () if self.price is None else self.price.events
+
+
+GIVEN = LearnedSchema(None)  # of a schema that was given
 
 
 def schema_of_table(
@@ -100,24 +109,23 @@ def schema_of_table(
         "epsilon": epsilon,
         "delta": 2.0 * found.price.delta,
         **neighbours.described(),
-        "events": [dict(described(event)) for event in found.events],
+        "events": [dict(proof.described(event)) for event in found.events],
     }
     assert isinstance(found.schema, TableSchema)
     return replace(found, schema=replace(found.schema, learned=record))
 
 
-def learned_for(spec: ReleaseSpec, payment: Payment, journal: Journal) -> LearnedSchema | None:
-    """Learn what a release's schema does not say; None if it says all.
+def learned_for(spec: ReleaseSpec, payment: Payment, journal: Journal) -> LearnedSchema:
+    """Learn what a release's schema does not say; `GIVEN` if it says all.
 
     `BadInputError` as `schema_of_table`, or if what comes after could not be accounted for.
     """
     unknown = _asked(spec)
     if unknown is None:
-        return None
+        return GIVEN
 
     def pay(rows: int | None) -> SchemaPrice:
         price, whole = _part(spec, unknown, rows)
-        price.rest(whole, noise_alone=spec.configured.name in NOISE_ALONE)  # refuses what cannot be
         own = best(price.events, whole.delta)[1]
         payment.pay_first(price.events, (own, whole.delta), (whole_epsilon, whole.delta))
         return replace(price, epsilon=max(whole_epsilon, payment.epsilon))
@@ -152,7 +160,44 @@ def _part(spec: ReleaseSpec, unknown: Unknown, rows: int | None) -> tuple[Schema
     share, delta = spec.table.schema_share, budget.delta_of(spec.configured, known or 0)
     price = SchemaPrice.part(epsilon, delta, share, budget.relation, unknown.sizes)
     price.require_worth(rows)
-    return price, Budget(epsilon, delta, budget.accountant, budget.relation)
+    whole = Budget(epsilon, delta, budget.accountant, budget.relation)
+    _check_plan(spec, unknown, price, whole)
+    return price, whole
+
+
+def _check_plan(spec: ReleaseSpec, unknown: Unknown, price: SchemaPrice, whole: Budget) -> None:
+    """Refuse what cannot be, whether columns will hold many values or few: nothing is paid yet."""
+    asked, configured, refused = spec.workload, spec.configured, []
+    if unknown.items:  # it may be any
+        asked = replace(asked, columns=None, target=None)
+    alone = configured.name in proof.NOISE_ALONE
+    rest = price.rest(whole, noise_alone=alone)
+    for values in _MANY, _FEW:
+        schema = _stand_in(unknown, values, spec.table.max_ones_per_row)
+        asked.frequent(schema, configured)
+        if asked.means is not None:
+            schema.with_sums(asked.means)
+        if asked.target is not None:
+            schema.select([asked.target], "--target")
+        queries = replace(asked, **_USUAL).build(schema, 1, _ASKED)
+        try:
+            plan = configured.plan(Task(queries, STAND_IN, whole.neighbours.copies), rest)
+            proof.price(plan, whole, price.events, noise_alone=alone)
+            return
+        except BadInputError as error:
+            refused.append(str(error))
+    why = "cannot follow a learned schema, so give a --schema, or take another mechanism"
+    raise BadInputError(f"{configured.name} {why}: {refused[-1]}")
+
+
+def _stand_in(unknown: Unknown, values: int, most_ones: int | None) -> TableSchema | ItemSchema:
+    """Return a schema in which each column that is to be learned, or the list, has some values."""
+    if unknown.items:
+        return ItemSchema.numbered(values, "items")
+    edges = tuple(map(float, range(values + 1)))
+    columns = {name: Numeric(name, edges, missing="category") for name in unknown.names}
+    found = replace(unknown, known=None).schema(columns | {**unknown.columns}, declared=False)
+    return replace(found, max_ones_per_row=most_ones)
 
 
 def _asked(spec: ReleaseSpec) -> Unknown | None:
@@ -168,33 +213,16 @@ def _asked(spec: ReleaseSpec) -> Unknown | None:
             "queries is a family about a schema that is still to be learned; give it, or use texts"
         )
     spec.budget.require_delta(spec.configured)
+    without_counting(source, relation.unit, relation.weight)  # or refuses them
     if isinstance(source, TableSource) or partial is not None:
         hidden, types = _hidden(relation), table.public_types
-        unknown = unknown_columns(source, table.columns, partial, hidden, types=types)
-        _check_asked(spec.workload, unknown)
-        return unknown
-    if relation.unit is not None or relation.weight is not None:
-        raise BadInputError(
-            f"{source.label}: rows of numbered items have neither --unit nor --weight"
-        )
+        return unknown_columns(source, table.columns, partial, hidden, types=types)
     if table.max_ones_per_row is None:
         raise BadInputError(
             f"{source.label}: which items there are is learned from rows of at most K items: "
             "give --max-ones-per-row K, or name the items with --columns"
         )
     return Unknown(source, items=table.max_ones_per_row)
-
-
-def _check_asked(asked: WorkloadRequest, unknown: Unknown) -> None:
-    """Refuse what cannot be, whatever the columns will turn out to hold: nothing is paid yet."""
-    stand_in = {name: Numeric(name, (0.0, 1.0, 2.0), missing="category") for name in unknown.names}
-    schema = replace(unknown, known=None).schema(stand_in | {**unknown.columns}, declared=False)
-    if asked.means is not None:
-        schema.with_sums(asked.means)
-    if asked.target is not None:
-        schema.select([asked.target], "--target")
-    asked = replace(asked, queries=1, target=None, marginals=None, max_cells=None, items=None)
-    asked.build(schema, 1)
 
 
 def _hidden(relation: Neighbours) -> set[str]:
@@ -217,11 +245,17 @@ def _learn_columns(
     assert isinstance(source, TableSource)
     if not unknown.learned:
         return LearnedSchema(unknown.schema(found, declared=seed is None))
-    if unknown.columns and unknown.known is not None and unknown.known.rules:
-        others = tuple(name for name in source.columns() if name not in found)
-        rules_of(replace(unknown.schema(found, declared=True), left_out=others))  # or refuses them
     journal.same("learning", {"of": repr((unknown.names, unknown.columns, unknown.shapes))})
     cut = source if relation.unit is None else cut_to_units(source, relation.unit)
+    # What would be refused later on is refused before anything is paid.
+    if relation.weight is not None:
+        weigh(cut, relation.weight)
+    if found:
+        known = unknown.schema(found, declared=True)
+        rules_of(
+            replace(known, left_out=tuple(each for each in cut.columns() if each not in found))
+        )
+        deque(encoded_blocks(cut, known), 0)
     room = SchemaRoom(cut, unknown.learned, unknown.shaped, relation)
     price = pay(room.protected)
     room.open(price.events, seed, journal, price.epsilon)
