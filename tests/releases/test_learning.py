@@ -63,7 +63,7 @@ def test_a_schema_that_is_known_leaves_a_budget_file_as_it_is(tmp_path) -> None:
         ({"query_items": "top:2", "way": 2}, "several values"),
         ({"max_ones_per_row": 1}, "rows cannot be cut"),
         ({"weight": dualquery.Weight("a", 1.0)}, "is no weight"),
-        ({"schema": known({**A, "values": ["x"]})}, "is not in the schema"),
+        ({"schema": known({**A, "values": ["x", "z"]})}, "is not in the schema"),
     ],
 )
 def test_what_cannot_be_is_refused_before_a_schema_is_paid(asked, named, tmp_path) -> None:
