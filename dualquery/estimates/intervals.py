@@ -46,7 +46,7 @@ from dualquery.room.ground import laplace_deviation
 from dualquery.runtime.escaping import share
 
 if TYPE_CHECKING:
-    from dualquery.data.given_table import Unit
+    from dualquery.privacy.neighbours import Neighbours
     from dualquery.room.row_count import RowCount
 
 Float64: TypeAlias = NDArray[np.float64]
@@ -371,18 +371,16 @@ class Intervals:
 
     def nearest(self, answers: Float64) -> Float64:
         """Return the points of the intervals that lie nearest to answers: float64, ``(m,)``."""
-        found = np.fmin(np.fmax(answers, self.lower), self.upper)
-        return np.where(np.isnan(self.lower), answers, found)
+        return np.where(np.isnan(self.lower), answers, np.clip(answers, self.lower, self.upper))
 
     def text(self, query: int) -> str:
         """Return the interval for a person, a dash if there is none."""
-        found = self.of(query)
-        return "-" if found is None else f"{share(found[0])} to {share(found[1])}"
+        return "-" if (found := self.of(query)) is None else " to ".join(map(share, found))
 
     def describe(self) -> dict[str, Any]:
         """Return what a release says about its intervals, JSON-able."""
-        known = int(np.count_nonzero(~np.isnan(self.lower)))
-        return {"level": self.level, "answers": known, "basis": self.basis}
+        known = np.isfinite(self.lower).sum()
+        return {"level": self.level, "answers": int(known), "basis": self.basis}
 
     def for_total(self, total: Total, low: float, high: float) -> Intervals:
         """Return intervals of shares of the true rows; ``low .. high`` is the queries' range."""
@@ -409,8 +407,10 @@ class Intervals:
         lower, upper = np.clip((self.lower - below, self.upper + above), low, high)
         return Intervals(lower, upper, basis, level)
 
-    def for_cut(self, most: int | None, unit: Unit | None = None) -> Intervals:
-        """Say that these are of the rows as cut to ``most`` ones each, or to those of a unit."""
-        cut = "" if most is None else f"; of the rows as cut to {most:,} ones each"
-        cut += "" if unit is None else f"; of at most {unit.max_rows:,} rows a unit"
-        return replace(self, basis=self.basis + cut)
+
+def of_cut(most: int | None, relation: Neighbours) -> str:
+    """Return what a basis adds of rows that are cut, to ``most`` ones or a unit's, or weighted."""
+    cut = "" if most is None else f"; of the rows as cut to {most:,} ones each"
+    if relation.unit is not None:
+        cut += f"; of at most {relation.unit.max_rows:,} rows a unit"
+    return cut if relation.weight is None else f"{cut}; of weights in {relation.of_copy:.3g}-steps"

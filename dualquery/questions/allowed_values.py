@@ -114,7 +114,7 @@ def pieces_of(column: Column, literals: Iterable[Allowed]) -> Pieces:
     for bucket, (start, stop) in enumerate(_buckets(column)):
         ends = (start, *(cut for cut in cuts if start < cut < stop), stop)
         for low_end, high_end in itertools.pairwise(ends):
-            last = high_end - 1 if column.integer else high_end
+            last = high_end - 1 if column.integer else min(high_end, column.edges[-1])
             part, middle = 1.0, float(column.means[bucket])
             if len(ends) > 2:
                 whole = start, (stop - 1 if column.integer else stop)
@@ -244,8 +244,7 @@ def _ordered(column: Column, relation: str, number: float) -> Allowed:
         elif relation in ("<=", ">"):
             # The number itself is on the lower side: an edge is in the bucket above.
             at = math.nextafter(number, math.inf)
-        low, high = (-math.inf, at) if relation in ("<", "<=") else (at, math.inf)
-        return (Span(low, high),)
+        return (Span(-math.inf, at) if relation in ("<", "<=") else Span(at, math.inf),)
     if isinstance(column, Dates):
         at = number + (relation in ("<=", ">"))
         return (Span(-math.inf, at) if relation in ("<", "<=") else Span(at, math.inf),)
@@ -284,12 +283,11 @@ def _buckets(column: Numeric | Dates) -> Iterator[tuple[float, float]]:
     """Return where each bucket starts and stops; of whole numbers, both are whole."""
     if isinstance(column, Dates):
         yield from itertools.pairwise(range(column.buckets + 1))
-        return
-    if not column.integer:
-        yield from itertools.pairwise(column.edges)
-        return
-    for first, last in column.bounds:
-        yield int(first), int(last) + 1
+    elif column.integer:
+        yield from ((int(first), int(last) + 1) for first, last in column.bounds)
+    else:
+        top = math.nextafter(column.edges[-1], math.inf)  # the last bucket holds its upper edge
+        yield from itertools.pairwise((*column.edges[:-1], top))
 
 
 def _text_numbers(column: Column) -> tuple[Float64, Float64, Float64] | None:

@@ -120,7 +120,7 @@ class _Compiler:
                 self.allowed[literal] = number, column, allowed_by(literal, column)
             except BadInputError as error:
                 why = why_not(literal, column, missing, refused=True)
-                raise BadInputError(why or str(error).removeprefix("query: ")) from None
+                raise BadInputError(why or str(error)) from None
             if why := why_not(literal, column, missing, refused=False):
                 raise BadInputError(why)
         columns = {number: column for number, column, _ in self.allowed.values()}
@@ -213,17 +213,19 @@ class _Compiler:
     def _quantile(self) -> CompiledQuantile:
         pieces = self.pieces[self.target]
         order = np.argsort(pieces.mean, kind="stable")[: pieces.numbered.bit_count()]
+        low, high = pieces.low[order], pieces.high[order]
+        if (high[:-1] > low[1:]).any():
+            raise BadInputError(f"column {self.asks.column!r}: its merged categories overlap")
         boxes = self._with_number(self._boxes(self.asks.given))
         below, so_far = [], 0
         for piece in order.tolist():
             so_far |= 1 << piece
             below.append(self._indicator(_within(boxes, self.target, so_far)))
-        numbers = (pieces.low[order], pieces.high[order])
         return CompiledQuantile(
             question=self.question,
             text=self.text,
-            low=numbers[0],
-            high=numbers[1],
+            low=low,
+            high=high,
             column=self.columns[self.target],
             value=pieces.value[order],
             below=tuple(below),
@@ -342,5 +344,5 @@ def _column(schema: Schema, name: str) -> tuple[int, Column]:
         return schema.column(name)
     except BadInputError as error:
         marks = " (what holds signs or words such as & ( or or stands in double quotation marks)"
-        why = str(error).removeprefix("query: ")
+        why = str(error)
         raise BadInputError(why if name.isidentifier() else why + marks) from None

@@ -82,8 +82,8 @@ def _precision(release: Release, found: Sequence[Widths]) -> str:
     rows = max(largest * release.base.amount, 1.0)
     return (
         f"Typical answers are known to about {points} percentage points, the least certain ones "
-        f"to {furthest}. What is said of fewer than about {_rounded(rows):,} rows may be noise "
-        "alone."
+        f"to {furthest}. What is said of fewer than about {_rounded(rows):,} {release.base.name} "
+        "may be noise alone."
     )
 
 

@@ -53,8 +53,8 @@ def errors_to_expect(release: Release) -> Html:
         [
             element(
                 "p",
-                f"An answer is a share of the rows, from 0 to 1. An interval covers the true "
-                f"answer with a chance of {level}, each by itself: of 100 intervals, about "
+                f"An answer is a share of the {release.base.name}, from 0 to 1. An interval covers "
+                f"the true answer with a chance of {level}, each by itself: of 100 intervals about "
                 f"{100 * (1 - release.intervals.level):.0f} miss. The released answer is often "
                 "closer to the truth than its interval is long, and may lie outside it.",
             ),

@@ -20,7 +20,7 @@ from dualquery.questions import syntax_tree as syntax
 from dualquery.questions.allowed_values import allowed_by, pieces_of, values_of
 from dualquery.questions.disjoint_boxes import Box, boxes_of
 from dualquery.questions.plain_parser import read_question
-from dualquery.questions.remarks import on_cuts
+from dualquery.questions.remarks import on_cuts, on_what_lies_beyond
 from dualquery.rules.forbidden import Forbidden, mask_of
 from dualquery.rules.legal import legal_classes
 from dualquery.runtime.errors import BadInputError
@@ -85,7 +85,7 @@ def _read(schema: TableSchema) -> Forbidden:
         try:
             found = list(_boxes(rule, schema))
         except BadInputError as error:
-            message = str(error).removeprefix("query: ").removeprefix("schema: ")
+            message = str(error).removeprefix("schema: ")
             raise BadInputError(f"{where}: {message}") from None
         if not all(found):
             raise BadInputError(f"{where}: it contradicts itself, so no record could keep it")
@@ -211,11 +211,11 @@ def _of_condition(condition: syntax.Condition, schema: TableSchema) -> Iterator[
         own = {each: allowed_by(each, column) for each in literals if each.column == name}
         for each in own:
             _require_whole_buckets(each, column)
-        if cut := on_cuts(column, own.values()):
-            cut = cut.partition(", as if")[0]
+        cut = on_cuts(column, own.values()).partition(", as if")[0]
+        if told := cut or on_what_lies_beyond(column, own.values()):
             raise BadInputError(
-                f"{cut}: a rule is about whole buckets; add the number to the column's edges, or "
-                "take one of them"
+                f"{told}: a rule is about whole buckets; add the number to the column's edges, "
+                "take one of them, or leave an outer end open"
             )
         pieces = pieces_of(column, own.values())
         whole[number] = pieces.every

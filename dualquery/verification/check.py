@@ -67,7 +67,7 @@ def verify(folder: str | Path) -> Report:
     folder = Path(folder)
     try:
         text = (folder / "release.json").read_text("utf-8")
-        stored = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse)
+        stored = json.loads(text, object_pairs_hook=_unique, parse_constant=Fraction)
         if stored["format_version"] != FORMAT:
             return Report((f"format {stored['format_version']}, not {FORMAT}: no proof record",))
         damaged = tuple(_damage(folder, stored))
@@ -97,10 +97,6 @@ def _unique(pairs: list[tuple[str, Any]]) -> Stored:
     if len(dict(pairs)) != len(pairs):
         raise ValueError("a key is there twice")
     return dict(pairs)
-
-
-def _refuse(text: str) -> float:
-    raise ValueError(f"{text} is no number")
 
 
 def _damage(folder: Path, stored: Stored) -> Iterator[str]:
@@ -156,12 +152,11 @@ def _overlearned(stored: Stored) -> Iterator[str]:
 
 def _statements(stored: Stored, events: list[Stored]) -> Iterator[str]:
     """Compare the statement of privacy with the options and the proof."""
-    names = ("privacy", "options", "proof", "schema")
-    privacy, options, proof, schema = (stored[name] for name in names)
+    privacy, options, proof, schema = (stored[x] for x in ("privacy", "options", "proof", "schema"))
     rows, bought, relation = proof["rows"]["number"], proof["rows"]["bought"], proof["neighbours"]
     named, unit, weight = proof["accountant"], proof.get("unit"), proof.get("weight")
     one, public, total, number = "one record", "n public", "the number of rows", f"{rows:,}"
-    stated, most, replaces = options["rows"] or rows, _steps(proof), relation == "replace-one"
+    most, replaces = _steps(proof), relation == "replace-one"
     columns = [column["name"] for column in schema.get("columns", [])]  # of items there are none
     if unit is not None:
         public, kept = "the number of units public", unit["max_rows"]
@@ -176,7 +171,6 @@ def _statements(stored: Stored, events: list[Stored]) -> Iterator[str]:
         one += f", weighted by column {weight['column']!r} up to {largest:g}"
         copy = largest / weight["copies"]
         total, number = "the total weight", f"{rows * copy:.6g}"
-        stated = max(2, round(options["rows"] / copy)) if options["rows"] else rows
         # Whole weights are exact: a row of the largest counts as a multiple of it.
         whole = largest == math.floor(largest) and 1 <= largest <= _COPIES
         copies = _COPIES // int(largest) * int(largest) if whole else _COPIES
@@ -200,7 +194,7 @@ def _statements(stored: Stored, events: list[Stored]) -> Iterator[str]:
         ("the relation", relation, options["neighbours"]),
         ("a noisy number of rows", buys, bought is not None),
         ("the number of rows", rows, stored["rows"]),
-        ("the rows that were stated", rows if measured else stated, rows),
+        ("the rows that were stated", rows if measured else _stated(stored), rows),
         ("noise in the number of rows", float(shown["scale"]), scale),
         ("the accountant", named["name"], privacy["accountant"]),
         ("the delta", named["delta"], options["delta"]),
@@ -218,6 +212,13 @@ def _statements(stored: Stored, events: list[Stored]) -> Iterator[str]:
         yield f"what follows a learned schema, {others}, is not added up by {named['name']!r}"
     if not math.isclose(privacy["epsilon"], asked, rel_tol=1e-9):
         yield f"epsilon {privacy['epsilon']!r} is stated where {asked!r} was asked for"
+
+
+def _stated(stored: Stored) -> int:
+    """Return the rows, or copies of rows, that were stated to plan with; else the release's own."""
+    rows, weight = stored["options"]["rows"], stored["proof"].get("weight")
+    copy = weight["max"] / weight["copies"] if weight else 1.0
+    return max(2, round(rows / copy)) if rows else int(stored["rows"])
 
 
 def _steps(proof: Stored) -> int:
@@ -264,9 +265,8 @@ def _game(stored: Stored, events: list[Event], entries: list[Stored]) -> Iterato
         game = {"kind": "game", **(game or {}), **own}
     if game is None:
         return
-    told = {"rows": stored["rows"], "neighbours": proof["neighbours"]}
-    told = {**game, **told, "rows_per_unit": _steps(proof)}
-    least = [*events_of([{"times": 1, "events": [told]}])]
+    rows, one = _stated(stored), {"neighbours": proof["neighbours"], "rows_per_unit": _steps(proof)}
+    least = [*events_of([{"times": 1, "events": [{**game, **one, "rows": rows}]}])]
     drawn = [event for event in events if event[0] == "draws"]
     cheap = any(one[1] < other[1] * (1 - 1e-9) for one, other in zip(drawn, least, strict=False))
     cheap |= not 0 <= game.get("drawn", 0) < game["rounds"]

@@ -94,10 +94,10 @@ def test_a_literal_is_found_by_label_or_by_value(column: str, value: str | None,
 @pytest.mark.parametrize(
     ("column", "value", "message"),
     [
-        ("agee", "3", "query: there is no column 'agee'; did you mean 'age'?"),
-        ("sex", "Mal", "query: column 'sex' has no value 'Mal'; did you mean 'Male'"),
-        ("age", None, "query: column 'age' needs a value, such as age=0-30"),
-        ("age", "101", "query: column 'age' has no value '101'; it must be one of '0-30', '30-35'"),
+        ("agee", "3", "there is no column 'agee'; did you mean 'age'?"),
+        ("sex", "Mal", "column 'sex' has no value 'Mal'; did you mean 'Male'"),
+        ("age", None, "column 'age' needs a value, such as age=0-30"),
+        ("age", "101", "column 'age' has no value '101'; it must be one of '0-30', '30-35'"),
     ],
 )
 def test_an_unknown_name_in_a_query_is_explained(
@@ -114,8 +114,8 @@ def test_items_have_ids_for_labels_and_literals() -> None:
     assert list(schema.column_names) == ["3", "7", "8"]
     for column, value, message in [
         ("4", None, "there is no item 4; schema 'items' lists 3 items from 3 to 8"),
-        ("x", None, "query: 'x' is no item id"),
-        ("7", "2", "query: item 7 is 0 or 1, never '2'"),
+        ("x", None, "'x' is no item id"),
+        ("7", "2", "item 7 is 0 or 1, never '2'"),
     ]:
         with pytest.raises(BadInputError, match=message):
             schema.literal(column, value)

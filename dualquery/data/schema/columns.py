@@ -169,7 +169,7 @@ class Column:
         if "|" in value and "=" in value:
             others += "; between alternatives write 'or', not '|'"
         raise BadInputError(
-            f"query: column {self.name!r} has no value {value!r}; "
+            f"column {self.name!r} has no value {value!r}; "
             f"{suggest(value, list(self.texts))}{others}"
         )
 

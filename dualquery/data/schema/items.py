@@ -119,16 +119,14 @@ class ItemSchema:
     def literal(self, column: str, value: str | None) -> int:
         """Return the literal code of an item, by name or id, being there; "0": not being there."""
         if value not in (None, "0", "1"):
-            raise BadInputError(f"query: item {column} is 0 or 1, never {value!r}")
+            raise BadInputError(f"item {column} is 0 or 1, never {value!r}")
         return 2 * self.column(column)[0] + (value == "0")
 
     def column(self, name: str) -> tuple[int, Column]:
         """Return the bit of an item, given by its name or id, as a binary column."""
         if (bit := self._bit_of_name.get(name)) is None:
             if not (name.isascii() and name.isdigit() and len(name) <= 18):
-                raise BadInputError(
-                    f"query: {name!r} is no item id; the columns of this data are numbers"
-                )
+                raise BadInputError(f"{name!r} is no item id; columns of these data are numbers")
             bit = int(self._bits(np.array([int(name)]))[0])
         return bit, Binary(name)
 

@@ -177,6 +177,14 @@ class Orders:
                     f"schema: {both} stand in an order; dates are compared with dates in buckets "
                     "of the same period"
                 )
+            low, high = self.numbers[order.less].low, self.numbers[order.more].high
+            below, above = (getattr(each, "outside", "") == "clip" for each in (less, more))
+            off = below and order.broken(np.nanmin(low, keepdims=True), high).any()
+            if off or (above and order.broken(low, np.nanmax(high, keepdims=True)).any()):
+                raise BadInputError(
+                    f"schema: {both} stand in an order that is lost where numbers beyond the edges "
+                    "count in the outermost buckets; give both the same edges, and take <="
+                )
         for middle in {order.less for order in self.given} & {order.more for order in self.given}:
             self._check_middle(middle)
 

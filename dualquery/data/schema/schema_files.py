@@ -184,10 +184,7 @@ def _edges(where: str, key: str, found: Any) -> tuple[float, ...]:
 
 def _own_missing(where: str, key: str, found: Any) -> tuple[str, ...]:
     if not (own := _texts(where, key, found)):
-        raise BadInputError(
-            f"{where}: {key} is empty; what it lists counts besides the table's missing_values, so "
-            "leave it out"
-        )
+        raise BadInputError(f"{where}: {key} is empty; leave it out: the table's count anyhow")
     return own
 
 

@@ -165,7 +165,7 @@ class TableSchema:
         number, found = self.column(column)
         if value is None and not isinstance(found, Binary):
             raise BadInputError(
-                f"query: column {column!r} needs a value, such as {column}={found.labels[0]}"
+                f"column {column!r} needs a value, such as {column}={found.labels[0]}"
             )
         bit, negated = (0, False) if value is None else found.find_bit(value)
         return 2 * (int(self.domain.offsets[number]) + bit) + negated
@@ -173,9 +173,7 @@ class TableSchema:
     def column(self, name: str) -> tuple[int, Column]:
         """Return the number of a column in the domain, and the column."""
         if (number := self._numbers.get(name)) is None:
-            raise BadInputError(
-                f"query: there is no column {name!r}; {suggest(name, self.column_names)}"
-            )
+            raise BadInputError(f"there is no column {name!r}; {suggest(name, self.column_names)}")
         return number, self.columns[number]
 
     @cached_property

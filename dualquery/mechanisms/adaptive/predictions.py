@@ -207,7 +207,7 @@ def expected_error(task: Task, predicted: Predicted, *, fitted: bool) -> Expecte
     if not fitted:
         return noise_error("gaussian", predicted.unbiased, len(task.queries), 1.0)
     most = _around(MAX * math.sqrt(predicted.least * predicted.unbiased))
-    lost = _LOST if predicted.loses_interactions else ""
+    lost = _LOST if predicted.loses_interactions and task.workload.way > 1 else ""
     return ExpectedError(most, _around(MEAN * predicted.least), _BASIS + lost)
 
 

@@ -49,10 +49,7 @@ class Answers(list[dict[str, Any]]):
         return self.frame()._repr_html_()
 
     def save(self, path: str | Path) -> Path:
-        """Write the answers as a new file, CSV or Parquet by its ending.
-
-        `BadInputError` if it exists already or cannot be written; nothing is left behind then.
-        """
+        """Write a new CSV or Parquet file, by its ending; `BadInputError` if it cannot be whole."""
         from dualquery.releases.answer.table_files import check_target, write_frames
 
         target = Path(path)

@@ -150,8 +150,5 @@ def _condition(where: str, schema: Schema) -> Condition:
 
 
 def _labels(schema: Schema, name: str) -> tuple[str, ...]:
-    try:
-        column: Column = schema.column(name)[1]
-    except BadInputError as error:
-        raise BadInputError(str(error).removeprefix("query: ")) from None
+    column: Column = schema.column(name)[1]
     return (column.zero, column.one) if isinstance(column, Binary) else column.labels

@@ -92,6 +92,8 @@ class Knowledge:
 
     def mean(self, form: LinearForm) -> float:
         """Return the mean of a form by the model, or else the records, or least squares."""
+        if not form.columns:
+            return float(form.table(()))
         model = self.release.model
         if model is not None:
             literals, coefficients, constant = form.conjunctions()

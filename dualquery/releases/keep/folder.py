@@ -295,11 +295,8 @@ def _read(folder: Path, to_ask: bool) -> Release:
     stored = read_record(folder, FORMAT_VERSION)
     version = stored["format_version"]
     if stored["versions"].get("dualquery") != __version__:
-        _log.warning(
-            "%s was made by another version and is read as it was written; other then: %s",
-            folder,
-            differences(stored["versions"]),
-        )
+        other = differences(stored["versions"])
+        _log.warning(f"{folder}: made by another version, read as it was written; other: {other}")
     schema = schema_from_dict(stored["schema"])
     answers = read_table(folder / "answers.parquet")
     measurements, model = read_kept(folder, stored, schema.domain) if version >= 2 else (None, None)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dualquery.data.readers.source import TableSource
-from dualquery.estimates.intervals import Total
+from dualquery.estimates.intervals import Total, of_cut
 from dualquery.mechanisms.protocol import Budget, Mechanism, Outcome, Plan, Session, Task
 from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.events import Event, events_of, pure_epsilon
@@ -284,10 +284,13 @@ def make_release(
     if outcome.workload is not None:
         task, notes = replace(task, queries=outcome.workload), (*notes, FOUND)
     intervals, queries = outcome.intervals, task.queries
+    cut = of_cut(data.schema.max_ones_per_row, budget.neighbours)
     if intervals is not None:
         intervals = intervals.for_total(base, queries.low, queries.high)
-        intervals = intervals.for_cut(data.schema.max_ones_per_row, budget.neighbours.unit)
-    outcome = replace(outcome, intervals=intervals, means=means)
+        intervals = replace(intervals, basis=intervals.basis + cut)
+    if (kept := outcome.measurements) is not None:
+        kept = replace(kept, note=(kept.note + cut).removeprefix("; "))
+    outcome = replace(outcome, intervals=intervals, means=means, measurements=kept)
     remarks = [*_remarks(planned, journal), *outcome.remarks]
     records, drawn = finished_records(outcome, spec.records.number, task.rows, spec.seed)
     remarks += drawn
