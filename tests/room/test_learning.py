@@ -121,7 +121,7 @@ def counted(relation: Neighbours, likely: float) -> tuple[np.ndarray, float]:
     frame = pl.DataFrame(FLAGS | OTHERS)
     room = SchemaRoom(source_of(frame), (*frame.columns,), (*frame.columns,), relation)
     price = SchemaPrice.whole(3.0, 1e-6, relation, (frame.width, frame.width))
-    room.open(price.events, 1, NO_JOURNAL, 1.0)
+    room.open(price.events, 2, NO_JOURNAL, 1.0)
     return room.shapes(price.shapes.scale, likely * price.shapes.scale), price.shapes.scale
 
 
@@ -129,12 +129,12 @@ def test_of_flags_few_shapes_are_drawn_and_their_types_are_the_same() -> None:
     """Noise is never exactly 0. What is drawn follows from the result and the number of rows."""
     (noisy, sd), (whole, _) = counted(RO, LIKELY), counted(RO, -math.inf)
     drawn = np.count_nonzero(noisy, axis=1)
-    assert np.count_nonzero(whole) == whole.size == 221 * len(noisy)
+    assert np.count_nonzero(whole) == whole.size == Shapes.cells * len(noisy)
     first = Shapes().places(pl.Series(["", "0", "1", "2"]))
     known = np.min([noisy[:, np.unique(own)].sum(axis=1) for own in first], axis=0)
-    assert drawn.tolist() == np.where(10_000 - known > LIKELY * sd, 221, 6).tolist()
-    assert drawn[len(FLAGS) :].tolist() == [221] * len(OTHERS)
-    assert drawn[: len(FLAGS)].mean() < 0.2 * 221
+    assert drawn.tolist() == np.where(10_000 - known > LIKELY * sd, Shapes.cells, 6).tolist()
+    assert drawn[len(FLAGS) :].tolist() == [Shapes.cells] * len(OTHERS)
+    assert drawn[: len(FLAGS)].mean() < 0.2 * Shapes.cells
     for name, lazy, every in zip((*FLAGS, *OTHERS), noisy, whole, strict=True):
         assert shape_of(name, lazy, sd) == shape_of(name, every, sd)
 

@@ -96,11 +96,12 @@ def shape_of(name: str, counts: Counts, sd: float) -> Shape:
         decades = np.flatnonzero((of_decades > sure) | (of_decades == of_decades.max()))
         first, last = (shapes.FIRST_YEAR + 10 * int(decade) for decade in decades[[0, -1]])
         best = int(np.argmax(dates))
-        if "%d/%m/%Y" in str(shapes.FORMATS[best]):  # which has the days to 12 of the next format
+        if "%d/%m/%" in str(shapes.FORMATS[best]):  # which has the days to 12 of the next format
             best += int(dates[best + 1] > _SLIPS * dates[best])
         shape = replace(shape, beyond=_beyond(of_decades, [0, -1], sure))
         return replace(shape, how=Months(shapes.FORMATS[best], first, last + 10 - first))
-    if of_texts >= numbers.sum() or _CODES.fullmatch(name):
+    codes = texts[shapes.CODE] > _SLIPS * numbers.sum() or _CODES.fullmatch(name)
+    if codes or of_texts >= numbers.sum():
         markers = tuple(text for text in missing if text in shapes.MARKERS)
         return replace(shape, how=Values(), missing=markers, gaps=sd > 0 or bool(markers))
     decimals = int(np.flatnonzero(numbers).max())

@@ -36,7 +36,7 @@ FORMATS: tuple[str | None, ...] = (
     None,  # ISO 8601
     *("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%Y/%m/%d", "%Y.%m.%d"),
     *("%d.%m.%Y %H:%M", "%d/%m/%Y %H:%M", "%m/%d/%Y %H:%M", "%d-%b-%Y", "%d %b %Y", "%b %d, %Y"),
-    *("%d.%m.%y", "%m/%d/%y", *CLOCKS, "%Y%m%d"),
+    *("%d.%m.%y", "%d/%m/%y", "%m/%d/%y", *CLOCKS, "%Y%m%d"),
 )
 """Ways to write a date. A text that several of them read counts for the first."""
 

@@ -215,7 +215,7 @@ def _lines(column: Column, counts: NDArray[np.int64], first: dict[int, str]) -> 
             f"column {column.name!r}: {lost}{unread:,} of {filled:,} cells cannot be read as "
             f"{kind} and count as missing, such as {shown(first[UNPARSABLE])}; correct the cells "
             "or the schema"
-            + (", or say --csv decimal=, of decimal commas" if "," in first[UNPARSABLE] else "")
+            + ("" if kind == "dates" else ", or say --csv decimal=, of decimal commas")
         )
     for code, place in ((BELOW, "before the start"), (ABOVE, "beyond the end")):
         clipped = int(counts[-code])
