@@ -146,9 +146,7 @@ def test_auto_is_the_default_mechanism() -> None:
         ({"threads": True}, "--threads is True"),
     ],
 )
-def test_what_is_wrong_anyway_is_refused_before_the_table_is_read(
-    options, message, monkeypatch
-) -> None:
+def test_what_is_wrong_is_refused_before_the_table_is_read(options, message, monkeypatch) -> None:
     def read(*_):
         raise AssertionError("the table was read")
 

@@ -99,9 +99,7 @@ def transcripts(folder, scripted, rows, stop: tuple[int, str] | None) -> dict[tu
 STOPS = [(number, when) for number in range(1, DRAWS + 1) for when in ("before", "in", "after")]
 
 
-def test_a_game_that_goes_on_shows_what_one_shows_that_was_not_stopped(
-    tmp_path, monkeypatch
-) -> None:
+def test_a_game_that_goes_on_shows_what_one_not_stopped_shows(tmp_path, monkeypatch) -> None:
     scripted = Scripted(monkeypatch)
     whole = transcripts(tmp_path, scripted, ROWS, None)
     for stop in STOPS:

@@ -142,6 +142,7 @@ def test_records_have_the_decimals_of_the_table() -> None:
 def test_codes_stay_codes_by_their_zeros_or_their_name() -> None:
     found = draft(
         zip=[f"{i % 200:05d}" for i in range(ROWS)], few=["01", "02"] * (ROWS // 2),
+        hour=[f"{i % 24:02d}" for i in range(ROWS)],
         INDP=rng().integers(100, 364, ROWS), trade_code=rng().choice(range(1000, 9000, 111), ROWS),
     )  # fmt: skip
     assert all(isinstance(each.column, Categorical) for each in found.values())

@@ -16,9 +16,7 @@ EPSILON = 2.0
 
 @both_relations
 @pytest.mark.parametrize(("select", "iterations"), [("exponential", 2), ("noisy-max", 1)])
-def test_no_outcome_is_more_than_e_to_the_epsilon_times_as_likely(
-    relation, select, iterations
-) -> None:
+def test_no_outcome_is_more_than_e_to_epsilon_times_as_likely(relation, select, iterations) -> None:
     mechanism = Mwem(iterations=iterations, repetitions=2, records=1, select=select)
     budget = Budget(EPSILON, 0.0, neighbours=relation)
     game = Game(mechanism, WORKLOAD, N, budget, N, "mwem")

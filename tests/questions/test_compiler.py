@@ -330,6 +330,23 @@ def test_a_number_that_a_bucket_is_said_to_hold_is_on_the_right_side_of_a_range(
         assert found == parts, question
 
 
+def test_the_upper_edge_of_all_is_in_the_last_bucket() -> None:
+    schema = TableSchema((Numeric("score", (0.0, 50.0, 100.0)), Binary("flag")), declared=True)
+    for question, low, high in (
+        ("score>=100", [0, 0], [0, 1]), ("score<100", [1, 0], [1, 1]), ("score<=99", [1, 0], [1, 1])
+    ):  # fmt: skip
+        bounds = ask(read_question(question, schema), schema).numerator
+        ends = (each.on_values(np.array([[0, 0], [1, 0]])) for each in (bounds.low, bounds.high))
+        assert [each.tolist() for each in ends] == [low, high]
+
+
+def test_merged_categories_that_overlap_have_no_quantile() -> None:
+    merged = Categorical("k", (("1", "100"), ("4",)))
+    schema = TableSchema((merged, Binary("flag")), declared=True)
+    with pytest.raises(BadInputError, match="overlap"):
+        ask(read_question("median(k)", schema), schema)
+
+
 def test_quantiles_and_cuts_heed_how_the_schema_says_that_numbers_lie() -> None:
     hours = Numeric(
         "hours", (0, 10, 40, 50, 100), integer=True,

@@ -192,9 +192,7 @@ def test_two_tables_with_equal_draws_give_equal_folders(mechanism, tmp_path, mon
     assert found[0] == found[1]
 
 
-def test_a_game_that_draws_the_same_leaves_the_same_but_for_the_solvers_time(
-    tmp_path, monkeypatch
-) -> None:
+def test_a_game_that_draws_the_same_leaves_the_same_but_for_time(tmp_path, monkeypatch) -> None:
     """With the samples equal, the whole release is equal: all else is public."""
     from dualquery.room.draws.exact_draws import Sample
 

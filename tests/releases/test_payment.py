@@ -101,9 +101,7 @@ def test_what_public_facts_refuse_is_refused_before_rows_are_bought(
     assert not file.read().entries
 
 
-def test_what_draws_is_loaded_and_tried_before_it_is_paid_for(
-    file: BudgetFile, monkeypatch
-) -> None:
+def test_what_draws_is_loaded_and_tried_before_it_is_paid(file: BudgetFile, monkeypatch) -> None:
     """A process that dies while OpenDP is imported has paid for nothing."""
     steps: list[str] = []
     noise, write = SystemRandomness.discrete_gaussian, BudgetFile.write

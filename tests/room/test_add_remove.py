@@ -26,6 +26,7 @@ from dualquery.room.row_count import COUNT_SHARE, RowCount, buy_row_count
 from dualquery.room.sensitivity.moves import count_moves
 from dualquery.room.statistics import AllQueries
 from dualquery.runtime.errors import BadInputError
+from dualquery.verification import verify
 from tests.cases import domain_of, records_of
 from tests.noise import NoNoise
 from tests.tables import SCHEMA, people, random_records
@@ -211,14 +212,15 @@ def test_a_checkpoint_holds_no_true_number_of_rows(name, rows, table, tmp_path: 
     assert made.base.estimate in numbers_in(entries)
 
 
-@pytest.mark.parametrize("name", ["gaussian", "uniform"])
+@pytest.mark.parametrize("name", ["gaussian", "uniform", "dualquery"])
 def test_a_stated_number_of_rows_that_is_far_off_only_counts_if_none_is_measured(
-    name, table, caplog
+    name, table, caplog, tmp_path
 ) -> None:
     made = dualquery.release(
         table, schema=SCHEMA, queries=40, way=2, mechanism=name, delta=1e-5,
         neighbours="add-remove", rows=2 * TRUE_ROWS,
     )  # fmt: skip
+    assert verify(made.save(tmp_path / "out")).faults == ()
     dualquery.evaluate(made, table)
     told = f"went by {2 * TRUE_ROWS:,} rows, this table has {TRUE_ROWS:,}" in caplog.text
     assert told == (name == "uniform")

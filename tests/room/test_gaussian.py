@@ -170,9 +170,7 @@ def analytic_delta(scale: float, epsilon: float) -> float:
     ("epsilon", "delta", "golden"),
     [(1.0, 1e-3, 2.5749), (1.0, 1e-5, 3.7306), (0.1, 1e-6, 36.305), (5.0, 1e-9, 1.2117)],
 )
-def test_one_measurement_has_the_analytic_scale(
-    epsilon: float, delta: float, golden: float
-) -> None:
+def test_one_measurement_has_analytic_scale(epsilon: float, delta: float, golden: float) -> None:
     scale = calibrate_gaussian_scale(epsilon, delta, 1.0)
     assert scale == pytest.approx(golden, rel=1e-4)
     assert analytic_delta(scale, epsilon) <= delta

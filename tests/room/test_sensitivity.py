@@ -115,9 +115,7 @@ def test_rewriting_over_values_keeps_all_patterns_of_answers(workload: Workload)
 
 @settings(max_examples=300, deadline=None)
 @given(workloads())
-def test_the_pairwise_model_is_at_least_the_queries_it_covers_on_every_record(
-    workload: Workload,
-) -> None:
+def test_the_pairwise_model_is_at_least_the_queries_it_covers(workload: Workload) -> None:
     conjunctions = Conjunctions.of_workload(workload)
     if not len(conjunctions):
         return
@@ -272,9 +270,7 @@ def test_eigenvalue_bounds_are_just_above_the_eigenvalue(size: int) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(workloads(sizes=(1,)), st.integers(1, 4))
-def test_records_of_few_ones_differ_on_no_more_than_the_bound(
-    workload: Workload, most: int
-) -> None:
+def test_records_of_few_ones_differ_by_the_bound_at_most(workload: Workload, most: int) -> None:
     domain = replace(workload.domain, max_ones=most)
     records = all_records(domain)
     records = records[records.sum(axis=1) <= most]

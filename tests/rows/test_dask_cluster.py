@@ -51,9 +51,7 @@ def test_the_release_is_that_of_one_machine(cluster: Any, folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_fault_in_a_partition_is_one_clear_error(
-    cluster: Any, folder: Path, tmp_path: Path
-) -> None:
+def test_a_fault_in_a_part_is_one_clear_error(cluster: Any, folder: Path, tmp_path: Path) -> None:
     for part in folder.iterdir():
         (tmp_path / part.name).write_bytes(part.read_bytes())
     pl.DataFrame([[2]] + [[0]] * 7, schema=NAMES).write_parquet(tmp_path / "part-05.parquet")
@@ -73,9 +71,7 @@ def test_an_unreachable_scheduler(monkeypatch: pytest.MonkeyPatch, folder: Path)
         pass
 
 
-def test_what_a_cluster_cannot_do_is_refused_before_a_schema_is_paid(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_what_a_cluster_cannot_do_is_refused_first(folder: Path, tmp_path: Path) -> None:
     file = dualquery.BudgetFile.create(tmp_path / "b", epsilon=9.0, delta=1e-3)
     engine = Engine(name="dask", scheduler="tcp://127.0.0.1:9")
     for table, mechanism in ((folder / "part-00.parquet", None), (folder, "randomized-response")):

@@ -52,9 +52,7 @@ def test_dense_rows_return_what_was_appended(n: int, density: float) -> None:
 
 @pytest.mark.parametrize("n", SIZES[1:])
 @pytest.mark.parametrize("density", [0.01, 0.5])
-def test_blocks_follow_the_documented_layout_and_end_in_zero_records(
-    n: int, density: float
-) -> None:
+def test_blocks_follow_the_documented_layout_and_end_in_zeros(n: int, density: float) -> None:
     rows = random_rows(n, 20, density)
     attributes = np.array([0, 3, 4, 19], np.int32)
     records = build(rows)

@@ -212,6 +212,14 @@ def test_a_bad_rule_is_explained(rules: object, message: str) -> None:
         rules_of(schema_from_dict(fields))
 
 
+@pytest.mark.parametrize("rule", ["a <= b", "b < c", "a <= 12 => b = 0-3"])
+def test_a_rule_that_clipped_numbers_may_break_is_refused(rule: str) -> None:
+    edges = {"a": (0, 3, 6, 8, 12), "b": (0, 3, 6), "c": (0, 1, 2)}
+    columns = tuple(Numeric(name, each, outside="clip") for name, each in edges.items())
+    with pytest.raises(BadInputError, match=r"outermost buckets|leave an outer end open"):
+        rules_of(schema(rule, columns=columns))
+
+
 def test_values_of_records_keep_the_orders() -> None:
     columns = (
         Numeric("a", (0, 10, 20, 30), within=("uniform", (12.0, 18.0), "uniform")),

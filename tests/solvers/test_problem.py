@@ -37,9 +37,7 @@ def signed_sum(terms: np.ndarray, signs: np.ndarray, record: np.ndarray) -> int:
 
 @given(samples())
 @settings(max_examples=150, deadline=None)
-def test_merged_sample_has_the_value_of_its_queries(
-    sample: tuple[int, np.ndarray, np.ndarray],
-) -> None:
+def test_a_merged_sample_is_worth_its_queries(sample: tuple[int, np.ndarray, np.ndarray]) -> None:
     attributes, terms, signs = sample
     merged = from_sample(attributes, terms, signs)
     rng = np.random.default_rng(0)

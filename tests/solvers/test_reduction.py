@@ -54,9 +54,7 @@ def check(instance: BestResponse, seed: int) -> int:
 
 
 @pytest.mark.parametrize("work", [0, 2**21])
-def test_optimum_values_and_feasibility_are_kept(
-    work: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_optimum_value_and_feasibility_are_kept(work: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reduction, "_ENUMERATION_WORK", work)
     left = [check(random_problem(seed), seed) for seed in range(300)]
     # Both kinds of instances occur: solved by reductions, and not.

@@ -421,9 +421,7 @@ FORGED: list[tuple[str, str, Callable[[Stored], object]]] = [
 
 
 @pytest.mark.parametrize(("what", "base", "change"), FORGED, ids=[name for name, *_ in FORGED])
-def test_a_forgery_with_new_digests_contradicts_itself(
-    what, base, change, released, tmp_path
-) -> None:
+def test_a_forgery_with_digests_contradicts_itself(what, base, change, released, tmp_path) -> None:
     folder = shutil.copytree(released[base], tmp_path / "out")
     edit(folder, lambda stored: None, seal=True)
     assert verify(folder).faults == ()
