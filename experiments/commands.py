@@ -173,7 +173,7 @@ def _command_of(recipe: Recipe) -> Any:
     def command(**given: Any) -> None:
         from experiments.harness.runner import called, run_recipe, show
 
-        own = {name: tuple(given[name]) for name in names if given[name]}
+        own = {name: tuple(dict.fromkeys(given[name])) for name in names if given[name]}
         data = DataFiles(given["data"] or ())
         choices = Choices(quick=given["quick"], runs=given["runs"], data=data, options=own)
         folder = _folder(given["out"], recipe.name, choices.quick)

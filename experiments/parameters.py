@@ -153,7 +153,7 @@ def draw(table: pl.DataFrame) -> Mapping[str, Figure]:
     names = table["data"].unique(maintain_order=True).to_list()
     looks = style.curves([*names, *SOLVERS])
     numbers = table.with_columns(value=pl.col("value").cast(pl.Float64, strict=False))
-    limits = table.filter(varied="time limit").with_columns(
+    limits = table.filter(varied="time limit", data=names[0]).with_columns(
         solver=pl.col("value").str.extract("^(.*), "),
         value=pl.col("value").str.extract(", (.*) s$").cast(pl.Float64),
     )

@@ -5,6 +5,7 @@ The rules follow from what the columns mean; five rows of the table break one al
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from dualquery.data import load_schema
 from experiments.harness.recipe import Run
-from experiments.harness.run_folder import write_whole
+from experiments.harness.run_folder import code_version, write_whole
 from experiments.instances.family import form_names, game_problems, in_form
 
 if TYPE_CHECKING:
@@ -50,20 +51,19 @@ def problem_of(run: Run) -> BestResponse:
     """
     from solvers.formats import read_instance
 
-    folder = Path(run["instances"])
+    names = ("source", "schema", "columns", "queries", "samples")
+    game: dict[str, Any] = {name: run[name] for name in names}
+    game["rounds"] = tuple(run["captured"])
+    own = hashlib.sha256(f"{code_version()} {game}".encode()).hexdigest()
+    folder = Path(run["instances"], own[:12])
     place = folder / f"{instance_name(run)}.lp"
     if not place.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        for number, problem in game_problems(**_game(run)).items():
+        for number, problem in game_problems(**game).items():
             for form in form_names(len(problem.groups) > 0):
                 name = instance_name({**run, "round": number, "form": form})
                 _write(folder, name, in_form(problem, form))
     return read_instance(place).problem
-
-
-def _game(run: Run) -> dict[str, Any]:
-    names = ("source", "schema", "columns", "queries", "samples")
-    return {name: run[name] for name in names} | {"rounds": tuple(run["captured"])}
 
 
 def _write(folder: Path, name: str, problem: BestResponse) -> None:

@@ -27,6 +27,7 @@ from rich.progress import (
 from rich.table import Table
 
 from dualquery.releases.compare.evaluation import WARNING
+from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.resources import thread_count, versions
 from experiments.harness.processes import do_runs
 from experiments.harness.recipe import Choices, Finding, Recipe, Row, Run
@@ -82,7 +83,8 @@ def run_recipe(
     """
     shown = console or Console(stderr=True)
     choices = replace(choices, out=out)
-    runs = recipe.plan(choices)
+    if not (runs := recipe.plan(choices)):
+        raise BadInputError(f"{recipe.name} has no run with these options")
     folder = RunFolder(out / "runs", recipe.name, code_version())
     missing = [run for run in runs if folder.load(run) is None]
     cores = thread_count(jobs)
@@ -110,9 +112,7 @@ def repetitions(table: pl.DataFrame) -> str:
     if "seed" not in table.columns:
         return ""
     runs = int(table["seed"].to_numpy().max())
-    return (
-        f" Means of {runs} runs, or one where nothing is random." if runs > 1 else " One run each."
-    )
+    return f" Means of {runs} runs, one where nothing is random." if runs > 1 else " One run each."
 
 
 def tidy_table(finished: Iterable[tuple[Run, Sequence[Row]]]) -> pl.DataFrame:

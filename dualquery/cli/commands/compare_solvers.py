@@ -56,7 +56,7 @@ def compare_solvers(
         list[str] | None,
         typer.Option(
             help=f"Names separated by commas; default: {_DEFAULT_SOLVERS}. May be repeated. "
-            "maxsat:COMMAND needs an option of its own."
+            "maxsat:COMMAND, or pb:COMMAND, needs an option of its own."
         ),
     ] = None,
     at: Annotated[str, typer.Option(help="Rounds whose problems are taken.")] = "2,5,20,80",
@@ -152,7 +152,7 @@ def _solver_names(options: Sequence[str]) -> list[str]:
     """Split lists of names; a command of its own may have commas."""
     names: list[str] = []
     for option in options:
-        parts = [option] if option.startswith("maxsat:") else option.split(",")
+        parts = [option] if option.startswith(("maxsat:", "pb:")) else option.split(",")
         names += [part.strip() for part in parts if part.strip()]
     if not names:
         raise BadInputError("--solvers names no solver; see dualquery solvers")
