@@ -20,16 +20,18 @@ def game(**values):
 def test_the_problems_of_a_game_are_written_for_others(tmp_path) -> None:
     run = game(instances=str(tmp_path / "instances"))
     problem = solver_problems.problem_of(run)
-    written = sorted(file.name for file in (tmp_path / "instances").iterdir())
-    assert written == [
+    (folder,) = (tmp_path / "instances").iterdir()
+    assert sorted(file.name for file in folder.iterdir()) == [
         f"adult-{number}{form}.lp" for number in (1, 3) for form in ("-no-groups", "-rules", "")
     ]
     assert (problem.attributes, len(problem.groups)) == (235, 15)
-    other = read_instance(tmp_path / "instances" / "adult-3.lp").problem
+    other = read_instance(folder / "adult-3.lp").problem
     record, seconds = solver_study._hint(problem)
     assert seconds > 0
     assert other.value(record) == problem.value(record)
     assert len(solver_problems.problem_of({**run, "form": "-rules"}).rows) > 20
+    solver_problems.problem_of({**run, "queries": run["queries"] - 1})
+    assert len([*folder.parent.iterdir()]) == 2  # another game's are others
     bare = solver_problems.problem_of({**run, "form": "-no-groups"})
     assert len(bare.groups) == 0
     assert bare.value(record) == problem.value(record)
