@@ -97,7 +97,7 @@ class Synthesizer:
         asked = made.options
         relation, named = Neighbours.of_options(asked), {"rows": asked.get("rows")}
         named |= {"neighbours": relation.value, "unit": relation.unit, "weight": relation.weight}
-        named |= {"schema": made.schema, "mechanism": made.mechanism}
+        named |= {"schema": made.schema, "mechanism": made.mechanism, "queries": made.workload}
         found = cls(asked["epsilon"], asked["delta"], **named)
         found.release_ = made
         found._kind = FrameKind.of(like)
