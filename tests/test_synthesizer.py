@@ -6,7 +6,6 @@ import numpy as np
 import polars as pl
 import pytest
 
-import dualquery
 from dualquery import Synthesizer
 from dualquery.runtime.errors import BadInputError
 from tests.tables import SCHEMA, people
