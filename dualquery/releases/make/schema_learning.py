@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from dualquery.requests import ReleaseSpec
 
 STAND_IN = 1_000_000  # rows to plan for where they are private: what fails then fails for fewer
-_MANY, _FEW, _ASKED = 64, 2, 1_000  # values of a column, and queries, of trial plans
+_MANY, _FEW, _ASKED = 64, 2, 200  # values of a column, and queries, of trial plans
 _USUAL: Any = dict.fromkeys(("queries", "marginals", "max_cells", "target", "items"))
 
 Pay = Callable[[int | None], SchemaPrice]
