@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from dualquery.requests import ReleaseSpec
 
 STAND_IN = 1_000_000  # rows to plan for where they are private: what fails then fails for fewer
-_MANY, _FEW, _ASKED = 64, 2, 200  # values of a column, and queries, of trial plans
+_MANY, _FEW, _ASKED = 64, 2, (10_000, 200)  # values of a column, and queries, of trial plans
 _USUAL: Any = dict.fromkeys(("queries", "marginals", "max_cells", "target", "items"))
 
 Pay = Callable[[int | None], SchemaPrice]
@@ -179,7 +179,7 @@ def _check_plan(spec: ReleaseSpec, unknown: Unknown, price: SchemaPrice, whole: 
             schema.with_sums(asked.means)
         if asked.target is not None:
             schema.select([asked.target], "--target")
-        queries = replace(asked, **_USUAL).build(schema, 1, _ASKED)
+        queries = replace(asked, **_USUAL).build(schema, 1, _ASKED[alone])
         try:
             plan = configured.plan(Task(queries, STAND_IN, whole.neighbours.copies), rest)
             proof.price(plan, whole, price.events, noise_alone=alone)
