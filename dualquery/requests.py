@@ -346,7 +346,10 @@ class SyntheticRecords:
 
     panel = MECHANISM
     number: int | None = option(
-        None, "Synthetic records; default: one a row, 1,000,000 at most.", name="records", least=1
+        None,
+        "Records; default: one a row, a million at most, or a game's.",
+        name="records",
+        least=1,
     )
 
     def __post_init__(self) -> None:

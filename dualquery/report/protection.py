@@ -14,7 +14,6 @@ from dualquery.report.markup import Html, element, joined, key_figures
 from dualquery.runtime.escaping import share
 
 if TYPE_CHECKING:
-    from dualquery.privacy.guarantee import PrivacyStatement
     from dualquery.releases.compare.evaluation import Errors, Evaluation
     from dualquery.releases.keep.folder import Release
 
@@ -29,7 +28,7 @@ def in_short(release: Release, compared: Evaluation | None) -> Html:
         one = "row" if unit is None else f"unit of {unit.column!r}"
         strength = (
             f"Noise was added to protect every {one}: who knows all the others, and thinks a fact "
-            f"about this one as likely as not, can be {_sure(privacy)} from the release. That is "
+            f"about this one as likely as not, can be {_sure(release)} from the release. That is "
             f"epsilon {round_up(privacy.epsilon, 4)} (with delta {round_up(privacy.delta, 2)}); "
             "smaller numbers protect more."
         )
@@ -114,7 +113,7 @@ def guarantee(release: Release) -> Html:
         f"{told} Had any one {each} been {one}, everything in the release would have come out "
         f"about as likely: any set of results at most {times} times as likely{beyond}.",
         f"Somebody who knows all other {each}s, and thinks a fact about one {each} as likely as "
-        f"not, can be {_sure(privacy)} after reading the release.",
+        f"not, can be {_sure(release)} after reading the release.",
         f"Not protected: what is true of many {each}s at once. {others} is protected less, and "
         "other releases from the same table add up with this one.",
     ]
@@ -129,11 +128,14 @@ def guarantee(release: Release) -> Html:
     return joined([*said, key_figures(figures), element("details", *rests)])
 
 
-def _sure(privacy: PrivacyStatement) -> str:
+def _sure(release: Release) -> str:
     """Return how sure somebody may become of what was as likely as not, rounded up."""
+    privacy, replaces = release.privacy, Neighbours.of_options(release.options).replaces
     assert privacy.epsilon is not None
+    # Where the fact is another, so is the row: one is removed, and one added.
+    odds = math.exp(-privacy.epsilon * (1 if replaces else 2))
     rare = " (but for rare results, which delta limits)" if privacy.delta else ""
-    return f"at most {math.ceil(1000 / (1 + math.exp(-privacy.epsilon))) / 10:g}% sure of it{rare}"
+    return f"at most {math.ceil(1000 / (1 + odds)) / 10:g}% sure of it{rare}"
 
 
 def _chance(value: float) -> str:

@@ -17,7 +17,7 @@ def table() -> str:
     declared = sorted(options_of(ReleaseSpec).values(), key=lambda each: PANELS.index(each.panel))
     for each in declared:
         names = ", ".join(f"`{flag}`" for flag in each.flags) or f"`{each.metavar}`"
-        default = "" if each.default in (None, False) else f"`{each.default}`"
+        default = "" if each.default is None or each.default is False else f"`{each.default}`"
         text = each.help.replace("|", "\\|")
         lines.append(f"| {names} | {default} | {text} |")
     return "\n".join(lines) + "\n"

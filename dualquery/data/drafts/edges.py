@@ -22,21 +22,21 @@ def fitting_edges(
 ) -> tuple[float, ...]:
     """Return tidy edges of some 2 or more buckets; none holds most of the numbers.
 
-    Buckets of 1, 2 or 5 times a power of ten where they serve. Else a cell of the grid that is by
-    itself as frequent as an average bucket is a bucket of its own, and the rest is cut at numbers
-    of few digits near its quantiles. ``bounds`` are the increasing ends of the grid's cells,
-    ``counts`` the numbers in each, one fewer. The edges, at least 3, cover the bounds.
+    Buckets of 1, 2 or 5 times a power of ten where they serve. Else a grid's cell as frequent as an
+    average bucket is one by itself, unless it has the numbers for the several that it is worth; the
+    rest is cut at numbers of few digits near its quantiles. ``bounds`` are the increasing ends of
+    cells, ``counts`` the numbers in each, one fewer. The edges, at least 3, cover the bounds.
     """
     ends = np.concatenate(([0.0], np.cumsum(counts))) / counts.sum()
     low, high = float(bounds[0]), float(bounds[-1])
     equal = _round_edges(low, high, buckets, whole=whole)
     if np.diff(np.interp(equal, bounds, ends)).max() <= _HEAVY:
         return equal
-    own = counts * buckets >= counts.sum()
+    own = (worth := counts * buckets / counts.sum()) >= 1.0
     edges = {*bounds[:-1][own].tolist(), *bounds[1:][own].tolist()}
-    rest = np.where(own, 0.0, counts)
-    if rest.sum():
-        edges |= _near_quantiles(bounds, rest, max(buckets - int(own.sum()), 2), whole=whole)
+    kept = own & ((worth < 2.0) | (np.diff(bounds) < worth) | (not whole))
+    if (rest := np.where(kept, 0.0, counts)).any():
+        edges |= _near_quantiles(bounds, rest, max(buckets - int(kept.sum()), 2), whole=whole)
     outer = low if own[0] else equal[0], high if own[-1] else equal[-1]
     tidy = sorted({*outer, *(edge for edge in edges if low < edge < high)})
     return tuple(tidy) if len(tidy) > 2 else equal
