@@ -346,10 +346,7 @@ class SyntheticRecords:
 
     panel = MECHANISM
     number: int | None = option(
-        None,
-        "Records; default: one a row, a million at most, or a game's.",
-        name="records",
-        least=1,
+        None, "Records; default: one a row, up to a million, or a game's.", name="records", least=1
     )
 
     def __post_init__(self) -> None:
