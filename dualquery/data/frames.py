@@ -41,15 +41,16 @@ class FrameKind:
         if isinstance(table, pl.DataFrame | pl.LazyFrame):
             return FrameKind("polars", dict(table.collect_schema()))
         if type(table).__module__.partition(".")[0] == "pandas":
-            types: Any = getattr(table, "dtypes", {})
-            return FrameKind("pandas", {str(name): kind for name, kind in types.items()})
+            from pandas.api.types import infer_dtype
+
+            given: Any = getattr(table, "items", dict[str, Any]().items)()
+            flags = {str(n) for n, c in given if c.dtype == "O" and infer_dtype(c) == "boolean"}
+            types: Any = getattr(table, "dtypes", {}).items()
+            return FrameKind("pandas", {str(n): "boolean" if n in flags else k for n, k in types})
         return FrameKind("numpy" if isinstance(table, np.ndarray) else "polars")
 
     def made_of(self, rows: pl.DataFrame) -> Any:
-        """Return rows of a release as this kind of table.
-
-        A column that its type cannot hold stays as it is; categorical types list its own values.
-        """
+        """Return rows of a release as this kind; a column that its type cannot hold stays."""
         import polars as pl
 
         rows = rows.with_columns(
@@ -70,6 +71,9 @@ class FrameKind:
                     table[name] = table[name].astype("category" if kind == "category" else kind)
                 elif kind in (pl.Categorical, pl.Enum):
                     table = table.with_columns(table[name].cast(pl.String).cast(pl.Categorical))
+                elif zone := getattr(kind, "time_zone", None):  # a cast would take it for UTC
+                    local = table[name].cast(pl.Datetime(kind.time_unit)).dt
+                    table = table.with_columns(local.replace_time_zone(zone, ambiguous="earliest"))
                 else:
                     table = table.with_columns(table[name].cast(kind))
         return table

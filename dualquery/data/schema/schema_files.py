@@ -146,11 +146,7 @@ def _of(kind: type, expected: str) -> Read:
 
 _flag = _of(bool, "true or false, without quotation marks,")
 _list, _table, _words = _of(list, "a list"), _of(dict, "a table"), _of(str, "a text")
-
-
-def _as_it_is(where: str, key: str, found: Any) -> Any:  # noqa: ARG001
-    """Leave a value for the class to check."""
-    return found
+_as_it_is = _of(object, "")  # the class checks it
 
 
 def _text(where: str, key: str, found: object) -> str:
