@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from dualquery.data.readers.source import Source
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.table import TableSchema
-from dualquery.rows.row_sums import RowSum
+from dualquery.rows.row_sums import LocalRowSum, RowSum
 from dualquery.rows.streamed import stream_rows
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.resources import __version__
@@ -113,6 +113,8 @@ class ClusterRows:
 
     def total(self, statistic: RowSum, threads: int) -> NDArray[np.int64]:  # noqa: ARG002
         """Return a statistic of all rows; the workers' own threads count, not ours."""
+        if isinstance(statistic, LocalRowSum):
+            raise BadInputError("this mechanism needs all rows in one place; use --engine memory")
         # As the result of a task it is made again when the workers that hold it are lost.
         shared = self.client.submit(_same, statistic, self.schema, pure=False)
         totals = self.client.map(_part_total, self.parts, shared=shared, pure=False)

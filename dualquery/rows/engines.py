@@ -220,14 +220,11 @@ class Engine(EngineChoice):
         self, source: Source, unit: Unit | None, weight: Weight | None, *, draws: bool = False
     ) -> None:
         """Refuse what a cluster cannot do; ``draws``: random numbers where the rows are."""
-        if self.scheduler is None:
-            return
-        if draws or unit is not None or weight is not None:
+        away = self.scheduler is not None
+        if away and (draws or unit is not None or weight is not None):
             what = "this mechanism" if draws else "--weight" if unit is None else "--unit"
-            raise BadInputError(
-                f"{what} needs all rows in one place; use --engine memory or --engine stream"
-            )
-        if not source.parts:
+            raise BadInputError(f"{what} needs all rows in one place: --engine memory or stream")
+        if away and not source.parts:
             raise BadInputError(
                 f"{source.label}: --engine dask reads parquet files in a folder or by a pattern, "
                 "each file as a partition"

@@ -80,7 +80,8 @@ class ConjunctionSum(RowSum, Protocol):
 class LocalRowSum:
     """A statistic that draws random numbers, so that it stays in the process of the private room.
 
-    Copies of one source of randomness on several machines would draw the same numbers.
+    Copies of one source of randomness on several machines would draw the same numbers. Rows that
+    other processes read refuse such a statistic.
     """
 
     def __reduce__(self) -> NoReturn:

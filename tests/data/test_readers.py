@@ -70,9 +70,7 @@ EXTENSIONS = {"csv": ".csv", "parquet": ".parquet", "npz": ".npz", "fimi": ".dat
 
 @pytest.mark.parametrize("form", FILES)
 @pytest.mark.parametrize("zipped", [False, True])
-def test_a_format_is_read_by_prefix_and_by_extension(
-    form: str, zipped: bool, tmp_path: Path
-) -> None:
+def test_a_format_is_read_by_prefix_and_extension(form: str, zipped: bool, tmp_path: Path) -> None:
     content = gzip.compress(FILES[form]()) if zipped else FILES[form]()
     path = tmp_path / f"data{EXTENSIONS.get(form, '.txt')}{'.gz' if zipped else ''}"
     path.write_bytes(content)

@@ -100,9 +100,7 @@ def test_a_literal_is_found_by_label_or_by_value(column: str, value: str | None,
         ("age", "101", "column 'age' has no value '101'; it must be one of '0-30', '30-35'"),
     ],
 )
-def test_an_unknown_name_in_a_query_is_explained(
-    column: str, value: str | None, message: str
-) -> None:
+def test_an_unknown_name_is_explained(column: str, value: str | None, message: str) -> None:
     with pytest.raises(BadInputError, match=f"^{re.escape(message)}"):
         TABLE.literal(column, value)
 
@@ -156,9 +154,7 @@ def test_a_schema_that_makes_no_sense_is_refused(make: object, message: str) -> 
         ({"items": "4-x"}, "items: '4-x' is neither an item id nor a range"),
     ],
 )  # fmt: skip
-def test_a_schema_file_that_makes_no_sense_is_refused(
-    fields: dict[str, object], message: str
-) -> None:
+def test_a_file_that_makes_no_sense_is_refused(fields: dict[str, object], message: str) -> None:
     with pytest.raises(BadInputError, match=re.escape(message)):
         schema_from_dict(fields)
 

@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 
 from dualquery.data.domain import column_values
+from dualquery.data.schema.items import ItemSchema
 from dualquery.queries.conjunctions import Workload
 from dualquery.room.draws.randomized import WORDS, RandomizedCounts, randomize, steps_of
 from dualquery.room.randomness import SeededRandomness
+from dualquery.rows.dask_cluster import ClusterRows
+from dualquery.runtime.errors import BadInputError
 from tests.cases import domain_of
 
 DOMAIN = domain_of(1, 3, 1)
@@ -62,3 +65,6 @@ def test_it_stays_in_its_process() -> None:
     statistic = RandomizedCounts(WORKLOAD, 1.0, SeededRandomness(0))
     with pytest.raises(TypeError, match="RandomizedCounts stays in its process"):
         pickle.dumps(statistic)
+    elsewhere = ClusterRows(None, (), ItemSchema.numbered(5, "bits"), 50)
+    with pytest.raises(BadInputError, match="--engine memory"):
+        elsewhere.total(statistic, 1)

@@ -16,6 +16,7 @@ from dualquery.estimates.intervals import Total, of_cut
 from dualquery.mechanisms.protocol import Budget, Mechanism, Outcome, Plan, Session, Task
 from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.events import Event, events_of, pure_epsilon
+from dualquery.privacy.guarantee import weak_epsilon
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.releases.answer.ruled import with_forced_answers
 from dualquery.releases.answer.sampling import finished_records, unasked_note
@@ -205,6 +206,9 @@ def release_of(spec: ReleaseSpec) -> Release:
     source, engine = spec.table.source, spec.run.reading
     draws = configured.name == "randomized-response"
     engine.check_source(source, budget.unit, budget.weight, draws=draws)
+    weak = weak_epsilon(budget.epsilon)
+    for warning in weak:
+        privacy_log.warning(warning)
     progress = listener(spec.run.progress)
     if spec.mechanism.name is None and configured.name != "auto":
         progress.note(f"mechanism {configured.name}, because it has the options that were given")
@@ -240,7 +244,7 @@ def release_of(spec: ReleaseSpec) -> Release:
         count = budget.count_rows(data.records, spec.seed, pay_first, journal, data.units)
         with count.cost_told(learned=bool(learned.events)):
             planned = plan_release(spec, data.schema, count, progress, learned)
-        for warning in planned.warnings:
+        for warning in (each for each in planned.warnings if each not in weak):
             privacy_log.warning(warning)
         keep_questions(journal, planned.schema, planned.task.queries)
         data = replace(data, schema=planned.schema)
