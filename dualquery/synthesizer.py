@@ -48,7 +48,7 @@ class Synthesizer:
         ----------
         X
             The table, as `dualquery.release` takes it; or a NumPy matrix of any numbers, whose
-            columns are called ``0``, ``1`` and so on (one of 0 and 1 only if ``schema`` has them).
+            columns are called ``0``, ``1`` and so on: items only if ``bool``, or by ``schema``.
             Its types are taken as public, even ``float64`` for whole numbers if some are missing.
         y
             Ignored: a target is a column of the table.

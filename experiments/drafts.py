@@ -88,15 +88,8 @@ def perform(run: Run, threads: int) -> Sequence[Row]:
     for place, name in enumerate((LEARNED, BY_HAND)):
         errors = np.abs(_answers(made[name], questions, place) - _truth(of[name], questions, place))
         columns = read[name].schema.columns  # type: ignore[union-attr]
-        rows.append(
-            {
-                "made": name,
-                "bits": read[name].records.bits,
-                "types": sum(kinds[each.name] is type(each) for each in columns) / len(kinds),
-                "max_error": float(errors.max()),
-                "mean_error": float(errors.mean()),
-            }
-        )
+        types = sum(kinds[each.name] is type(each) for each in columns) / len(kinds)
+        rows.append(_row(name, read[name].records.bits, types, errors))
     return rows
 
 
@@ -129,16 +122,19 @@ def _of_baskets(run: Run, threads: int) -> Sequence[Row]:
     for name, of in answers.items():
         errors = np.abs(np.array([of[pair] for pair in both]) - truth)
         of_pairs = {item for pair in of for item in pair}
-        found.append(
-            {
-                "made": name,
-                "bits": made[name].schema.domain.bits,
-                "types": sum(item in of_pairs for item in common) / len(common),
-                "max_error": float(errors.max()),
-                "mean_error": float(errors.mean()),
-            }
-        )
+        types = sum(item in of_pairs for item in common) / len(common)
+        found.append(_row(name, made[name].schema.domain.bits, types, errors))
     return found
+
+
+def _row(made: str, bits: int, types: float, errors: NDArray[np.float64]) -> Row:
+    return {
+        "made": made,
+        "bits": bits,
+        "types": types,
+        "max_error": float(errors.max()),
+        "mean_error": float(errors.mean()),
+    }
 
 
 def _baskets(seed: int) -> pl.Series:
@@ -191,14 +187,12 @@ def _codes(data: Dataset[Records]) -> Codes:
     return found
 
 
-def _questions(
-    ours: Codes, theirs: Codes, rng: np.random.Generator, count: int = QUESTIONS
-) -> list[Question]:
+def _questions(ours: Codes, theirs: Codes, rng: np.random.Generator) -> list[Question]:
     """Return pairs of values, or ranges, of two columns that both schemas resolve."""
     parts = {name: _parts(ours[name], theirs[name]) for name in ours.keys() & theirs.keys()}
     usable = sorted(name for name, both in parts.items() if both[1].max(initial=0) > 0)
     found: list[Question] = []
-    while len(found) < count:
+    while len(found) < QUESTIONS:
         chosen = []
         for name in rng.choice(usable, 2, replace=False):
             of = parts[name]

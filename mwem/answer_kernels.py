@@ -49,40 +49,16 @@ PARTS = types.NamedUniTuple(int64[::1], 2, Parts)
 TABLE_POOL = types.NamedTuple((float64[::1], int64[::1], int64[:, ::1]), TablePool)
 
 
-@kernel("int64(int32[:, ::1], int32[::1], int64[::1])")
-def count_parts(scopes: Array, component: Array, first: Array) -> int:
-    """Number the parts of scopes that hold two or more columns of one component.
+@kernel("int64(int32[:, ::1], int32[::1], int64[::1], int32[:, ::1], int64[::1])")
+def list_parts(scopes: Array, component: Array, first: Array, columns: Array, slots: Array) -> int:
+    """List the parts of scopes that hold two or more columns of one component; return how many.
 
-    Fills ``first`` (scopes + 1 long) with the number of the first part of each scope; returns the
-    number of all parts.
+    Fills ``first`` (scopes + 1 long) with the number of the first part of each scope; and the
+    columns of each part (-1 before, and as padding) and a bit mask of its places in the scope.
     """
-    parts = 0
-    for scope in range(len(scopes)):
-        first[scope] = parts
-        seen = np.int64(0)
-        for i in range(scopes.shape[1]):
-            if scopes[scope, i] < 0:
-                break
-            if (seen >> i) & 1:
-                continue
-            more = 0
-            for j in range(i + 1, scopes.shape[1]):
-                if scopes[scope, j] < 0:
-                    break
-                if component[scopes[scope, j]] == component[scopes[scope, i]]:
-                    seen |= np.int64(1) << j
-                    more += 1
-            if more > 0:
-                parts += 1
-    first[len(scopes)] = parts
-    return parts
-
-
-@kernel("void(int32[:, ::1], int32[::1], int32[:, ::1], int64[::1])")
-def list_parts(scopes: Array, component: Array, columns: Array, slots: Array) -> None:
-    """Fill the columns of each part (padded with -1) and a bit mask of its places in the scope."""
     part = 0
     for scope in range(len(scopes)):
+        first[scope] = part
         seen = np.int64(0)
         for i in range(scopes.shape[1]):
             if scopes[scope, i] < 0:
@@ -104,6 +80,8 @@ def list_parts(scopes: Array, component: Array, columns: Array, slots: Array) ->
                         columns[part, filled] = scopes[scope, j]
                         filled += 1
                 part += 1
+    first[len(scopes)] = part
+    return part
 
 
 @kernel(void(FACTORS, int64[::1], float64[::1]))

@@ -45,12 +45,12 @@ def answer(
     sets of two or more columns of one component: int32, shape ``(parts, k)``, padded with -1. The
     answers do not depend on the threads.
     """
-    first = np.empty(len(queries.scopes) + 1, dtype=np.int64)
-    count = kernels.count_parts(queries.scopes, component, first)
-    inside = np.full((count, queries.scopes.shape[1]), -1, dtype=np.int32)
-    parts = Parts(first, np.empty(count, dtype=np.int64))
-    kernels.list_parts(queries.scopes, component, inside, parts.slots)
-    found = tables(inside)
+    scopes, way = queries.scopes, queries.scopes.shape[1]
+    most = len(scopes) * (way // 2)
+    parts = Parts(np.empty(len(scopes) + 1, np.int64), np.empty(most, np.int64))
+    inside = np.full((most, way), -1, np.int32)
+    count = kernels.list_parts(scopes, component, parts.first, inside, parts.slots)
+    found = tables(inside[:count])
     factors = Factors(
         queries.factor_column,
         queries.indptr,

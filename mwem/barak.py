@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.domain import Domain, axis_sizes, cells_of, rows_of_values
+from dualquery.data.domain import axis_sizes, cells_of
 from dualquery.estimates.measurements import Measurements
 from dualquery.mechanisms.baselines.noise import Noise, price_noise
 from dualquery.mechanisms.options import check_choice, check_whole
@@ -33,7 +33,7 @@ from dualquery.queries.family import Queries
 from dualquery.room.curator import Curator
 from dualquery.room.statistics import OddCounts
 from dualquery.runtime.errors import BadInputError
-from mwem.cell_records import sampled_table
+from mwem.cell_records import rows_of_cells, sampled_table
 
 Fit = Literal["auto", "weights", "program", "none"]
 
@@ -206,7 +206,7 @@ class Cells:
     """
 
     def __init__(self, sets: Workload) -> None:
-        self._records = _words(_legal_records(sets.domain))
+        self._records = _words(rows_of_cells(np.arange(cells_of(sets.domain)), sets.domain))
         members = np.zeros((len(sets), sets.domain.bits), np.uint8)
         row, position = np.nonzero(sets.literals >= 0)
         members[row, sets.literals[row, position] >> 1] = 1
@@ -252,13 +252,6 @@ class Cells:
         positive = np.maximum(found.x[:-1], 0.0)
         shares: NDArray[np.float64] = positive / positive.sum()
         return shares
-
-
-def _legal_records(domain: Domain) -> NDArray[np.uint8]:
-    """Return every legal record, in the order of the histogram's cells: ``(cells, bits)``."""
-    shape = tuple(axis_sizes(domain).tolist())
-    values = np.unravel_index(np.arange(cells_of(domain)), shape)
-    return rows_of_values(np.stack(values, axis=1), domain)
 
 
 def _words(rows: NDArray[np.uint8]) -> NDArray[np.uint64]:

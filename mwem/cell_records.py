@@ -38,7 +38,7 @@ def sampled_table(
     weights = _checked(shares, domain)
     cumulative = np.cumsum(weights)
     point = generator.random(count) * cumulative[-1]
-    return _rows(np.searchsorted(cumulative, point, side="right"), domain)
+    return rows_of_cells(np.searchsorted(cumulative, point, side="right"), domain)
 
 
 def rounded_table(shares: NDArray[np.float64], domain: Domain, count: int) -> NDArray[np.uint8]:
@@ -48,7 +48,7 @@ def rounded_table(shares: NDArray[np.float64], domain: Domain, count: int) -> ND
     in the order of their cells.
     """
     number = apportion(_checked(shares, domain), count)
-    return _rows(np.repeat(np.arange(len(number)), number), domain)
+    return rows_of_cells(np.repeat(np.arange(len(number)), number), domain)
 
 
 def _checked(shares: NDArray[np.float64], domain: Domain) -> NDArray[np.float64]:
@@ -60,6 +60,7 @@ def _checked(shares: NDArray[np.float64], domain: Domain) -> NDArray[np.float64]
     return shares.ravel().astype(np.float64)
 
 
-def _rows(cells: NDArray[np.int64], domain: Domain) -> NDArray[np.uint8]:
+def rows_of_cells(cells: NDArray[np.int64], domain: Domain) -> NDArray[np.uint8]:
+    """Return the legal records of cells, numbered in the order of the histogram."""
     shape = tuple(axis_sizes(domain).tolist())
     return rows_of_values(np.stack(np.unravel_index(cells, shape), axis=1), domain)

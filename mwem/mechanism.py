@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.domain import Domain, axis_sizes, rows_of_values
+from dualquery.data.domain import Domain, rows_of_values
 from dualquery.estimates.measurements import Measurements
 from dualquery.mechanisms.protocol import (
     Budget,
@@ -30,6 +30,7 @@ from dualquery.queries.products import Products
 from dualquery.room.curator import Curator
 from dualquery.runtime.errors import BadInputError
 from mwem.algorithm import multiply_weights
+from mwem.cell_records import rows_of_cells
 from mwem.intervals import measured
 from mwem.options import MwemOptions
 from mwem.output import Output
@@ -182,5 +183,5 @@ def records_of_values(values: NDArray[Any], domain: Domain) -> NDArray[np.uint8]
         The columns.
     """
     if values.shape[1] != domain.columns:
-        values = np.stack(np.unravel_index(values[:, 0], axis_sizes(domain)), axis=1)
+        return rows_of_cells(values[:, 0], domain)
     return rows_of_values(values, domain)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,11 +28,7 @@ class Compacted:
     unmentioned ones: the group's "rest"."""
     rest: NDArray[np.int32]  # the attributes of the kernel that are a group's rest
     rest_groups: Groups  # the members that each of them stands for, in the original numbering
-
-    @property
-    def steps(self) -> tuple[str, ...]:
-        """Nothing worth telling."""
-        return ()
+    steps: ClassVar[tuple[str, ...]] = ()  # nothing worth telling
 
     def expand(
         self, record: NDArray[np.uint8], default: NDArray[np.uint8] | None = None

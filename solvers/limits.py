@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 _FOR_REDUCTIONS = 0.25
 """Share of the time that reductions may take: a quarter is never reached but on huge problems."""
@@ -25,11 +25,7 @@ class SearchLimits:
     @property
     def reductions(self) -> float:
         """Value of ``time.perf_counter()`` until which reductions may go on."""
-        return self.part(_FOR_REDUCTIONS).deadline
-
-    def part(self, share: float) -> SearchLimits:
-        """Return these limits with a share of the time."""
-        return replace(self, deadline=self.began + share * (self.deadline - self.began))
+        return self.began + _FOR_REDUCTIONS * (self.deadline - self.began)
 
     def elapsed(self) -> float:
         """Return the seconds since the call."""

@@ -133,7 +133,7 @@ class Isolated:
 
     ``value`` is ``module:attribute``, as an entry point has it: a callable that takes the argument
     and returns a solver. ``patience`` is in seconds, beside half of a call's limit, that it may go
-    past that before it is ended.
+    past that before it is ended. ``name`` and ``capabilities`` are what the solver says of itself.
 
     Raises
     ------
@@ -147,22 +147,11 @@ class Isolated:
         self._child = Child("solvers.watched", "answer")
         self.renew()
 
-    @property
-    def name(self) -> str:
-        """Name that the solver gives itself."""
-        return self._name
-
-    @property
-    def capabilities(self) -> frozenset[Capability]:
-        """What the solver says that it supports."""
-        return self._capabilities
-
     def renew(self) -> None:
         """Make the solver anew, which may have learnt from its calls."""
-        name, capabilities = self._ask("make", LOADING_SECONDS, *self._what)
-        self._name: str = name
+        self.name, capabilities = self._ask("make", LOADING_SECONDS, *self._what)
         known = {each.value: each for each in Capability}
-        self._capabilities = frozenset(known[each] for each in capabilities if each in known)
+        self.capabilities = frozenset(known[each] for each in capabilities if each in known)
 
     def solve(self, problem: BestResponse, **options: Unpack[Options]) -> Solution:
         """Return what the solver answers, unjudged.

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -78,6 +79,14 @@ def state(states: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = Path(tempfile.mkdtemp(dir=states))
     monkeypatch.setenv("XDG_STATE_HOME", str(folder))
     return folder
+
+
+@pytest.fixture
+def _ctrl_c_is_heard() -> Iterator[None]:
+    """A shell lets what it runs in the background ignore Ctrl-C: these tests hear it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(autouse=True)

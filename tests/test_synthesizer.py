@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 from dualquery import Synthesizer
+from dualquery.data.frames import as_table
 from dualquery.runtime.errors import BadInputError
 from tests.tables import SCHEMA, people
 
@@ -114,9 +115,10 @@ def test_a_matrix_comes_back_as_one() -> None:
     assert rows.shape == (50, 2)
     assert set(rows[:, 1].tolist()) <= {0, 1}
     # Whether it is a table says the schema, not whether a row has another number than 0 and 1.
+    assert [as_table(each, None).width for each in (np.eye(3), 2 * np.eye(3))] == [3, 3]
     assert Synthesizer(**small).fit(np.minimum(matrix, 1)).sample(50).shape == (50, 2)
     bits = np.eye(3)[[0, 1, 2, 0] * 5]
-    assert Synthesizer(mechanism="independent", way=2).fit_sample(bits, 7).shape == (7, 3)
+    assert Synthesizer(mechanism="independent", way=2).fit_sample(bits == 1, 7).shape == (7, 3)
 
 
 def test_what_was_fitted_is_saved_and_loaded(fitted, tmp_path) -> None:

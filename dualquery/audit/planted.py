@@ -54,10 +54,6 @@ class Planted:
         return replaced(self.owner, self.attribute, staticmethod(by) if static else by)
 
 
-class _Unseeded(SeededRandomness):
-    seeded = False
-
-
 def _units_of_one_row(original: Faulty, neighbours: Neighbours, *steps: Any) -> Any:
     unit = neighbours.unit and replace(neighbours.unit, max_rows=1)
     return original(replace(neighbours, unit=unit), *steps)
@@ -106,7 +102,7 @@ PLANTED = tuple(Planted(*each) for each in (
     ("rows counted twice", "sensitivity/OneQuery/replace-one",
      Records, "total", lambda original, *given: 2 * original(*given)),
     ("a seed used again", "releases/fresh draws",
-     randomness, "randomness", lambda *_: _Unseeded(0)),
+     randomness, "randomness", lambda *_: SeededRandomness(0)),
     ("noise of a tenth of its scale", "releases/gaussian/add-remove",
      SystemRandomness, "discrete_gaussian",
      lambda original, source, scale, count: original(source, scale / 10, count)),

@@ -111,7 +111,6 @@ Guide = EveryPath | RandomPath
 class Probe:
     """Stands for a source of randomness: draws ``unit`` times its last ``scale``, to be seen."""
 
-    seeded = False
     scale, unit, integers = 0.0, 1.0, False
 
     def words(self, count: int) -> NDArray[np.uint64]:

@@ -80,16 +80,14 @@ class FrameKind:
 
 
 def as_table(data: Any, schema: Schema | Mapping[str, object] | str | Path | None) -> Any:
-    """Return a NumPy matrix of numbers as a table, its columns called by place, if it is one.
+    """Return a NumPy matrix of numbers as a table, its columns called by place.
 
-    The schema says so: by named columns, not items. Without one, numbers other than 0 and 1 do. All
-    other data are returned as they are.
+    One with a schema of items, and all other data, are returned as they are. Which numbers a matrix
+    holds decides nothing: its rows are private.
     """
     import polars as pl
 
-    if not (isinstance(data, np.ndarray) and data.ndim == 2 and data.dtype.kind in "iuf"):
-        return data
-    given = given_schema(schema)
-    if np.isin(data, (0, 1)).all() if given is None else isinstance(given, ItemSchema):
+    numbers = isinstance(data, np.ndarray) and data.ndim == 2 and data.dtype.kind in "iuf"
+    if not numbers or isinstance(given_schema(schema), ItemSchema):
         return data
     return pl.DataFrame({str(place): data[:, place] for place in range(data.shape[1])})

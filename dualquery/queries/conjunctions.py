@@ -55,10 +55,10 @@ class Workload(LiteralRows, QueryFamily):
 
     def answers_on(self, records: NDArray[np.uint8], threads: int = 1) -> NDArray[np.float64]:
         """Return the share of synthetic records, uint8 ``(r, bits)``, on which each query holds."""
-        from dualquery.queries.counting import count_conjunctions
+        from dualquery.queries.counting import CountingPass
 
         packed = as_records(records, self.domain)
-        return count_conjunctions(self.literals, packed, threads) / len(records)
+        return CountingPass(self.literals).run(packed, threads) / len(records)
 
     def take(self, indices: ArrayLike) -> Workload:
         """Return the workload of the queries at ``indices``, in that order, repeats allowed."""

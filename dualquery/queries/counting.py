@@ -126,13 +126,6 @@ class CountingPass:
             count(self._local, words, counts)
 
 
-def count_conjunctions(
-    literals: NDArray[np.int32], rows: BlockRows, threads: int
-) -> NDArray[np.int64]:
-    """Return in how many rows each conjunction holds, int64, shape ``(m,)``: see `CountingPass`."""
-    return CountingPass(literals).run(rows, threads)
-
-
 def _cached_order(literals: NDArray[np.int32], codes: int) -> NDArray[np.int64]:
     """Return an order of queries in which the words of their literals stay in the cache."""
     order = np.arange(len(literals))

@@ -26,11 +26,6 @@ _OPENDP_DRAWS = 1 << 16
 class Randomness(Protocol):
     """A source of random numbers for the private room."""
 
-    @property
-    def seeded(self) -> bool:
-        """Whether the numbers can be reproduced, and so protect nobody."""
-        ...
-
     def words(self, count: int) -> NDArray[np.uint64]:
         """Return ``count`` independent uniform 64-bit words."""
         ...
@@ -46,8 +41,6 @@ class Randomness(Protocol):
 
 class SystemRandomness:
     """Cryptographic randomness: AES-256-CTR keyed by the operating system; noise from OpenDP."""
-
-    seeded = False
 
     def __init__(self) -> None:
         self._begin_stream()
@@ -102,8 +95,6 @@ def _opendp_noise(measurement: Any, count: int) -> NDArray[np.int64]:
 
 class SeededRandomness:
     """Reproducible randomness for experiments: NumPy's Philox generator. Protects nobody."""
-
-    seeded = True
 
     def __init__(self, seed: int) -> None:
         self._generator = np.random.Generator(np.random.Philox(seed))

@@ -244,11 +244,12 @@ def files_of(source: Source) -> Sequence[FilePath]:
     if source.parts:
         return [file for part in source.parts for file in files_of(part)]
     path = getattr(source, "path", None)
-    if path is None:
-        return []
-    if isinstance(path, Path) and path.is_dir():
-        return sorted((file for file in path.iterdir() if file.is_file()), key=lambda f: f.name)
-    return [path]
+    if isinstance(path, Path):
+        if path.is_dir():
+            return sorted((file for file in path.iterdir() if file.is_file()), key=lambda f: f.name)
+        log = path.with_name(f"{path.name}.wal")  # rows that DuckDB has yet to move
+        return [path, log] if log.is_file() else [path]
+    return [] if path is None else [path]
 
 
 def _expanded_size(file: FilePath) -> int:

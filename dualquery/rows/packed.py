@@ -301,7 +301,7 @@ class RecordsBuilder:
         else:
             if words is None:
                 words = np.zeros((self._bits, BLOCK_WORDS), np.uint64)
-            scatter_ones(indptr, indices, 0, words)
+            scatter_ones(indptr, indices, words)
             ones = np.zeros(self._bits, np.int64)
             count_words(words, ones)
             if _listed_bytes(int(ones.sum()), int(np.count_nonzero(ones))) < packed_bytes:
@@ -317,13 +317,12 @@ _LISTS = (read_only(int32), read_only(uint16), read_only(uint16))
 _LISTED = types.Tuple((int32[::1], uint16[::1], uint16[::1]))
 
 
-@kernel(void(read_only(int64), read_only(int32), int64, _WORDS))
-def scatter_ones(indptr: Array, indices: Array, first_row: int, words: Array) -> None:
-    """Set the listed bits of consecutive rows in the packed words of one block."""
-    for i in range(len(indptr) - 1):
-        row = first_row + i
+@kernel(void(read_only(int64), read_only(int32), _WORDS))
+def scatter_ones(indptr: Array, indices: Array, words: Array) -> None:
+    """Set the listed bits of the rows of one block in its packed words."""
+    for row in range(len(indptr) - 1):
         mask = np.uint64(1) << np.uint64(row & 63)
-        for j in range(indptr[i], indptr[i + 1]):
+        for j in range(indptr[row], indptr[row + 1]):
             words[indices[j], row >> 6] |= mask
 
 

@@ -25,7 +25,7 @@ HIDDEN = ".dualquery-"
 
 def require_new(path: Path) -> None:
     """Refuse a file that cannot be made, before any work is done for it."""
-    if path.exists() or path.is_symlink():
+    if os.path.lexists(path):
         raise BadInputError(f"{path} exists already; delete it, or name another file")
     if not path.parent.is_dir():
         raise BadInputError(f"{path}: there is no folder {path.parent}; make it first")

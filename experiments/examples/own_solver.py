@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 import dualquery
 from dualquery.cli.commands.compare_solvers import released_with_problems
 from solvers import BestResponse, Capability, Ending, KernelSolver, SearchLimits, SearchResult
+from solvers.local_search import random_record
 from solvers.registry import get_solver, registered
 
 SMALL = os.environ.get("DUALQUERY_EXAMPLES") == "small"
@@ -48,7 +49,7 @@ class Climber(KernelSolver):
         generator = np.random.default_rng(limits.seed)
         best = start
         for _ in range(self.STARTS):
-            record = self._legal(kernel, generator)
+            record = random_record(kernel, generator)
             while limits.remaining() > 0.0:
                 better = max(self._neighbours(kernel, record), key=kernel.value, default=record)
                 if kernel.value(better) <= kernel.value(record):
@@ -57,15 +58,6 @@ class Climber(KernelSolver):
             if best is None or kernel.value(record) > kernel.value(best):
                 best = record
         return SearchResult(Ending.STOPPED, best)
-
-    @staticmethod
-    def _legal(kernel: BestResponse, generator: np.random.Generator) -> NDArray[np.uint8]:
-        record = generator.integers(0, 2, kernel.attributes).astype(np.uint8)
-        for group in range(len(kernel.groups)):
-            members = kernel.groups[group]
-            record[members] = 0
-            record[generator.choice(members)] = 1
-        return record
 
     @staticmethod
     def _neighbours(kernel: BestResponse, record: NDArray[np.uint8]) -> list[NDArray[np.uint8]]:

@@ -171,9 +171,7 @@ TWICE: dict[str, tuple[int, dict[str, str]]] = {
 
 @pytest.mark.parametrize("draw", [1, 2])
 @pytest.mark.parametrize("name", TWICE)
-def test_a_run_goes_on_between_its_draws_and_not_from_within_them(
-    tmp_path, monkeypatch, name, draw
-) -> None:
+def test_a_run_goes_on_between_its_draws_not_from_within(tmp_path, monkeypatch, name, draw) -> None:
     draws, own = TWICE[name]
     asked = {**own, "delta": 1e-4}
     for when in ("before", "after", "in"):

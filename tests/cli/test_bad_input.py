@@ -30,9 +30,7 @@ def assert_refused(done: Done, here: Path, message: str) -> None:
         (["-o", "eta=1", "--eta", "2"], "eta is given twice"),
     ],
 )
-def test_bad_options_fail_before_any_data_are_read(
-    dualquery, here, monkeypatch, options, message
-) -> None:
+def test_bad_options_fail_before_reading(dualquery, here, monkeypatch, options, message) -> None:
     def read(*_):
         raise AssertionError("the table was read")
 

@@ -60,7 +60,7 @@ def test_export_holds_all_entries_and_no_hash_of_the_table(dualquery: Run, noisy
     assert json.loads(Path("b.json").read_text()) == done.json
     again = dualquery("budget", "export", "b.budget", "--out", "b.json")
     assert again.code == 2
-    assert "File exists" in again.last
+    assert "exists already" in again.last
     text = json.dumps(json.loads(Path("one/release.json").read_text()))
     assert mark.partition(":")[2] not in text
 

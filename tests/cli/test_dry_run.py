@@ -56,9 +56,7 @@ def test_nothing_is_made_or_charged(table: Path, capsys) -> None:
         [*WEIGHT, "--rows", "900", "--delta", "1e-6", *UNITS[-3:], "2"],
     ],
 )
-def test_units_and_weights_are_planned_for_as_the_release_does(
-    table: Path, capsys, counted: list[str]
-) -> None:
+def test_units_and_weights_are_planned_as_released(table: Path, capsys, counted: list[str]) -> None:
     homes = people().with_columns(home=pl.int_range(300) % 150)
     homes.with_columns(w=pl.lit(3)).write_csv("h.csv")
     asked = [*counted, "--queries", "50", "--way", "2", "--mechanism", "gaussian", "--json"]

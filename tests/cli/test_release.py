@@ -30,9 +30,7 @@ def test_a_seed_is_marked_and_states_no_epsilon(dualquery, small) -> None:
     assert "epsilon" not in shown.out
 
 
-def test_neither_folder_nor_json_nor_screen_tells_the_path_of_the_table(
-    dualquery, small, here, files
-) -> None:
+def test_neither_folder_nor_json_nor_screen_tells_the_path(dualquery, small, here, files) -> None:
     done = dualquery(*small, "--out", "mine", "--json")
     written = b"".join(path.read_bytes() for path in (here / "mine").iterdir())
     assert str(files[0]) not in done.out

@@ -98,6 +98,13 @@ def test_the_price_of_a_schema_is_told_beforehand(dualquery, here) -> None:
         assert dualquery(*asked, "--dry-run", "--rows", 50_000).last == dualquery(*asked).last
 
 
+def test_a_schema_that_is_paid_for_is_shown_where_it_cannot_be_written(dualquery, here) -> None:
+    (here / "t.csv").write_text("x\n" + "1\n2\n" * 900)
+    done = dualquery("schema", "t.csv", "--epsilon", 5, "--delta", 1e-6, "--out", "x" * 999)
+    assert done.code == 2
+    assert json.loads(done.out[done.out.index("{") :])["columns"][0]["name"] == "x"
+
+
 def test_a_table_comes_through_a_pipe(dualquery, monkeypatch) -> None:
     pipe = io.TextIOWrapper(io.BytesIO(b"a;b\n1;x\n2;y\n"))
     monkeypatch.setattr("sys.stdin", pipe)

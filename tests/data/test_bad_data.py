@@ -4,6 +4,7 @@ import gzip
 import io
 import re
 from datetime import date, datetime
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -89,9 +90,7 @@ def test_the_first_bad_row_is_named_also_after_incomplete_ones() -> None:
         ("bitstring", b"0101\t3\n0111\t2.5\n", "line 2: expected 4 bits"),
     ],
 )  # fmt: skip
-def test_a_bad_file_of_items_is_explained(
-    form: str, content: bytes, message: str, tmp_path: Path
-) -> None:
+def test_bad_items_are_explained(form: str, content: bytes, message: str, tmp_path: Path) -> None:
     (tmp_path / "f").write_bytes(content)
     refuse(f"{form}:{tmp_path / 'f'}", message)
 
@@ -171,6 +170,18 @@ def test_a_bad_parquet_file_is_explained(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_a_bad_object_is_explained(data: object, message: str) -> None:
     refuse(data, message)
+
+
+@pytest.mark.parametrize("cells", [
+    [np.float32(0.7), 0.25], [Decimal(2**53), Decimal(2**53 + 1), Decimal("0.5")],
+])  # fmt: skip
+def test_what_an_object_becomes_does_not_depend_on_others(cells: list[object]) -> None:
+    texts = (f"{2**53}",), (f"{2**53 + 1}",), ("0.25",)
+    schema = TableSchema((Categorical("x", texts, outside="other"),), declared=True)
+    frames = [pd.DataFrame({"x": each}, dtype=object) for each in (cells, *zip(cells))]
+    together, *alone = (load(each, schema).records.dense_rows(0, len(each)) for each in frames)
+    np.testing.assert_array_equal(together, np.concatenate(alone))
+    assert len(np.unique(together, axis=0)) == len(cells)
 
 
 def test_nan_is_a_missing_value() -> None:

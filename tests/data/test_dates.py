@@ -117,6 +117,7 @@ def test_other_ways_of_writing_and_other_types() -> None:
         ("%I:%M %p", "11:30 PM"),
         ("%d.%m.%Y %-H:%M", "31.12.2019 23:30"),
         ("%Y-%m-%dT%H:%M:%S%z", "2019-12-31T23:30:00-0500"),
+        (None, "2019-12-31 23:30:00-05"),
     ):
         texts = pl.Series([text, "soon"])
         assert column("hour of day", format=form).bits_of(texts).tolist() == [23, UNPARSABLE]

@@ -203,6 +203,7 @@ def test_dates_become_years_months_or_days() -> None:
     }  # fmt: skip
     assert labels(found["seen"])[-1] == "2001-05-31"
     assert labels(found["paid"])[0] == "2001-05"
+    assert found["paid"].remark.endswith("read as %d.%m.%Y")
     assert labels(found["slips"])[-1] == "(missing)"
 
 

@@ -233,6 +233,8 @@ def test_columns_read_what_they_write_and_miss_what_is_listed(number, of_all, se
     assert schema_from_dict(schema.to_dict()) == schema
     records = random_records(schema.domain, 60, np.random.default_rng(seed))
     decoded = schema.decode(records, np.random.default_rng(seed))
+    for numbers in (decoded[each.name] for each in columns if getattr(each, "decimals", None)):
+        assert numbers.round(1).equals(numbers)
     texts = decoded.select(pl.all().cast(pl.String))
     for frame in (decoded, texts):
         again = load(frame, schema).records

@@ -270,9 +270,7 @@ def test_a_schema_file_declares_itself_only_by_saying_so(tmp_path: Path) -> None
         TableSchema(TABLE.columns)  # type: ignore[call-arg]
 
 
-def test_a_schema_is_written_whole_or_not_at_all(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_schema_is_written_whole_or_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "s.json"
     path.write_text("before", encoding="utf-8")
 
@@ -328,9 +326,7 @@ def test_toml_and_json_say_the_same(tmp_path: Path) -> None:
         ("s.json", b"\xff\xfe", "not UTF-8 text"),
     ],
 )
-def test_an_unreadable_schema_file_is_named(
-    name: str, content: bytes, message: str, tmp_path: Path
-) -> None:
+def test_a_damaged_schema_is_named(name: str, content: bytes, message: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(content)
     with pytest.raises(BadInputError) as error:
         load_schema(tmp_path / name)

@@ -74,9 +74,7 @@ def test_streamed_blocks_are_those_in_memory(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("now", "message"), [(ROWS - 1, "now there are"), (ROWS + 9999, "more")])
-def test_a_table_that_changes_between_passes_is_refused(
-    tmp_path: Path, now: int, message: str
-) -> None:
+def test_a_table_that_changes_in_between_is_refused(tmp_path: Path, now: int, message: str) -> None:
     rows = stream_rows(parse_source(write(tmp_path, "t.csv")), SCHEMA)
     table(now).write_csv(tmp_path / "t.csv")
     with pytest.raises(BadInputError, match=message):

@@ -54,9 +54,7 @@ def test_free_memory_does_not_choose_the_mechanism(monkeypatch: pytest.MonkeyPat
         Auto().plan(work, Budget(1.0, 1e-6))
 
 
-def test_a_mechanism_that_the_options_rule_out_asks_for_no_memory(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_mechanism_that_is_ruled_out_asks_for_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dualquery.runtime.resources.available_memory", lambda: 30_000_000)
     work = Task(random_conjunctions(Domain.binary(60), 100_000, 3), 300)
     plan = Auto(options={"rounds": 5}).plan(work, Budget(1.0, 1e-6))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dualquery.queries.counting import CountingPass, count_conjunctions
+from dualquery.queries.counting import CountingPass
 from dualquery.rows.packed import RecordsBuilder
 from tests.cases import random_literals, records_of, truth
 
@@ -32,7 +32,7 @@ def test_counts_are_those_of_the_definition(
     rows = (rng.random((n, bits)) < density).astype(np.uint8)
     literals = random_literals(30, bits, way, rng, ragged)
     records, expected = records_of(rows), truth(literals, rows).sum(axis=1)
-    counts = count_conjunctions(literals, records, threads)
+    counts = CountingPass(literals).run(records, threads)
     assert counts.dtype == np.int64
     np.testing.assert_array_equal(counts, expected)
     for words in (-1, 64):  # all blocks packed, all sparse
@@ -50,7 +50,7 @@ def test_the_zero_records_that_fill_a_block_are_not_counted(n: int, way: int) ->
     mixed[-1] -= 1
     padded = np.full(way, -1, np.int32)
     padded[0] = 9
-    counts = count_conjunctions(np.stack((negated, mixed, padded)), records, threads=2)
+    counts = CountingPass(np.stack((negated, mixed, padded))).run(records, threads=2)
     np.testing.assert_array_equal(counts, [n, 0, n])
 
 
@@ -70,13 +70,13 @@ def test_wide_sparse_records_are_counted_on_the_mentioned_bits() -> None:
         narrow[:, i] = (indices.reshape(n, 3) == bit).any(axis=1)
     local = (2 * np.searchsorted(mentioned, literals >> 1) + (literals & 1)).astype(np.int32)
     np.testing.assert_array_equal(
-        count_conjunctions(literals, records, threads=2), truth(local, narrow).sum(axis=1)
+        CountingPass(literals).run(records, threads=2), truth(local, narrow).sum(axis=1)
     )
 
 
 def test_no_records_give_counts_of_zero() -> None:
     records = RecordsBuilder(3).build()
-    counts = count_conjunctions(np.array([[1], [2]], np.int32), records, threads=2)
+    counts = CountingPass(np.array([[1], [2]], np.int32)).run(records, threads=2)
     np.testing.assert_array_equal(counts, [0, 0])
 
 
@@ -94,5 +94,5 @@ def test_a_fault_in_one_block_ends_the_count() -> None:
 
     rows = Failing()
     with pytest.raises(RuntimeError, match="block lost"):
-        count_conjunctions(np.array([[1]], np.int32), rows, threads=2)
+        CountingPass(np.array([[1]], np.int32)).run(rows, threads=2)
     assert rows.packed <= 2

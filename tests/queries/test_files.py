@@ -45,9 +45,7 @@ def test_each_kind_of_file_is_read(tmp_path: Path, name: str) -> None:
         (b"flag\nsex=\xff\n", "q.txt, line 2: not UTF-8 text"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_with_a_text_file_is_said(
-    tmp_path: Path, content: bytes, message: str
-) -> None:
+def test_what_is_wrong_in_a_text_file_is_said(tmp_path: Path, content: bytes, message: str) -> None:
     path = tmp_path / "q.txt"
     path.write_bytes(content)
     with pytest.raises(BadInputError, match=message):

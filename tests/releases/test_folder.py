@@ -162,8 +162,6 @@ def test_release_json_holds_listed_keys_only(made, tmp_path) -> None:
 class _SameDraws:
     """Randomness that always says the same: what differs then comes from the rows."""
 
-    seeded = False
-
     def words(self, count):
         return np.full(count, 2**62, np.uint64) * np.arange(count, dtype=np.uint64) // np.uint64(7)
 

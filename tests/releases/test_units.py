@@ -93,6 +93,12 @@ def test_the_truth_is_of_all_rows_and_answers_are_near_it() -> None:
     assert dualquery.evaluate(whole, homes())["max_error"] < 0.02
 
 
+def test_a_private_number_of_units_decides_nothing_before_it_is_bought() -> None:
+    one = people(40).with_columns(home=pl.lit(7))
+    asked = {**ASKED, "epsilon": 900.0, "neighbours": "add-remove", "delta": 1e-6}
+    assert dualquery.release(one, mechanism="gaussian", unit=Unit("home", 40), **asked)
+
+
 def test_one_budget_file_has_one_unit(tmp_path) -> None:
     def file(name, **terms):
         return BudgetFile.create(tmp_path / name, epsilon=9.0, delta=1e-3, **terms)

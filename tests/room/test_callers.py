@@ -29,8 +29,8 @@ RANDOMNESS = {
 METHODS = frozenset({"total", "stream"})
 """Methods of rows that pass over them: not even to be named elsewhere."""
 
-COUNTERS = frozenset({"counts", "count_conjunctions"})
-"""Functions and methods that count in rows they are given."""
+COUNTERS = frozenset({"counts"})
+"""Methods that count in rows they are given."""
 
 SUMS = ("dualquery.rows.histogram.", "dualquery.queries.counting.")
 """Modules of sums over rows: who imports them is about to count."""

@@ -105,7 +105,6 @@ def test_the_accountant_covers_coarse_discrete_noise_up_to_the_lemma(
 class Fixed:
     """Noise of given grid steps; remembers the scale asked for."""
 
-    seeded = True
     scale = 0.0
 
     def __init__(self, steps: list[int]) -> None:

@@ -173,14 +173,6 @@ def test_over_all_attempts_no_event_is_drawn_twice(name: str) -> None:
     assert refused if name == "stages" else ends["shortened"]
 
 
-@pytest.fixture
-def _ctrl_c_is_heard() -> Iterator[None]:
-    """A shell lets what it runs in the background ignore Ctrl-C: these tests hear it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
 @pytest.mark.usefixtures("_ctrl_c_is_heard")
 def test_a_signal_that_asks_to_end_loses_no_draw() -> None:
     disk = Disk()

@@ -212,10 +212,9 @@ ADULT_PAPER = (20, 8, 20, 16, 10, 7, 14, 60, 5, 2, 10, 10, 10, 41, 2)
 def test_bounds_of_random_workloads_are_tight(sizes, queries, method, most) -> None:
     """Coordinate ascent finds two records that differ on 1 / 1.3 and 1 / 1.2 of these numbers."""
     workload = random_workload(domain_of(*sizes), queries, seed=5)
-    bound = differing_queries(workload, threads=2)
+    bound = differing_queries(workload)
     assert bound.method == method
     assert bound.count <= most
-    assert bound == differing_queries(workload, threads=1)
 
 
 def test_queries_on_binary_columns_are_bounded_apart_from_the_rest() -> None:

@@ -20,8 +20,6 @@ from dualquery.room.weights import MOST_QUERIES, MOST_ROUNDS, QueryWeights
 class Words:
     """A source that hands out given words: shows what is done with each."""
 
-    seeded = True
-
     def __init__(self, pairs):
         self._words = np.array(pairs, dtype=np.uint64).ravel()
 

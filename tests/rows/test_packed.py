@@ -65,9 +65,7 @@ def test_blocks_follow_the_documented_layout_and_end_in_zeros(n: int, density: f
 
 @settings(max_examples=60, deadline=None)
 @given(data=st.data(), bits=st.integers(1, 70), density=st.sampled_from([0.0, 0.02, 0.4, 1.0]))
-def test_any_mix_of_pieces_gives_the_same_records(
-    data: st.DataObject, bits: int, density: float
-) -> None:
+def test_any_pieces_give_the_same_records(data: st.DataObject, bits: int, density: float) -> None:
     sizes = data.draw(st.lists(st.sampled_from([0, 1, 5, 64, 700, 4095, 5000]), max_size=5))
     rows = random_rows(sum(sizes), bits, density, seed=bits)
     mixed, listed = RecordsBuilder(bits), RecordsBuilder(bits)

@@ -239,3 +239,6 @@ def test_values_of_records_keep_the_orders() -> None:
     # All of a, b, c that numbers in order can have: a bucket of c is never before one of a.
     kept = {(a, b, c) for a, b, c in column_values(legal, made.domain)[:, :3].tolist()}
     assert kept == {(a, b, c) for a in range(3) for b in range(a, 3) for c in range(b, 3)}
+    narrow = (Numeric("a", (0, 10, 20), decimals=1), Numeric("b", (0, 10.1, 20), decimals=1))
+    rows = schema("a <= b", columns=narrow).decode(np.tile(np.uint8([0, 1, 1, 0]), (9, 1)))
+    assert {*rows.rows()} == {(10.0, 10.0)}

@@ -2,20 +2,13 @@
 
 import signal
 import threading
-from collections.abc import Iterator
 
 import pytest
 
 from dualquery.cli.main import ending_signals_interrupt
 from dualquery.runtime.files import finished_first
 
-
-@pytest.fixture(autouse=True)
-def _ctrl_c_is_heard() -> Iterator[None]:
-    """A shell lets what it runs in the background ignore Ctrl-C: these tests hear it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
+pytestmark = pytest.mark.usefixtures("_ctrl_c_is_heard")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -16,8 +16,6 @@ from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.escaping import share, terminal_line
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from dualquery.releases.answer.cross_tables import CrossTable
 
 
@@ -207,6 +205,8 @@ def table(
 
       dualquery table my-release --rows education --columns sex --where "age=25-44"
     """
+    import polars as pl
+
     from dualquery.releases.answer.cross_tables import cross_table
     from dualquery.releases.answer.table_files import check_target, write_frames
     from dualquery.releases.keep.folder import load_release
@@ -216,7 +216,9 @@ def table(
     known = load_release(release, to_ask=True)
     made = cross_table(known, rows, columns, where=where, value=value, simultaneous=simultaneous)
     if out is not None:
-        write_frames([_frame(made)], out)
+        numbers = pl.selectors.by_dtype(pl.Null).cast(pl.Float64)
+        cells = pl.DataFrame(made.lines(), infer_schema_length=None)
+        write_frames([cells.with_columns(numbers)], out)
     described = {
         "rows": made.rows, "columns": made.columns or None, "value": made.value,
         "where": made.where or None, "level": made.level, "simultaneous": made.simultaneous,
@@ -247,11 +249,3 @@ def _show(terminal: Terminal, made: CrossTable) -> None:
         notes.insert(0, f"intervals of the truth: {made.level:.0%}, {at_once}")
     for note in notes:
         typer.echo(terminal_line(note), err=True)
-
-
-def _frame(made: CrossTable) -> pl.DataFrame:
-    """Return a row a cell."""
-    import polars as pl
-
-    numbers = pl.selectors.by_dtype(pl.Null).cast(pl.Float64)
-    return pl.DataFrame(made.lines(), infer_schema_length=None).with_columns(numbers)

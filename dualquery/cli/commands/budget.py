@@ -12,6 +12,7 @@ from dualquery.cli.commands.budget_plan import plan
 from dualquery.cli.shared_options import Json, with_default, with_options
 from dualquery.cli.terminal import Terminal
 from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.files import require_new, whole_file
 
 if TYPE_CHECKING:
     from dualquery.budgets.account import Account
@@ -145,11 +146,9 @@ def export(
     if out is None:
         typer.echo(text)
         return
-    try:
-        with out.open("x", encoding="utf-8") as stream:
-            stream.write(f"{text}\n")
-    except OSError as error:
-        raise BadInputError(f"--out {out}: {error.strerror}; name a new file") from None
+    require_new(out)
+    with whole_file(out) as part:
+        part.write_text(f"{text}\n", encoding="utf-8")
 
 
 def _terms(account: Account) -> str:

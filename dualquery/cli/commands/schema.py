@@ -210,7 +210,11 @@ def _learn(
     for note in learned.notes:
         terminal.say(terminal_line(note))
     assert learned.schema is not None
-    _write(learned.schema, out)
+    try:
+        _write(learned.schema, out)
+    except BadInputError:
+        _write(learned.schema, None)  # it is paid for
+        raise
     if out is not None:
         terminal.say(f"written to {out}")
 

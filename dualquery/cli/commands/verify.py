@@ -11,6 +11,7 @@ import typer
 from dualquery.cli.shared_options import Json, ReleaseFolder
 from dualquery.cli.terminal import Terminal
 from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.files import require_new, whole_file
 
 
 def verify(
@@ -91,12 +92,11 @@ def sign(
     target = folder.with_name(f"{folder.name}.sig") if out is None else out
     if folder in target.resolve().parents:
         raise BadInputError(f"{target} lies in the release's folder; name a place outside it")
+    require_new(target)
     try:
         found = signature_of(release, key)
-        with target.open("xb") as stream:
-            stream.write(found)
-    except FileExistsError:
-        raise BadInputError(f"{target} exists already; delete it, or give another --out") from None
     except (OSError, ValueError) as fault:
         raise BadInputError(f"{release} was not signed: {fault}") from fault
+    with whole_file(target) as part:
+        part.write_bytes(found)
     typer.echo(f"signature written to {target}")

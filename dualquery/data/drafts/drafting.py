@@ -214,18 +214,19 @@ def _numeric(
     certain = not shape.gaps and not shape.slips
     if certain and grid.whole and low >= 0 and high <= 2:
         return Binary(name)
-    if grid.whole and high - low >= _MANY_NUMBERS and _ROWS.fullmatch(name):
+    if grid.whole and grid.ends is None and high - low >= _MANY_NUMBERS and _ROWS.fullmatch(name):
         return "numbers of rows, by what it is called; --unit keeps the rows of one together"
     if grid.whole and high - low <= _MOST_WHOLE and max(-low, high - 1) < 2 * shapes.STEPS:
         edges = tuple(map(float, range(int(low), max(int(high), int(low) + 2) + 1)))  # two buckets
     else:
         edges = _edges(bounds, _projected(counts[first : last + 1]), shape.decimals)
+    if grid.whole and grid.ends is not None and edges[-1] == grid.ends[1] == edges[-2] + 1:
+        edges = (*edges, edges[-1] + 1)  # one wide, it would not hold the declared end
     if grid.whole:  # a bucket of nothing but an avoided number joins the one before it
         alone = {each for each in avoided if each + 1 in edges}
         edges = tuple(edge for edge in edges if edge not in alone)
-    decimals = None if grid.whole or shape.decimals == DECIMALS else shape.decimals
-    if decimals and max(map(abs, edges)) * 10**decimals >= 2**53:
-        decimals = None
+    held = max(map(abs, edges)) * 10**shape.decimals < 2**53
+    decimals = shape.decimals if held and 0 < shape.decimals < DECIMALS else None
     return Numeric(
         name,
         edges,
@@ -359,6 +360,7 @@ def _drafted(
     if kind == pl.Boolean:
         truth = Categorical(name, (("false",), ("true",)), missing="category")
         found = Binary(name, "false", "true") if isinstance(found, Binary) else truth
+    remark += f"; read as {found.format}" if isinstance(found, Dates) and found.format else ""
     if found.missing_values:
         remark += f"; {', '.join(map(repr, found.missing_values))} as missing"
     return DraftedColumn(name, found, remark)

@@ -392,8 +392,6 @@ def _named_codes(codes: Mapping[str, int], values: pl.Series) -> NDArray[np.int3
         for text, digit in (("false", "0"), ("true", "1")):
             if digit in known:
                 known.setdefault(text, known[digit])
-    if not known:
-        return np.full(len(values), OUTSIDE, np.int32)
     seen = values if values.dtype.is_numeric() else values.cast(pl.String)
     keys = pl.Series([*known], dtype=seen.dtype)
     found = seen.replace_strict(keys, [*known.values()], default=OUTSIDE, return_dtype=pl.Int32)

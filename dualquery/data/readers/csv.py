@@ -175,7 +175,7 @@ class CsvSource(TableSource):
         if said is None and separator != ",":
             _log.warning(
                 f"{self.label}: taken as separated by {SEPARATORS[separator]}, as its header is; "
-                "--csv delimiter=, says otherwise"
+                "--csv delimiter=, says otherwise, and decimal=, that commas stand before decimals"
             )
         return names, replace(self.dialect, delimiter=separator)
 

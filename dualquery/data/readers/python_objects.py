@@ -156,10 +156,14 @@ def frame_of_pandas(table: Any, label: str) -> FrameSource:
                 f"{label}: column {name!r} mixes values of several types, or has a type that "
                 f"cannot become bits ({fault}); make them all texts, numbers or dates"
             ) from None
-        of_objects = column.dtype == object and found.dtype.is_temporal()
+        of_objects = column.dtype == object  # where no cell may tell how others are read
+        if of_objects and found.dtype.is_float():
+            found = found.cast(pl.Float64)
+        if of_objects and found.dtype.is_decimal():
+            found = found.cast(pl.String).str.replace(r"(\.\d*?)0+$", "$1").str.strip_chars_end(".")
         clocks = {
             (isinstance(each, datetime.datetime), str(getattr(each, "tzinfo", None)))
-            for each in (column.dropna() if of_objects else ())
+            for each in (column.dropna() if of_objects and found.dtype.is_temporal() else ())
         }
         if len(clocks) > 1:
             raise BadInputError(

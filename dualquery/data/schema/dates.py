@@ -19,8 +19,8 @@ from dualquery.data.schema.numeric import Buckets, Rule
 from dualquery.runtime.errors import BadInputError
 
 ISO = (
-    *("%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%dT%H:%M:%S%.fZ"),
-    *("%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.fZ"),
+    *("%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%dT%H:%M:%S%.f%#z"),
+    *("%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f%#z"),
 )
 """ISO 8601, as texts are read where a schema names no format."""
 

@@ -86,9 +86,17 @@ class Buckets(Column):
         """Return a value of each bucket, int64, shape ``(r,)``; none that is ``avoided``."""
         values = self._drawn(buckets, generator, avoided)
         for place in np.flatnonzero(np.isin(values, avoided)).tolist():
-            ends = self.bounds[buckets[place]]
-            values[place] = another(values[place], ends, self.whole, avoided)
+            values[place] = self.another(values[place], self.bounds[buckets[place]], avoided)
         return pl.Series(self.name, values.astype(np.int64) if self.whole else values)
+
+    def another(self, value: float, ends: tuple[float, float], avoided: Sequence[float]) -> float:
+        """Return a value of a bucket beside one that is avoided; the value itself if all are."""
+        steps, places = len(avoided) + 1, getattr(self, "places", 0)
+        step = _step(places) or (ends[1] / 2 - ends[0] / 2) / (steps + 1)
+        found = (value + sign * step * number for number in range(1, steps + 1) for sign in (-1, 1))
+        found = (round(each, places) for each in found) if places else found
+        inside = (each for each in found if ends[0] <= each <= ends[1] and each not in avoided)
+        return next(inside, value)
 
     def decoded(
         self,
@@ -110,7 +118,7 @@ class Buckets(Column):
             values: Sequence[float] | None = possible(rule)
             if values is None:
                 inside = [each for each in avoided if low <= each <= high][:1]
-                values = [another(each, (low, high), self.whole, avoided) for each in inside]
+                values = [self.another(each, (low, high), avoided) for each in inside]
             if values and {*values} <= {*avoided}:
                 raise BadInputError(
                     f"{where}: all that {label} holds stands for missing values; take it out of "
@@ -368,17 +376,6 @@ def drawn(
 def kept(values: tuple[float, ...], avoided: Sequence[float]) -> tuple[float, ...]:
     """Return those of a bucket's listed numbers that are not avoided; all if all are."""
     return tuple(value for value in values if value not in avoided) or values
-
-
-def another(
-    value: float, ends: tuple[float, float], integer: bool, avoided: Sequence[float]
-) -> float:
-    """Return a value of a bucket beside one that is avoided; the value itself if all are."""
-    steps = len(avoided) + 1
-    step = 1.0 if integer else (ends[1] / 2 - ends[0] / 2) / (steps + 1)
-    found = (value + sign * step * number for number in range(1, steps + 1) for sign in (-1, 1))
-    inside = (each for each in found if ends[0] <= each <= ends[1] and each not in avoided)
-    return next(inside, value)
 
 
 def shortened(

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from dualquery.data.schema.columns import Column
 from dualquery.data.schema.dates import CYCLES
 from dualquery.data.schema.numbers import finite_number
-from dualquery.data.schema.numeric import Buckets, another, kept, listed, possible, shortened
+from dualquery.data.schema.numeric import Buckets, Numeric, kept, listed, possible, shortened
 from dualquery.runtime.errors import BadInputError
 
 MOST_RULES = 10_000
@@ -282,15 +282,16 @@ class Orders:
 
     def _nearest(self, place: int, bucket: int, wished: float, low: float, high: float) -> float:
         """Return the number of a bucket next to a wished one, from ``low`` to ``high``."""
-        column, avoided, whole = self.columns[place], self.avoided[place], self.numbers[place].whole
+        column, avoided = self.columns[place], self.avoided[place]
         found = min(max(wished, low), high)
         if isinstance(column, Buckets):
             values = kept(listed(column.rules[bucket]) or (), avoided)
             if inside := [value for value in values if low <= value <= high]:
                 return min(inside, key=lambda value: abs(value - wished))
-            if not whole:
-                found = float(shortened(np.array([found]), (low, high))[0])
-        return another(found, (low, high), whole, avoided) if found in avoided else found
+            if isinstance(column, Numeric) and not column.integer:
+                found = float(shortened(np.array([found]), (low, high), column.decimals)[0])
+            return column.another(found, (low, high), avoided) if found in avoided else found
+        return found
 
     @cached_property
     def _sorted(self) -> tuple[int, ...]:

@@ -62,11 +62,7 @@ class Zero(Mechanism[Details]):
 
     name: ClassVar[str] = "zero"
     pure: ClassVar[bool] = True
-
-    @property
-    def makes_records(self) -> bool:
-        """The record of zeros is not legal."""
-        return False
+    makes_records = False
 
     def statistics(self, queries: Queries) -> Workload:
         """Name the workload; its answers are never counted."""

@@ -19,10 +19,7 @@ from dualquery.runtime.errors import BadInputError
 class _NoisyAnswers(Mechanism[NoisyCounts]):
     """What Gaussian and Laplace noise share: all but the plan."""
 
-    @property
-    def makes_records(self) -> bool:
-        """Answers are all there is."""
-        return False
+    makes_records = False  # answers are all there is
 
     def expected_error(self, task: Task, plan: Plan[NoisyCounts]) -> ExpectedError:
         """Return the error of the noise, by formula."""

@@ -48,11 +48,7 @@ class RandomizedResponse(Mechanism[Reports]):
 
     name: ClassVar[str] = "randomized-response"
     pure: ClassVar[bool] = True
-
-    @property
-    def makes_records(self) -> bool:
-        """Corrected answers are all there is."""
-        return False
+    makes_records = False  # corrected answers are all there is
 
     def statistics(self, queries: Queries) -> Workload:
         """Ask for the conjunctions inside the queries."""

@@ -278,7 +278,6 @@ class ExactProfile:
         return float(min(right, left + math.log1p(share * math.expm1(right - left))))
 
 
-@dataclass(frozen=True)
 class ExactAccountant:
     """Optimal adaptive composition of bounded-range draws, Gaussian noise and pure mechanisms."""
 

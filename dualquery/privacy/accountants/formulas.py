@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +33,6 @@ _SMALLEST_ORDER = 1.0101
 """dp_accounting does not use orders up to 1.01, where its formula is unstable."""
 
 
-@dataclass(frozen=True)
 class PaperAccountant:
     """Theorem 4.1 of Gaboardi et al. 2014, as printed.
 
@@ -104,7 +102,6 @@ def _draw_epsilon(schedule: GameSchedule) -> float:
     return 2.0 * schedule.step * schedule.rounds / schedule.n
 
 
-@dataclass(frozen=True)
 class AdvancedAccountant:
     """Advanced composition of pure mechanisms with their own epsilons, or their plain sum.
 
@@ -229,7 +226,6 @@ def _orders(above_one: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.maximum(1.0 + above_one, _SMALLEST_ORDER)
 
 
-@dataclass(frozen=True)
 class ZcdpAccountant:
     """Zero-concentrated differential privacy of bounded-range mechanisms and Gaussian noise."""
 

@@ -225,7 +225,6 @@ def all_marginals(
     way: int,
     signed: bool = True,
     columns: Columns | None = None,
-    limit: int = MEMORY_LIMIT,
 ) -> Workload:
     """Return every cell of every ``way``-way marginal of the columns.
 
@@ -240,8 +239,6 @@ def all_marginals(
         column always has one cell for each bit.
     columns
         The columns, by position; all of them for None.
-    limit
-        Most memory in bytes that making and answering the queries may take.
 
     Raises
     ------
@@ -250,7 +247,7 @@ def all_marginals(
     """
     chosen = chosen_columns(domain, columns, way)
     indptr, literals = _cells(domain, chosen, signed)
-    _check_memory(count_choices(np.diff(indptr), way), way, limit)
+    _check_memory(count_choices(np.diff(indptr), way), way)
     description = {
         "kind": "all marginals",
         "way": way,
@@ -267,7 +264,6 @@ def random_marginals(
     max_cells: int,
     seed: int = 0,
     columns: Columns | None = None,
-    limit: int = MEMORY_LIMIT,
 ) -> Workload:
     """Return every cell of ``count`` different random marginals.
 
@@ -285,7 +281,7 @@ def random_marginals(
     indptr, literals = _cells(domain, chosen, signed=True)
     sizes = np.diff(indptr)
     sets = _draw_sets(sizes, count, way, max_cells, np.random.default_rng(seed))
-    _check_memory(int(sizes[sets].prod(axis=1).sum()), way, limit)
+    _check_memory(int(sizes[sets].prod(axis=1).sum()), way)
     description = {
         "kind": "random marginals",
         "marginals": count,
@@ -297,9 +293,7 @@ def random_marginals(
     return Workload(literals[_expand(indptr, sets)], domain, description)
 
 
-def target_marginals(
-    domain: Domain, target: int, columns: Columns | None = None, limit: int = MEMORY_LIMIT
-) -> Workload:
+def target_marginals(domain: Domain, target: int, columns: Columns | None = None) -> Workload:
     """Return every cell of every marginal of a target column and two others.
 
     What a model learns that predicts the target from pairs of columns. The 2-way marginals, with
@@ -318,7 +312,7 @@ def target_marginals(
     listed = list_choices(np.arange(len(others) + 1), np.arange(len(others), dtype=np.int32), pairs)
     sets = np.sort(np.column_stack((others[listed], np.full(len(listed), target))), axis=1)
     sizes = np.diff(indptr)
-    _check_memory(int(_cell_counts(sizes, sets).sum()), pairs + 1, limit)
+    _check_memory(int(_cell_counts(sizes, sets).sum()), pairs + 1)
     description = {
         "kind": "target marginals",
         "target": int(target),
@@ -342,14 +336,14 @@ def _cells(
     return indptr, codes.astype(np.int32)
 
 
-def _check_memory(queries: int, way: int, limit: int) -> None:
+def _check_memory(queries: int, way: int) -> None:
     # Listing, sorting and answering hold up to three copies of the literals, eight words a query.
     needed = queries * (12 * way + 64)
-    if needed > limit:
+    if needed > MEMORY_LIMIT:
         raise BadInputError(
             f"these marginals have {queries:,} cells, each a query, which needs about {needed:,} "
-            f"bytes, above the limit of {limit:,}; choose fewer columns or marginals, or a smaller "
-            "way"
+            f"bytes, above the limit of {MEMORY_LIMIT:,}; choose fewer columns or marginals, or a "
+            "smaller way"
         )
 
 

@@ -115,8 +115,7 @@ def read_record(folder: Path, newest: int) -> dict[str, Any]:
     _check(stored, {"a whole number from 0 on": ("format_version",)})
     if stored["format_version"] > newest:
         raise BadInputError(
-            f"format {stored['format_version']} is newer than {newest}, the newest that this "
-            "version reads: upgrade dualquery"
+            f"format {stored['format_version']} is newer than {newest}: upgrade dualquery"
         )
     _check(stored, _RECORD)
     privacy = stored["privacy"]

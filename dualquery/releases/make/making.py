@@ -240,7 +240,7 @@ def release_of(spec: ReleaseSpec) -> Release:
                 own = (own[0] + best(learned.events, in_all)[1], in_all)
             payment.pay_first((*learned.events, event), own, (budget.epsilon, in_all))
 
-        require_possible(spec, data.schema, data.units)
+        require_possible(spec, data.schema, data.units if budget.relation.replaces else None)
         count = budget.count_rows(data.records, spec.seed, pay_first, journal, data.units)
         with count.cost_told(learned=bool(learned.events)):
             planned = plan_release(spec, data.schema, count, progress, learned)

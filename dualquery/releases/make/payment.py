@@ -164,7 +164,7 @@ class Payment:
         try:
             self.charge.finish(new_token())
         except BadInputError as error:
-            privacy_log.warning("the release is charged and written, but not noted so: %s", error)
+            privacy_log.warning("charged and written, which may not be noted: %s", error)
 
     def record(self) -> dict[str, Any]:
         """Return what ``release.json`` says of the charge."""

@@ -266,10 +266,11 @@ def _learn_columns(
     wanted = [(name, how) for name in unknown.learned if (how := shaped[name].how) is not None]
     noise = price.listing.scale
     values = room.values(wanted, noise, price.delta) if wanted else []
-    for (name, _), counts in zip(wanted, values, strict=True):
-        column = propose(name, shaped[name], counts, noise, unknown.missing)
-        if not isinstance(column, str):
-            found[name] = column
+    made = {
+        name: propose(name, shaped[name], counts, noise, unknown.missing)
+        for (name, _), counts in zip(wanted, values, strict=True)
+    }
+    found |= {name: column for name, column in made.items() if not isinstance(column, str)}
     if not found:
         raise BadInputError(
             f"{source.label}: no column could be learned at this budget, which is spent; describe "
@@ -281,10 +282,10 @@ def _learn_columns(
         f"them texts; a text is listed if about {math.ceil(price.fewest):,} rows hold it, others "
         "are (other). Neighbouring tables have the same columns of the same types."
     ]
-    if left_out := [name for name in unknown.names if name not in found]:
+    left_out = (name for name in unknown.names if name not in found)
+    if reasons := ", ".join(f"{each} ({made.get(each, 'nothing to learn')})" for each in left_out):
         notes.append(
-            f"Left out, as nothing could be learned of them: {', '.join(left_out)}. A partial "
-            "schema with their values or their range, or a larger epsilon, may keep them."
+            f"Left out: {reasons}. A partial schema with their values or their range may keep them."
         )
     schema, remarks = without_absent(unknown.schema(found, declared=seed is None), learned=True)
     return LearnedSchema(schema, price, room.grounds(), (*notes, *remarks))

@@ -69,7 +69,6 @@ from dualquery.room.sensitivity.combinatorial import (
     column_set_bound,
     pairwise_bound,
 )
-from dualquery.runtime.resources import workers
 
 
 @dataclass(frozen=True)
@@ -189,25 +188,24 @@ class Bound:
     the spectral bound covers, the second for the others."""
 
 
-def differing_queries(workload: Statistic, threads: int = 1) -> Bound:
+def differing_queries(workload: Statistic) -> Bound:
     """Bound the number of queries on which two legal records can differ; the same on every run.
 
     The smallest of the number of (non-constant) queries, `column_set_bound`, `pairwise_bound`, and
     `spectral_bound` for the queries on binary columns plus one of the former for the rest: two sets
     of queries differ on at most the sum of what each differs on. For records of few 1s also
     `few_ones_bound`. Of other families than conjunctions the bound is all queries. Results are kept
-    for the last few workloads: a plan and the room see the same. ``threads`` methods may run at the
-    same time.
+    for the last few workloads: a plan and the room see the same.
     """
     # Exactly: a family of a user's own may say of itself what it likes, also to a cache.
     if type(workload) is not Workload:
         return Bound(len(workload), "queries")
-    return _smallest(workload, 2, threads)
+    return _smallest(workload, 2)
 
 
-def contributing_queries(workload: Workload, threads: int = 1) -> Bound:
+def contributing_queries(workload: Workload) -> Bound:
     """Bound the sum of f_q over all queries on one legal record; else as `differing_queries`."""
-    return _smallest(workload, 1, threads)
+    return _smallest(workload, 1)
 
 
 def complemented(workload: Statistic) -> NDArray[np.bool_]:
@@ -225,20 +223,13 @@ def complemented(workload: Statistic) -> NDArray[np.bool_]:
 
 
 @lru_cache(maxsize=16)
-def _smallest(workload: Workload, records: int, threads: int) -> Bound:
+def _smallest(workload: Workload, records: int) -> Bound:
     """Return the smallest bound on the sum of f_q over ``records`` records, two or one."""
     conjunctions = Conjunctions.of_workload(workload)
     binary = conjunctions.on_binary_columns
     parts = [(_spectral, binary), (_combinatorial, ~binary)] if binary.any() else []
-    with workers(threads) as pool:
-        whole = pool.submit(_combinatorial, conjunctions, records)
-        split = [
-            pool.submit(bound, conjunctions.subset(part), records)
-            for bound, part in parts
-            if part.any()
-        ]
-    addends = [addend.result() for addend in split]
-    found = [whole.result()]
+    found = [_combinatorial(conjunctions, records)]
+    addends = [bound(conjunctions.subset(part), records) for bound, part in parts if part.any()]
     if addends:
         methods = " + ".join(addend.method for addend in addends)
         found.append(Bound(sum(addend.count for addend in addends), methods))

@@ -102,9 +102,7 @@ def test_precision_goes_where_less_is_known_and_half_of_it_stays() -> None:
 
 @pytest.mark.parametrize("domain", [MIXED, WIDE, BINARY])
 @pytest.mark.parametrize("public", [80, 100, 150])
-def test_answers_are_off_by_the_error_of_the_public_number_of_rows_at_most(
-    domain: Domain, public: int
-) -> None:
+def test_answers_are_off_by_the_public_number_of_rows_at_most(domain: Domain, public: int) -> None:
     work = any_conjunctions(domain, seed=8)
     records = all_records(domain)
     records = records[np.random.default_rng(4).integers(len(records), size=100)]
