@@ -375,7 +375,7 @@ class Intervals:
 
     def text(self, query: int) -> str:
         """Return the interval for a person, a dash if there is none."""
-        return "-" if (found := self.of(query)) is None else " to ".join(map(share, found))
+        return "-" if (found := self.of(query)) is None else " to ".join(map(share, found, (-1, 1)))
 
     def describe(self) -> dict[str, Any]:
         """Return what a release says about its intervals, JSON-able."""

@@ -101,13 +101,14 @@ def _shares(caption: Sequence[Html], lines: Sequence[Html]) -> Html:
 def _line(label: str, bit: int, known: BitShares, whole: float) -> Html:
     value, low, high = (float(each[bit]) for each in (known.share, known.low, known.high))
     places = 1 if whole >= 0.1 else 2 if whole >= 0.01 else 3
-    reach = "" if math.isnan(low) else f"{100 * low:.{places}f} to {100 * high:.{places}f}%"
+    half = 0.4999 * 10**-places  # ends are rounded outwards
+    ends = f"{max(100 * low - half, 0):.{places}f} to {100 * high + half:.{places}f}%"
     return element(
         "tr",
         element("th", label, scope="row"),
         element("td", bar(value / whole, low / whole, high / whole), class_="drawn"),
         element("td", percentage(value, places)),
-        element("td", reach),
+        element("td", "" if math.isnan(low) else ends),
     )
 
 

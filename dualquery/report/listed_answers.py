@@ -84,7 +84,7 @@ def _answer_rows(
     texts = release.workload.text(release.schema).gather(places).to_list()
     for text, place in zip(texts, places.tolist(), strict=True):
         known = None if release.intervals is None else release.intervals.of(place)
-        ends = ["", ""] if known is None else [share(end) for end in known]
+        ends = ["", ""] if known is None else [*map(share, known, (-1, 1))]
         row = [text, share(float(release.answers[place])), *ends]
         if compared is not None:
             truth = float(compared.truth[place])

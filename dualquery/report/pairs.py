@@ -99,13 +99,9 @@ def _count(columns: int) -> int:
 def _off_independence(
     release: Release, share: Float64, columns: NDArray[np.int64]
 ) -> tuple[Float64, Float64]:
-    """Return how far measured numbers are from those of independent columns, and how many.
-
-    Each number that is a product of a factor on each of two columns is compared with the product of
-    the factors' means. The squared distance is in variances: of its noise, and of chance in a table
-    of as many independent rows. The sum over an independent pair is about one of chi-square. Both
-    results are float64, of shape ``(columns, columns)``.
-    """
+    """Return how far measured numbers are from those of independent columns, and how many."""
+    # Squared distances from the product of the factors' means, in variances: of noise, and of
+    # chance in as many independent rows. Their sum over an independent pair is about chi-square.
     domain = release.schema.domain
     found = np.zeros((2, len(columns), len(columns)))
     kept = release.measurements

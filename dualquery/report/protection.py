@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from dualquery.estimates.intervals import of_cut
 from dualquery.privacy.guarantee import round_up
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import conjunctions_of
@@ -63,8 +64,8 @@ def _precision(release: Release, found: Sequence[Widths]) -> str:
     known = [each for each in found if each.known]
     if not known:
         return (
-            "The release cannot tell how far its answers are from the truth; the holder of the "
-            "table can."
+            "The answers come without intervals: dualquery answer says what is known of their "
+            "errors; else the holder of the table can tell."
         )
     most = max(known, key=lambda each: each.known)
     largest = max(each.half[1] for each in known)
@@ -78,11 +79,12 @@ def _precision(release: Release, found: Sequence[Widths]) -> str:
             "percentage points. The others come from a fit to these, and the release cannot tell "
             "how far they are from the truth."
         )
-    rows = max(largest * release.base.amount, 1.0)
+    rows = math.ceil(float(round_up(max(largest * release.base.amount, 1.0), 2)))
+    cut = of_cut(release.schema.max_ones_per_row, Neighbours.of_options(release.options))
     return (
         f"Typical answers are known to about {points} percentage points, the least certain ones "
-        f"to {furthest}. What is said of fewer than about {_rounded(rows):,} {release.base.name} "
-        "may be noise alone."
+        f"to {furthest}. What is said of fewer than about {rows:,} {release.base.name} "
+        "may be noise alone." + f" All is said{cut.replace(';', '')}." * bool(cut)
     )
 
 

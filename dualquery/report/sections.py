@@ -6,6 +6,7 @@ import json
 import math
 from typing import TYPE_CHECKING
 
+from dualquery.queries.conjunctions import conjunctions_of
 from dualquery.releases.answer.bought import means_of
 from dualquery.report.distributions import bar
 from dualquery.report.facts import widths
@@ -40,21 +41,21 @@ def errors_to_expect(release: Release) -> Html:
     if release.intervals is None:
         return element(
             "p",
-            f"Answers of the mechanism {release.chosen} have no interval: how far they are from "
-            "the truth is not known from the release. Only the holder of the table can tell "
-            "(dualquery evaluate).",
+            f"Answers of the mechanism {release.chosen} have no interval here: dualquery answer "
+            "says what is known of errors; else only the holder of the table can tell (evaluate).",
         )
     rows = [
         (*(f"{count:,}" for count in (e.literals, e.queries, e.known)), *map(_number, e.half))
         for e in found
     ]
-    level = f"{release.intervals.level:.0%}"
+    level, low, high = f"{release.intervals.level:.0%}", release.workload.low, release.workload.high
+    what = "a share of" if conjunctions_of(release.workload) is not None else "a mean over"
     return joined(
         [
             element(
                 "p",
-                f"An answer is a share of the {release.base.name}, from 0 to 1. An interval covers "
-                f"the true answer with a chance of {level}, each by itself: of 100 intervals about "
+                f"An answer is {what} the {release.base.name}, from {low:g} to {high:g}. An "
+                f"interval covers the truth with a chance of {level}, each by itself: of 100 about "
                 f"{100 * (1 - release.intervals.level):.0f} miss. The released answer is often "
                 "closer to the truth than its interval is long, and may lie outside it.",
             ),

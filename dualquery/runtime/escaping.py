@@ -64,17 +64,15 @@ def _code(match: re.Match[str]) -> str:
     return f"\\u{ord(match[0]):04x}"
 
 
-def share(value: float) -> str:
-    """Return a share with four decimals, or with two digits where four decimals would hide it."""
-    if value == 0 or abs(value) >= 0.001:
-        return f"{value:.4f}"
-    places = 1 - int(f"{value:e}".partition("e")[2])
+def share(value: float, towards: int = 0) -> str:
+    """Return a share with four decimals, or with two digits where four decimals would hide it.
+
+    It is the nearest one; ``towards`` -1 the next below, 1 the next above, for ends of intervals.
+    """
+    small = 0 < abs(value) < 0.001
+    places = 1 - int(f"{value:e}".partition("e")[2]) if small else 4
+    value += 0.4999 * towards * 10.0**-places if value else 0.0
     return f"{value:.{places}f}" if places <= 9 else f"{value:.1e}"
-
-
-def percent(value: float) -> str:
-    """Return a share in per cent with one decimal, or with two digits where that would hide it."""
-    return f"{value:.1%}" if value == 0 or abs(value) >= 0.001 else f"{100 * value:.2g}%"
 
 
 def some(texts: Sequence[str], most: int = 20) -> str:

@@ -35,7 +35,7 @@ def test_errors_are_those_of_the_released_answers(made, found) -> None:
 
 
 def test_errors_by_column_are_of_their_queries(tmp_path) -> None:
-    (tmp_path / "q.txt").write_text("sex\nflag\nsex & flag\n!sex & age=25-50 & !flag\n")
+    (tmp_path / "q.txt").write_text("sex\nflag\nsex & flag\nage!=0-25 & age!=25-50 & flag\n")
     made = dualquery.release(people(), schema=SCHEMA, queries=tmp_path / "q.txt", mechanism="zero")
     found = dualquery.evaluate(made, people())
     off = truth(made)  # the answers are 0

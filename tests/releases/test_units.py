@@ -76,8 +76,10 @@ def test_the_number_of_rows_may_be_stated(tmp_path) -> None:
 
 def test_the_truth_is_of_all_rows_and_answers_are_near_it() -> None:
     made = dualquery.release(
-        homes(), mechanism="gaussian", unit=FIVE, **{**ASKED, "epsilon": 1000.0}
+        homes(), mechanism="gaussian", unit=FIVE, means="age", **{**ASKED, "epsilon": 1000.0}
     )
+    (mean,) = dualquery.answer_queries(made, ["mean(age)"])
+    assert mean["basis"].endswith("of at most 5 rows a unit")
     assert abs(made.n - KEPT) < 20
     found = dualquery.evaluate(made, homes())
     assert found["max_error"] < 0.1

@@ -13,6 +13,7 @@ from dualquery.cli.terminal import Terminal, start_logging
 from dualquery.runtime.escaping import (
     csv_cell,
     html_text,
+    share,
     terminal_json,
     terminal_line,
     terminal_text,
@@ -20,6 +21,11 @@ from dualquery.runtime.escaping import (
 
 ANY_TEXT = st.text(st.characters(codec=None, exclude_categories=()), max_size=30)
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202eabc\r\udc80"
+
+
+@given(st.floats(-1, 1))
+def test_ends_of_intervals_are_rounded_outwards(end: float) -> None:
+    assert float(share(end, -1)) - 1e-8 <= end <= float(share(end, 1)) + 1e-8
 
 
 @given(ANY_TEXT)

@@ -44,10 +44,8 @@ def shown(answer: float | None, low: float | None, high: float | None) -> tuple[
 
 
 def _decimals_of(size: float, digits: int) -> int:
-    """Return the decimals of a number with some digits; before the point none is left out.
-
-    Rounded to tens, a count could exceed the number of rows. Negative for huge numbers.
-    """
+    """Return the decimals of a number with some digits; negative for huge numbers."""
+    # Before the point none is left out: rounded to tens, a count could exceed the number of rows.
     if size == 0.0:
         return 0
     decimals = digits - 1 - math.floor(math.log10(size))

@@ -10,6 +10,7 @@ import typer
 
 from dualquery.cli.shared_options import Json, with_options
 from dualquery.cli.terminal import Terminal
+from dualquery.privacy.guarantee import round_up
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -137,8 +138,8 @@ def plan(
     shown = ", ".join(f"{k} {v:g}" for k, v in parameters.items() if v is not None)
     spent = "" if epsilon is None else f", epsilon {epsilon:g}"
     title = f"DualQuery: n {rows:,}, delta {used:.3g}, {neighbours}; {shown}{spent}"
-    shown_lines = [(each["accountant"], _figure(each[sought]), each["remark"]) for each in lines]
-    terminal.table(("accountant", sought, "rests on"), shown_lines, title=title, caption=who)
+    cells = [(each["accountant"], _figure(each[sought], sought), each["remark"]) for each in lines]
+    terminal.table(("accountant", sought, "rests on"), cells, title=title, caption=who)
     errors = [
         *((name, each.max_error.text(), each.mean_error.text(), each.basis)
           for name, each in expected.errors.items()),
@@ -149,8 +150,13 @@ def plan(
         terminal.table(("mechanism", "max error", "mean error", "rests on"), errors, title=title)
 
 
-def _figure(value: float | None) -> str:
-    return "-" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
+def _figure(value: float | None, sought: str) -> str:
+    """Return a parameter as one may give it: epsilon rounded up, eta down."""
+    if not isinstance(value, float):
+        return "-" if value is None else f"{value:,}"
+    if sought == "epsilon":
+        return round_up(value, 4)
+    return near if float(near := f"{value:.4g}") <= value else f"{0.9995 * value:.4g}"
 
 
 def _price(

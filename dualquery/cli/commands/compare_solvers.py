@@ -250,10 +250,7 @@ def _write_problems(folder: Path, problems: Sequence[NamedProblem]) -> None:
 
 @contextmanager
 def _stated(folder: Path, privacy: PrivacyStatement | None, *, public: bool) -> Iterator[None]:
-    """State the guarantee of the run before its files; without one, every file's name says so.
-
-    Problems from files have no run (None), and a ``public`` table is of nobody.
-    """
+    """State the guarantee of the run before its files; without one, every file's name says so."""
     if privacy is not None:
         content = {**privacy.to_dict(), "text": privacy.text(), "public_table": public}
         text = json.dumps(content, indent=2, ensure_ascii=False)

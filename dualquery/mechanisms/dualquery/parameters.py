@@ -29,6 +29,7 @@ from dualquery.mechanisms.protocol import Budget, Task
 from dualquery.privacy.accountants.choice import AUTO, best
 from dualquery.privacy.calibrate import Calibration, calibrate_game
 from dualquery.privacy.events import GameSchedule
+from dualquery.privacy.guarantee import round_up
 from dualquery.runtime.errors import BadInputError
 
 DRAWS = 1.75  # N in units of ``sqrt(H) A / ln(2m)``
@@ -167,7 +168,7 @@ def _accountant_for(schedule: GameSchedule, budget: Budget, who: str) -> str:
     if epsilon > budget.epsilon:
         raise BadInputError(
             f"rounds {schedule.rounds}, samples {schedule.samples} and eta "
-            f"{schedule.step:g} (from {who}) cost epsilon {epsilon:.4g} at delta "
+            f"{schedule.step:g} (from {who}) cost epsilon {round_up(epsilon, 4)} at delta "
             f"{budget.delta:.3g}, above the budget's {budget.epsilon:g}; take a larger alpha, or "
             "leave one of the three out to have it solved for"
         )

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dualquery.estimates.intervals import LEVEL
+from dualquery.estimates.intervals import LEVEL, of_cut
 from dualquery.estimates.means import BoughtMean
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import conjunctions_of
 from dualquery.questions.compiler import Compiled, CompiledQuantile, CompiledQuestion, ask
 from dualquery.questions.linear_form import Bounds
@@ -180,7 +181,8 @@ def _bought_line(
         answer = float(np.clip(answer * knowledge.base.amount, low, high))
     remark = on_clipped_numbers(knowledge.schema.column(bought.column)[1])
     asked = replace(asked, remark=remark, of_interval="")
-    return _line(asked, answer, Limits(found.basis, low, high, found.level), "released")
+    basis = found.basis + of_cut(None, Neighbours.of_options(knowledge.release.options))
+    return _line(asked, answer, Limits(basis, low, high, found.level), "released")
 
 
 def _likely(knowledge: Knowledge, asked: CompiledQuestion) -> float | None:
@@ -242,10 +244,8 @@ def _released(release: Release, asked: CompiledQuestion) -> tuple[float, Limits 
 def _quantile(
     knowledge: Knowledge, asked: CompiledQuantile, chance: float
 ) -> tuple[float | None, Limits]:
-    """Return the number below which the asked share of the given rows lies, and its limits.
-
-    These are the numbers of all steps but those whose shares' limits exclude it (Woodruff 1952).
-    """
+    """Return the number below which the asked share of the given rows lies, and its limits."""
+    # The numbers of all steps but those whose shares' limits exclude it (Woodruff 1952).
     level, steps = asked.question.level, len(asked.below)
     whole = knowledge.mean(asked.denominator.likely)
     if whole <= 0:

@@ -159,11 +159,9 @@ class Knowledge:
         return Limits(self.basis, float(low), float(high), level)
 
     def _ratio(self, found: Estimates, range: tuple[float, float], level: float) -> Limits:
-        """Return the limits of a ratio: estimates of its least and largest numerator, denominator.
-
-        If the estimated ratio lies outside the range, the distance of the nearest ratio within it
-        is added to the quantile, so that the interval is never empty (Feldman and Cousins 1998).
-        """
+        """Return the limits of a ratio, by estimates of least and largest numerator and base."""
+        # Outside the range, the distance of the nearest ratio within it is added to the quantile,
+        # so that the interval is never empty (Feldman and Cousins 1998).
         if self.base.known == "stated" and found.absent.any():
             return Limits("the number of rows is private, so nothing is known of the error")
         ends: list[float] = []
@@ -241,10 +239,8 @@ class Knowledge:
 
 
 def _guesses(found: Estimates, factors: Estimates, literals: int) -> Guesses:
-    """Return the guesses for a conjunction's two estimates from its literals' shares.
-
-    These are in ``factors``, from the third on; all rows are the last of the estimates ``found``.
-    """
+    """Return the guesses for a conjunction's two estimates from its literals' shares."""
+    # The shares are in ``factors`` from the third on; all rows are the last of ``found``.
     places = np.arange(2, 2 + literals)
     shares = np.where(factors.spanned, factors.values, np.nan)[places]
     shares = np.append(shares, found.values[-1])

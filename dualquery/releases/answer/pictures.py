@@ -64,7 +64,7 @@ def _of_one(release: Release, name: str) -> Picture:
     lines, note = [*zip(found.row_labels, found.cells, strict=True)], ""
     if len(lines) > MOST_VALUES:
         note = f"\nthe {MOST_VALUES} largest of {len(lines):,} values"
-        lines = sorted(lines, key=lambda line: -_percent(line[1]["answer"]))[:MOST_VALUES]
+        lines = sorted(lines, key=lambda line: -(line[1]["answer"] or 0.0))[:MOST_VALUES]
     places = np.arange(len(lines))
     picture = Picture(figsize=(6.4, 1.3 + 0.26 * len(lines)), layout="constrained")
     axes = picture.subplots()

@@ -134,8 +134,11 @@ class Evaluation:
         if conjunctions is None:
             return []
         schema, literals = self.release.schema, conjunctions.literals
-        places, names = np.nonzero(literals >= 0), schema.column_names
-        asked, off = schema.domain.column_of_bit[literals[places] >> 1], self._off[places[0]]
+        columns = np.where(literals < 0, -1, schema.domain.column_of_bit[literals >> 1])
+        columns.sort(axis=1)  # a query is about a column once, however often it names it
+        first = (columns >= 0) & (np.diff(columns, axis=1, prepend=-1) > 0)
+        places, names = np.nonzero(first), schema.column_names
+        asked, off = columns[places], self._off[places[0]]
         queries = np.bincount(asked, minlength=len(names))
         mean = np.bincount(asked, off, minlength=len(names)) / np.maximum(queries, 1)
         largest = np.zeros(len(names))
