@@ -47,13 +47,13 @@ class Synthesizer:
         Parameters
         ----------
         X
-            The table, as `dualquery.release` takes it; or a NumPy matrix of any numbers, whose
-            columns are called ``0``, ``1`` and so on: items only if ``bool``, or by ``schema``.
+            The table, as `dualquery.release` takes it; or a NumPy matrix of numbers, with columns
+            ``0``, ``1`` and so on: items if ``bool``, by ``schema``, or with ``max_ones_per_row``.
             Its types are taken as public, even ``float64`` for whole numbers if some are missing.
         y
             Ignored: a target is a column of the table.
         """
-        made = release(as_table(X, self.schema), **self._given())
+        made = release(as_table(X, self.schema, vars(self)["max_ones_per_row"]), **self._given())
         if not made.privacy.private:
             warnings.warn(made.privacy.text(), stacklevel=2)
         self.release_ = made  # whatever comes now, it is paid for

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -19,8 +18,6 @@ from dualquery.data.schema.schema_files import given_schema
 
 if TYPE_CHECKING:
     import polars as pl
-
-    from dualquery.data.schema.any_schema import Schema
 
 
 @dataclass(frozen=True)
@@ -79,15 +76,16 @@ class FrameKind:
         return table
 
 
-def as_table(data: Any, schema: Schema | Mapping[str, object] | str | Path | None) -> Any:
+def as_table(data: Any, schema: Any, most_ones: int | None = None) -> Any:
     """Return a NumPy matrix of numbers as a table, its columns called by place.
 
-    One with a schema of items, and all other data, are returned as they are. Which numbers a matrix
-    holds decides nothing: its rows are private.
+    One of items, as its schema says, or ``most_ones`` without one, is returned as it is, as are all
+    other data. Which numbers a matrix holds decides nothing: its rows are private.
     """
     import polars as pl
 
     numbers = isinstance(data, np.ndarray) and data.ndim == 2 and data.dtype.kind in "iuf"
-    if not numbers or isinstance(given_schema(schema), ItemSchema):
+    given = given_schema(schema)
+    if not numbers or isinstance(given, ItemSchema) or (given is None and most_ones is not None):
         return data
     return pl.DataFrame({str(place): data[:, place] for place in range(data.shape[1])})

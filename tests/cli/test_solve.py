@@ -98,9 +98,7 @@ def test_lines_of_the_maxsat_evaluations(
     assert [line for line in done.out.splitlines() if line[0] != "c"][: len(lines)] == lines
 
 
-def test_our_own_files_have_values_for_every_variable(
-    dualquery: Run, here: Path, instance: Path
-) -> None:
+def test_our_files_hold_values_for_variables(dualquery: Run, here: Path, instance: Path) -> None:
     assert dualquery("convert", instance, here / "p.wcnf").code == 0
     done = dualquery("solve", here / "p.wcnf", "--format", "maxsat")
     assert done.code == 30

@@ -88,15 +88,17 @@ def test_of_a_column_whose_range_is_said_only_the_edges_are_learned() -> None:
     frame = FRAME.with_columns(
         hours=pl.Series(np.where(rng.random(ROWS) < 0.5, 40, rng.integers(0, 90, ROWS))),
         order=pl.Series(rng.choice([1, 500, 1005], ROWS)),
+        mark=pl.Series(rng.choice([1, 4, 9], ROWS)),
     )
     hours = {"name": "hours", "kind": "numeric", "edges": [0, 100], "integer": True}
     texts = {"name": "a", "kind": "categorical"}
     orders = {**hours, "name": "order", "edges": [1, 1005]}
-    said = schema_from_dict(known(hours, texts, B, orders))
+    marks = {**hours, "name": "mark", "edges": [1, 9], "missing_values": ["9"]}
+    said = schema_from_dict(known(hours, texts, B, orders, marks))
     found = schema_of_table(frame, 1.0, 1e-6, known=said, seed=2)
     assert [type(event).__name__ for event in found.events] == ["ThresholdedCounts"]
     assert "discrete Gaussian" in " ".join(numerical_assumptions(found.events))
-    assert found.price.sizes == (3, 0)
+    assert found.price.sizes == (4, 0)
     columns = {each.name: each for each in found.schema.columns}  # type: ignore[union-attr]
     assert columns["a"].labels == ("x", "y", "(other)", "(missing)")
     edges = columns["hours"].edges
@@ -104,6 +106,7 @@ def test_of_a_column_whose_range_is_said_only_the_edges_are_learned() -> None:
     assert {40.0, 41.0} <= {*edges}
     assert len(edges) > 8
     assert columns["order"].edges[-2:] == (1005.0, 1006.0)  # a declared end is in the range
+    assert columns["mark"].edges[-2:] == (8.0, 9.0)  # unless it stands for missing
 
 
 def test_what_stands_for_missing_values_in_all_columns_is_said_once() -> None:

@@ -220,8 +220,9 @@ def _numeric(
         edges = tuple(map(float, range(int(low), max(int(high), int(low) + 2) + 1)))  # two buckets
     else:
         edges = _edges(bounds, _projected(counts[first : last + 1]), shape.decimals)
-    if grid.whole and grid.ends is not None and edges[-1] == grid.ends[1] == edges[-2] + 1:
-        edges = (*edges, edges[-1] + 1)  # one wide, it would not hold the declared end
+    end = grid.ends[1] if grid.whole and grid.ends is not None else None
+    if end not in avoided and edges[-1] == end == edges[-2] + 1:  # which would not hold the end
+        edges = (*edges, edges[-1] + 1)
     if grid.whole:  # a bucket of nothing but an avoided number joins the one before it
         alone = {each for each in avoided if each + 1 in edges}
         edges = tuple(edge for edge in edges if edge not in alone)

@@ -148,19 +148,20 @@ def frame_of_pandas(table: Any, label: str) -> FrameSource:
     series = []
     for position, name in enumerate(names):
         column = table.iloc[:, position]
+        # There no cell may tell how others are read: by its scale, its precision, its zone.
+        of_objects = column.dtype == object or column.dtype.name == "category"
         try:
             found = pl.Series(name, pl.from_pandas(column, nan_to_null=True))
+            if of_objects and (found.dtype.is_decimal() or found.dtype.is_float()):
+                if found.dtype.is_decimal() and (found.abs() >= 2**53).any():
+                    raise ValueError("decimals from 2^53 on")
+                found = found.cast(pl.Float64)
         except (TypeError, ValueError, OverflowError, pa.ArrowException,
-                pl.exceptions.ComputeError) as fault:  # fmt: skip
+                pl.exceptions.ComputeError, pl.exceptions.PanicException) as fault:  # fmt: skip
             raise BadInputError(
                 f"{label}: column {name!r} mixes values of several types, or has a type that "
                 f"cannot become bits ({fault}); make them all texts, numbers or dates"
             ) from None
-        of_objects = column.dtype == object  # where no cell may tell how others are read
-        if of_objects and found.dtype.is_float():
-            found = found.cast(pl.Float64)
-        if of_objects and found.dtype.is_decimal():
-            found = found.cast(pl.String).str.replace(r"(\.\d*?)0+$", "$1").str.strip_chars_end(".")
         clocks = {
             (isinstance(each, datetime.datetime), str(getattr(each, "tzinfo", None)))
             for each in (column.dropna() if of_objects and found.dtype.is_temporal() else ())

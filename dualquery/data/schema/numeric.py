@@ -394,8 +394,8 @@ def shortened(
     # The end of a bucket is the next one's first value.
     found = np.where(found > ends[1], np.round(found - 10.0**-decimals, decimals), found)
     found = np.where(found < ends[0], np.round(found + 10.0**-decimals, decimals), found)
-    inside: NDArray[np.float64] = np.clip(np.where(np.isfinite(found), found, values), *ends)
-    return inside + 0.0  # -0.03 is rounded to -0.0
+    fits = (ends[0] <= found) & (found <= ends[1])  # it need not: [0.95, 0.99] has no decimal
+    return np.where(fits, found, np.clip(values, *ends)) + 0.0  # -0.03 is rounded to -0.0
 
 
 def mean_of(rule: Rule, ends: tuple[float, float], places: int | None) -> float:

@@ -283,9 +283,10 @@ def _learn_columns(
         "are (other). Neighbouring tables have the same columns of the same types."
     ]
     left_out = (name for name in unknown.names if name not in found)
-    if reasons := ", ".join(f"{each} ({made.get(each, 'nothing to learn')})" for each in left_out):
+    if reasons := "; ".join(f"{each} ({made.get(each, 'lost in noise')})" for each in left_out):
         notes.append(
-            f"Left out: {reasons}. A partial schema with their values or their range may keep them."
+            f"Left out: {reasons}. A partial schema with their values or their range, or a larger "
+            "epsilon, may keep them."
         )
     schema, remarks = without_absent(unknown.schema(found, declared=seed is None), learned=True)
     return LearnedSchema(schema, price, room.grounds(), (*notes, *remarks))
