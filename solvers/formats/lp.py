@@ -41,9 +41,9 @@ def lp_text(named: NamedProgram) -> str:
     ends = pairwise(given.indptr.tolist())
     bounds = zip(rows, ends, given.lower.tolist(), given.upper.tolist(), strict=True)
     for name, (first, last), lower, upper in bounds:
-        if first == last:
+        if not columns:
             continue
-        left = _wrapped(pieces[first:last])
+        left = _wrapped(pieces[first:last] or [f"+0 {columns[0]}"])
         if lower == upper:
             lines += [f" {name}:", *left, f" = {upper:.17g}"]
             continue

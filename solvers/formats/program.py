@@ -91,12 +91,12 @@ def named_program(problem: BestResponse) -> NamedProgram:
     Raises
     ------
     SolverError
-        If a constraint that mentions no attribute cannot hold: no row can say so; or if a number is
-        too small or too large for the readers.
+        If a constraint cannot hold where there is no attribute: no row can say so; or if a number
+        is too small or too large for the readers.
     """
     given = problem.rows
     impossible = (np.diff(given.indptr) == 0) & ((given.lower > 0.0) | (given.upper < 0.0))
-    if impossible.any():
+    if not problem.attributes and impossible.any():
         number = int(impossible.argmax())
         raise SolverError(
             f"constraint {number} mentions no attribute and asks for {given.lower[number]} to "

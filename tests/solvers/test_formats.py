@@ -35,8 +35,8 @@ def assert_equivalent(before: BestResponse, after: BestResponse) -> None:
 def test_round_trip(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"problem{suffix}"
     assert is_instance_file(path)
-    for seed in range(150):
-        original = random_problem(seed)
+    nothing = problem(2, {(0,): 1.0}, None, (row([], [], 1.0, np.inf), row([], [], -1.0, 1.0)))
+    for original in (nothing, *map(random_problem, range(150))):
         if original.attributes <= 8:
             write_instance(path, original)
             assert_equivalent(original, read_instance(path).problem)
