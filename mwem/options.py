@@ -70,8 +70,9 @@ class MwemOptions:
     def __post_init__(self) -> None:
         check_whole(self, "iterations", "repetitions", "records")
         shares = "init_budget", "noisy_max_budget"
-        check_number(self, "a share above 0 and below 1", lambda x: 0 < x < 1, *shares)
-        check_number(self, "a number above 0", lambda x: x > 0, "memory_gib")
+        needed = "a share above 0 and below 1, by a billionth or more,"
+        check_number(self, needed, lambda x: 1e-9 <= x <= 1 - 1e-9, *shares)
+        check_number(self, "a number above 0, below 2^30", lambda x: 0 < x < 2**30, "memory_gib")
         check_choice(self, "select", "representation", "too_large", "start")
         if self.noisy_init and self.start != "uniform":
             raise BadInputError(

@@ -67,7 +67,8 @@ def _read(key: str, text: str, hint: Any) -> Any:
 def check_whole(options: Any, *names: str, least: int = 1) -> None:
     """Raise `BadInputError` unless these options are whole numbers of at least ``least``."""
     for name, value in _given(options, names):
-        if not isinstance(value, int) or not least <= value < 2**63:
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        if not whole or not least <= value < 2**63:
             raise BadInputError(
                 f"{name} is {value!r}; a whole number of at least {least}, below 2^63, is needed"
             )

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from solvers.child import ChildError
-from solvers.errors import SolverError
+from solvers.errors import InfeasibleProblemError, NoRecordFoundError, SolverError
 from solvers.problem import BestResponse
 from solvers.protocol import Options
 from solvers.reducing import Reducing
@@ -140,10 +140,15 @@ def _measure(
         isolated_solver.renew()
         # Let everything load.
         process.solve(_TINY, time_limit=_WARM_UP_SECONDS)
-        solver.solve(named.problem, time_limit=min(limit, _WARM_UP_SECONDS))
+        with suppress(NoRecordFoundError):
+            solver.solve(named.problem, time_limit=min(limit, _WARM_UP_SECONDS))
         for limit in limits:
             asked: Options = {**options, "hint": named.hint, "time_limit": limit}
-            solution = solver.solve(named.problem, **asked)
+            try:
+                solution = solver.solve(named.problem, **asked)
+            except NoRecordFoundError as fault:  # a longer limit may find one
+                yield _failed(named, name, limit, fault)
+                continue
             yield Measurement(
                 named.name,
                 name,
@@ -161,7 +166,7 @@ def _measure(
 
 
 def _failed(named: NamedProblem, name: str, limit: float, fault: SolverError) -> Measurement:
-    status = "error"
+    status = "infeasible" if isinstance(fault, InfeasibleProblemError) else "error"
     if isinstance(fault, ChildError):
         status = "killed" if fault.late else "crashed"
     return Measurement(named.name, name, limit, status, message=str(fault))

@@ -375,6 +375,7 @@ def test_unknown_options_are_bad_input(case: Case) -> None:
         ("dualquery", {"free": "one"}, "free is 'one'; known policies: zeros, coins, hint"),
         ("dualquery", {"rounds": 0}, "rounds is 0; a whole number of at least 1"),
         ("dualquery", {"rounds": 1}, "the first round looks at no data"),
+        ("dualquery", {"samples": True}, "samples is True; a whole number"),
         ("dualquery", {"eta": 0.0}, "eta is 0.0; a finite number above 0"),
         ("dualquery", {"solver_timeout": 0}, "solver_timeout is 0"),
         ("dualquery", {"beta": 0.0}, "beta is 0.0; a number between 0 and 1"),

@@ -154,9 +154,8 @@ def _figure(value: float | None, sought: str) -> str:
     """Return a parameter as one may give it: epsilon rounded up, eta down."""
     if not isinstance(value, float):
         return "-" if value is None else f"{value:,}"
-    if sought == "epsilon":
-        return round_up(value, 4)
-    return near if float(near := f"{value:.4g}") <= value else f"{0.9995 * value:.4g}"
+    near = round_up(value, 4) if sought == "epsilon" else f"{value:.4g}"
+    return near if sought == "epsilon" or float(near) <= value else f"{0.9995 * value:.4g}"
 
 
 def _price(

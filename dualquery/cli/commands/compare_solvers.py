@@ -19,7 +19,7 @@ import typer
 from dualquery.cli.shared_options import Json, Quiet, Verbose, timed_name, with_options
 from dualquery.cli.terminal import Terminal, start
 from dualquery.requests import ReleaseSpec
-from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.errors import BadInputError, InterruptedRun
 from dualquery.runtime.option_fields import built
 
 if TYPE_CHECKING:
@@ -122,18 +122,18 @@ def compare_solvers(
         def listen(one: Measurement) -> None:
             terminal.say(f"{one.solver} on {one.instance}, {one.limit:.3g} s: {one.status}")
 
-        measurements = compare(
-            problems, names, solver_timeout, threads=threads, seed=seed or 0, reduced=reduce,
-            listen=listen,
-        )  # fmt: skip
         settings = {"solvers": names, "threads": threads, "seed": seed, "reduce": reduce,
                     "instances": given, "processors": os.cpu_count(),
                     "versions": {each.name: each.version for each in available_solvers()},
                     "python": platform.python_version(), "system": platform.platform()}  # fmt: skip
-        content = report(problems, measurements, solver_timeout, settings)
         with _stated(target, privacy, public=is_public(given[0])):
+            _write_problems(target, problems)  # which are paid for
+            measurements = compare(
+                problems, names, solver_timeout, threads=threads, seed=seed or 0, reduced=reduce,
+                listen=listen,
+            )  # fmt: skip
+            content = report(problems, measurements, solver_timeout, settings)
             write_report(target, content)
-            _write_problems(target, problems)
             pictured = find_spec("matplotlib") is not None
             if pictured:
                 write_plots(target, measurements)
@@ -174,15 +174,15 @@ def _drawn_problems(
         )
     rounds = [int(part) for part in at.split(",") if part.strip().isdecimal()]
     if len(rounds) <= at.count(",") or min(rounds) < FIRST_SOLVED:
-        raise BadInputError(
-            f"--at is {at!r}; give rounds from {FIRST_SOLVED} on, with commas between: the first "
-            "round needs no solver"
-        )
+        raise BadInputError(f"--at is {at!r}; give rounds from {FIRST_SOLVED} on, between commas")
     options = dict(spec.mechanism.options)
     if "solver" in options:
         raise BadInputError("-o solver: the run itself always uses local-search")
     if not {"rounds", "alpha"} & options.keys():
         options["rounds"] = max(rounds)
+    short = BadInputError(f"--at {at}: the run is shorter than {min(rounds)} rounds")
+    if (said := str(options.get("rounds"))).isdecimal() and int(said) < min(rounds):
+        raise short
     budget = spec.budget
     progress = terminal.progress()
     released, found = released_with_problems(
@@ -191,7 +191,7 @@ def _drawn_problems(
         seed=spec.seed, run=replace(spec.run, progress=progress),
     )  # fmt: skip
     if not found:
-        raise BadInputError(f"--at {at}: the run is shorter than {min(rounds)} rounds")
+        raise short
     named = [NamedProblem(f"round-{number}", problem) for number, problem in found.items()]
     return named, released.privacy
 
@@ -273,9 +273,11 @@ def _new_folder(path: Path) -> Iterator[None]:
         raise BadInputError(f"--out {path}: {error.strerror}; give a new folder") from error
     try:
         yield
-    except BaseException:
+    except BaseException as error:
         if not any(path.iterdir()):
             path.rmdir()
+        elif isinstance(error, KeyboardInterrupt):
+            raise InterruptedRun(f"{path} holds the problems") from None
         raise
 
 

@@ -52,6 +52,6 @@ def game_bytes(queries: Queries, game: GameSchedule, remembered: int, *, fitted:
     """
     bits, rounds = queries.domain.bits, game.rounds
     records = rounds * (len(queries) // 8 + 3 * bits)
-    draws = game.samples * (BYTES_A_DRAW * (rounds - 1) + BYTES_REMEMBERED * remembered)
+    a_draw = BYTES_A_DRAW * (rounds - 1) + BYTES_REMEMBERED * min(remembered, rounds)
     fit = rounds * (MATRICES * 8 * rounds + BYTES_SKETCHED) if fitted else 0
-    return records + draws + BYTES_A_QUERY * len(queries) + fit
+    return records + game.samples * a_draw + BYTES_A_QUERY * len(queries) + fit

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from dualquery.mechanisms.options import check_choice, check_number, check_whole
+from dualquery.room.weights import MOST_ROUNDS
 from dualquery.runtime.errors import BadInputError
 from solvers import SolverError, get_solver
 
@@ -63,8 +64,8 @@ class GameOptions:
 
     def __post_init__(self) -> None:
         check_whole(self, "rounds", "samples", "remembered_rounds")
-        if self.rounds == 1:
-            raise BadInputError("rounds is 1; the first round looks at no data, so take at least 2")
+        needed = f"at least 2, as the first round looks at no data, and at most {MOST_ROUNDS:,}"
+        check_number(self, needed, lambda x: 2 <= x <= MOST_ROUNDS, "rounds")
         positive = "eta", "solver_timeout", "effort"
         check_number(self, "a finite number above 0", lambda x: x > 0, *positive)
         check_number(self, "a number between 0 and 1", lambda x: 0 < x < 1, "beta")
@@ -73,7 +74,7 @@ class GameOptions:
         check_choice(self, "free", known="known policies")
         check_choice(self, "mixture")
         try:
-            get_solver(self.solver)  # an unknown one must fail before any data are read
+            get_solver(str(self.solver))  # an unknown one must fail before any data are read
         except SolverError as error:
             raise BadInputError(f"--solver: {error}") from error
         if self.alpha is not None and (self.rounds or self.samples or self.eta):

@@ -97,7 +97,7 @@ def theory_parameters(alpha: float, beta: float, task: Task) -> tuple[int, int, 
     """
     rounds = math.ceil(16 * math.log(2 * len(task.queries)) / alpha**2)
     log_universe = log_records(task)
-    samples = math.ceil(48 * (math.log(2 * rounds / beta) + log_universe) / alpha**2)
+    samples = math.ceil(48 * (math.log(2 * rounds) - math.log(beta) + log_universe) / alpha**2)
     return rounds, samples, alpha / 4
 
 
