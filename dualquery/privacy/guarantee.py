@@ -120,8 +120,8 @@ class PrivacyStatement:
 
 def round_up(value: float | None, digits: int = 6) -> str:
     """Return ``value`` with ``digits`` significant digits, never rounded down."""
-    if not value:
-        return "0"
+    if not value or math.isinf(value):
+        return f"{value or 0:g}"
     decimals = digits - 1 - math.floor(math.log10(value))
     text = f"{value:.{digits}g}"
     return text if float(text) >= value else f"{value + 0.5 * 10.0**-decimals:.{digits}g}"

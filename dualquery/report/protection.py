@@ -84,7 +84,7 @@ def _precision(release: Release, found: Sequence[Widths]) -> str:
     return (
         f"Typical answers are known to about {points} percentage points, the least certain ones "
         f"to {furthest}. What is said of fewer than about {rows:,} {release.base.name} "
-        "may be noise alone." + f" All is said{cut.replace(';', '')}." * bool(cut)
+        "may be noise alone." + f" All is said{cut[1:].replace(';', ',')}." * bool(cut)
     )
 
 

@@ -48,9 +48,10 @@ class NamedProblem:
 class Measurement:
     """What came of one call.
 
-    The status is a :class:`solvers.Status`'s value, or ``error`` (the solver refused), ``crashed``
-    or ``killed`` (it did not come back). Without a solution objective and bound are ``-inf`` and
-    ``inf``. ``incumbent_seconds`` is when the record was found, ``seconds`` the whole call.
+    The status is a :class:`solvers.Status`'s value, ``infeasible``, ``error`` (it refused, or found
+    no record), ``crashed`` or ``killed`` (it did not come back). Without a solution objective and
+    bound are ``-inf`` and ``inf``. ``incumbent_seconds`` is when the record was found, ``seconds``
+    the whole call.
     """
 
     instance: str

@@ -165,7 +165,7 @@ def test_a_bad_parquet_file_is_explained(tmp_path: Path) -> None:
         (pd.DataFrame({"a": [1, "x"]}), "table: column 'a' mixes values of several types"),
         (pd.DataFrame({"a": [date(2020, 1, 1), datetime(2020, 1, 1, 5)]}, dtype=object),
          "table: column 'a' mixes dates, times or time zones, and the first of them would tell"),
-        (pd.DataFrame({"a": [Decimal(2**53)]}), "(decimals from 2^53 on); make them all texts"),
+        (pd.DataFrame({"a": [Decimal(2**53)]}), "(decimals from 2^53 on; as texts they stay exact"),
         (pl.DataFrame({"a": [[1]], "b": [[1]]}), "table: no column can be kept"),
     ],
     ids=lambda value: type(value).__name__ if not isinstance(value, str) else "",

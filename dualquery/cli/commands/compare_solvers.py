@@ -6,6 +6,7 @@ import json
 import os
 import platform
 import re
+import shutil
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -274,8 +275,8 @@ def _new_folder(path: Path) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        if not any(path.iterdir()):
-            path.rmdir()
+        if not any(each.is_file() for each in path.rglob("*")):
+            shutil.rmtree(path)
         elif isinstance(error, KeyboardInterrupt):
             raise InterruptedRun(f"{path} holds the problems") from None
         raise

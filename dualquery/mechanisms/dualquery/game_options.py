@@ -64,7 +64,7 @@ class GameOptions:
 
     def __post_init__(self) -> None:
         check_whole(self, "rounds", "samples", "remembered_rounds")
-        needed = f"at least 2, as the first round looks at no data, and at most {MOST_ROUNDS:,}"
+        needed = f"a number from 2, as the first round looks at no data, to {MOST_ROUNDS:,}"
         check_number(self, needed, lambda x: 2 <= x <= MOST_ROUNDS, "rounds")
         positive = "eta", "solver_timeout", "effort"
         check_number(self, "a finite number above 0", lambda x: x > 0, *positive)
