@@ -64,3 +64,7 @@ def test_broken_contracts_fail(copy: Path) -> None:
     done = lint_imports(copy)
     assert done.returncode == 1
     assert [name for name in BREACHES if f"{name} BROKEN" not in done.stdout] == []
+
+
+def test_ci_checks_the_contracts() -> None:
+    assert "lint-imports" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")

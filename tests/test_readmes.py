@@ -165,9 +165,7 @@ def test_the_first_page_is_short() -> None:
 
 
 @pytest.mark.slow
-def test_the_first_command_does_what_the_page_says(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_first_command_does_as_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (first, *_) = (block for block in code_blocks(PAGES["README.md"]) if block.language == "sh")
     for command in commands(first):
         if command.startswith(".venv/bin/dualquery"):

@@ -127,5 +127,6 @@ def test_what_was_fitted_is_saved_and_loaded(fitted, tmp_path) -> None:
     assert again.sample(20, seed=1).equals(fitted.sample(20, seed=1))
     assert (again.epsilon, again.neighbours, again.rows) == (1.0, "add-remove", 300)
     assert len(again.queries) == len(fitted.release.workload)
+    assert again.release.privacy == fitted.release.privacy
     with pytest.raises(BadInputError, match="call fit"):
         Synthesizer().save(tmp_path / "other")

@@ -50,9 +50,7 @@ def watched(monkeypatch: pytest.MonkeyPatch, look: Callable[[], None]) -> None:
         ("randomized-response", {}, 0.0),
     ],
 )
-def test_a_release_is_charged_before_it_draws(
-    file: BudgetFile, monkeypatch, mechanism, options, delta
-) -> None:
+def test_charged_before_it_draws(file: BudgetFile, monkeypatch, mechanism, options, delta) -> None:
     seen: list[float] = []
     watched(monkeypatch, lambda: seen.append(file.read().spent[0]))
     made = release(budget=file, mechanism=mechanism, options=options, delta=delta)

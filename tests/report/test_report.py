@@ -98,12 +98,14 @@ def test_only_with_the_table_the_page_tells_the_truth_and_says_so(made: Release,
     assert "truth" in loud.texts
     compared = compare(made, people())
     figures = (f"{100 * e:.2g}" for e in (compared.errors.mean_error, compared.errors.max_error))
-    assert "The answers are {} percentage points from the truth".format(*figures) in loud.text
+    told = "The answers are {} percentage points from the truth in the mean, {} at most."
+    assert told.format(*figures) in loud.text
 
 
 def test_the_first_screen_says_what_protection_means(made: Release, page: str) -> None:
     assert made.privacy.epsilon == 3  # 1 / (1 + exp(-3)) is 0.9526
-    assert "can be at most 95.3% sure of it" in page[: page.index("<nav")]
+    first = page[: page.index("<nav")]
+    assert "thinks a fact about this one as likely as not, can be at most 95.3% sure of it" in first
     added = made.options | {"neighbours": "add-remove"}
     assert "99.8% sure" in report(replace(made, options=added))
 

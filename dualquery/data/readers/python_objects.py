@@ -148,13 +148,13 @@ def frame_of_pandas(table: Any, label: str) -> FrameSource:
     series = []
     for position, name in enumerate(names):
         column = table.iloc[:, position]
-        # There no cell may tell how others are read: by its scale, its precision, its zone.
+        # In these no cell may tell how others are read: by its scale, its precision, its zone.
         of_objects = column.dtype == object or column.dtype.name == "category"
         try:
             found = pl.Series(name, pl.from_pandas(column, nan_to_null=True))
+            if of_objects and found.dtype.is_decimal() and (found.abs() >= 2**53).any():
+                raise ValueError("decimals from 2^53 on; as texts they stay exact")
             if of_objects and (found.dtype.is_decimal() or found.dtype.is_float()):
-                if found.dtype.is_decimal() and (found.abs() >= 2**53).any():
-                    raise ValueError("decimals from 2^53 on; as texts they stay exact")
                 found = found.cast(pl.Float64)
         except (TypeError, ValueError, OverflowError, pa.ArrowException,
                 pl.exceptions.ComputeError, pl.exceptions.PanicException) as fault:  # fmt: skip
