@@ -124,8 +124,7 @@ class WorkloadRequest:
             raise BadInputError(f"--marginals is {self.marginals!r}; give a number, or 'all'")
         ways: dict[str, object] = {"target": self.target, "query-items": self.items}
         ways |= {"marginals": self.marginals, "queries": self.queries}
-        asked = [f"--{name}" for name, value in ways.items() if value is not None]
-        if len(asked) > 1:
+        if len(asked := [f"--{name}" for name, value in ways.items() if value is not None]) > 1:
             raise BadInputError(
                 f"{asked[0]} and {asked[1]} are two ways to say what is asked; leave one out"
             )
@@ -216,9 +215,7 @@ class WorkloadRequest:
             if not self.queries or not all(isinstance(text, str) for text in self.queries):
                 raise BadInputError("queries is a list; give it texts such as 'age>=30 & sex=Male'")
             return query_files.workload_of_texts(self.queries, schema, "a list", "query {}".format)
-        m = self.queries
-        if m is None:
-            m = min(most, workloads.count_distinct(domain, way, self.signed, columns))
+        m = self.queries or min(most, workloads.count_distinct(domain, way, self.signed, columns))
         assert not isinstance(m, Queries)
         return workloads.random_conjunctions(domain, m, way, self.signed, self.seed, columns)
 

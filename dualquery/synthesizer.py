@@ -10,6 +10,7 @@ from typing import Any
 
 from dualquery.api import KEYWORDS, release
 from dualquery.data.frames import FrameKind, as_table
+from dualquery.mechanisms.registry import configure, with_records
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.releases.answer.sampling import source_of_records
 from dualquery.releases.keep.folder import Release, load_release
@@ -53,12 +54,13 @@ class Synthesizer:
         y
             Ignored: a target is a column of the table.
         """
+        asked = configure(vars(self)["mechanism"], vars(self)["options"] or {})
+        with_records(asked, getattr(asked, "records", None) or 1)  # or refuses: nothing is paid
         made = release(as_table(X, self.schema, vars(self)["max_ones_per_row"]), **self._given())
         if not made.privacy.private:
             warnings.warn(made.privacy.text(), stacklevel=2)
         self.release_ = made  # whatever comes now, it is paid for
         self._kind = FrameKind.of(X)
-        source_of_records(made)
         return self
 
     @property
@@ -94,11 +96,13 @@ class Synthesizer:
         """
         made = load_release(path)
         source_of_records(made)
-        asked = made.options
-        relation, named = Neighbours.of_options(asked), {"rows": asked.get("rows")}
+        asked, relation = made.options, Neighbours.of_options(made.options)
+        own = asked["mechanism"].get("options", asked["mechanism"])  # what auto passes on
+        alike = ("epsilon", "delta", "rows", "records", "accountant")
+        named = {name: asked[name] for name in alike if name in asked}
         named |= {"neighbours": relation.value, "unit": relation.unit, "weight": relation.weight}
         named |= {"schema": made.schema, "mechanism": made.mechanism, "queries": made.workload}
-        found = cls(asked["epsilon"], asked["delta"], **named)
+        found = cls(options={name: own[name] for name in own if own[name] is not None}, **named)
         found.release_ = made
         found._kind = FrameKind.of(like)
         return found
@@ -131,8 +135,7 @@ class Synthesizer:
 
     def _given(self) -> dict[str, Any]:
         """Return the parameters that are not as the constructor has them by default."""
-        known = self.get_params().items()
-        return {name: each for name, each in known if each is not PARAMETERS[name].default}
+        return {n: x for n, x in self.get_params().items() if x is not PARAMETERS[n].default}
 
 
 def _parameters() -> dict[str, inspect.Parameter]:

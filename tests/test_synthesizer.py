@@ -1,13 +1,15 @@
 """fit, sample and fit_sample, as users of other synthesizers know them."""
 
+import datetime
+import pickle
 from collections import Counter
 
 import numpy as np
 import polars as pl
 import pytest
 
-from dualquery import Synthesizer
-from dualquery.data.frames import as_table
+from dualquery import BudgetFile, Synthesizer
+from dualquery.data.frames import FrameKind, as_table
 from dualquery.runtime.errors import BadInputError
 from tests.tables import SCHEMA, people
 
@@ -41,12 +43,16 @@ def test_an_option_that_release_lacks_is_named_at_once() -> None:
         Synthesizer(table=people())
 
 
-def test_options_are_those_of_release() -> None:
+def test_options_are_those_of_release(tmp_path) -> None:
     made = Synthesizer(0.5, 1e-3, **SMALL, accountant="zcdp").fit(people()).release
     assert (made.options["epsilon"], made.options["delta"]) == (0.5, 1e-3)
     assert made.options["accountant"] == "zcdp"
     with pytest.raises(BadInputError, match="--epsilon is 0"):
         Synthesizer(0).fit(people())
+    file = BudgetFile.create(tmp_path / "b", epsilon=1, delta=0)
+    with pytest.raises(BadInputError, match="makes no synthetic records"):
+        Synthesizer(mechanism="laplace", schema=SCHEMA, budget=file.path).fit(people())
+    assert file.read().releases == {}
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +61,7 @@ def typed() -> pl.DataFrame:
         pl.col("age").cast(pl.Int16),
         pl.col("job").cast(pl.Categorical),
         pl.col("flag").cast(pl.Float32),
-        pl.col("constant").cast(pl.Enum(["b", "a", "private"])),
+        pl.col("constant").cast(pl.Enum(["b", "a", "of one row"])),
     )
 
 
@@ -63,7 +69,9 @@ QUICK = {"schema": SCHEMA, "queries": 20, "way": 2, "mechanism": "independent", 
 
 
 def test_polars_comes_back_with_its_types(typed) -> None:
-    rows = Synthesizer(**QUICK).fit_sample(typed, 200)
+    fitted = Synthesizer(**QUICK).fit(typed)
+    rows = fitted.sample(200)
+    assert b"of one row" not in pickle.dumps(fitted)
     assert rows.schema == {**typed.schema, "constant": pl.Categorical()}
     assert rows["job"].null_count() > 0
 
@@ -71,14 +79,31 @@ def test_polars_comes_back_with_its_types(typed) -> None:
 def test_pandas_comes_back_with_its_types(typed) -> None:
     pandas = pytest.importorskip("pandas")
     table = typed.with_columns(pl.col("age").cast(pl.Int32)).to_pandas()
-    table["constant"] = pandas.Categorical(["a"] * len(table), ["private", "a"], ordered=True)
+    table["constant"] = pandas.Categorical(["a"] * len(table), ["of one row", "a"], ordered=True)
     table["sex"] = table["sex"].astype(object)
-    rows = Synthesizer(**QUICK).fit_sample(table, 200)
+    fitted = Synthesizer(**QUICK).fit(table)
+    rows = fitted.sample(200)
+    assert b"of one row" not in pickle.dumps(fitted)
     assert {*rows["sex"]} == {"Female", "Male"}
     assert (rows.dtypes["age"], rows.dtypes["flag"]) == (table.dtypes["age"], "float32")
     assert {*rows["constant"].cat.categories} <= {"a", "b"}
     assert {*rows["job"].cat.categories} <= {"nurse", "smith", "clerk"}
     assert rows["job"].isna().any()
+
+
+def test_the_type_of_a_column_says_how_its_values_come_back() -> None:
+    pandas = pytest.importorskip("pandas")
+    made = pl.DataFrame({"flag": ["true", None], "code": [1, None], "*": ["true", "False"]})
+    made = made.with_columns(pl.Series("time", [datetime.datetime(2020, 1, 1)] * 2))
+    made = made.with_columns(pl.Series("odd", ["True", "(other)"]))
+    zoned = pandas.Series([datetime.datetime(2020, 1, 1)]).dt.tz_localize("Europe/Berlin")
+    for cell in (None, True):  # which a private row may hold or not
+        flag = pandas.Series([cell], dtype=object)
+        table = {"flag": flag, "code": ["7"], "*": [True], "time": zoned, "odd": [True]}
+        rows = FrameKind.of(pandas.DataFrame(table).astype({"code": "string"})).made_of(made)
+        assert (rows["flag"].dtype, rows["flag"].to_list()) == (object, [True, None])
+        assert (rows["code"][0], rows["odd"][0], rows["*"][1]) == ("1", "True", False)
+        assert rows["time"].dtype == zoned.dtype
 
 
 @pytest.mark.filterwarnings("ignore")  # what the checks fit has no schema, so nothing is private
@@ -128,5 +153,6 @@ def test_what_was_fitted_is_saved_and_loaded(fitted, tmp_path) -> None:
     assert (again.epsilon, again.neighbours, again.rows) == (1.0, "add-remove", 300)
     assert len(again.queries) == len(fitted.release.workload)
     assert again.release.privacy == fitted.release.privacy
+    assert again.options.items() >= SMALL["options"].items()
     with pytest.raises(BadInputError, match="call fit"):
         Synthesizer().save(tmp_path / "other")

@@ -36,14 +36,13 @@ class FrameKind:
         import polars as pl
 
         if isinstance(table, pl.DataFrame | pl.LazyFrame):
-            return FrameKind("polars", dict(table.collect_schema()))
+            plain = {n: k for n, k in table.collect_schema().items() if not k.is_nested()}
+            known = {n: pl.Categorical() if k == pl.Enum else k for n, k in plain.items()}
+            return FrameKind("polars", known)
         if type(table).__module__.partition(".")[0] == "pandas":
-            from pandas.api.types import infer_dtype
-
-            given: Any = getattr(table, "items", dict[str, Any]().items)()
-            flags = {str(n) for n, c in given if c.dtype == "O" and infer_dtype(c) == "boolean"}
             types: Any = getattr(table, "dtypes", {}).items()
-            return FrameKind("pandas", {str(n): "boolean" if n in flags else k for n, k in types})
+            kept = {str(n): "category" if k == "category" else k for n, k in types}
+            return FrameKind("pandas", kept)
         return FrameKind("numpy" if isinstance(table, np.ndarray) else "polars")
 
     def made_of(self, rows: pl.DataFrame) -> Any:
@@ -51,9 +50,11 @@ class FrameKind:
         import polars as pl
 
         rows = rows.with_columns(
-            pl.col(name).str.to_lowercase() == "true"
+            (rows[name].str.to_lowercase() == "true").alias(name)
             for name, kind in self.types.items()
-            if str(kind).lower() in ("bool", "boolean") and rows.schema.get(name) == pl.String
+            if str(kind).lower() in ("bool", "boolean", "object")  # the rows tell which objects
+            and rows.schema.get(name) == pl.String
+            and rows[name].str.to_lowercase().is_in(["true", "false"]).all()
         )
         if self.library == "numpy":
             return rows.to_numpy()
@@ -61,18 +62,19 @@ class FrameKind:
         for name, kind in self.types.items():
             with contextlib.suppress(ValueError, TypeError, pl.exceptions.PolarsError):
                 held = rows.schema.get(name)
-                texts = getattr(kind, "kind", "") == "M" and held == pl.String
+                texts = getattr(kind, "kind", "") in ("M", "b") and held == pl.String
                 if held is None or texts or (kind == "bool" and rows[name].null_count()):
-                    continue  # pandas would guess the format, or take null for False
+                    continue  # pandas would guess the format, null is False, or a text True
+                values = rows[name]
+                if zone := getattr(kind, "time_zone", getattr(kind, "tz", None)):
+                    local = values.cast(pl.Datetime("us")).dt  # a cast would take it for UTC
+                    values = local.replace_time_zone(str(zone), ambiguous="earliest")
+                elif isinstance(kind, pl.Categorical) or str(kind).startswith("str"):
+                    values = values.cast(pl.String)
                 if self.library == "pandas":
-                    table[name] = table[name].astype("category" if kind == "category" else kind)
-                elif kind in (pl.Categorical, pl.Enum):
-                    table = table.with_columns(table[name].cast(pl.String).cast(pl.Categorical))
-                elif zone := getattr(kind, "time_zone", None):  # a cast would take it for UTC
-                    local = table[name].cast(pl.Datetime(kind.time_unit)).dt
-                    table = table.with_columns(local.replace_time_zone(zone, ambiguous="earliest"))
+                    table[name] = values.to_pandas().astype(kind)
                 else:
-                    table = table.with_columns(table[name].cast(kind))
+                    table = table.with_columns(values.cast(kind))
         return table
 
 

@@ -55,8 +55,7 @@ def open_bytes(path: FilePath, label: str) -> Iterator[BinaryIO]:
             yield cast(BinaryIO, plain)
             return
         with gzip.GzipFile(fileobj=plain) as unzipped:
-            buffered = io.BufferedReader(unzipped, CHUNK_BYTES)
-            if not buffered.peek(1):
+            if not (buffered := io.BufferedReader(unzipped, CHUNK_BYTES)).peek(1):
                 raise BadInputError(f"{label}: the gzip file holds nothing")
             yield cast(BinaryIO, buffered)
 

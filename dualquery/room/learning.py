@@ -191,8 +191,8 @@ class SchemaRoom:
         if not isinstance(exact, pl.DataFrame):
             noisy: list[float] = add_gaussian(exact, scale, self._randomness).tolist()
             return noisy
-        counts = exact["rows"].to_numpy()
-        noise = _thresholded(counts, scale, tau, self._randomness, self._epsilon)
+        exact = exact.sort("text")  # so that a seed draws the same noise for each
+        noise = _thresholded(exact["rows"].to_numpy(), scale, tau, self._randomness, self._epsilon)
         shown = np.flatnonzero(noise >= tau)
         # The order of a hash would depend on what else occurs.
         return sorted(exact["text"].gather(shown).to_list())

@@ -163,6 +163,7 @@ def test_a_bad_parquet_file_is_explained(tmp_path: Path) -> None:
         ([[0, 1]], "data of type list cannot be read: a path, a NumPy or SciPy matrix"),
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), "table: two columns are named 'a'"),
         (pd.DataFrame({"a": [1, "x"]}), "table: column 'a' mixes values of several types"),
+        (pd.DataFrame({"a": [np.True_, 0]}, dtype=object), "table: column 'a' mixes values of"),
         (pd.DataFrame({"a": [date(2020, 1, 1), datetime(2020, 1, 1, 5)]}, dtype=object),
          "table: column 'a' mixes dates, times or time zones, and the first of them would tell"),
         (pd.DataFrame({"a": [Decimal(2**53)]}), "(decimals from 2^53 on; as texts they stay exact"),

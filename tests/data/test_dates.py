@@ -82,7 +82,10 @@ def test_records_have_all_days_of_a_bucket_as_often(by: str) -> None:
     assert str(schema.decode(records[-4_000:])["seen"].max()) <= LAST
 
 
-@pytest.mark.parametrize("form", ["%d.%m.%Y", "%Y%m%d", "%m/%d/%Y %I:%M %p", "%Y-%m-%dT%H:%M%z"])
+FORMS = "%d.%m.%Y", "%Y%m%d", "%m/%d/%Y %I:%M %p", "%Y-%m-%dT%H:%M%z", "%Y-%m"
+
+
+@pytest.mark.parametrize("form", FORMS)
 def test_records_are_written_as_the_table_is_and_read_again(form: str) -> None:
     dates = column("month", format=form, missing="category")
     schema = TableSchema((dates,), declared=True)
@@ -100,6 +103,10 @@ def test_what_lies_beyond_and_what_is_no_date() -> None:
     schema = TableSchema((column("month", outside="clip"),), declared=True)
     rows = load(pl.DataFrame({"seen": values[:3]}), schema).records.dense_rows(0, 3)
     assert rows.argmax(axis=1).tolist() == [0, 27, 27]
+    far = pl.Series([-(2**31), 6_653_000, 2**31 - 1], dtype=pl.Int32).cast(pl.Date)
+    for days in far, (far.to_physical().cast(pl.Int64) * 4 * 10**9).cast(pl.Datetime("us")):
+        rows = load(pl.DataFrame({"seen": days}), schema).records.dense_rows(0, 3)
+        assert rows.argmax(axis=1).tolist() == [0, 27, 27]
 
 
 def test_other_ways_of_writing_and_other_types() -> None:
@@ -111,8 +118,7 @@ def test_other_ways_of_writing_and_other_types() -> None:
     assert column("year").bits_of(pl.Series([2020, 2021])).tolist() == [UNPARSABLE] * 2
     # By the clock of its own zone: 23:30 in New York is the next day in UTC.
     late = pl.Series([datetime.datetime(2020, 1, 1, 4, 30)]).dt.replace_time_zone("UTC")
-    moved = late.dt.convert_time_zone("America/New_York")
-    assert hours.bits_of(moved).tolist() == [23]
+    assert hours.bits_of(late.dt.convert_time_zone("America/New_York")).tolist() == [23]
     for form, text in (
         ("%I:%M %p", "11:30 PM"),
         ("%d.%m.%Y %-H:%M", "31.12.2019 23:30"),
@@ -190,7 +196,6 @@ def test_bad_descriptions_are_refused(fields: dict[str, object], message: str) -
 def test_numbers_are_dates_whatever_the_type_of_the_column() -> None:
     """A row with half a number changes the type of a column, and no other row."""
     dates = column("day", format="%Y%m%d")
-    whole = dates.bits_of(pl.Series([20191118, 20191117]))
-    np.testing.assert_array_equal(whole, [1, 0])
+    np.testing.assert_array_equal(dates.bits_of(pl.Series([20191118, 20191117])), [1, 0])
     mixed = dates.bits_of(pl.Series([20191118.0, 20191117.0, 20191118.5, np.nan, np.inf, None]))
     np.testing.assert_array_equal(mixed, [1, 0, *[UNPARSABLE] * 4])

@@ -2,6 +2,7 @@
 
 import datetime
 import gzip
+import shutil
 from pathlib import Path
 
 import polars as pl
@@ -72,15 +73,20 @@ def test_spaces_around_cells_are_left_out_if_it_is_said(tmp_path: Path) -> None:
     }  # fmt: skip
     path.write_text("age,job\n39, ?\n")
     assert read(path)["job"].to_list() == [" ?"]
+    path.write_bytes(Dialect(decimal=",").write(pl.DataFrame({"x": [0.5, 2e-7]}), header=True))
+    assert read(path, "decimal=,")["x"].cast(pl.Float64).to_list() == [0.5, 2e-7]
+
+
+TEXTS = ["a,b", "1.2.3,4", "0.123", "1,5e-05"]
 
 
 @given(st.floats(-1e9, 1e9).map(lambda value: round(value, 3)), st.booleans())
 def test_decimal_commas_become_points(value: float, grouped: bool) -> None:
     plain = f"{value:,.3f}" if grouped else f"{value:.3f}"
     written = plain.translate(str.maketrans(",.", ".,"))
-    frame = Dialect(";", decimal=",").as_standard(pl.DataFrame({"x": [written, "a,b", "1.2.3,4"]}))
+    frame = Dialect(";", decimal=",").as_standard(pl.DataFrame({"x": [written, *TEXTS]}))
     assert float(frame["x"][0]) == pytest.approx(value)
-    assert frame["x"].to_list()[1:] == ["a,b", "1.2.3,4"]
+    assert frame["x"].to_list()[1:] == [*TEXTS[:3], "1.5e-05"]
 
 
 @pytest.mark.parametrize(
@@ -117,8 +123,7 @@ def test_arrow_files_and_streams_are_read(tmp_path: Path, stream: bool) -> None:
     (FRAME.write_ipc_stream if stream else FRAME.write_ipc)(path)
     assert read(path).equals(FRAME)
     assert files_of(parse_source(str(path))) == [path]
-    items = pl.DataFrame({"items": [[0, 2], None, [1]]})
-    items.write_ipc(path)
+    pl.DataFrame({"items": [[0, 2], None, [1]]}).write_ipc(path)
     assert load(str(path), columns="0-2").records.dense_rows(0, 3).tolist() == [
         [1, 0, 1], [0, 0, 0], [0, 1, 0],
     ]  # fmt: skip
@@ -135,10 +140,13 @@ def test_duckdb_queries_are_tables(tmp_path: Path) -> None:
     found = read(f"duckdb:{file}?select a, b from t where a > 1 order by a")
     assert found.rows() == [(2, 0), (3, 1), (4, 0)]
     assert files_of(parse_source(f"duckdb:{file}?select a from t")) == [file]
+    (zoned,) = read(f"duckdb:{file}?select timestamptz '2020-01-01 12:00:00+05' as a").dtypes
+    assert zoned.time_zone == "UTC"  # on every machine
     for text, message in [
         (f"duckdb:{file}", "write duckdb:FILE"),
         (f"duckdb:{file}?select c from t", "DuckDB refuses"),
         (f"duckdb:{file}?drop table t", "DuckDB refuses"),
+        (f"duckdb:{file}?select time '24:00:00' as a", "damaged result"),
         (f"duckdb:{tmp_path}/no.db?select 1", "there is no such file"),
     ]:
         with pytest.raises(BadInputError, match=message):
@@ -224,6 +232,13 @@ def test_several_csv_files_are_one_table(tmp_path: Path) -> None:
     for text in (tmp_path, f"tsv:{tmp_path}", f"fimi:{tmp_path}"):
         with pytest.raises(BadInputError, match="a folder, not a file, and no file in it is read"):
             read(text)
+    for name in ("g=1", "g=2"):
+        (tmp_path / "hive" / name).mkdir(parents=True)
+        (tmp_path / "hive" / name / "0.csv").write_text("a\nx\n")
+    with pytest.raises(BadInputError, match="folder g=1 has the value of a column in its name"):
+        read(f"{tmp_path}/hive/*/*.csv")
+    assert read(f"{tmp_path}/hive/g=1/*.csv").columns == ["a"]
+    shutil.rmtree(tmp_path / "hive")
     (tmp_path / ".h").rename(tmp_path / "h")
     with pytest.raises(BadInputError, match=r"h/5\.csv is in a subfolder"):
         read(f"csv:{tmp_path}")

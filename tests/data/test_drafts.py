@@ -25,8 +25,7 @@ def draft(block_rows: int = 1_000, **columns: object) -> dict[str, DraftedColumn
     assert drafted.schema.declared is False
     # What it drafts, reads the table.
     records = load(frame, drafted.schema).records.dense_rows(0, len(frame))
-    starts = drafted.schema.domain.offsets[:-1]
-    assert (np.add.reduceat(records, starts, axis=1) <= 1).all()
+    assert (np.add.reduceat(records, drafted.schema.domain.offsets[:-1], axis=1) <= 1).all()
     return {each.name: each for each in drafted.columns}
 
 
@@ -168,8 +167,7 @@ def test_markers_of_missing_values_are_listed_by_column() -> None:
         "y", (("a",), ("b",)), missing="category", missing_values=("NA",)
     )
     assert "'?' as missing" in found["x"].remark
-    age = found["age"].column
-    assert {*age.missing_values} == {"k.A.", ".", "-", "N"}
+    assert {*found["age"].column.missing_values} == {"k.A.", ".", "-", "N"}
     assert labels(found["state"]) == ("ND", "SD", "(missing)")
 
 

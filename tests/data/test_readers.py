@@ -1,13 +1,18 @@
 """Every format gives the same rows, gzipped or not, whatever the size of the blocks."""
 
+import datetime
 import gzip
 import io
 from collections.abc import Callable
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import scipy.sparse
 from hypothesis import given, settings
@@ -127,6 +132,15 @@ def test_rows_do_not_depend_on_the_size_of_blocks(size: int, tmp_path: Path) -> 
     np.testing.assert_array_equal(rows(frame, NINETEEN), BITS)
 
 
+@pytest.mark.parametrize("kind", [pa.decimal32(9), pa.decimal64(18), pa.timestamp("us")])
+def test_narrow_and_old_types_of_parquet_keep_their_values(tmp_path: Path, kind: Any) -> None:
+    late = kind == pa.timestamp("us")
+    cells = pa.array([datetime.datetime(9999, 12, 31) if late else Decimal(4)] * 999, kind)
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"x": cells}), path, use_deprecated_int96_timestamps=True)
+    assert pl.concat(open_parquet(path, "t").frames(["x"]))["x"].to_list() == cells.to_pylist()
+
+
 @settings(max_examples=40, deadline=None)
 @given(
     st.lists(st.lists(st.integers(0, 10**12), max_size=6), min_size=1, max_size=30),
@@ -210,8 +224,7 @@ def test_tables_in_memory_and_on_disk_agree(tmp_path: Path) -> None:
 
 
 def test_quotes_line_feeds_and_byte_order_marks_in_csv(tmp_path: Path) -> None:
-    content = '\ufeff"a ""b"", c",d\r\n"x\ny",0\r\n"x,y",1\r\n\r\n'
-    (tmp_path / "q.csv").write_bytes(content.encode())
+    (tmp_path / "q.csv").write_bytes('\ufeff"a ""b"", c",d\r\n"x\ny",0\r\n"x,y",1\r\n\r\n'.encode())
     named = Categorical('a "b", c', (("x\ny",), ("x,y",)))
     schema = TableSchema((named, Binary("d")), declared=True)
     assert rows(tmp_path / "q.csv", schema).tolist() == [[1, 0, 0], [0, 1, 1]]

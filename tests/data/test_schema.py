@@ -247,8 +247,7 @@ def test_items_decode_to_columns_or_to_lists(items: int, columns: int, tmp_path:
     for source in (frame, str(tmp_path / "r.parquet")):
         if columns == 1 and source is frame:
             assert frame.schema == {"items": pl.List(pl.Int32)}
-        again = load(source, schema)
-        np.testing.assert_array_equal(again.records.dense_rows(0, 4), records)
+        np.testing.assert_array_equal(load(source, schema).records.dense_rows(0, 4), records)
 
 
 def test_a_schema_file_declares_itself_only_by_saying_so(tmp_path: Path) -> None:

@@ -98,8 +98,7 @@ def test_the_release_says_so_and_has_less_noise(baskets: Path, tmp_path: Path) -
     assert made.parameters["scale"] < 0.3 * whole.parameters["scale"]
     assert any("more than 4 ones" in note for note in made.notes)
     assert any("more than 4 ones" in text for text in made.privacy.assumptions)
-    loaded = dualquery.load_release(made.save(tmp_path / "made"))
-    assert loaded.schema.domain.max_ones == 4
+    assert dualquery.load_release(made.save(tmp_path / "made")).schema.domain.max_ones == 4
 
 
 def test_a_bound_for_few_ones_is_not_taken_for_rows_that_are_not_cut() -> None:

@@ -106,8 +106,7 @@ def test_numbers_have_the_decimals_of_the_schema_and_stay_in_their_bucket(
         records = random_records(schema.domain, 40, np.random.default_rng(seed))
         decoded = schema.decode(records, np.random.default_rng(seed))
         for table in (decoded, decoded.cast(pl.String)):
-            again = load(table, schema).records
-            np.testing.assert_array_equal(again.dense_rows(0, 40), records)
+            np.testing.assert_array_equal(load(table, schema).records.dense_rows(0, 40), records)
         assert decoded["x"].round(decimals).equals(decoded["x"])
 
 

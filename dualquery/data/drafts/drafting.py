@@ -82,9 +82,8 @@ def shape_of(name: str, counts: Counts, sd: float) -> Shape:
     """
     kinds, sizes, sure = counts[: shapes.KINDS], counts[shapes.KINDS :], SURE * sd
     kept = np.where(kinds > sure, kinds, 0)
-    texts, numbers, dates, absent = np.split(
-        kept, (shapes.WHOLE, shapes.FIRST_DATE, shapes.FIRST_MISSING)
-    )
+    firsts = shapes.WHOLE, shapes.FIRST_DATE, shapes.FIRST_MISSING
+    texts, numbers, dates, absent = np.split(kept, firsts)
     missing, of_texts = tuple(np.array(shapes.MISSING)[absent > 0].tolist()), texts.sum()
     others = kept[: shapes.FIRST_MISSING].sum() - max(dates.max(), numbers.sum())
     slips = sd > 0 or bool(others)
@@ -98,15 +97,18 @@ def shape_of(name: str, counts: Counts, sd: float) -> Shape:
         best = int(np.argmax(dates))
         if "%d/%m/%" in str(shapes.FORMATS[best]):  # which has the days to 12 of the next format
             best += int(dates[best + 1] > _SLIPS * dates[best])
-        shape = replace(shape, beyond=_beyond(of_decades, [0, -1], sure))
+        held = of_decades[decades[0] : decades[-1] + 1].sum()
+        shape = replace(shape, beyond=_beyond(of_decades, [0, -1], sure) or 2 * held < dates.max())
         return replace(shape, how=Months(shapes.FORMATS[best], first, last + 10 - first))
     codes = texts[shapes.CODE] > _SLIPS * numbers.sum() or _CODES.fullmatch(name)
     if codes or of_texts >= numbers.sum():
         markers = tuple(text for text in missing if text in shapes.MARKERS)
         return replace(shape, how=Values(), missing=markers, gaps=sd > 0 or bool(markers))
     decimals = int(np.flatnonzero(numbers).max())
-    beyond = _beyond(sizes[: shapes.ZERO + 1], [0, shapes.POWERS - 1, shapes.POWERS, -2], sure)
     how = Numbers(*_sizes(sizes[: shapes.ZERO], sd), whole=decimals == 0)
+    held = sizes[how.low : how.high + 1].sum() + sizes[shapes.ZERO]
+    beyond = _beyond(sizes[: shapes.ZERO + 1], [0, shapes.POWERS - 1, shapes.POWERS, -2], sure)
+    beyond = beyond or 2 * held < numbers.sum()  # of a range that is lost in noise
     return replace(shape, how=how, decimals=decimals, beyond=beyond)
 
 
@@ -130,8 +132,7 @@ def _beyond(sizes: Counts, outer: list[int], sure: float) -> bool:
 
 def _sizes(sizes: Counts, sd: float) -> tuple[int, int]:
     """Return the first and the last size that is surely there, or likely and next to these."""
-    found = np.flatnonzero(sizes > SURE * sd)
-    if not len(found):
+    if not len(found := np.flatnonzero(sizes > SURE * sd)):
         return shapes.POWERS, shapes.POWERS - 1  # none but 0
     first, last = int(found.min()), int(found.max())
     first -= first > 0 and sizes[first - 1] > LIKELY * sd
@@ -149,11 +150,10 @@ def propose(
     """
     # What was learned is paid for: a column that no schema can have stays out, and is no error.
     try:
-        found = _proposed(name, shape, counts, sd, absent)
-        if not isinstance(found, str):
+        if not isinstance(found := _proposed(name, shape, counts, sd, absent), str):
             found.check_missing("its draft", absent)
             if shape.beyond:
-                raise BadInputError("its values lie beyond the range of drafts: declare it by hand")
+                raise BadInputError("its range is beyond drafts or lost in noise: say it by hand")
     except BadInputError as error:
         if sd:
             _log.warning("column %r is left out: %s", name, error)
@@ -170,8 +170,7 @@ def _proposed(
     own = tuple(text for text in known if text and text not in absent)
     gaps, slips = shape.gaps or MISSING_LABEL in texts, shape.slips or OTHER_LABEL in texts
     if isinstance(grid, Values):
-        listed = sorted(texts - {"", OTHER_LABEL, *own, *absent}, key=_order)
-        if not listed:
+        if not (listed := sorted(texts - {"", OTHER_LABEL, *own, *absent}, key=_order)):
             return "no text is frequent enough to be listed"
         return Categorical(
             name,
@@ -261,8 +260,7 @@ def _range(noisy: Floats, sd: float) -> tuple[int, int]:
 def _start(noisy: Floats, sd: float) -> int:
     """Return where counts begin whose sum exceeds its noise; 0 if none does."""
     noise = np.sqrt(np.arange(1, len(noisy) + 1)) * sd * LIKELY
-    ahead = np.flatnonzero(np.cumsum(noisy) > noise)
-    if not len(ahead):
+    if not len(ahead := np.flatnonzero(np.cumsum(noisy) > noise)):
         return 0
     # The cell that tips the sum is the last of those that made it: it rises the most behind these.
     before = np.cumsum(noisy[: ahead[0]][::-1]) - noise[: ahead[0]]
@@ -332,8 +330,7 @@ def careful_draft(source: TableSource, columns: ColumnChoice | None = None) -> D
     wanted = {name: shape.how for name, shape in shaped.items() if shape.how is not None}
     values = dict(zip(wanted, counted.values([*wanted.items()]), strict=True))
     drafted = tuple(_drafted(at, shaped[at], values.get(at), counted.types[at]) for at in names)
-    kept = tuple(each.column for each in drafted if each.column is not None)
-    if not kept:
+    if not (kept := tuple(each.column for each in drafted if each.column is not None)):
         reasons = "; ".join(f"{each.name!r}: {each.remark}" for each in drafted)
         raise BadInputError(f"{source.label}: no column can be kept ({reasons})")
     return Draft(TableSchema(columns=kept, name=name_of(source), declared=False), drafted)
@@ -395,8 +392,7 @@ def draft_item_schema(source: ItemSource) -> ItemSchema:
         return ItemSchema.numbered(source.width, name_of(source))
     items = np.zeros(0, np.int64)
     for rows in source.item_rows():
-        items = np.union1d(items, rows.items)
-        if len(items) > MAX_ITEMS:
+        if len(items := np.union1d(items, rows.items)) > MAX_ITEMS:
             raise BadInputError(f"{source.label}: over {MAX_ITEMS:,} items; choose with --columns")
     if not len(items):
         raise BadInputError(f"{source.label}: no row has any item; declare them with --columns")

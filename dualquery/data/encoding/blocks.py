@@ -79,11 +79,10 @@ def _table_encodings(
     """Read the blocks of a table, and yield how each is to be encoded."""
     names = present_columns(source, schema)
     # Items may be columns of 0 and 1, in the order of the schema.
-    table = schema
-    if not isinstance(table, TableSchema):
-        table = TableSchema(tuple(map(Binary, names)), declared=True)
+    if not isinstance(schema, TableSchema):
+        schema = TableSchema(tuple(map(Binary, names)), declared=True)
     for piece in pieces(source, names):
-        yield partial(encode_frame, table, piece, watch)
+        yield partial(encode_frame, schema, piece, watch)
 
 
 def _item_encodings(source: ItemSource, schema: TableSchema | ItemSchema) -> Iterator[Encoding]:
@@ -218,8 +217,7 @@ def _lines(column: Column, counts: NDArray[np.int64], first: dict[int, str]) -> 
             + ("" if kind == "dates" else ", or say --csv decimal=, of decimal commas")
         )
     for code, place in ((BELOW, "before the start"), (ABOVE, "beyond the end")):
-        clipped = int(counts[-code])
-        if clipped > CLIPPED * filled:
+        if (clipped := int(counts[-code])) > CLIPPED * filled:
             yield (
                 f"column {column.name!r}: {clipped:,} of {filled:,} {kind} lie {place} of the "
                 f"schema's range, {range_of(column)[code == ABOVE]}, and fall in the bucket beside "

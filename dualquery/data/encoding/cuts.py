@@ -80,8 +80,7 @@ def column_of(source: Source, column: str, option: str) -> TableSource:
             f"{source.label}: its rows are numbered items, without a column for {option}; leave "
             f"{option} out, or give a table with named columns"
         )
-    names = list(source.columns())
-    if column not in names:
+    if column not in (names := list(source.columns())):
         raise BadInputError(
             f"{source.label}: there is no column {column!r}, which {option} names; "
             f"{suggest(column, names)}"

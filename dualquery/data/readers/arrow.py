@@ -147,8 +147,7 @@ def _parquet(
     import pyarrow.parquet as pq
 
     with open_bytes(path, label) as stream:
-        magic = stream.read(len(_PARQUET_MAGIC))
-        if magic != _PARQUET_MAGIC:
+        if (magic := stream.read(len(_PARQUET_MAGIC))) != _PARQUET_MAGIC:
             raise BadInputError(
                 f"{label}: not a parquet file (it starts with {magic!r}); if it is text with a "
                 "header, give it as csv:PATH"
@@ -161,6 +160,7 @@ def _parquet(
                 page_checksum_verification=True,  # of the pages that have a checksum
                 # With read-ahead, PyArrow keeps all that it read: in the end, the whole file.
                 pre_buffer=False,
+                coerce_int96_timestamp_unit="us",  # nanoseconds would wrap beyond 2262
                 buffer_size=_COLUMN_BYTES,
                 thrift_string_size_limit=_MOST_METADATA,
                 thrift_container_size_limit=_MOST_ENTRIES,
@@ -194,8 +194,8 @@ def _query(file: str, query: str, label: str, *_: object) -> Iterator[Batches]:
             f"{label}: DuckDB is not installed; install it with: pip install 'dualquery[duckdb]'"
         ) from None
     try:
-        with duckdb.connect(file, read_only=True) as connection:
-            connection.execute("SET enable_external_access = false")
+        with _damage(label, "result"), duckdb.connect(file, read_only=True) as connection:
+            connection.execute("SET enable_external_access = false; SET TimeZone = 'UTC'")
             connection.execute("SET lock_configuration = true")
             if (found := connection.sql(query)) is None:
                 raise BadInputError(f"{label}: the query returns no table; write SELECT ...")
@@ -228,7 +228,7 @@ def _frames(found: Batches, label: str) -> Iterator[pl.DataFrame]:
         if batch.get_total_buffer_size() > largest:
             raise too_large
         try:
-            frame = pl.DataFrame(batch.replace_schema_metadata(None))
+            frame = pl.DataFrame(pl.from_arrow(batch.replace_schema_metadata(None)))
         except (TypeError, ValueError, PolarsError, PanicException) as fault:
             raise BadInputError(f"{label}: a column cannot be read ({fault})") from None
         yield frame

@@ -40,8 +40,8 @@ SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _PAIR = re.compile(r"(delimiter|encoding|decimal|spaces)=(,|[^,]+)(?:,|$)")
 _NAMES = {"tab": "\t", "comma": ",", "semicolon": ";", "bar": "|"}
 
-_WITH_COMMA = r"^\s*[-+]?(?:\d{1,3}(?:\.\d{3})+|\d*),\d+\s*$"
-_THOUSANDS = r"^\s*[-+]?\d{1,3}(?:\.\d{3})+\s*$"
+_WITH_COMMA = r"^\s*[-+]?(?:\d{1,3}(?:\.\d{3})+|\d*),\d+(?:[eE][-+]?\d+)?\s*$"
+_THOUSANDS = r"^\s*[-+]?[1-9]\d{0,2}(?:\.\d{3})+\s*$"
 _WITH_POINT = r"^([-+]?\d+)\.(\d+)$"
 
 
@@ -82,8 +82,7 @@ class Dialect:
         """Read what ``--csv`` takes: ``delimiter=;,encoding=latin-1,decimal=,``."""
         found, place = dict[str, str](), 0
         while place < len(text):
-            pair = _PAIR.match(text, place)
-            if pair is None or pair[1] in found:
+            if (pair := _PAIR.match(text, place)) is None or pair[1] in found:
                 raise BadInputError(
                     f"--csv {text!r}: {text[place:]!r} is not understood; write "
                     "delimiter=;,encoding=latin-1,decimal=, or some of these, each once"
@@ -156,11 +155,11 @@ class CsvSource(TableSource):
         if self.header is not None:
             return self.header, replace(self.dialect, delimiter=",")
         said = self.dialect.delimiter
-        separator = said or ","
+        separator = said or (";" if self.dialect.decimal == "," else ",")
         names = self._split_header(separator)
         if len(names) == 1 and said is None:
             split = {each: self._split_header(each) for each in SEPARATORS}
-            separator = max(split, key=lambda each: len(split[each]))
+            separator = max(split, key=lambda each: (len(split[each]), each == separator))
             names = split[separator]
         if not names:
             raise BadInputError(f"{self.label}: the first line is empty; a header is expected")
@@ -172,7 +171,7 @@ class CsvSource(TableSource):
             )
         names = stripped if self.dialect.spaces == "trim" else names
         check_columns(names, self.label)
-        if said is None and separator != ",":
+        if said is None and separator != "," and len(names) > 1:
             _log.warning(
                 f"{self.label}: taken as separated by {SEPARATORS[separator]}, as its header is; "
                 "--csv delimiter=, says otherwise, and decimal=, that commas stand before decimals"
@@ -348,8 +347,7 @@ class _Utf8(io.RawIOBase):
     def _as_utf8(self, block: bytes) -> bytes:
         """Return the next bytes of the stream as UTF-8; check them."""
         try:
-            text = self._decoder.decode(block, final=not block).encode()
-            if b"\0" in text:
+            if b"\0" in (text := self._decoder.decode(block, final=not block).encode()):
                 raise UnicodeError("it has a NUL byte")
         except UnicodeError as fault:
             before = block[: getattr(fault, "start", 0)]

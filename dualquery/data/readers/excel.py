@@ -67,8 +67,7 @@ def open_excel(path: FilePath, label: str, sheet: str | None = None) -> Source:
             f"{label}: its first sheet, {first!r}, is read; xlsx:FILE?SHEET (quote it) reads "
             f"another: {some(others, _MOST_SHOWN)}"
         )
-    cells = pl.read_ipc_stream(io.BytesIO(packed))
-    if cells.is_empty():
+    if (cells := pl.read_ipc_stream(io.BytesIO(packed))).is_empty():
         which = f"its first sheet, {first!r}," if sheet is None else f"the sheet {sheet!r}"
         raise BadInputError(f"{label}: {which} is empty")
     return frame_source(_headed(cells, label), label, path)
@@ -101,7 +100,8 @@ def answer(request: bytes) -> bytes:
         cells = book.load_sheet(0 if sheet is None else sheet, header_row=None, dtypes="string")
         frame = cells.to_polars()
         if frame.width:
-            frame = frame.filter(~pl.all_horizontal(pl.all().is_null()))
+            filled = (~frame.select(pl.all_horizontal(pl.all().is_null())).to_series()).arg_true()
+            frame = frame[filled[0] : filled[-1] + 1] if len(filled) else frame.clear()
         frame = frame.select(pl.all().str.replace(_MIDNIGHT, "$1"))
     except Exception as fault:  # the reader's own errors have no common class
         return _FAULT + str(fault).encode("utf-8", "replace")

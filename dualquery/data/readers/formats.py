@@ -13,7 +13,7 @@ from functools import cached_property, partial
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -139,8 +139,7 @@ def _in_dialect(source: Any, text: str, dialect: Dialect | None) -> Source:
         dialect = replace(dialect, delimiter=dialect.delimiter or first.dialect.delimiter)
         parts = tuple(replace(part, dialect=dialect) for part in source.parts)
         source = replace(source, parts=parts) if parts else replace(source, dialect=dialect)
-    found: Source = source
-    return found
+    return cast(Source, source)
 
 
 def _parsed(text: str) -> Any:
@@ -211,10 +210,14 @@ def _form_of(name: str) -> str | None:
 
 def _joined(form: str, files: Sequence[Path], text: str) -> Source:
     """Return several files as one table. The workers of a cluster may run in other folders."""
+    if files[0].parent != files[-1].parent and "=" in (folder := files[0].parent.name):
+        raise BadInputError(
+            f"{text}: the folder {folder} has the value of a column in its name, which would be "
+            "lost; write it into the files"
+        )
     found = [FORMATS[form].open(file.absolute(), str(file)) for file in files]
     tables = tuple(part.table if isinstance(part, ListItems) else part for part in found)
-    of_lists = {isinstance(part, ListItems) for part in found}
-    if len(of_lists) == 2:
+    if len(of_lists := {isinstance(part, ListItems) for part in found}) == 2:
         raise BadInputError(f"{text}: some files hold lists of items, and others do not")
     table = PartitionedTable(text, tables)
     if of_lists == {True}:

@@ -63,8 +63,7 @@ class FimiSource(_TextFile):
         before = np.concatenate(([False], digit[:-1]))
         starts = np.flatnonzero(digit & ~before)
         lengths = np.flatnonzero(~digit & before) - starts
-        longest = int(lengths.max(initial=0))
-        if longest > MAX_DIGITS:
+        if (longest := int(lengths.max(initial=0))) > MAX_DIGITS:
             line = line_of(text, int(starts[np.argmax(lengths)]), first_line)
             raise BadInputError(
                 f"{self.label}: line {line}: a number of {longest} digits; at most {MAX_DIGITS} "

@@ -45,8 +45,7 @@ class NetflixSource(ItemSource):
     @cached_property
     def schema(self) -> ItemSchema:  # type: ignore[override]
         """The movies of the prize."""
-        movies = np.arange(1, MOVIES + 1, dtype=np.int64)
-        return ItemSchema(movies, "netflix", declared=True)
+        return ItemSchema(np.arange(1, MOVIES + 1, dtype=np.int64), "netflix", declared=True)
 
     def item_rows(self) -> Iterator[ItemRows]:
         """Yield the rows block by block (see the class for the memory that takes)."""
@@ -88,8 +87,7 @@ class NetflixSource(ItemSource):
         if not self.path.is_dir():
             return [self.path]
         patterns = (each + end for each in PATTERNS for end in ("", ".gz"))
-        found = [file for pattern in patterns for file in self.path.glob(pattern)]
-        if not found:
+        if not (found := [file for pattern in patterns for file in self.path.glob(pattern)]):
             raise BadInputError(
                 f"{self.label}: the folder has no file {' or '.join(PATTERNS)}; name the folder "
                 "that holds them, or one file"

@@ -75,8 +75,7 @@ class ArraySource(ItemSource):
             raise BadInputError(f"{self.label}: damaged sparse matrix ({fault})") from None
         rows.sum_duplicates()
         rows.eliminate_zeros()
-        wrong = np.flatnonzero(rows.data != 1)
-        if len(wrong):
+        if len(wrong := np.flatnonzero(rows.data != 1)):
             at = int(wrong[0])
             row = int(np.searchsorted(rows.indptr, at, side="right")) - 1
             raise self._fault(row, rows.indices[at], rows.data[at])
@@ -150,6 +149,9 @@ def frame_of_pandas(table: Any, label: str) -> FrameSource:
         column = table.iloc[:, position]
         # In these no cell may tell how others are read: by its scale, its precision, its zone.
         of_objects = column.dtype == object or column.dtype.name == "category"
+        if getattr(column.dtype, "categories", column).dtype == object:
+            # Arrow takes NumPy's values for others of their column: True beside 0 for 1.
+            column = type(column)([*map(_plain, column)], dtype=object)
         try:
             found = pl.Series(name, pl.from_pandas(column, nan_to_null=True))
             if of_objects and found.dtype.is_decimal() and (found.abs() >= 2**53).any():
@@ -173,3 +175,9 @@ def frame_of_pandas(table: Any, label: str) -> FrameSource:
             )
         series.append(found)
     return FrameSource(pl.DataFrame(series), label)
+
+
+def _plain(value: Any) -> Any:
+    """Return Python's own number, truth value or text in place of NumPy's."""
+    kind = value.dtype.kind if isinstance(value, np.generic) else "O"
+    return float(value) if kind == "f" else value.item() if kind in "biucU" else value

@@ -108,8 +108,21 @@ class TableSource(AnySource):
             return
         row = 1
         for frame in self.frames(columns):
-            yield self.label, row, frame
+            yield self.label, row, _in_known_years(frame)
             row += frame.height
+
+
+def _in_known_years(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return a table without dates that Python has not, such as infinity: these at the ends."""
+    first, last = -719_162, 2_932_896  # days from 1970
+    steps = {"Date": 1, "ms": 86_400_000, "us": 86_400_000_000}
+    dates: list[pl.Series] = []
+    for name, kind in zip(frame.columns, frame.dtypes, strict=True):
+        if kind.is_temporal() and (step := steps.get(getattr(kind, "time_unit", str(kind)))):
+            zoned = getattr(kind, "time_zone", None) is not None  # it may move a time by a day
+            ends = (first + zoned) * step, (last + 1 - zoned) * step - 1
+            dates.append(frame[name].to_physical().clip(*ends).cast(kind))
+    return frame.with_columns(dates) if dates else frame
 
 
 class ItemSource(AnySource):

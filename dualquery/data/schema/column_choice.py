@@ -37,8 +37,7 @@ def select_columns(
             left_out.update(_named(token[1:].strip(), positions, option))
         else:
             kept.update(_named(token, positions, option))
-    kept = (kept or {*range(len(names))}) - left_out
-    if not kept:
+    if not (kept := (kept or {*range(len(names))}) - left_out):
         raise BadInputError(f"{option}: every selected column is also left out; keep at least one")
     return sorted(kept)
 
@@ -72,8 +71,7 @@ def select_items(choice: ColumnChoice) -> NDArray[np.int64]:
                 f"items: {token!r} is neither an item id nor a range of them such as 0-999"
             )
         bounds.append(found)
-    total = sum(last - first + 1 for first, last in bounds)
-    if total > MAX_ITEMS:
+    if (total := sum(last - first + 1 for first, last in bounds)) > MAX_ITEMS:
         raise BadInputError(f"items: {total:,} ids selected; at most {MAX_ITEMS:,} are possible")
     return np.unique(np.concatenate([np.arange(low, high + 1) for low, high in bounds]))
 
@@ -93,8 +91,7 @@ def _tokens(choice: ColumnChoice) -> list[str]:
             pieces = next(csv.reader([choice], skipinitialspace=True, strict=True), [])
         except csv.Error as error:
             raise BadInputError(f"columns: {choice!r} is no list with commas: {error}") from None
-    kept = [token for piece in pieces if (token := piece.strip())]
-    if not kept:
+    if not (kept := [token for piece in pieces if (token := piece.strip())]):
         raise BadInputError(
             "columns: nothing is selected; give names, positions or item ids, or !name to leave "
             "one out"

@@ -111,8 +111,7 @@ class Dates(Buckets):
                     "first and last"
                 )
             return
-        periods = max(len(self._starts) - 1, 0)
-        if not 2 <= periods <= _MOST_BUCKETS:
+        if not 2 <= (periods := max(len(self._starts) - 1, 0)) <= _MOST_BUCKETS:
             raise BadInputError(
                 f"{self.where}: from {self.first} to {self.last} there are {periods:,} buckets by "
                 f"{self.by}; 2 to {_MOST_BUCKETS:,} are possible"
@@ -189,11 +188,11 @@ class Dates(Buckets):
         return super().draw(buckets, generator, avoided).cast(pl.Int32).cast(pl.Date)
 
     def written(self, dates: pl.Series) -> pl.Series:
-        """Return dates as texts, if the column has a format that says all of a date."""
+        """Return dates as texts, if the column has a format that says their buckets."""
         if self.format is None or self.by in CYCLES:
             return dates
         texts = _written(dates, self.format)
-        return texts if read_moments(texts, self.format).cast(pl.Date).equals(dates) else dates
+        return texts if np.array_equal(self.bits_of(texts), self.bits_of(dates)) else dates
 
     def bits_of(self, values: pl.Series) -> NDArray[np.int32]:
         """Return the local bit of each value, or `BELOW`, `ABOVE`, or `UNPARSABLE` (of nulls, too).
@@ -212,8 +211,7 @@ class Dates(Buckets):
 
     def are_among(self, values: pl.Series, texts: Sequence[str]) -> NDArray[np.bool_]:
         """Return which values are a date or time that one of some texts is."""
-        meant = self._meant(texts)
-        if meant.is_empty():
+        if (meant := self._meant(texts)).is_empty():
             return np.zeros(len(values), bool)
         moments = self._moments(values).cast(pl.Datetime("us"))
         return moments.is_in(meant.to_list()).fill_null(False).to_numpy()

@@ -192,8 +192,7 @@ class ItemSchema:
     def _bits(self, items: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the bits of items; all must be listed."""
         bits = np.searchsorted(self.items, items)
-        unknown = self.items[np.minimum(bits, len(self.items) - 1)] != items
-        if np.any(unknown):
+        if np.any(unknown := self.items[np.minimum(bits, len(self.items) - 1)] != items):
             raise BadInputError(
                 f"there is no item {items[unknown][0]}; schema {self.name!r} lists "
                 f"{len(self.items):,} items from {self.items[0]} to {self.items[-1]}"

@@ -297,8 +297,7 @@ class Numeric(Buckets):
             pairs = enumerate(itertools.pairwise(known))
             found = (place for place, (a, b) in pairs if low in a and high in b)
             return next((each for each in found if NUMBER_RANGE.fullmatch(self.labels[each])), None)
-        number = finite_number(text)
-        if number is None or in_another_style(text, whole=self.integer):
+        if (number := finite_number(text)) is None or in_another_style(text, whole=self.integer):
             return None
         inside = self.edges[0] <= number <= self.bounds[-1][1]
         if not inside or (self.integer and not number.is_integer()):

@@ -41,14 +41,12 @@ def load_schema(name_or_path: str | Path) -> TableSchema | ItemSchema:
     if name_or_path in SCHEMAS:
         path: Path | Traversable = dataset_path(str(name_or_path), "json")
     else:
-        path = Path(name_or_path)
-        if not is_file(path):
+        if not is_file(path := Path(name_or_path)):
             known = f"the built-in schemas are {', '.join(SCHEMAS)}"
             close = suggest(str(name_or_path), SCHEMAS, known)
             raise BadInputError(f"{name_or_path}: there is no such schema file; {close}")
     try:
-        document = read_document(path)
-        if not isinstance(document, dict):
+        if not isinstance(document := read_document(path), dict):
             raise BadInputError(f"a schema is a table of keys, found {type(document).__name__}")
         schema = schema_from_dict(document)
     except BadInputError as fault:
@@ -184,10 +182,6 @@ def _own_missing(where: str, key: str, found: Any) -> tuple[str, ...]:
     return own
 
 
-def _columns(where: str, key: str, found: Any) -> tuple[Column, ...]:
-    return tuple(map(column_from_dict, _list(where, key, found)))
-
-
 def _opened(fields: object) -> object:
     """Return a column of a partial schema, where what is to be learned takes every cell."""
     if not isinstance(fields, dict):
@@ -228,7 +222,7 @@ _OF_ITEMS: dict[str, Read] = {
 _OF_TABLES: dict[str, Read] = {
     "drop_incomplete": _flag,
     "missing_values": _texts,
-    "columns": _columns,
+    "columns": lambda *found: tuple(map(column_from_dict, _list(*found))),
     "rules": lambda _, __, found: rules_from(found),
     "learned": lambda *found: _table(*found) or None,
     "partial": _flag,
