@@ -372,8 +372,7 @@ class Checkpoint(Journal):
     def same(self, what: str, value: Public) -> None:
         """Keep a fact about the run; refuse to go on if an earlier attempt had another."""
         value = json.loads(json.dumps(dict(value), default=str))
-        known = self.facts.get(what)
-        if known is None:
+        if (known := self.facts.get(what)) is None:
             self._lines.append({"fact": what, "value": value}, sync=False)
             self.facts[what] = value
             return

@@ -17,7 +17,7 @@ from typing import IO
 
 from dualquery.checkpoints.checkpoint import STUCK, Checkpoint
 from dualquery.runtime.errors import BadInputError, InterruptedRun
-from dualquery.runtime.files import sync_folder, try_lock
+from dualquery.runtime.files import finished_first, sync_folder, try_lock
 
 SUFFIX = ".unfinished"
 LOCK, JOURNAL, SPACE, RELEASE = "lock", "journal", "space", "release"
@@ -31,7 +31,7 @@ class Unfinished:
 
     def __init__(self, path: Path, lock: IO[bytes], *, no_other_copy: bool = False) -> None:
         self.path, self._lock, self._no_other_copy = path, lock, no_other_copy
-        self.release, self._space = path / RELEASE, 0
+        self.release, self._space, self._named = path / RELEASE, 0, False
         self._checkpoint: Checkpoint | None = None
 
     @property
@@ -51,19 +51,21 @@ class Unfinished:
 
     @property
     def paid(self) -> bool:
-        """Whether a budget file may have been charged, or a private draw began."""
+        """Whether a charge or a private draw began for a release that has no name yet."""
         kept = self._checkpoint
-        return kept is not None and (kept.draws > 0 or bool(kept.claims))
+        return kept is not None and not self._named and (kept.draws > 0 or bool(kept.claims))
 
     def name(self, target: Path) -> None:
         """Give the release its name, in one step."""
         kept = self._checkpoint
-        if kept is not None:
-            kept.before_name(target)
-        self.release.rename(target)
-        sync_folder(target.parent)
-        if kept is not None:
-            kept.after_name()
+        with finished_first():
+            if kept is not None:
+                kept.before_name(target)
+            self.release.rename(target)
+            sync_folder(target.parent)
+            if kept is not None:
+                kept.after_name()
+            self._named = True
 
     def hold_space(self, size: int) -> None:
         """Take ``size`` bytes of the disk, until the release is written, or raise `OSError`."""
@@ -128,8 +130,7 @@ def take_over(path: Path, *, no_other_copy: bool) -> Iterator[Unfinished]:
             f"{path} is no folder of an unfinished release: its name ends in {SUFFIX}, and an "
             "interrupted release that had paid leaves it beside its --out"
         )
-    lock = _claimed(path)
-    if lock is None:
+    if (lock := _claimed(path)) is None:
         raise BadInputError(f"another process goes on with {path}: wait for it, or stop it")
     unfinished = Unfinished(path, lock, no_other_copy=no_other_copy)
     try:
@@ -169,8 +170,7 @@ def _made(path: Path) -> IO[bytes]:
                     f"{path} is in the way and is no folder of an unfinished release; move it, or "
                     "name another --out"
                 ) from None
-            lock = _claimed(path)
-            if lock is None:
+            if (lock := _claimed(path)) is None:
                 if path.exists():
                     raise BadInputError(
                         f"another process is making {path.with_suffix('')}; name another --out, "
@@ -183,8 +183,7 @@ def _made(path: Path) -> IO[bytes]:
             else:
                 _remove(path, lock)
             continue
-        lock = _claimed(path)
-        if lock is not None:
+        if (lock := _claimed(path)) is not None:
             return lock
     raise BadInputError(f"other processes keep taking {path}; name another --out")
 

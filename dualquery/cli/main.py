@@ -172,8 +172,7 @@ def _found(error: BaseException) -> str:
 
 def _stop(message: str, code: int) -> int:
     """Print the last line of a failed command."""
-    line = " ".join(message.split())
-    if len(line) > _LONGEST_MESSAGE:
+    if len(line := " ".join(message.split())) > _LONGEST_MESSAGE:
         line = f"{line[:_LONGEST_MESSAGE]} ... ({len(line):,} characters)"
     print(f"error: {terminal_line(line)}", file=sys.stderr)
     return code

@@ -88,8 +88,7 @@ def read_config(context: typer.Context, path: Path | None) -> Path | None:
     aliases = {"iterations": "rounds", "json": "as_json", "o": "option", "options": "option"}
     found: dict[str, Any] = {}
     for key, value in stored.items():
-        name = key.replace("-", "_")
-        name = aliases.get(name, name)
+        name = aliases.get(key, key.replace("-", "_"))
         if name == "positive" and isinstance(value, bool):
             name, value = "signed", not value
         if name not in parameters:
@@ -97,6 +96,8 @@ def read_config(context: typer.Context, path: Path | None) -> Path | None:
             raise BadInputError(
                 f"--config {path}: unknown option {key!r}{did_you_mean(key, known)}"
             )
+        if name in found:
+            raise BadInputError(f"--config {path}: {key}, or what means the same, is given twice")
         several = parameters[name].multiple
         if several and isinstance(value, dict):
             value = [f"{own}={each}" for own, each in value.items()]

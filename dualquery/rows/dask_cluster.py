@@ -19,16 +19,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.readers.source import Source
-from dualquery.data.schema.items import ItemSchema
-from dualquery.data.schema.table import TableSchema
+from dualquery.data.schema.any_schema import Schema
 from dualquery.rows.row_sums import LocalRowSum, RowSum
-from dualquery.rows.streamed import stream_rows
+from dualquery.rows.streamed import StreamedRows, stream_rows
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.resources import __version__
 
 CONNECT_SECONDS = 20.0
 """How long the scheduler and a first worker are waited for."""
 
+_LOST = "the connection to the Dask scheduler was lost; run again when it is back"
 _SUMMED_AT_ONCE = 8
 _LOGS = ("distributed", "distributed.client", "distributed.core", "asyncio")
 
@@ -103,8 +103,9 @@ class ClusterRows:
 
     client: Any  # of Dask
     parts: Sequence[Source]  # their paths must mean the same files on every worker
-    schema: TableSchema | ItemSchema  # what the bits mean
-    n: int  # rows of all partitions
+    schema: Schema  # what the bits mean
+    counts: Sequence[int]  # rows of each partition
+    n: int  # of all
 
     @property
     def bits(self) -> int:
@@ -115,9 +116,11 @@ class ClusterRows:
         """Return a statistic of all rows; the workers' own threads count, not ours."""
         if isinstance(statistic, LocalRowSum):
             raise BadInputError("this mechanism needs all rows in one place; use --engine memory")
+        if self.client.status != "running":
+            raise BadInputError(_LOST)
         # As the result of a task it is made again when the workers that hold it are lost.
         shared = self.client.submit(_same, statistic, self.schema, pure=False)
-        totals = self.client.map(_part_total, self.parts, shared=shared, pure=False)
+        totals = self.client.map(_part_total, self.parts, self.counts, shared=shared, pure=False)
         while len(totals) > 1:
             totals = [
                 self.client.submit(_sum, totals[start : start + _SUMMED_AT_ONCE], pure=False)
@@ -127,13 +130,12 @@ class ClusterRows:
         return found
 
 
-def cluster_rows(
-    client: Any, parts: Sequence[Source], schema: TableSchema | ItemSchema
-) -> ClusterRows:
+def cluster_rows(client: Any, parts: Sequence[Source], schema: Schema) -> ClusterRows:
     """Return partitions as rows, counted by the workers, who refuse what they cannot read."""
     shared = client.submit(_same, None, schema, pure=False)
-    counts = client.map(_part_rows, parts, shared=shared, pure=False)
-    return ClusterRows(client, parts, schema, sum(_result(lambda: client.gather(counts))))
+    found = client.map(_part_rows, parts, shared=shared, pure=False)
+    counts = _result(lambda: client.gather(found))
+    return ClusterRows(client, parts, schema, counts, sum(counts))
 
 
 def _result(wait: Callable[[], Any]) -> Any:
@@ -148,22 +150,20 @@ def _result(wait: Callable[[], Any]) -> Any:
             "more memory, or write smaller partitions"
         ) from None
     except (distributed.CancelledError, OSError) as fault:
-        raise BadInputError(
-            f"the connection to the Dask scheduler was lost ({fault}); run again when it is back"
-        ) from None
+        raise BadInputError(f"{_LOST} ({fault})") from None
 
 
 def _same(*values: Any) -> Any:
     return values
 
 
-def _part_rows(part: Source, shared: tuple[None, TableSchema | ItemSchema]) -> int:
+def _part_rows(part: Source, shared: tuple[None, Schema]) -> int:
     return stream_rows(part, shared[1]).n
 
 
-def _part_total(part: Source, shared: tuple[RowSum, TableSchema | ItemSchema]) -> NDArray[np.int64]:
+def _part_total(part: Source, n: int, shared: tuple[RowSum, Schema]) -> NDArray[np.int64]:
     statistic, schema = shared
-    return stream_rows(part, schema).total(statistic, 1)
+    return StreamedRows(part, schema, n).total(statistic, 1)  # or refuses a part that has changed
 
 
 def _sum(totals: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:

@@ -55,6 +55,7 @@ class Report:
     epsilon: float | None = None
     delta: float | None = None
     recomputed: float | None = None
+    condition: str | None = None
 
     @property
     def faults(self) -> tuple[str, ...]:
@@ -88,7 +89,8 @@ def verify(folder: str | Path) -> Report:
         refuted += [*_statements(stored, entries), *_tables(stored, entries, folder)]
         refuted += [*_means(stored), *_measurements(stored, folder), *_overlearned(stored)]
         refuted += [it for each in entries if each["ground"] for it in _uncovered(each)]
-        return Report(damaged, (*refuted,), privacy["epsilon"], privacy["delta"], own + spent)
+        stated = privacy["epsilon"], privacy["delta"], own + spent, privacy.get("condition")
+        return Report(damaged, (*refuted,), *stated)
     except FAULTS as fault:
         return Report(damaged, (f"a part cannot be read ({type(fault).__name__}: {fault})",))
 
@@ -103,8 +105,7 @@ def _damage(folder: Path, stored: Stored) -> Iterator[str]:
     """Compare the files with their digests, and ``release.json`` with its own."""
     files, there = stored["proof"]["files"], {path.name: path for path in folder.iterdir()}
     for name in sorted({*files, "release.json"} | {*there}):
-        path = there.get(name)
-        if path is None:
+        if (path := there.get(name)) is None:
             yield f"{name!r} is missing"
         elif path.is_symlink() or not path.is_file():
             yield f"{name!r} is not a plain file"
@@ -169,8 +170,7 @@ def _statements(stored: Stored, events: list[Stored]) -> Iterator[str]:
     if weight is not None:
         largest = weight["max"]
         one += f", weighted by column {weight['column']!r} up to {largest:g}"
-        copy = largest / weight["copies"]
-        total, number = "the total weight", f"{rows * copy:.6g}"
+        total, number = "the total weight", f"{rows * (largest / weight['copies']):.6g}"
         # Whole weights are exact: a row of the largest counts as a multiple of it.
         whole = largest == math.floor(largest) and 1 <= largest <= _COPIES
         copies = _COPIES // int(largest) * int(largest) if whole else _COPIES

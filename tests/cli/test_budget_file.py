@@ -33,8 +33,7 @@ def test_releases_charge_a_file_until_nothing_is_left(dualquery: Run, noisy, her
     assert shown["spent"] == {"epsilon": 0.8, "delta": 2e-8}
     stored = [json.loads(Path(name, "release.json").read_text()) for name in ("one", "two")]
     for line, release in zip(shown["releases"], stored, strict=True):
-        said = release["options"]["budget_file"]
-        assert said == {"charged": True, "release": line["release"]}
+        assert release["options"]["budget_file"] == {"charged": True, "release": line["release"]}
         assert (line["epsilon"], line["delta"]) == (0.4, 1e-8)
         assert line["stage"] == "finished"
         assert "b.budget" not in json.dumps(release)

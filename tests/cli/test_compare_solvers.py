@@ -38,8 +38,7 @@ def test_files(dualquery: Run, here: Path) -> None:
     assert rows == content["measurements"]
     limits = [row["limit"] for row in rows if row["solver"] == "local-search"]
     assert limits == [0.5 / 64, 0.5 / 16, 0.5 / 4, 0.5] * 2
-    stored = json.loads(Path("out/comparison.json").read_text())
-    assert stored["summary"] == content["summary"]
+    assert json.loads(Path("out/comparison.json").read_text())["summary"] == content["summary"]
     assert read_instance("out/problems/p0-lp.lp").problem.attributes == 14
 
 
@@ -91,8 +90,7 @@ def test_units_and_weights_are_those_of_the_run(dualquery: Run, here: Path) -> N
     both = ["--unit", "home", "--max-rows-per-unit", 2, "--weight", "w", "--max-weight", 3]
     done = compare_flags(dualquery, here, *both)
     assert done.code == 0, done.err
-    stored = json.loads((here / "out/privacy.json").read_text())
-    assert stored["delta"] == pytest.approx(1 / 200**2)
+    assert json.loads((here / "out/privacy.json").read_text())["delta"] == pytest.approx(1 / 200**2)
     assert "'home'" in done.out
     assert "onditional on the weights in column 'w'" in done.out
     base = ["compare-solvers", "t.csv", "--schema", "s.json"]

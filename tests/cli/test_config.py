@@ -71,6 +71,7 @@ def test_the_command_line_wins_over_the_config(dualquery, small, tmp_path) -> No
         ("epsilon = 'much'", "found 'much' in --config"),
         ("epsilon = [1, 2]", "one value is expected"),
         ("rounds = 2.5", "found '2.5' in --config"),
+        ("rounds = 3\niterations = 5", "iterations, or what means the same, is given twice"),
     ],
 )
 def test_bad_config_is_bad_input(dualquery, small, tmp_path, here, text, message) -> None:

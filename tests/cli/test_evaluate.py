@@ -19,8 +19,7 @@ def test_evaluate_warns_of_another_number_of_rows(dualquery, released, files, ca
     same = dualquery("evaluate", released, files[0], "--json")
     assert same.json["rows_of_release"] == same.json["rows"] == 300
     assert caplog.messages == []
-    lines = files[0].read_text().splitlines(keepends=True)
-    files[0].write_text("".join(lines[:100]))
+    files[0].write_text("".join(files[0].read_text().splitlines(keepends=True)[:100]))
     done = dualquery("evaluate", released, files[0], "--json")
     assert done.code == 0
     assert (done.json["rows"], done.json["rows_of_release"]) == (99, 300)

@@ -35,8 +35,7 @@ def test_a_weak_budget_is_warned_of_before_it_is_spent(
 
 
 def test_a_release_of_another_version_says_what_differs(tmp_path: Path, caplog) -> None:
-    made = dualquery.release(people(), schema=SCHEMA, mechanism="uniform", queries=5)
-    made.save(tmp_path / "r")
+    dualquery.release(people(), schema=SCHEMA, mechanism="uniform", queries=5).save(tmp_path / "r")
     with caplog.at_level(logging.WARNING):
         dualquery.load_release(tmp_path / "r")
     assert caplog.text == ""

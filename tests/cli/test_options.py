@@ -48,8 +48,7 @@ def of_python() -> Iterator[str]:
 
 def test_what_scripts_use_stays_as_it_is() -> None:
     found = sorted({*of_commands(), *of_python()})
-    missing = [line for line in FROZEN.read_text("utf-8").splitlines() if line not in found]
-    assert missing == []
+    assert [line for line in FROZEN.read_text("utf-8").splitlines() if line not in found] == []
     assert found == sorted(FROZEN.read_text("utf-8").splitlines())
 
 

@@ -65,8 +65,7 @@ def test_names_that_look_like_markup_are_printed_as_they_are(dualquery, tmp_path
 
 
 def test_a_release_that_is_not_private_says_so_even_quietly(dualquery, small, here) -> None:
-    done = dualquery(*small, "--seed", "1", "--out", "seeded", "-q")
-    assert "not private" in done.err
+    assert "not private" in dualquery(*small, "--seed", "1", "--out", "seeded", "-q").err
     shown = dualquery("evaluate", "seeded", small[1])
     assert "the release is NOT private; baselines at epsilon" in " ".join(shown.out.split())
     assert dualquery("evaluate", "seeded", small[1], "--json").json["private"] is False

@@ -17,8 +17,7 @@ def test_report_writes_a_page(dualquery, released, files, tmp_path) -> None:
     done = dualquery("report", released, "--out", tmp_path / "r.html")
     assert done.code == 0
     assert "NOT PRIVATE" not in done.out
-    size = (tmp_path / "r.html").stat().st_size
-    assert f"({size / 1e3:,.0f} kB)" in " ".join(done.out.split())
+    assert f"({(tmp_path / 'r.html').stat().st_size / 1e3:,.0f} kB)" in " ".join(done.out.split())
     assert "</html>" in (tmp_path / "r.html").read_text("utf-8")
     done = dualquery("report", released, "--out", tmp_path / "t.html", "--with", files[0])
     assert done.code == 0

@@ -68,6 +68,13 @@ def test_schema_check_says_what_a_schema_means(dualquery, files, here, tmp_path)
     said = " ".join(done.out.split())
     assert "column 'a': missing values of its own are '9', 'x' note: column 'b'" in said
     assert said.count("missing values of all columns are null, '', '?'") == 1
+    partial = {"partial": True, "rules": ["a=x => b=y"], "declared": True}
+    partial["columns"] = [{"name": "a", "kind": "categorical"}]
+    written.write_text(json.dumps(partial))
+    done = dualquery("schema", "check", written)
+    assert (done.code, "left out: a=x => b=y" in " ".join(done.out.split())) == (0, True)
+    done = dualquery("budget", "plan", "-n", "100", "--epsilon", "1", "--schema", written)
+    assert "is partial: use release --dry-run" in done.last
     written.write_text('{"columns": [{"name": "a", "kind": "binry"}]}')
     done = dualquery("schema", "check", written)
     assert done.code == 2
@@ -92,8 +99,7 @@ def test_the_price_of_a_schema_is_told_beforehand(dualquery, here) -> None:
     for words in (ask, (*ask, "--rows", 90)):
         assert dualquery(*words).code == 2
     for said, named in (("true", "false"), ('"name": "job"', '"name": "Job"')):
-        text = (here / "known.json").read_text()
-        (here / "other.json").write_text(text.replace(said, named, 1))
+        (here / "other.json").write_text((here / "known.json").read_text().replace(said, named, 1))
         asked = "release", "t.csv", "--schema", "other.json"
         assert dualquery(*asked, "--dry-run", "--rows", 50_000).last == dualquery(*asked).last
 
@@ -106,7 +112,6 @@ def test_a_schema_that_is_paid_for_is_shown_where_it_cannot_be_written(dualquery
 
 
 def test_a_table_comes_through_a_pipe(dualquery, monkeypatch) -> None:
-    pipe = io.TextIOWrapper(io.BytesIO(b"a;b\n1;x\n2;y\n"))
-    monkeypatch.setattr("sys.stdin", pipe)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"a;b\n1;x\n2;y\n")))
     drafted = dualquery("schema", "-", "--csv", "delimiter=;")
     assert [each["name"] for each in json.loads(drafted.out)["columns"]] == ["a", "b"]

@@ -105,8 +105,7 @@ def test_our_files_hold_values_for_variables(dualquery: Run, here: Path, instanc
     values = done.out.splitlines()[-1].removeprefix("v ")
     read = read_instance(here / "p.wcnf")
     assert len(values) == len(read.variables) > 4
-    cost = read.cost(np.array([*values], np.uint8))
-    assert f"o {cost}" in done.out.splitlines()
+    assert f"o {read.cost(np.array([*values], np.uint8))}" in done.out.splitlines()
     assert dualquery("convert", instance, here / "p.mps.gz").code == 0
     assert dualquery("solve", here / "p.mps.gz", "--json").json["objective"] == 3.5
 

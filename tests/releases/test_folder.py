@@ -130,8 +130,7 @@ def test_each_file_has_its_digest_and_a_saved_copy_computes_them_anew(made, tmp_
         }
         del digests["release.json"]
         assert stored["proof"]["files"] == digests
-        content = stored["proof"].pop("content")
-        assert content == hashlib.sha256(canonical(stored)).hexdigest()
+        assert stored["proof"].pop("content") == hashlib.sha256(canonical(stored)).hexdigest()
 
 
 # --- what is in it --------------------------------------------------------------------------------
@@ -352,6 +351,5 @@ def test_notebooks_show_a_release_and_its_guarantee_and_escape_names() -> None:
     table = pl.DataFrame({"<b>": ["<i>", "y"] * 20, "flag": [0, 1] * 20})
     made = dualquery.release(table, schema=schema, queries=5, way=2)
     for shown in (made, made.privacy):
-        page = shown._repr_html_()
-        assert not {"<b>", "<i>", "<s>"} & set(re.findall("<[a-z]+>", page))
+        assert not {"<b>", "<i>", "<s>"} & set(re.findall("<[a-z]+>", shown._repr_html_()))
     assert "differentially private" in made._repr_html_()

@@ -1,5 +1,7 @@
 """Releases whose schema is learned: what is known costs nothing, what cannot be costs nothing."""
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -7,6 +9,7 @@ import pytest
 import dualquery
 from dualquery.budgets.budget_file import BudgetFile
 from dualquery.data.schema.schema_files import schema_from_dict
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.generate.workloads import random_conjunctions
 from dualquery.releases.keep.folder import load_release
 from dualquery.releases.make.schema_learning import schema_of_table
@@ -58,6 +61,7 @@ def test_a_schema_that_is_known_leaves_a_budget_file_as_it_is(tmp_path) -> None:
         ({"queries": 9, "schema": known({**A, "name": "c"})}, "'c'"),
         *[({name: "c"}, "'c'") for name in ("target", "query_columns", "means")],
         ({"way": 4}, "--way 2"),
+        ({"schema": known(A), "schema_from_data": True}, "exclude each other"),
         ({"mechanism": "laplace", "delta": 1e-6}, "cannot follow a learned schema"),
         ({"mechanism": "auto", "options": {"rounds": 9}}, "dualquery has to be named"),
         ({"query_items": "top:2", "way": 2}, "several values"),
@@ -137,6 +141,28 @@ def test_a_schema_and_a_number_of_rows_that_are_bought_are_paid_together(tmp_pat
     assert made.proof["rows"]["bought"] is not None
     assert file.read().spent == pytest.approx((made.privacy.epsilon, 1e-4))
     assert verify(made.save(tmp_path / "out")).faults == ()
+
+
+def test_what_was_learned_before_is_added_up() -> None:
+    one = schema_of_table(FRAME, 1.0, 1e-6).schema
+    again = replace(one, columns=one.columns[:1], partial=True)
+    both = schema_of_table(FRAME, 2.0, 1e-6, known=again).schema.learned
+    assert (both["epsilon"], both["delta"], len(both["events"])) == (3.0, 2e-6, 4)
+    with pytest.raises(BadInputError, match="learned with other neighbours"):
+        schema_of_table(FRAME, 2.0, 1e-6, known=again, neighbours=Neighbours.ADD_REMOVE)
+
+
+def test_a_seed_learns_the_same_schema_again() -> None:
+    rare = pl.Series("c", np.random.default_rng(0).geometric(0.05, ROWS)).cast(pl.String) + "x"
+    one, other = (schema_of_table(FRAME.with_columns(rare), 0.2, 1e-6, seed=3) for _ in range(2))
+    assert one.schema == other.schema
+
+
+def test_a_column_whose_range_is_lost_in_noise_stays_out() -> None:
+    wide = np.random.default_rng(0).lognormal(8, 3, 6_000)
+    found = schema_of_table(FRAME[:6_000].with_columns(wide=wide), 0.3, 1e-8)
+    assert "wide" not in found.schema.column_names
+    assert "wide (" in found.notes[1]
 
 
 def test_a_range_wider_than_any_number_is_learned_and_kept(tmp_path) -> None:

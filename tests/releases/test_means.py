@@ -57,8 +57,7 @@ def test_the_mechanism_pays_for_the_means() -> None:
     with_means = dualquery.release(people(), **SMALL, mechanism="gaussian")
     ratio = with_means.parameters["scale"] / plain.parameters["scale"]
     assert 1.0 < ratio < 1.0 / (1.0 - SHARE) + 1e-6
-    first = with_means.proof["schedule"][0]["events"][0]
-    assert first["ground"]["statistic"] == "ColumnSums"
+    assert with_means.proof["schedule"][0]["events"][0]["ground"]["statistic"] == "ColumnSums"
     assert not plain.means
 
 

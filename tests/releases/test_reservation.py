@@ -2,6 +2,7 @@
 
 import errno
 import os
+import signal
 
 import pytest
 
@@ -58,6 +59,8 @@ def test_what_was_drawn_is_in_nobody_s_way_but_its_own(tmp_path) -> None:
     with reserve(tmp_path / "other"):
         pass
     assert names(tmp_path) == {"out.unfinished"}
+    with pytest.raises(BadInputError, match="is not on the disk of"):
+        enter(resume(tmp_path / "out.unfinished", tmp_path / "new" / "out"))
     with resume(tmp_path / "out.unfinished") as place:
         assert place.target == tmp_path / "out"
         assert place.checkpoint.lost == 1
@@ -84,6 +87,15 @@ def test_what_may_be_charged_stays_until_it_is_resumed(tmp_path) -> None:
                 enter(reserve(tmp_path / "out"))
             with resume(tmp_path / "out.unfinished") as place:
                 assert place.checkpoint.claims
+
+
+def test_a_signal_does_not_part_a_release_from_its_checkpoint(tmp_path, monkeypatch) -> None:
+    with pytest.raises(KeyboardInterrupt), reserve(tmp_path / "out") as place:  # noqa: PT012
+        draw(place)
+        rename, ask = os.rename, signal.SIGINT
+        monkeypatch.setattr(os, "rename", lambda *to: (rename(*to), signal.raise_signal(ask)))
+        place.write(lambda folder: folder.mkdir())
+    assert names(tmp_path) == {"out"}
 
 
 def test_folders_of_others_are_left_alone(tmp_path) -> None:

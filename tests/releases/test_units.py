@@ -60,8 +60,7 @@ def test_a_release_says_what_it_protects_and_is_confirmed(mechanism, neighbours,
     assert "home" not in made.schema.column_names
     folder = made.save(tmp_path / "made")
     assert verify(folder).faults == ()
-    again = dualquery.load_release(folder)
-    assert again.options["unit"] == {"column": "home", "max_rows": 5}
+    assert dualquery.load_release(folder).options["unit"] == {"column": "home", "max_rows": 5}
 
 
 def test_the_number_of_rows_may_be_stated(tmp_path) -> None:

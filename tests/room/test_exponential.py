@@ -98,8 +98,7 @@ def test_only_alternatives_are_reported() -> None:
     scores = np.array([10**9, 0, 0])
     allowed = np.array([False, True, True])
     source = SeededRandomness(1)
-    found = {report_noisy_max(scores, allowed, 1.0, 1, source) for _ in range(40)}
-    assert found == {1, 2}
+    assert {report_noisy_max(scores, allowed, 1.0, 1, source) for _ in range(40)} == {1, 2}
     with pytest.raises(ValueError, match="no queries"):
         report_noisy_max(scores, np.zeros(3, bool), 1.0, 1, source)
 

@@ -213,8 +213,7 @@ def test_noise_follows_its_law_and_scales() -> None:
         expected = law.pmf(values) * draws
         seen = np.array([(noise == value).sum() for value in values])
         rest = draws - expected.sum(), draws - seen.sum()
-        found = stats.chisquare(np.append(seen, rest[1]), np.append(expected, rest[0]))
-        assert found.pvalue > 1e-4
+        assert stats.chisquare(np.append(seen, rest[1]), np.append(expected, rest[0])).pvalue > 1e-4
 
 
 def test_numbers_without_an_l1_bound_get_no_laplace_noise() -> None:

@@ -165,8 +165,7 @@ def test_over_all_attempts_no_event_is_drawn_twice(name: str) -> None:
         needed = any(gone and not spare for gone, spare in zip(lost, run.disk.spared, strict=True))
         assert not any("counts as spent" in end for end in ended) or needed
         assert not needed or name == "stages"
-        charged = sum(ground is not None for ground in run.ledger.grounds)
-        assert charged == len(run.disk.kept)
+        assert sum(ground is not None for ground in run.ledger.grounds) == len(run.disk.kept)
     refused = [end for end in ends if "counts as spent" in end]
     assert ends["whole"]
     assert ends["killed"]
@@ -233,7 +232,6 @@ def test_a_checkpoint_serves_one_run(tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match="was given to a run before"):
         dualquery.release(table, **asked, checkpoint=checkpoint)
     checkpoint.close()
-    made = dualquery.release(table, **asked, checkpoint=Checkpoint(path))
-    assert made.privacy.private
+    assert dualquery.release(table, **asked, checkpoint=Checkpoint(path)).privacy.private
     assert sum("begin" in entry for entry in CheckpointLines(path).entries) == 5
     assert budget.read().spent == (1.0, 1e-4)

@@ -65,6 +65,6 @@ def test_it_stays_in_its_process() -> None:
     statistic = RandomizedCounts(WORKLOAD, 1.0, SeededRandomness(0))
     with pytest.raises(TypeError, match="RandomizedCounts stays in its process"):
         pickle.dumps(statistic)
-    elsewhere = ClusterRows(None, (), ItemSchema.numbered(5, "bits"), 50)
+    elsewhere = ClusterRows(None, (), ItemSchema.numbered(5, "bits"), (), 50)
     with pytest.raises(BadInputError, match="--engine memory"):
         elsewhere.total(statistic, 1)

@@ -78,8 +78,7 @@ def test_words_are_uniform(make) -> None:
     words = make().words(16_384)
     assert words.dtype == np.uint64
     assert words.shape == (16_384,)
-    octets = np.bincount(words.view(np.uint8), minlength=256)
-    assert stats.chisquare(octets).pvalue > ALARM
+    assert stats.chisquare(np.bincount(words.view(np.uint8), minlength=256)).pvalue > ALARM
     bits = np.unpackbits(words.view(np.uint8)).reshape(-1, 64).sum(axis=0)
     # 64 positions, each a binomial: the largest deviation, by a union bound.
     assert stats.binomtest(int(bits.max()), len(words)).pvalue * 64 > ALARM

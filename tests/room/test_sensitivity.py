@@ -11,25 +11,13 @@ from hypothesis import strategies as st
 from dualquery.data.domain import Domain
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.generate.workloads import all_marginals, random_conjunctions
+from dualquery.room.sensitivity import moves, spectral
 from dualquery.room.sensitivity.combinatorial import (
     UNIT,
     Conjunctions,
     PairwiseModel,
     column_set_bound,
     pairwise_bound,
-)
-from dualquery.room.sensitivity.moves import (
-    complemented,
-    contributing_queries,
-    differing_queries,
-    few_ones_bound,
-)
-from dualquery.room.sensitivity.spectral import (
-    cubic_bound,
-    largest_eigenvalue_bound,
-    quadratic_bound,
-    quartic_bound,
-    spectral_bound,
 )
 from tests.cases import all_records, domain_of, truth
 
@@ -59,10 +47,10 @@ def workloads(draw: st.DrawFn, sizes: tuple[int, ...] = (1, 1, 2, 3, 4)) -> Work
 @given(workloads())
 def test_no_record_contributes_to_more_counts_than_any_of_the_bounds(workload: Workload) -> None:
     answers = truth(workload.literals, all_records(workload.domain)).T
-    contributed = answers ^ complemented(workload)
+    contributed = answers ^ moves.complemented(workload)
     most = int(contributed.sum(axis=1).max())
-    found = contributing_queries(workload).count
-    assert most <= found <= differing_queries(workload).count
+    found = moves.contributing_queries(workload).count
+    assert most <= found <= moves.differing_queries(workload).count
     conjunctions = Conjunctions.of_workload(workload)
     if len(conjunctions):
         assert most <= column_set_bound(conjunctions, 1) <= column_set_bound(conjunctions)
@@ -71,16 +59,16 @@ def test_no_record_contributes_to_more_counts_than_any_of_the_bounds(workload: W
 
 def test_a_whole_marginal_moves_in_one_cell() -> None:
     workload = all_marginals(domain_of(2, 3, 1, 4), 2)
-    assert contributing_queries(workload).count == 6
-    assert differing_queries(workload).count == 12
-    assert not complemented(workload).any()
+    assert moves.contributing_queries(workload).count == 6
+    assert moves.differing_queries(workload).count == 12
+    assert not moves.complemented(workload).any()
 
 
 @settings(max_examples=300, deadline=None)
 @given(workloads())
 def test_no_pair_of_records_differs_on_more_than_any_of_the_bounds(workload: Workload) -> None:
     most = most_differing(workload)
-    assert most <= differing_queries(workload).count <= len(workload)
+    assert most <= moves.differing_queries(workload).count <= len(workload)
     conjunctions = Conjunctions.of_workload(workload)
     if len(conjunctions):
         assert most <= column_set_bound(conjunctions)
@@ -136,7 +124,7 @@ def test_no_pair_of_records_differs_on_more_than_the_spectral_bound(workload: Wo
     covered = conjunctions.subset(conjunctions.on_binary_columns)
     if len(covered):
         answers = answers_of(covered)
-        bound = spectral_bound(covered)
+        bound = spectral.spectral_bound(covered)
         assert max(int((answers != row).sum(axis=1).max()) for row in answers) <= bound
 
 
@@ -167,7 +155,7 @@ def marginals(domain: Domain, sets: list[tuple[int, ...]]) -> Workload:
 )
 def test_whole_marginals_differ_in_two_cells_each(sizes, sets) -> None:
     workload = marginals(domain_of(*sizes), sets)
-    assert differing_queries(workload).count == 2 * len(sets) == most_differing(workload)
+    assert moves.differing_queries(workload).count == 2 * len(sets) == most_differing(workload)
 
 
 @pytest.mark.parametrize(
@@ -183,12 +171,12 @@ def test_whole_marginals_differ_in_two_cells_each(sizes, sets) -> None:
 )
 def test_single_and_disjoint_queries_all_differ(sizes, literals) -> None:
     workload = Workload(np.array(literals, np.int32), domain_of(*sizes))
-    assert differing_queries(workload).count == len(literals) == most_differing(workload)
+    assert moves.differing_queries(workload).count == len(literals) == most_differing(workload)
 
 
 def test_queries_that_no_legal_record_satisfies_do_not_count() -> None:
     workload = Workload(np.array([[0, 2], [1, 3]], np.int32), domain_of(2))
-    assert differing_queries(workload).count == 0
+    assert moves.differing_queries(workload).count == 0
 
 
 def random_workload(domain: Domain, queries: int, seed: int) -> Workload:
@@ -212,7 +200,7 @@ ADULT_PAPER = (20, 8, 20, 16, 10, 7, 14, 60, 5, 2, 10, 10, 10, 41, 2)
 def test_bounds_of_random_workloads_are_tight(sizes, queries, method, most) -> None:
     """Coordinate ascent finds two records that differ on 1 / 1.3 and 1 / 1.2 of these numbers."""
     workload = random_workload(domain_of(*sizes), queries, seed=5)
-    bound = differing_queries(workload)
+    bound = moves.differing_queries(workload)
     assert bound.method == method
     assert bound.count <= most
 
@@ -225,9 +213,11 @@ def test_queries_on_binary_columns_are_bounded_apart_from_the_rest() -> None:
         domain_of(*(10,) * 8, *(1,) * 20),
         repeats=True,
     )
-    bound = differing_queries(both)
+    bound = moves.differing_queries(both)
     assert bound.method == "spectral + pairwise"
-    assert bound.count == differing_queries(first).count + differing_queries(second).count
+    assert (
+        bound.count == moves.differing_queries(first).count + moves.differing_queries(second).count
+    )
 
 
 def test_the_spectral_bound_counts_sets_of_four_literals() -> None:
@@ -235,7 +225,9 @@ def test_the_spectral_bound_counts_sets_of_four_literals() -> None:
     rows = [[2 * i + s for i, s in enumerate(signs)] for signs in product((0, 1), repeat=4)
             if sum(signs) % 2 == 0]  # fmt: skip
     workload = Workload(np.array(rows, np.int32), Domain.binary(4))
-    assert spectral_bound(Conjunctions.of_workload(workload)) == 2 == most_differing(workload)
+    assert (
+        spectral.spectral_bound(Conjunctions.of_workload(workload)) == 2 == most_differing(workload)
+    )
 
 
 @settings(max_examples=60, deadline=None)
@@ -246,15 +238,15 @@ def test_quadratic_and_cubic_bounds_hold_on_all_sign_vectors(n: int, seed: int) 
     linear = rng.integers(-9, 10, n).astype(float)
     quadratic = np.triu(rng.integers(-9, 10, (n, n)), 1).astype(float)
     values = signs @ linear + np.einsum("yi,ij,yj->y", signs, quadratic, signs)
-    assert values.max() <= quadratic_bound(linear, quadratic) + 1e-9
+    assert values.max() <= spectral.quadratic_bound(linear, quadratic) + 1e-9
     if n < 3:
         return
     triple = np.array([t for t in product(range(n), repeat=3) if t[0] < t[1] < t[2]]).T
     amount = rng.integers(-4, 5, triple.shape[1]).astype(float)
     triple, amount = triple[:, amount != 0], amount[amount != 0]
     values = signs[:, triple].prod(axis=1) @ amount
-    assert values.max() <= cubic_bound(triple, amount, n) + 1e-9
-    assert values.max() <= quartic_bound(triple, amount, n) + 1e-9
+    assert values.max() <= spectral.cubic_bound(triple, amount, n) + 1e-9
+    assert values.max() <= spectral.quartic_bound(triple, amount, n) + 1e-9
 
 
 @pytest.mark.parametrize("size", [1, 2, 30, 200])
@@ -263,8 +255,7 @@ def test_eigenvalue_bounds_are_just_above_the_eigenvalue(size: int) -> None:
     basis = np.linalg.qr(rng.standard_normal((size, size)))[0]
     spectrum = np.append(np.linspace(-1000, 2, size - 1), 7.0)
     matrix = (basis * spectrum) @ basis.T
-    bound = largest_eigenvalue_bound((matrix + matrix.T) / 2)
-    assert 7 - 1e-9 <= bound <= 7 + 1e-4
+    assert 7 - 1e-9 <= spectral.largest_eigenvalue_bound((matrix + matrix.T) / 2) <= 7 + 1e-4
 
 
 @settings(max_examples=60, deadline=None)
@@ -275,11 +266,11 @@ def test_records_of_few_ones_differ_by_the_bound_at_most(workload: Workload, mos
     records = records[records.sum(axis=1) <= most]
     answers = truth(workload.literals, records).T
     differing = max(int((answers != row).sum(axis=1).max()) for row in answers)
-    assert differing <= few_ones_bound(workload, most)
-    assert differing <= differing_queries(replace(workload, domain=domain)).count
+    assert differing <= moves.few_ones_bound(workload, most)
+    assert differing <= moves.differing_queries(replace(workload, domain=domain)).count
 
 
 def test_positive_queries_differ_on_at_most_twice_the_sets_of_a_record() -> None:
     workload = random_conjunctions(Domain.binary(12), 200, 3, False, 0, None)
-    assert few_ones_bound(workload, 5) == 2 * 10
-    assert few_ones_bound(workload, 12) == 200
+    assert moves.few_ones_bound(workload, 5) == 2 * 10
+    assert moves.few_ones_bound(workload, 12) == 200

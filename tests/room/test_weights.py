@@ -25,8 +25,7 @@ class Words:
 
     def words(self, count):
         taken, self._words = self._words[:count], self._words[count:]
-        filler = np.full(count - len(taken), 2**64 - 1, dtype=np.uint64)
-        return np.concatenate([taken, filler])
+        return np.concatenate([taken, np.full(count - len(taken), 2**64 - 1, dtype=np.uint64)])
 
 
 def integer_weight(score: int, largest: int, unit: float) -> int:
@@ -65,8 +64,7 @@ def test_an_integer_weight_is_within_the_charged_error(gap: int, unit: float) ->
     with mpmath.workdps(60):
         exponent = max(-mpmath.mpf(unit) * gap, mpmath.mpf(-kernels.CLAMP))
         real = mpmath.exp(exponent) * 2**80
-        error = abs(mpmath.log(mpmath.mpf(integer_weight(-gap, 0, unit)) / real))
-        assert error < WEIGHT_ERROR
+        assert abs(mpmath.log(mpmath.mpf(integer_weight(-gap, 0, unit)) / real)) < WEIGHT_ERROR
 
 
 def test_scores_are_the_integers_of_algorithm_1() -> None:

@@ -9,7 +9,10 @@ import polars as pl
 import pytest
 
 import dualquery
+from dualquery.data.readers.formats import parse_source
+from dualquery.rows.dask_cluster import cluster_rows
 from dualquery.rows.engines import Engine
+from dualquery.rows.histogram import Histogram
 from dualquery.runtime.errors import BadInputError
 
 distributed = pytest.importorskip("distributed", reason="the extra 'distributed' is not installed")
@@ -48,6 +51,20 @@ def test_the_release_is_that_of_one_machine(cluster: Any, folder: Path) -> None:
     np.testing.assert_array_equal(here.answers, there.answers)
     np.testing.assert_array_equal(here.records, there.records)
     assert here.n == there.n == PARTS * ROWS + sum(range(PARTS))
+
+
+@pytest.mark.slow
+def test_a_part_that_changes_between_passes_is_refused(cluster: Any, tmp_path: Path) -> None:
+    parts = [tmp_path / f"{part}.csv" for part in range(2)]
+    for part in parts:
+        part.write_text(f"{','.join(NAMES)}\n" + "0,1,0,1,0,1,0,1\n" * 9)
+    counted = Histogram(SCHEMA.domain)
+    with distributed.Client(cluster.scheduler_address) as client:
+        rows = cluster_rows(client, [parse_source(str(part)) for part in parts], SCHEMA)
+        assert rows.total(counted, 1).sum() == rows.n == 18
+        parts[1].write_text(f"{','.join(NAMES)}\n" + "0,1,0,1,0,1,0,1\n" * 8)
+        with pytest.raises(BadInputError, match=r"1\.csv: 9 rows were counted first"):
+            rows.total(counted, 1)
 
 
 @pytest.mark.slow

@@ -138,8 +138,7 @@ def answer(
         texts, place = read_texts(file)
         found = answer_queries(made, texts.to_list(), place)
     else:
-        asked = questions or made.workload.description.get("questions", ())
-        if not asked:
+        if not (asked := questions or made.workload.description.get("questions", ())):
             raise BadInputError(
                 f"{release} was made without questions of its own, and the answers of its queries "
                 "are in answers.parquet; ask in words, or name a file with --file"

@@ -102,6 +102,8 @@ def plan(
     if schema is not None and epsilon is not None:
         progress = terminal.progress()
         described = load_schema(schema)
+        if getattr(described, "partial", False):
+            raise BadInputError(f"{schema} is partial: use release --dry-run, which plans for that")
         if not described.declared:
             warnings = (*warnings, "a release with this draft is not private: declare it first")
         asked = built(WorkloadRequest, {"queries": queries})

@@ -135,8 +135,7 @@ def compare_solvers(
             )  # fmt: skip
             content = report(problems, measurements, solver_timeout, settings)
             write_report(target, content)
-            pictured = find_spec("matplotlib") is not None
-            if pictured:
+            if pictured := find_spec("matplotlib") is not None:
                 write_plots(target, measurements)
     content["out"] = str(target)
     if privacy is not None:

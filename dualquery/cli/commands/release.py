@@ -175,8 +175,7 @@ def _resumed(
     context: typer.Context, given: Mapping[str, Any], checkpoint: Checkpoint
 ) -> dict[str, Any]:
     """Return the options of the interrupted release, and this attempt's own."""
-    stored = checkpoint.facts.get("command")
-    if stored is None:
+    if (stored := checkpoint.facts.get("command")) is None:
         raise BadInputError(
             f"{given['resume']} does not say what was asked for: it was made in Python, or stopped "
             "at once; go on in Python, or delete it"

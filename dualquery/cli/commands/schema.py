@@ -87,15 +87,15 @@ def check(
 
     from dualquery.data.schema.schema_files import load_schema
     from dualquery.data.schema.table import TableSchema
-    from dualquery.rules.reading import rules_of
+    from dualquery.rules.reading import rules_of, without_absent
 
     found = load_schema(file)
-    rules = rules_of(found)
+    known, remarks = without_absent(found, learned=getattr(found, "partial", False))
     if isinstance(found, TableSchema):
         _show_columns(terminal, ("column", "kind", "bits", "values"), found.columns, _described)
-        for remark in _on_missing_values(found):
+        for remark in (*_on_missing_values(found), *remarks):
             terminal.say(f"note: {terminal_line(remark)}")
-    for number, (text, forbids) in enumerate(rules.said(), 1):
+    for number, (text, forbids) in enumerate(rules_of(known).said(), 1):
         told = "" if forbids else " (always holds: it forbids nothing)"
         terminal.say(f"rule {number}: {terminal_line(text)}{told}")
     if out is not None:

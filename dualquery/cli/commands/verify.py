@@ -11,6 +11,7 @@ import typer
 from dualquery.cli.shared_options import Json, ReleaseFolder
 from dualquery.cli.terminal import Terminal
 from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.escaping import terminal_line
 from dualquery.runtime.files import require_new, whole_file
 
 
@@ -56,10 +57,11 @@ def verify(
     if faults:
         raise BadInputError(f"{release} is not confirmed: {'; '.join(faults)}")
     if not as_json:
+        given = terminal_line(f", conditional on {report.condition}") if report.condition else ""
         typer.echo(
-            f"Confirmed: the guarantee ({round_up(report.epsilon)}, {round_up(report.delta)}) "
-            "follows from the events listed (epsilon computed anew: "
-            f"{report.recomputed:.6g}), and all files are as they were written."
+            f"Confirmed{given}: the guarantee ({round_up(report.epsilon)}, "
+            f"{round_up(report.delta)}) follows from the events listed (epsilon "
+            f"computed anew: {report.recomputed:.6g}), and all files are as they were written."
         )
         unsigned = "Who wrote them, a signature tells: dualquery sign, verify --signature --key."
         typer.echo(f"The signature is by the owner of {key}." if signature else unsigned)
@@ -85,8 +87,7 @@ def sign(
     from dualquery.verification import verify as examine
     from dualquery.verification.signature import sign as signature_of
 
-    damaged = examine(release).damaged
-    if damaged:
+    if damaged := examine(release).damaged:
         raise BadInputError(f"{release} is not whole and was not signed: {'; '.join(damaged)}")
     folder = release.resolve()
     target = folder.with_name(f"{folder.name}.sig") if out is None else out

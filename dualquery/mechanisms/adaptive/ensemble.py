@@ -57,8 +57,7 @@ def fit_mixture(
         other = np.clip(answer(shrunk.fitted), 0.0, 1.0)
         tried = np.clip(answer(fitted_to(shown, apart).means(products)), 0.0, 1.0)
         between = tried - other
-        square = float(between @ between)
-        if square:
+        if square := float(between @ between):
             trust = min(max(float(between @ (held_back.unbiased - other)) / square, 0.0), 1.0)
         answers = trust * answers + (1.0 - trust) * np.clip(answer(found.fitted), 0.0, 1.0)
         # The mixture weakens correlations less than the stacked means do.
@@ -108,8 +107,7 @@ class CrossMoments:
         numbers = np.where(present, standard[products.bits], 1.0)
         weights = (numbers / factors).prod(axis=1)
         slopes = (shares * numbers * factors).prod(axis=1)
-        places = np.flatnonzero((present.sum(axis=1) == 2) & (slopes != 0.0))
-        if not len(places):
+        if not len(places := np.flatnonzero((present.sum(axis=1) == 2) & (slopes != 0.0))):
             return None
         weights, slopes, noises = weights[places], slopes[places], fit.deviations[places]
         pairs = np.sort(np.where(present, column[products.bits], -1)[places], axis=1)[:, -2:]

@@ -200,8 +200,7 @@ def _main_effects(
                 usual = expected[at] ** 2
                 own = math.sqrt(float(squares[at].sum() / usual.sum()))
                 # What pairs have in common is expected to be no larger than their own interactions.
-                shared = float((unit[at] ** 2).sum())
-                if shared:
+                if shared := float((unit[at] ** 2).sum()):
                     widest = min(1.0, math.sqrt(float(usual[unit[at, 0] != 0].sum()) / shared))
         moved, errors = _predicted(
             effects,

@@ -245,8 +245,7 @@ class _Run:
             return ColumnEvidence(looked, shares, workload, expansion, self.n, ratio)
 
         seen = known()
-        full = seen.everything()
-        if full is not None:
+        if (full := seen.everything()) is not None:
             found = self._measured(full, ratios)
             evidence = found.combined(*shares.as_products(found.source.products))
             outcome = self._fitted(found, evidence, workload, seen.posterior)

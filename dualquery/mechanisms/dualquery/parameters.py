@@ -59,8 +59,7 @@ class Chosen:
 def choose_parameters(options: GameOptions, task: Task, budget: Budget) -> Chosen:
     """Fix rounds, samples and step; `BadInputError` if nothing, or not what is given, fits."""
     schedule, accountant, reason = _schedule(options, task, budget)
-    remembered = options.remembered_rounds
-    if remembered is None:
+    if (remembered := options.remembered_rounds) is None:
         most = options.effort * MOST_LOOKED_AT / (schedule.samples * (schedule.rounds - 1))
         longest = min(REMEMBERED_STEPS / schedule.step, most)
         remembered = min(max(round(longest), 1), schedule.rounds)

@@ -15,6 +15,7 @@ from dualquery.mechanisms.dualquery.game_options import FreePolicy
 from dualquery.mechanisms.dualquery.responses import fallback, legal_response, restored, stored
 from dualquery.mechanisms.protocol import Session, Task
 from dualquery.queries.family import disjunctions_of
+from dualquery.room.journal import Public
 from dualquery.rules.constraints import groups_of, penalties_of
 from dualquery.rules.forbidden import Forbidden
 from dualquery.rules.repair import repaired
@@ -53,11 +54,17 @@ class RecordPlayer:
 
         If the process died of the same problem twice, it is the default record.
         """
-        kept = session.recall(
-            f"response of round {number}",
-            lambda: stored(self.respond(problem, previous)),
-            lambda: stored(fallback(problem, self._default(problem, previous), self.solver.name)),
-        )
+        name, bits = f"response of round {number}", self.generator.bit_generator
+
+        def respond() -> Public:
+            return {**stored(self.respond(problem, previous)), "bits": bits.state}
+
+        def give_up() -> Public:
+            response = fallback(problem, self._default(problem, previous), self.solver.name)
+            return {**stored(response), "bits": bits.state}
+
+        kept = dict(session.recall(name, respond, give_up))
+        bits.state = kept.pop("bits", bits.state)  # as if the round had been played now
         return legal_response(problem, restored(kept), previous)
 
     def respond(self, problem: BestResponse, previous: NDArray[np.uint8]) -> Solution:
@@ -148,8 +155,7 @@ def fill_unmentioned(
     if policy == "coins":
         binary = domain.offsets[:-1][domain.sizes == 1]
         record[binary] = generator.integers(0, 2, size=len(binary), dtype=np.uint8)
-    groups = groups_of(domain)
-    if len(groups):
+    if len(groups := groups_of(domain)):
         # Each group in random order, mentioned bits after all others: its first bit is chosen.
         group = np.repeat(np.arange(len(groups)), np.diff(groups.indptr))
         keys = generator.random(len(groups.members))

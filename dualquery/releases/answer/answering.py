@@ -149,8 +149,7 @@ def _answer(knowledge: Knowledge, asked: Compiled, level: float) -> dict[str, An
     limits = knowledge.limits(
         asked.numerator, asked.denominator, asked.range, level, summed=asked.of_rows
     )
-    released = _released(knowledge.release, asked)
-    if released is None:
+    if (released := _released(knowledge.release, asked)) is None:
         answer, source = _likely(knowledge, asked), knowledge.source
         if answer is None and asked.denominator is not None:
             limits = replace(limits, basis=f"{_why_none(asked.denominator)}; {limits.basis}")
@@ -161,8 +160,9 @@ def _answer(knowledge: Knowledge, asked: Compiled, level: float) -> dict[str, An
             own = None if own is None else _of_total(knowledge, own)
         if limits.low is None and own is not None and level == LEVEL:
             limits = own
-        elif limits.low is not None and own is not None and not own.near(limits):
-            limits = replace(limits, basis=f"{limits.basis}; {_ANOTHER}")
+        elif limits.low is not None and limits.high is not None:
+            near = limits.low <= answer <= limits.high if own is None else own.near(limits)
+            limits = limits if near else replace(limits, basis=f"{limits.basis}; {_ANOTHER}")
     if answer is not None and limits.low is not None and limits.high is not None:
         answer = min(max(answer, limits.low), limits.high)
     if asked.conjunctions and question.measure == SHARE:

@@ -94,8 +94,7 @@ class Knowledge:
         """Return the mean of a form by the model, or else the records, or least squares."""
         if not form.columns:
             return float(form.table(()))
-        model = self.release.model
-        if model is not None:
+        if (model := self.release.model) is not None:
             literals, coefficients, constant = form.conjunctions()
             if not len(literals):
                 return constant

@@ -31,8 +31,7 @@ def with_forced_answers(
     outcome: Outcome, queries: Queries, rules: Forbidden
 ) -> tuple[Outcome, tuple[str, ...]]:
     """Return an outcome whose conjunctions are 0 or 1 where rules force that, and a remark."""
-    workload = conjunctions_of(queries)
-    if workload is None:
+    if (workload := conjunctions_of(queries)) is None:
         return outcome, ()
     forced = forced_answers(rules, workload.literals)
     there = ~np.isnan(forced)
@@ -43,8 +42,7 @@ def with_forced_answers(
     )
     if not there.any():
         return outcome, (remark,)
-    known = outcome.intervals
-    if known is None:
+    if (known := outcome.intervals) is None:
         known = Intervals(forced, forced, f"{FORCED}; of other answers nothing was measured")
     else:
         lower, upper = (np.where(there, forced, end) for end in (known.lower, known.upper))

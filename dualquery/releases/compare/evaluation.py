@@ -130,8 +130,7 @@ class Evaluation:
 
     def by_column(self) -> list[dict[str, Any]]:
         """Return the errors of the queries about each column, the largest mean error first."""
-        conjunctions = conjunctions_of(self.release.workload)
-        if conjunctions is None:
+        if (conjunctions := conjunctions_of(self.release.workload)) is None:
             return []
         schema, literals = self.release.schema, conjunctions.literals
         columns = np.where(literals < 0, -1, schema.domain.column_of_bit[literals >> 1])

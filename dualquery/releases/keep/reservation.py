@@ -83,6 +83,10 @@ def resume(
     target = path.with_name(path.name.removesuffix(SUFFIX)) if out is None else Path(out)
     require_free(target)
     with unfinished_folder.take_over(path, no_other_copy=no_other_copy) as folder:
+        if not target.parent.is_dir() or target.parent.stat().st_dev != path.stat().st_dev:
+            raise BadInputError(
+                f"{target} is not on the disk of {path}: move that folder, resume it"
+            )
         yield Place(target, folder)
 
 
@@ -118,5 +122,5 @@ def _disk_errors(target: Path, *others: type[Exception]) -> Iterator[None]:
         full = number == errno.ENOSPC or "No space left" in text or "os error 28" in text
         reason = "the disk is full" if full else (getattr(error, "strerror", None) or text)
         raise BadInputError(
-            f"cannot write the release to {target}: {reason}; name another place"
+            f"cannot write the release to {target}: {reason}; make room, or name another place"
         ) from error

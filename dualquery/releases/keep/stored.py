@@ -149,8 +149,7 @@ def read_kept(
     from dualquery.estimates.measurements import Measurements, factors_of
 
     measurements, model = None, None
-    described = stored["measurements"]
-    if described is not None:
+    if (described := stored["measurements"]) is not None:
         check_files(folder, (MEASUREMENTS,))
         _check(stored, {"a record": ("measurements",)})
         _check(described, _MEASURED)

@@ -92,8 +92,7 @@ def with_beside(
     needs = np.append(TOTAL_SHARE, needs) if counts else needs
     measured: list[RowTotal | ColumnSums] = [RowTotal()] if counts else []
     measured += [ColumnSums((grid,)) for grid in grids]
-    moves = [each.moves(queries, budget.neighbours) for each in measured]
-    if not moves:
+    if not (moves := [each.moves(queries, budget.neighbours) for each in measured]):
         return plan, Beside()
     noise: NoiseKind = "gaussian"
     # Beside events that cost their sum, Gaussian noise may cost more than there is.

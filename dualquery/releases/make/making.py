@@ -144,8 +144,7 @@ def plan_release(
         rules = rules_of(schema)
     budget, warnings = spec.budget.resolve(mechanism, count)
     progress.phase("making the workload")
-    frequent = spec.workload.frequent(schema, mechanism)
-    if frequent is None:
+    if (frequent := spec.workload.frequent(schema, mechanism)) is None:
         queries = spec.workload.over(schema, max(1, count.n // budget.neighbours.copies))
         remarks = (*remarks, *spec.workload.remarks(schema))
     else:

@@ -210,8 +210,7 @@ def claimed(new: Charge, checkpoint: Checkpoint) -> Charge:
     known = checkpoint.facts["charge"]["release"]
     charge = replace(new, release=known, earlier=checkpoint.claims)
     counted = None
-    elsewhere = checkpoint.elsewhere()
-    if elsewhere is not None:
+    if (elsewhere := checkpoint.elsewhere()) is not None:
         raise BadInputError(
             f"this is a copy of a checkpoint whose release is in {elsewhere}, or was about to get "
             "its name: one charge is for one release. If that folder is another one, move it away"
@@ -233,8 +232,7 @@ def mark_of(table: object) -> str:
     it. It is "" for a table that is not in files. `BadInputError` if table or key is not read.
     """
     source = source_of(table)
-    files = files_of(source)
-    if not files:
+    if not (files := files_of(source)):
         return ""
     with Seen.opened() as seen:
         key = seen.key

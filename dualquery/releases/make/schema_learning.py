@@ -86,6 +86,10 @@ def schema_of_table(
     """
     check_ranges(epsilon, 0.0 if delta is None else delta)
     check_learnable(delta)
+    paid: Any = {"epsilon": 0.0, "delta": 0.0, "events": [], **neighbours.described()}
+    paid |= (known and known.learned) or {}
+    if {**paid, **neighbours.described()} != paid:
+        raise BadInputError("the schema was learned with other neighbours: give the same ones")
     payment = Payment.begin(budget, table, neighbours, "schema", seed)
     unknown = unknown_columns(source_of(table), columns, known, _hidden(neighbours))
 
@@ -106,10 +110,10 @@ def schema_of_table(
         return found
     payment.finish()
     record = {
-        "epsilon": epsilon,
-        "delta": 2.0 * found.price.delta,
+        "epsilon": paid["epsilon"] + epsilon,
+        "delta": paid["delta"] + 2.0 * found.price.delta,
         **neighbours.described(),
-        "events": [dict(proof.described(event)) for event in found.events],
+        "events": [*paid["events"], *(dict(proof.described(event)) for event in found.events)],
     }
     assert isinstance(found.schema, TableSchema)
     return replace(found, schema=replace(found.schema, learned=record))
@@ -120,8 +124,7 @@ def learned_for(spec: ReleaseSpec, payment: Payment, journal: Journal) -> Learne
 
     `BadInputError` as `schema_of_table`, or if what comes after could not be accounted for.
     """
-    unknown = _asked(spec)
-    if unknown is None:
+    if (unknown := _asked(spec)) is None:
         return GIVEN
 
     def pay(rows: int | None) -> SchemaPrice:
@@ -206,6 +209,8 @@ def _asked(spec: ReleaseSpec) -> Unknown | None:
     source, known = table.source, given_schema(spec.schema)
     partial = known if isinstance(known, TableSchema) and known.partial else None
     said = known is not None or states_schema(source, table.columns)
+    if table.schema_from_data and known is not None:
+        raise BadInputError("--schema-from-data and --schema exclude each other: leave one out")
     if table.schema_from_data or (said and partial is None):
         return None
     if isinstance(spec.workload.queries, Queries):

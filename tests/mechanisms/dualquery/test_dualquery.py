@@ -69,8 +69,7 @@ def run_independent(data, work) -> np.ndarray:
 
 
 def room_with(schedule: GameSchedule, records: np.ndarray, workload: Workload) -> Curator:
-    data = dataset(SCHEMA, records)
-    return Curator(data.records, workload, schedule, SeededRandomness(0))
+    return Curator(dataset(SCHEMA, records).records, workload, schedule, SeededRandomness(0))
 
 
 def test_under_served_queries_gain_weight() -> None:

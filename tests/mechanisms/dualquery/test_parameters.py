@@ -128,8 +128,7 @@ def test_more_budget_means_more_draws() -> None:
 
 def test_a_tiny_step_is_bounded_in_rounds() -> None:
     """It used to ask for millions of rounds, and a minute of accounting, to no avail."""
-    found = chosen(Budget(1.0, 1e-6, "zcdp"), n=30_000, eta=1e-5)
-    assert found.schedule.rounds == MOST_ROUNDS
+    assert chosen(Budget(1.0, 1e-6, "zcdp"), n=30_000, eta=1e-5).schedule.rounds == MOST_ROUNDS
 
 
 @pytest.mark.parametrize("queries", [1, 2])

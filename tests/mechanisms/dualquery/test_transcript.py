@@ -173,8 +173,7 @@ def test_kernels_against_their_definitions(queries) -> None:
 
 def test_records_are_repeated_in_their_shares() -> None:
     records = np.eye(3, dtype=np.uint8)
-    found = in_shares(records, np.array([0.51, 0.34, 0.15]))
-    assert found.sum(axis=0).tolist() == [61, 41, 18]
+    assert in_shares(records, np.array([0.51, 0.34, 0.15])).sum(axis=0).tolist() == [61, 41, 18]
 
 
 @given(
@@ -186,8 +185,7 @@ def test_copies_of_any_run_of_records_are_off_by_less_than_one(seed, rounds, eve
     shares = np.random.default_rng(seed).dirichlet(np.full(rounds, evenness))
     copies = in_shares(np.eye(rounds, dtype=np.uint8), shares).sum(axis=0)
     assert copies.sum() == mixture.REPEATS * rounds
-    off = np.cumsum(copies - shares * mixture.REPEATS * rounds)
-    assert np.abs(off).max() <= 0.5 + 1e-9
+    assert np.abs(np.cumsum(copies - shares * mixture.REPEATS * rounds)).max() <= 0.5 + 1e-9
 
 
 def test_wide_records_are_not_repeated(monkeypatch) -> None:

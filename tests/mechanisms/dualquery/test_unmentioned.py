@@ -1,6 +1,8 @@
 """Free attributes: always a legal record, whatever the policy."""
 
-from typing import get_args
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, get_args
 
 import numpy as np
 from hypothesis import given
@@ -8,7 +10,9 @@ from hypothesis import strategies as st
 
 from dualquery.data.domain import Domain
 from dualquery.mechanisms.dualquery.game_options import FreePolicy
-from dualquery.mechanisms.dualquery.record_player import fill_unmentioned
+from dualquery.mechanisms.dualquery.record_player import RecordPlayer, fill_unmentioned
+from dualquery.rules.constraints import groups_of
+from solvers import BestResponse, get_solver
 from tests.tables import legal, random_records
 
 FREE_POLICIES = get_args(FreePolicy)
@@ -27,8 +31,7 @@ def test_records_are_legal_under_every_policy(situation, policy, first) -> None:
     domain, mentioned, seed = situation
     rng = np.random.default_rng(seed)
     previous = None if first else random_records(domain, 1, rng)[0]
-    record = fill_unmentioned(domain, mentioned, policy, rng, previous)
-    assert legal(domain, record[None, :])
+    assert legal(domain, fill_unmentioned(domain, mentioned, policy, rng, previous)[None, :])
 
 
 @given(situations(), st.sampled_from(["zeros", "coins"]))
@@ -65,3 +68,22 @@ def test_coins_and_choices_are_fair() -> None:
     assert abs(shares[0] - 1 / 2) < 4.5 * np.sqrt(0.25 / draws)
     assert shares[2] == 0
     assert np.abs(shares[[1, 3, 4]] - 1 / 3).max() < 4.5 * np.sqrt(2 / 9 / draws)
+
+
+def test_a_round_that_is_recalled_changes_nothing_in_those_after_it() -> None:
+    domain, found = Domain(np.arange(0, 97, 8)), []
+    empty = BestResponse(domain.bits, np.zeros((0, 1), np.int32), np.zeros(0), groups_of(domain))
+    known: dict[str, Any] = {}
+
+    def recall(name: str, compute: Callable[[], Any], _: object) -> Any:
+        return known[name] if name in known else known.setdefault(name, compute())
+
+    for recalled in (0, 1, 3):
+        known = {name: known[name] for name in [*known][:recalled]}
+        player = RecordPlayer(domain, get_solver("auto"), 1.0, 1, "zeros", np.random.default_rng(0))
+        record = player.first_record()
+        for number in range(5):
+            session = SimpleNamespace(recall=recall)
+            record = player.recalled(number, empty, record, session).record
+        found.append(record.tolist())
+    assert found[0] == found[1] == found[2]
