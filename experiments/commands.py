@@ -68,8 +68,7 @@ class _Group(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name in MODULES:
             return _command_of(recipe_named(cmd_name))
-        found = super().get_command(ctx, cmd_name)
-        if found is None:
+        if (found := super().get_command(ctx, cmd_name)) is None:
             known = self.list_commands(ctx)
             raise BadInputError(
                 f"unknown experiment {cmd_name!r}{did_you_mean(cmd_name, known)} (known: "

@@ -94,8 +94,7 @@ def gains_over_the_paper(where: str, lines: pl.DataFrame) -> list[Finding]:
         (OURS, RECOUNTED, "remembered draws and fitted shares"),
         (OURS, PAPERS, "all of it together"),
     ):
-        factors = ratios(curves.get(high, {}), curves.get(low, {}))
-        if factors:
+        if factors := ratios(curves.get(high, {}), curves.get(low, {})):
             expected = f"{where}: {low} below {high} at every epsilon"
             found = f"{gain} divides the error by {listed(factors, '.1f')}"
             findings.append(Finding(expected, found, min(factors.values()) > 1))

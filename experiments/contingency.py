@@ -208,8 +208,7 @@ def expect(table: pl.DataFrame) -> Sequence[Finding]:
     findings: list[Finding] = []
     for title, lines in tables(table.filter(pl.col("table") != SURVEY), "title"):
         findings += _expect_small(title, _means(lines))
-    survey = table.filter(table=SURVEY)
-    if len(survey):
+    if len(survey := table.filter(table=SURVEY)):
         two, three = (_means(survey.filter(way=way)) for way in (2, 3))
         findings += _expect_survey(survey["title"][0], two, three)
     return findings
@@ -284,8 +283,7 @@ def draw(table: pl.DataFrame) -> Mapping[str, Figure]:
     panels: dict[str, list[tuple[str, pl.DataFrame]]] = {
         "figure3": tables(table.filter(pl.col("table") != SURVEY), "title")
     }
-    survey = table.filter(table=SURVEY)
-    if len(survey):
+    if len(survey := table.filter(table=SURVEY)):
         shown = SURVEY_PANELS if survey["epsilon"].min() == 0.01 else _QUICK_SURVEY_PANELS
         panels["figure4"] = [
             (

@@ -67,10 +67,8 @@ def perform(run: Run, threads: int) -> Sequence[Row]:
     """Make records once, and score them."""
     names = list(FEATURES[run["features"]])
     path = run["path"]
-    truth = generated(3_000) if path is None else pl.read_csv(path, infer_schema=False)
-    if lacking := [name for name in names if name not in truth.columns]:
-        raise BadInputError(f"{path}: there is no column {', '.join(lacking)}")
-    truth, seed, start = truth.select(names), run["seed"], time.process_time()
+    truth = generated(3_000).select(names) if path is None else read(path, names)
+    seed, start = run["seed"], time.process_time()
     if run["contender"] == BOOTSTRAP:
         made = truth.sample(fraction=1.0, with_replacement=True, seed=seed)
     elif run["contender"] == PERMUTED:
@@ -86,6 +84,14 @@ def perform(run: Run, threads: int) -> Sequence[Row]:
     return [
         {**scores(truth, made), "cpu_seconds": seconds, "true_slope": scores(truth, truth)["slope"]}
     ]
+
+
+def read(path: str, names: Sequence[str]) -> pl.DataFrame:
+    """Return columns of an excerpt as texts, whole numbers without a point, as SDNist does."""
+    table = pl.read_csv(path, infer_schema=False, glob=False)
+    if lacking := [name for name in names if name not in table.columns]:
+        raise BadInputError(f"{path}: there is no column {', '.join(lacking)}")
+    return table.select(pl.col(names).str.replace(r"^(\d+)\.0+$", "$1"))
 
 
 def _released(

@@ -99,7 +99,7 @@ def _ends(truth: pl.Series, made: pl.Series, bins: int) -> NDArray[np.float64]:
 
 
 def pearson(truth: pl.DataFrame, made: pl.DataFrame) -> float:
-    """Return the mean absolute difference of correlations of columns, "N" read as -1."""
+    """Return the mean absolute difference of correlations of columns; "N" as SDNist reads it."""
     names = [name for name in truth.columns if name not in UNCORRELATED]
     found = []
     for rows in (truth, made):
@@ -109,7 +109,7 @@ def pearson(truth: pl.DataFrame, made: pl.DataFrame) -> float:
                 both, _ = _codes(truth, made, name)
                 columns.append(both[rows is made])
             else:
-                columns.append(_numbers(rows[name].replace("N", "-1")))
+                columns.append(_numbers(rows[name].replace("N", "1" if name == "NPF" else "-1")))
         with np.errstate(invalid="ignore", divide="ignore"):
             found.append(np.nan_to_num(np.corrcoef(np.array(columns, dtype=np.float64))))
     pairs = np.triu_indices(len(names), 1)

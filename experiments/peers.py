@@ -69,15 +69,10 @@ def plan(choices: Choices) -> Sequence[Run]:
             "--peer-env: name a folder for the environments of other libraries, which are made if "
             "they are not there. Without it, --quick compares ours with independent columns"
         )
-    paths = {
-        name: str(choices.data.path(name, "")) if name in choices.data else None
-        for name in ("adult-train", "adult-test", *nist.EXCERPTS)
-    }
-    pythons = {
-        library: _environment(Path(own["peer_env"][-1]), library)
-        for library in PACKAGES
-        if any(name.startswith(f"{library} ") for name in wanted)
-    }
+    files, has = ("adult-train", "adult-test", *nist.EXCERPTS), choices.data
+    paths = {name: str(has.path(name, "")) if name in has else None for name in files}
+    asked = [each for each in PACKAGES if any(name.startswith(f"{each} ") for name in wanted)]
+    pythons = {each: _environment(Path(own["peer_env"][-1]), each) for each in asked}
     return [
         {"table": table, "files": [paths.get(table), paths["adult-train"], paths["adult-test"]],
          "contender": name, "python": pythons.get(name.split()[0], sys.executable),
@@ -157,7 +152,7 @@ def _table(
         return load(rows, schema), held_back
     names = nist.TEN if name == "national2019" else nist.ALL
     unruled = schema_from_dict({**nist.schema(names, name), "rules": []})
-    return load(pl.read_csv(path or "", infer_schema=False).select(names), unruled), None
+    return load(nist.read(path or "", names), unruled), None
 
 
 def _errors(asked: Sequence[Any], answers: Sequence[Any], exact: Sequence[Any]) -> dict[str, float]:
@@ -193,8 +188,8 @@ def _called(home: Path, python: str, limit: float) -> dict[str, Any]:
     import resource
 
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    unit = 1 << (20 if sys.platform == "darwin" else 10)
-    return {"cpu_seconds": used.ru_utime + used.ru_stime, "mib": used.ru_maxrss / unit, **failure}
+    peak = float((home / "kib").read_text("utf-8")) / 1024 if (home / "kib").exists() else None
+    return {"cpu_seconds": used.ru_utime + used.ru_stime, "mib": peak, **failure}
 
 
 def summarise(table: pl.DataFrame) -> pl.DataFrame:
@@ -215,7 +210,7 @@ def expect(table: pl.DataFrame) -> Sequence[Finding]:
             for own in here.filter(contender=OURS).iter_rows(named=True)
             for line in here.filter(pl.col("contender").is_in(PEERS)).iter_rows(named=True)
             for metric in COMPARED
-            if line[metric] is not None
+            if None not in (line[metric], own[metric])
             if (line[metric] < own[metric]) != (metric in LARGER_IS_BETTER)
         ]
         found.append(Finding(f"{name}, epsilon {epsilon:g}: no other library's records are closer",

@@ -60,8 +60,7 @@ def _or(value: float | None, other: float) -> float:
 
 def summarise(table: pl.DataFrame) -> pl.DataFrame:
     """Return a line a solver and setting, with its primal integral; of games alone, the errors."""
-    calls = measurements(table)
-    if not calls:
+    if not (calls := measurements(table)):
         of = ("max_error", "mean_error", "seconds", "proven", "stopped")
         by = ("setting", "data", "contender", "solver", "limit")
         return means(*(name for name in by if name in table.columns), of=of)(table)
@@ -182,8 +181,7 @@ def _expect_strength(where: str, lines: pl.DataFrame) -> list[Finding]:
         pl.col("max_error", "mean_error").mean()
     )
     errors = {name: (highest, mean) for name, highest, mean in averages.iter_rows()}
-    known = errors.get(_MIDDLING)
-    if known is None:
+    if (known := errors.get(_MIDDLING)) is None:
         return []
     weaker = {name: error for name, error in errors.items() if name in WEAK}
     stronger = {
@@ -213,11 +211,9 @@ def draw(table: pl.DataFrame) -> Mapping[str, Figure]:
     from experiments.harness import style
 
     figures: dict[str, Figure] = {}
-    calls = measurements(table)
-    if calls:
+    if calls := measurements(table):
         figures |= _draw_problems(table, calls)
-    games = table.filter(setting=GAME)
-    if len(games):
+    if len(games := table.filter(setting=GAME)):
         chart = style.Chart(
             table=games, x="limit", y="max_error", by="solver",
             looks=style.curves(games["solver"].unique(maintain_order=True)),

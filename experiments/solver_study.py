@@ -27,6 +27,7 @@ from experiments.solver_findings import (
 )
 from experiments.solver_problems import RULED_ADULT, instance_name, problem_of, ruled_adult
 from experiments.weak_solvers import WEAK, weak_solvers
+from solvers import get_solver
 from solvers.comparison import Measurement, NamedProblem, compare
 
 if TYPE_CHECKING:
@@ -88,6 +89,9 @@ def _problems(choices: Choices, tables: Sequence[Run]) -> list[Run]:
     names = choices.options.get("solver") or (_QUICK_SOLVERS if choices.quick else installed())
     rounds = choices.options.get("round") or (_QUICK_ROUNDS if choices.quick else ROUNDS)
     limit = choices.options.get("limit", (_QUICK_LIMIT if choices.quick else LIMIT,))[-1]
+    if min(rounds) < 1 or not limit > 0:
+        raise BadInputError("--round is a number from 1, and --limit is above 0")
+    _ = [get_solver(name) for name in names]  # or refuses
     ends = (min(rounds), max(rounds))
     return [
         {**table, "round": number, "form": form, "captured": sorted(rounds), "solver": name,

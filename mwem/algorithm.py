@@ -45,7 +45,7 @@ def multiply_weights(
     updated in place; ``output`` gets A_0, A_1, ..., A_T and their answers; ``progress`` is called
     after every iteration.
     """
-    trace = []
+    trace: list[dict[str, Any]] = []
     measured_already = np.zeros(len(asked), dtype=np.bool_)
     answers = queries.scale * distribution.answers()
     for number in range(1, options.iterations + 1):
@@ -53,6 +53,8 @@ def multiply_weights(
             break
         curator.log_errors(answers, f"before iteration {number}")
         candidates = ~measured_already & asked.admitted(fitting(distribution, asked, options))
+        if trace and not candidates.any():
+            break  # what was measured so far is paid for, and released
         require_candidates(candidates, number, options)
 
         question = asked.select(curator, spending, answers, candidates)

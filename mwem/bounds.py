@@ -44,7 +44,7 @@ def theorem_2_2_bound(
     BadInputError
         If an argument is out of its range.
     """
-    if min(n, queries, iterations) < 1 or not epsilon > 0 or not log_domain >= 0:
+    if not min(n, queries, iterations) >= 1 or not epsilon > 0 or not log_domain >= 0:
         raise BadInputError(
             "Theorem 2.2 needs n, queries and iterations of at least 1, epsilon above 0 and a "
             f"logarithm of at least 0, not {n}, {queries}, {iterations}, {epsilon}, {log_domain}"
@@ -101,7 +101,7 @@ def svd_bound(
         )
     unit_variance = 2.0 * math.log(2.0 / delta) / epsilon**2
     cells = int(matrix.shape[1])
-    if neighbours is Neighbours.ADD_REMOVE:
+    if not neighbours.replaces:
         return unit_variance * _nuclear_norm(matrix) ** 2 / cells
     if cells == 1:
         return 0.0

@@ -55,7 +55,7 @@ def _checked(shares: NDArray[np.float64], domain: Domain) -> NDArray[np.float64]
     shape = tuple(axis_sizes(domain).tolist())
     if shares.shape != shape:
         raise BadInputError(f"a histogram of shape {shape} is needed, not {shares.shape}")
-    if not (np.isfinite(shares).all() and (shares >= 0).all() and shares.any()):
+    if not (np.isfinite(shares.sum()) and (shares >= 0).all() and shares.any()):
         raise BadInputError("a histogram needs finite weights of at least 0, not all of them 0")
     return shares.ravel().astype(np.float64)
 

@@ -10,12 +10,12 @@ from dualquery.runtime.errors import BadInputError
 
 def maximum_error(answers: NDArray[np.float64], truth: NDArray[np.float64]) -> float:
     """Return the largest absolute difference of two arrays of answers; **not private**."""
-    return float(np.abs(answers - truth).max())
+    return float(np.abs(np.subtract(answers, truth, dtype=np.float64)).max())
 
 
 def mean_squared_error(answers: NDArray[np.float64], truth: NDArray[np.float64]) -> float:
     """Return the mean of the squared differences of two arrays of answers; **not private**."""
-    return float(np.mean((answers - truth) ** 2))
+    return float(np.mean(np.subtract(answers, truth, dtype=np.float64) ** 2))
 
 
 def relative_entropy(truth: NDArray[np.float64], model: NDArray[np.float64]) -> float:

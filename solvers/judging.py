@@ -64,7 +64,7 @@ def judge(problem: BestResponse, found: Solution, kernel: BestResponse | None = 
     status: Status = Status.FALLBACK if found.status is Status.FALLBACK else Status.FEASIBLE
     highest = part.constant + float(part.weights[part.weights > 0].sum())
     # Less than to the next value, where values have a distance.
-    nearest = 0.5 * unit(part) or math.inf
+    nearest = (0.5 * unit(part) if len(part.weights) else 0.0) or math.inf
     least = min(highest - min(rounding, nearest), bound - min(tolerance, nearest))
     if status is Status.FEASIBLE and least <= value:
         status, bound = Status.OPTIMAL, value

@@ -152,7 +152,7 @@ class KernelSolver(ABC):
         kernel = preprocessed.problem
         start = self._start(preprocessed, limits, hint, default)
 
-        if len(kernel.terms) == 0:
+        if len(kernel.terms) == 0 and (start is not None or len(kernel.rows) == 0):
             record = np.zeros(0, np.uint8) if start is None else start
             result = SearchResult(Ending.PROVEN, record, kernel.constant)
         elif self.least_seconds(kernel) > limits.remaining():

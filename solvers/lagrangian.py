@@ -47,7 +47,7 @@ class LagrangianDual:
         free[kernel.groups.members] = 0
         positive = weights > 0
         shares = np.where(terms >= 0, np.maximum(weights, 0.0)[:, None] / widths[:, None], 0.0)
-        shares[~positive, 0] = -0.5 * weights[~positive]
+        shares[~positive, :1] = -0.5 * weights[~positive, None]  # there may be no term at all
 
         scale = (float(np.abs(weights).mean()) if len(weights) else 0.0) or 1.0
         touching = np.bincount(terms[terms >= 0] >> 1, minlength=kernel.attributes)

@@ -45,6 +45,8 @@ class TermPool:
             raise InvalidProblemError(
                 "a row of the terms is empty, holds an attribute twice, or does not ascend"
             )
+        # As they came, so that bad codes are reported before they are packed into keys.
+        BestResponse(attributes, terms, np.zeros(len(terms)))
         order, first = sorted_runs(attributes, terms)
         self._number = np.empty(len(terms), np.int64)
         self._number[order] = np.cumsum(first) - 1

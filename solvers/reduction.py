@@ -137,8 +137,7 @@ class _Work:
         """Reduce until nothing changes; return False if the constraints turn out infeasible."""
         while True:
             processed = self.value != _FREE
-            locks = self._apply_constraints()
-            if locks is None:
+            if (locks := self._apply_constraints()) is None:
                 return False
             self._apply_rules(processed, *locks)
             changed = self._replace_pairs(locks[0] | locks[1])
@@ -169,8 +168,7 @@ class _Work:
         raising, lowering = np.zeros(n, np.uint8), np.zeros(n, np.uint8)
         if len(self.rows) == 0:
             return raising, lowering
-        found = propagate(self.rows, groups, self.group_of, self.value)
-        if found is None:
+        if (found := propagate(self.rows, groups, self.group_of, self.value)) is None:
             return None
         above = found.most > self.rows.upper + self.rows.slack
         below = found.least < self.rows.lower - self.rows.slack

@@ -90,8 +90,7 @@ def isolated(name: str, patience: float = PATIENCE_SECONDS) -> Watched:
     process only. Raises as `get_solver` does.
     """
     key, _, argument = name.partition(":")
-    value = _BUILT_IN.get(key)
-    if value is not None:
+    if (value := _BUILT_IN.get(key)) is not None:
         _installed(key)
     else:
         value = next(iter(metadata.entry_points(group=ENTRY_POINTS, name=key)), _NOBODY).value

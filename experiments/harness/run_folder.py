@@ -80,7 +80,7 @@ class RunFolder:
         try:
             stored = json.loads(self.path(run).read_text(encoding="utf-8"))
             rows = stored.pop("rows")
-        except (OSError, ValueError, KeyError, AttributeError):
+        except (OSError, ValueError, KeyError, AttributeError, TypeError):
             return None
         whole = stored == self._identity(run) and isinstance(rows, list)
         return rows if whole and all(isinstance(row, dict) for row in rows) else None

@@ -59,7 +59,7 @@ class Scip(LinearSolver):
         variables = _in_column_order(model, program.columns)
         if start is not None:
             _add_start(model, variables, start)
-        model.setParam("limits/time", max(limits.remaining(), 1e-3))
+        model.setParam("limits/time", min(max(limits.remaining(), 1e-3), _INFINITY))
         searching = limits.elapsed()
         # Unlike optimize(), this does not hold Python's interpreter lock.
         model.optimizeNogil()

@@ -58,6 +58,9 @@ def test_data_are_found_in_a_folder_and_by_name(tmp_path) -> None:
     assert files.source("kdd99", "") == f"kdd99:{tmp_path / 'other.gz'}"
     assert files.source("plants", "") == f"matrix:{tmp_path / 'sparse' / 'plants.csv.gz'}"
     assert "netflix" not in files
+    (tmp_path / "other.gz").write_text("another")
+    assert files.state != DataFiles().state
+    assert files.state == DataFiles(files.given).state
     assert "kdd99" in DataFiles([str(tmp_path / "kdd99.clean.gz")])
 
 

@@ -176,8 +176,12 @@ def test_queries_that_do_not_fit_are_excluded() -> None:
     options["iterations"] = 40
     with pytest.raises(BadInputError, match="above the limit"):
         run(Mwem(**options, too_large="stop"), Budget(1.0, 0.0), workload=workload, rows=rows)
+    options["iterations"] = 60
+    _, outcome = run(Mwem(**options), Budget(1.0, 0.0), workload=workload, rows=rows)
+    assert 8 < len(outcome.trace) < 60  # what is paid for is released
+    options["memory_gib"] = 1e-9
     with pytest.raises(BadInputError, match="no query is left whose measurement fits"):
-        run(Mwem(**{**options, "iterations": 60}), Budget(1.0, 0.0), workload=workload, rows=rows)
+        run(Mwem(**options), Budget(1.0, 0.0), workload=workload, rows=rows)
 
 
 @pytest.mark.parametrize(

@@ -132,8 +132,7 @@ def test_samples_follow_the_distribution(kind, start: str) -> None:
     draws = 100_000
     values = representation.sample(draws, np.random.default_rng(1))
     cells = np.ravel_multi_index(tuple(values.T.astype(int)), tuple(queries.sizes))
-    seen = np.bincount(cells, minlength=len(shares))
-    assert stats.chisquare(seen, shares * draws).pvalue > 1e-4
+    assert stats.chisquare(np.bincount(cells, minlength=len(shares)), shares * draws).pvalue > 1e-4
     assert rows_of_values(values[:3], domain).shape == (3, domain.bits)
 
 

@@ -42,8 +42,7 @@ def family_of(
     base = layout.base(generator.random(len(layout.bits)), 0.5)
     family = SampledFamily.independent(layout, base, workload.way, records, generator, threads)
     for query in range(len(workload) if tables is None else tables):
-        bits = bits_of(workload)[query]
-        family.add(bits)
+        family.add(bits_of(workload)[query])
     family.factors = generator.normal(size=family.factors.shape)
     return family
 
@@ -106,8 +105,7 @@ def test_sweeps_leave_and_reach_the_exact_family(seed) -> None:
     found = np.bincount(cells, minlength=len(expected))
     from scipy.stats import chi2
 
-    statistic = ((found - expected) ** 2 / expected).sum()
-    assert statistic < chi2.ppf(1 - 1e-4, len(expected) - 1)
+    assert ((found - expected) ** 2 / expected).sum() < chi2.ppf(1 - 1e-4, len(expected) - 1)
 
 
 def test_sweeps_do_not_depend_on_threads() -> None:

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from dualquery import Unit
 from dualquery.privacy.neighbours import RELATIONS, Neighbours
 from mwem import svd_bound
 
@@ -31,6 +32,7 @@ def strategy_error(workload: np.ndarray, strategy: np.ndarray, neighbours: Neigh
 
 def test_the_identity_attains_it() -> None:
     assert bound(np.eye(7), PAPER) == pytest.approx(7 * UNIT)
+    assert bound(np.eye(7), Neighbours.parse("add-remove", Unit("h", 1))) == bound(np.eye(7), PAPER)
     # Noise of variance 2 a cell; the projection to the public total takes one cell's worth away.
     assert bound(np.eye(7)) == pytest.approx(2 * UNIT * 6)
     assert strategy_error(np.eye(7), np.eye(7), Neighbours.REPLACE_ONE) == pytest.approx(12 * UNIT)

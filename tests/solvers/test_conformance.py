@@ -10,6 +10,7 @@ from solvers import (
     Capability,
     InfeasibleProblemError,
     InvalidProblemError,
+    NoRecordFoundError,
     ProblemTooLargeError,
     Solver,
     Status,
@@ -133,6 +134,12 @@ def test_constraint_without_attributes(solver: Solver) -> None:
     assert solver.solve(problem(1, {(0,): 1.0}, constraints=(idle,))).objective == 1
     with pytest.raises(InfeasibleProblemError, match="constraint 0"):
         solver.solve(problem(1, {(0,): 1.0}, constraints=(row([], [], 1.0, 1.0),)))
+    large = row([0, 1, 2], [1e9, 1e9 + 1, 1e9 + 3], 1e9 + 2, 1e9 + 2)
+    with pytest.raises((InfeasibleProblemError, NoRecordFoundError)) as told:
+        solver.solve(problem(3, {}, constraints=(large,)))
+    assert told.type is InfeasibleProblemError or solver.name != "exhaustive"
+    if is_exact(solver):
+        assert solver.solve(problem(1, {(0,): 1.0}), time_limit=np.inf).status is Status.OPTIMAL
 
 
 def test_answer_is_at_least_as_good_as_a_feasible_hint(solver: Solver) -> None:

@@ -100,8 +100,7 @@ def test_old_wcnf_top_and_declared_variables() -> None:
     assert read.attributes == 4
     assert len(read.constraints) == 3
     assert read.value(np.zeros(4, np.uint8)) == 9
-    no_top = parse_wcnf("p wcnf 1 1\n10 1 0\n", "f").problem
-    assert not no_top.constraints
+    assert not parse_wcnf("p wcnf 1 1\n10 1 0\n", "f").problem.constraints
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -114,8 +113,7 @@ def test_decision_diagrams(seed: int) -> None:
     counter = itertools.count(size + 1)
     clauses = linear_clauses(constraint, range(1, size + 1), lambda: next(counter))
     for bits in itertools.product([False, True], repeat=size):
-        holds = constraint.holds(np.array(bits, np.uint8))
-        assert satisfiable(clauses, bits) == holds
+        assert satisfiable(clauses, bits) == constraint.holds(np.array(bits, np.uint8))
 
 
 def satisfiable(clauses: list[list[int]], bits: tuple[bool, ...]) -> bool:

@@ -7,18 +7,12 @@ from solvers import compact, get_solver
 from solvers import local_search_kernels as kernels
 from solvers.limits import SearchLimits
 from solvers.local_search import first_record, greedy_record, initial_state
-from tests.solvers.instances import (
-    constrained_problem,
-    problem,
-    random_problem,
-    row,
-    sampled_problem,
-)
+from tests.solvers import instances
 
 
 @pytest.mark.parametrize("column", [None, 12])
 def test_within_three_thousandths_of_the_best_of_long_searches(column: int | None) -> None:
-    instance = sampled_problem(240, 1000, 0, column)
+    instance = instances.sampled_problem(240, 1000, 0, column)
     kernel = compact(instance).problem
     best = -np.inf
     for seed in range(1, 4):
@@ -31,7 +25,7 @@ def test_within_three_thousandths_of_the_best_of_long_searches(column: int | Non
 
 
 def test_annealing_beats_the_greedy_record_by_far() -> None:
-    instance = sampled_problem(3000, 6000, 0)
+    instance = instances.sampled_problem(3000, 6000, 0)
     kernel = compact(instance).problem
     assert kernel.attributes > 1000
     greedy = kernel.value(greedy_record(kernel))
@@ -40,7 +34,7 @@ def test_annealing_beats_the_greedy_record_by_far() -> None:
 
 def test_annealing_at_one_temperature_keeps_metropolis_odds() -> None:
     """A literal of weight 1 is true with odds e: of 400 within four standard errors."""
-    instance = problem(400, {(attribute,): 1.0 for attribute in range(400)})
+    instance = instances.problem(400, {(attribute,): 1.0 for attribute in range(400)})
     state = initial_state(instance, greedy_record(instance), 0)
     kernels.initialise(state)
     kernels.anneal(state, 40_000, 1.0, 1.0)
@@ -49,7 +43,7 @@ def test_annealing_at_one_temperature_keeps_metropolis_odds() -> None:
 
 def test_tracked_value_and_scores_are_true_after_any_moves() -> None:
     for seed in range(60):
-        kernel = compact(random_problem(seed)).problem
+        kernel = compact(instances.random_problem(seed)).problem
         start = greedy_record(kernel)
         if len(kernel.terms) == 0 or not kernel.feasible(start):
             continue
@@ -69,8 +63,8 @@ def test_tracked_value_and_scores_are_true_after_any_moves() -> None:
 
 def test_exchanges_cross_equalities() -> None:
     # Exactly three of six: no single move is legal.
-    three = row(list(range(6)), [1.0] * 6, 3.0, 3.0)
-    instance = problem(6, {(0, 1): 1.0, (3, 4, 5): 4.0}, None, (three,))
+    three = instances.row(list(range(6)), [1.0] * 6, 3.0, 3.0)
+    instance = instances.problem(6, {(0, 1): 1.0, (3, 4, 5): 4.0}, None, (three,))
     hint = np.array([1, 1, 1, 0, 0, 0], np.uint8)
     assert get_solver("local-search").solve(instance, hint=hint).objective == 4.0
 
@@ -78,7 +72,7 @@ def test_exchanges_cross_equalities() -> None:
 def test_a_first_record_is_feasible_and_follows_the_seed() -> None:
     found = 0
     for seed in range(60):
-        instance = compact(constrained_problem(seed)).problem
+        instance = compact(instances.constrained_problem(seed)).problem
         if len(instance.terms) == 0:
             continue
         limits = SearchLimits(0.0, np.inf, 1, seed)

@@ -27,8 +27,7 @@ SCRIPT = Path(__file__).with_name("wcnf_solver.py")
 
 
 def scripted(mode: str, file: str = "{wcnf}") -> Solver:
-    words = [sys.executable, "-S", "-E", str(SCRIPT), mode, file]
-    return get_solver("maxsat:" + shlex.join(words))
+    return get_solver("maxsat:" + shlex.join([sys.executable, "-S", "-E", str(SCRIPT), mode, file]))
 
 
 def small() -> BestResponse:

@@ -77,6 +77,8 @@ def test_a_pool_takes_canonical_rows_only() -> None:
     for rows in ([[2, 0]], [[-1, 0]], [[0, 1]], [[-1, -1]]):
         with pytest.raises(InvalidProblemError, match="does not ascend"):
             TermPool(3, codes(rows))
+    with pytest.raises(InvalidProblemError, match=r"term 1 has the literal codes \[0, 7\]"):
+        TermPool(2, codes([[1, 2], [0, 7]]))
 
 
 def test_violations_name_groups_and_constraints() -> None:

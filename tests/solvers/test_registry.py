@@ -139,5 +139,4 @@ def test_wrong_proof_is_not_believed() -> None:
     assert solver.solve(instance).bound == 2.5
     # Nor taken for the sum of the weights, of which rounding might hide 1,125.
     solver.result = SearchResult(Ending.STOPPED, np.array([1, 0], np.uint8))
-    huge = problem(2, {(0,): 2.0**50, (1,): 1.0})
-    assert solver.solve(huge).status is Status.FEASIBLE
+    assert solver.solve(problem(2, {(0,): 2.0**50, (1,): 1.0})).status is Status.FEASIBLE
