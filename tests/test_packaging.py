@@ -69,8 +69,7 @@ def test_the_locks_have_versions_and_hashes_and_no_address() -> None:
 
 
 def name_of(requirement: str) -> str:
-    found = re.match(r"[A-Za-z0-9._-]+", requirement)
-    return found.group().lower().replace("_", "-")
+    return re.match(r"[A-Za-z0-9._-]+", requirement).group().lower().replace("_", "-")
 
 
 def test_public_names_can_be_had() -> None:

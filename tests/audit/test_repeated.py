@@ -33,8 +33,7 @@ def test_the_bound_is_below_the_truth_and_near_it() -> None:
 
 def test_equal_laws_give_no_bound() -> None:
     generator = np.random.default_rng(2)
-    low = max(repeated.bounds(coins(generator, 0.5, 600), coins(generator, 0.5, 600), 0.0))
-    assert low <= 0
+    assert max(repeated.bounds(coins(generator, 0.5, 600), coins(generator, 0.5, 600), 0.0)) <= 0
 
 
 def test_what_common_noise_hides_is_found() -> None:
@@ -43,8 +42,7 @@ def test_what_common_noise_hides_is_found() -> None:
 
     def results(difference: float) -> np.ndarray:
         common = generator.normal(0.0, 50.0, 600)
-        own = generator.normal(0.0, 0.3, (600, 2))
-        return common[:, None] + own + np.array([difference, 0.0])
+        return common[:, None] + generator.normal(0.0, 0.3, (600, 2)) + np.array([difference, 0.0])
 
     assert max(repeated.bounds(results(1.0), results(0.0), 1e-3)) > 1
 

@@ -2,15 +2,8 @@
 
 import pytest
 
+from dualquery.audit import sensitivities
 from dualquery.audit.cases import CASES, UNITS, WEIGHTS, name_of
-from dualquery.audit.sensitivities import (
-    EVERYTHING,
-    audit_moves,
-    audit_row_count,
-    audit_single_texts,
-    audit_thresholds,
-    audit_units,
-)
 from dualquery.privacy.neighbours import RELATIONS, Neighbours
 from dualquery.room.statistics import AllQueries, RowTotal
 
@@ -18,13 +11,13 @@ every_relation = pytest.mark.parametrize("relation", [*RELATIONS, *UNITS, *WEIGH
 
 
 def test_everything_that_the_room_counts_has_a_case() -> None:
-    assert set(CASES) == set(EVERYTHING)
+    assert set(CASES) == set(sensitivities.EVERYTHING)
 
 
 @every_relation
-@pytest.mark.parametrize("kind", EVERYTHING, ids=lambda k: k.__name__)
+@pytest.mark.parametrize("kind", sensitivities.EVERYTHING, ids=lambda k: k.__name__)
 def test_nothing_moves_by_more_than_is_charged(kind, relation) -> None:
-    found = audit_moves(relation, kind, 3)
+    found = sensitivities.audit_moves(relation, kind, 3)
     assert found.violations == []
     assert found.tried == 3
     # Where it is public the number of rows does not move, and is charged all the same.
@@ -36,31 +29,31 @@ def test_a_new_statistic_without_a_case_is_a_finding() -> None:
     class New(AllQueries):
         pass
 
-    found = audit_moves(Neighbours.REPLACE_ONE, New, 3)
+    found = sensitivities.audit_moves(Neighbours.REPLACE_ONE, New, 3)
     assert found.violations == ["New is measured by the room, and not tried here"]
 
 
 def test_the_number_of_rows() -> None:
     for relation in (Neighbours.ADD_REMOVE, *UNITS, *WEIGHTS):
-        found = audit_row_count(relation, 3)
+        found = sensitivities.audit_row_count(relation, 3)
         assert (found.violations, found.tried) == ([], 3)
         assert found.share == pytest.approx(1)
 
 
 @pytest.mark.parametrize("relation", [UNITS[0], *WEIGHTS], ids=name_of)
 def test_which_rows_count(relation) -> None:
-    found = audit_units(relation, 8)
+    found = sensitivities.audit_units(relation, 8)
     assert (found.violations, found.tried, found.share) == ([], 8, 1)
 
 
 @pytest.mark.parametrize("relation", [*RELATIONS, *UNITS], ids=name_of)
 def test_thresholds_of_a_learned_schema(relation) -> None:
-    found = audit_thresholds(relation)
+    found = sensitivities.audit_thresholds(relation)
     assert found.violations == []
     assert 0.9 < found.share <= 1 + 1e-9
 
 
 def test_texts_of_single_rows() -> None:
-    found = audit_single_texts()
+    found = sensitivities.audit_single_texts()
     assert (found.violations, found.tried) == ([], 40_000)
     assert found.share > 0.8

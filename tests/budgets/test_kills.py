@@ -37,8 +37,7 @@ def test_a_kill_before_and_after_every_call_of_sqlite(make: Make, tmp_path: Path
     """Charged or not, but never drawn and not charged."""
     processes = multiprocessing.get_context("fork")
     file = make(epsilon=1000.0)
-    first = Charge(file)
-    first.pay(Cost(0.0, 0.25, 0.0), mechanism="x")
+    Charge(file).pay(Cost(0.0, 0.25, 0.0), mechanism="x")
     outcomes, step, drawn = set(), 1, tmp_path / "drawn"
     while not drawn.exists():
         release = f"{step:032x}"

@@ -18,19 +18,8 @@ import pytest
 import dualquery
 from dualquery.cli.main import main
 from dualquery.releases.answer.cross_tables import cross_table
-from tests.cross.worlds import (
-    ALL,
-    ITEMS,
-    MOST_ITEMS,
-    MOST_ROWS,
-    MOST_WEIGHT,
-    Asked,
-    World,
-    about_baskets,
-    about_people,
-    baskets,
-    people,
-)
+from tests.cross import worlds
+from tests.cross.worlds import MOST_ITEMS, Asked, World
 
 HALF_LENGTHS = 4
 LOOSE = {
@@ -94,12 +83,12 @@ def options(features: set[str], world: World) -> list[str]:
     )
     given = given or ["--delta", "1e-6", "--schema", str(world.schema)]
     if "lists" in features:
-        given += ["--columns", f"0-{ITEMS - 1}"]
+        given += ["--columns", f"0-{worlds.ITEMS - 1}"]
     given += relation(features)
     if "unit" in features:
-        given += ["--unit", "home", "--max-rows-per-unit", str(MOST_ROWS)]
+        given += ["--unit", "home", "--max-rows-per-unit", str(worlds.MOST_ROWS)]
     if "weight" in features:
-        given += ["--weight", "w", "--max-weight", str(MOST_WEIGHT)]
+        given += ["--weight", "w", "--max-weight", str(worlds.MOST_WEIGHT)]
     if "means" in features:
         given += ["--means", "age,grade"]
     if "target" in features:
@@ -132,7 +121,7 @@ def released(
     folder: Path, features: set[str], epsilon: float, capsys: pytest.CaptureFixture[str]
 ) -> tuple[World, dualquery.Release | None, str]:
     """Return a world, its release with some features, or None, and what stderr said."""
-    world = (baskets if "lists" in features else people)(folder, features)
+    world = (worlds.baskets if "lists" in features else worlds.people)(folder, features)
     out = folder / "release"
     command = ["release", f"{world.path}", *options(features, world), "--epsilon", str(epsilon)]
     command += ["--out", str(out), "--threads", "1", "--quiet"]
@@ -218,7 +207,7 @@ def answers(
     release: dualquery.Release, features: set[str]
 ) -> list[tuple[Asked, dict[str, object]]]:
     """Return what is asked, and the lines of all answers."""
-    asked = (about_baskets if "lists" in features else about_people)(features)
+    asked = (worlds.about_baskets if "lists" in features else worlds.about_people)(features)
     assert len(asked) >= 40
     found = dualquery.answer_queries(release, [one.text for one in asked])
     return [*zip(asked, found, strict=True)]
@@ -316,7 +305,7 @@ def _of_report(
                 text = "=".join(key)
                 yield Number("report", text, float(share), around, (truth, truth), far, far)
     for name, *around in release.means and re.findall(MEAN_ROW, written):
-        truth = world.truth(Asked("", "mean", ALL, name))
+        truth = world.truth(Asked("", "mean", worlds.ALL, name))
         found, low, high = map(float, around)
         yield Number("report", f"mean of {name}", found, (low, high), truth, 0, 1e-5 * high)
 

@@ -8,14 +8,8 @@ import pytest
 from scipy.stats import norm
 
 import dualquery
-from dualquery.estimates.intervals import (
-    LEVEL,
-    Intervals,
-    Total,
-    clipped_interval,
-    gaussian_half_width,
-    laplace_half_width,
-)
+from dualquery.estimates import intervals
+from dualquery.estimates.intervals import LEVEL, Intervals, Total, laplace_half_width
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.releases.answer.answering import answer_queries
 from dualquery.room.row_count import RowCount
@@ -27,7 +21,7 @@ AR = Neighbours.ADD_REMOVE
 
 @pytest.mark.parametrize("scale", [0.05, 0.5, 0.51, 1.02, 77.7])
 def test_half_widths_cover_the_noise(scale: float) -> None:
-    inside = 1 - 2 * norm.sf(gaussian_half_width(scale) / scale)
+    inside = 1 - 2 * norm.sf(intervals.gaussian_half_width(scale) / scale)
     assert LEVEL <= inside < LEVEL + 1e-6
     steps = np.arange(-2000, 2001)
     weights = np.exp(-np.abs(steps) / scale)
@@ -106,7 +100,7 @@ def test_intervals_allow_for_a_noisy_number_of_rows(low: float, high: float) -> 
     mean = (true_rows * true + (900 - true_rows) * added) / 900
     mean += np.random.default_rng(0).choice([-0.01, 0.0, 0.01], mean.shape)
     for absent_row_answer in (None, added):
-        ends = clipped_interval(mean, 0.01, low, high)
+        ends = intervals.clipped_interval(mean, 0.01, low, high)
         around = Intervals(*ends, "measured", absent_row_answer=absent_row_answer)
         found = around.for_total(Total.of(count), low, high)
         assert np.all((found.lower <= true + 1e-12) & (true <= found.upper + 1e-12))

@@ -87,8 +87,7 @@ def _read_release(file: str, data: bytes, folder: Path) -> None:
         sums = np.add.reduceat(release.records, release.schema.domain.offsets[:-1], axis=1)
         assert np.all(sums[:, groups] == 1)
         assert release.synthetic is not None
-        text = release.workload.text(release.schema)[0]
-        answer_queries(release, [text])
+        answer_queries(release, [release.workload.text(release.schema)[0]])
 
 
 def _read_verified(data: bytes, folder: Path) -> None:
@@ -190,8 +189,7 @@ def _read_budget(data: bytes, folder: Path) -> None:
 
     path = folder / "budget"
     path.write_bytes(data)
-    account = BudgetFile(path).read()
-    assert account == BudgetFile(path).read()
+    assert BudgetFile(path).read() == BudgetFile(path).read()
 
 
 OUTPUTS: dict[str, Parser] = {

@@ -32,8 +32,7 @@ from tests.tables import SCHEMA, people, reseal
 def read(text: str) -> int:
     """Read all rows of a source with a drafted schema; return their number."""
     source = source_of(text)
-    blocks = encoded_blocks(source, choose_schema(source))
-    return sum(map(len, blocks))
+    return sum(map(len, encoded_blocks(source, choose_schema(source))))
 
 
 def parquet(column: pa.Array) -> bytes:

@@ -21,8 +21,7 @@ def chosen(work: Task, budget: Budget) -> str:
 
 
 def test_conjunctions_are_answered_by_matrix() -> None:
-    work = Task(task().queries, 100_000)
-    assert chosen(work, Budget(1.0, 1e-6)) == "everything"
+    assert chosen(Task(task().queries, 100_000), Budget(1.0, 1e-6)) == "everything"
 
 
 def test_pure_budgets_and_other_accountants_are_for_dualquery() -> None:

@@ -201,8 +201,7 @@ def test_answers_and_records_are_as_promised(case: Case, mechanism, way) -> None
     if outcome.records is not None:
         assert len(outcome.records) >= 1
         assert legal(SCHEMA.domain, outcome.records)
-        table = SCHEMA.decode(outcome.records)
-        assert table.shape == (len(outcome.records), len(SCHEMA.columns))
+        assert SCHEMA.decode(outcome.records).shape == (len(outcome.records), len(SCHEMA.columns))
 
 
 def test_plan_is_a_function_of_public_facts(mechanism, plan, outcome) -> None:
@@ -242,8 +241,7 @@ def test_delta_0_is_pure_or_refused(case: Case, mechanism) -> None:
             mechanism.plan(work, budget)
         return
     plan = mechanism.plan(work, budget)
-    said = stated(plan, budget, dataset(SCHEMA, rows(1)))
-    assert said.delta == 0
+    assert stated(plan, budget, dataset(SCHEMA, rows(1))).delta == 0
     assert carry_out(mechanism, work, plan).answers.shape == (len(work.workload),)
 
 

@@ -101,8 +101,7 @@ def test_the_fit_finds_a_logistic_law_and_keeps_the_marginals() -> None:
     noisy = noisy + deviation * generator.standard_normal(len(noisy))
     deviations = np.full(len(noisy), deviation)
     found = with_labels(flat, workload, noisy, deviations, n, generator, NO_PROGRESS.step)
-    told = found.chances_of_target(values[:2000])[:, 1]
-    assert np.abs(told - chance[:2000]).mean() < 0.04
+    assert np.abs(found.chances_of_target(values[:2000])[:, 1] - chance[:2000]).mean() < 0.04
     records = found.sample(n, generator)
     off = workload.answers_on(records) - workload.counts(records_of(rows), 1) / n
     assert np.sqrt((off**2).mean()) < 0.006

@@ -5,15 +5,8 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
+from dualquery.privacy.accountants import formulas
 from dualquery.privacy.accountants.choice import ACCOUNTANTS, best, choices
-from dualquery.privacy.accountants.formulas import (
-    AdvancedAccountant,
-    PaperAccountant,
-    ZcdpAccountant,
-    delta_from_rho,
-    epsilon_from_rho,
-    rho_of,
-)
 from dualquery.privacy.calibrate import rho_for
 from dualquery.privacy.events import (
     RANGE_SLACK,
@@ -28,7 +21,11 @@ from dualquery.privacy.events import (
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.runtime.errors import BadInputError
 
-PAPER, ADVANCED, ZCDP = PaperAccountant(), AdvancedAccountant(), ZcdpAccountant()
+PAPER, ADVANCED, ZCDP = (
+    formulas.PaperAccountant(),
+    formulas.AdvancedAccountant(),
+    formulas.ZcdpAccountant(),
+)
 ADULT = GameSchedule(rounds=40, samples=1000, step=0.8, n=30162)
 
 schedules = st.builds(
@@ -62,7 +59,7 @@ def test_a_game_draws_in_every_round_but_the_first() -> None:
 def test_rho_of_a_game_is_the_closed_form() -> None:
     s, eta, T, n = 1000, 0.8, 40, 30162
     expected = s * eta**2 * (T - 1) * T * (2 * T - 1) / (12 * n**2)
-    assert rho_of(ADULT) == pytest.approx(expected, rel=1e-8)
+    assert formulas.rho_of(ADULT) == pytest.approx(expected, rel=1e-8)
 
 
 @pytest.mark.parametrize(
@@ -118,8 +115,7 @@ def test_theorem_41_is_never_below_the_lemma_it_rests_on(schedule, delta: float)
 
 def test_theorem_41_is_refused_where_the_lemma_is_above_it() -> None:
     schedule = GameSchedule(rounds=100, samples=10_000, step=1.0, n=1000)
-    reason = PAPER.supports(schedule, 1e-3)
-    assert "does not follow from Lemma 2.3" in reason
+    assert "does not follow from Lemma 2.3" in PAPER.supports(schedule, 1e-3)
     draw = 2 * schedule.step * schedule.rounds / schedule.n
     draws = schedule.samples * schedule.rounds
     first = math.sqrt(2 * math.log(1e3) * draws) * draw
@@ -163,24 +159,24 @@ def test_the_conversion_is_the_optimum_over_orders(rho: float, epsilon: float) -
     # dp_accounting also uses delta <= sqrt(1 - exp(-KL)), with KL at most the smallest order's.
     optimum = min(math.exp(best_order.fun), math.sqrt(-math.expm1(-rho)))
     if optimum > 1e-300:
-        assert optimum * (1 - 1e-6) <= delta_from_rho(rho, epsilon) <= optimum * 1.02
+        assert optimum * (1 - 1e-6) <= formulas.delta_from_rho(rho, epsilon) <= optimum * 1.02
 
 
 @settings(deadline=None)
 @given(st.floats(1e-6, 10.0), st.floats(1e-12, 1e-2))
 def test_the_conversion_inverts(rho: float, delta: float) -> None:
-    epsilon = epsilon_from_rho(rho, delta)
+    epsilon = formulas.epsilon_from_rho(rho, delta)
     assume(epsilon > 0)
-    assert delta_from_rho(rho, epsilon) == pytest.approx(delta, rel=1e-3)
+    assert formulas.delta_from_rho(rho, epsilon) == pytest.approx(delta, rel=1e-3)
     assert rho_for(epsilon, delta) == pytest.approx(rho, rel=1e-3)
-    assert epsilon_from_rho(rho_for(epsilon, delta), delta) <= epsilon
+    assert formulas.epsilon_from_rho(rho_for(epsilon, delta), delta) <= epsilon
 
 
 def test_zcdp_gives_nothing_at_delta_0() -> None:
     assert "delta = 0" in (ZCDP.supports(ADULT, 0.0) or "")
-    assert epsilon_from_rho(0.1, 0.0) == math.inf
-    assert epsilon_from_rho(0.0, 0.0) == 0.0
-    assert delta_from_rho(0.0, 0.1) == 0.0
+    assert formulas.epsilon_from_rho(0.1, 0.0) == math.inf
+    assert formulas.epsilon_from_rho(0.0, 0.0) == 0.0
+    assert formulas.delta_from_rho(0.0, 0.1) == 0.0
 
 
 # --- all closed forms -----------------------------------------------------------------------
@@ -247,7 +243,7 @@ def test_an_empty_schedule_costs_nothing() -> None:
 def test_tiny_costs_have_a_delta(width: float) -> None:
     schedule = (SampledQueries(width, 1),)
     single_draw = math.expm1(-width / 2) ** 2 / -math.expm1(-width)
-    assert single_draw <= ZcdpAccountant().delta(schedule, 0.0) < 10 * width
+    assert single_draw <= formulas.ZcdpAccountant().delta(schedule, 0.0) < 10 * width
 
 
 def test_a_schedule_of_a_derived_type_is_refused() -> None:

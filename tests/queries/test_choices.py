@@ -24,8 +24,7 @@ def test_lists_every_choice_in_order(sizes: list[int], data: st.DataObject) -> N
             itertools.product(*chosen) for chosen in itertools.combinations(sets, way)
         )
     )
-    listed = list_choices(indptr, items, way)
-    assert listed.tolist() == [list(row) for row in expected]
+    assert list_choices(indptr, items, way).tolist() == [list(row) for row in expected]
     assert count_choices(np.array(sizes), way) == len(expected)
 
 

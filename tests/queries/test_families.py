@@ -11,17 +11,9 @@ from hypothesis.extra.numpy import arrays
 
 from dualquery.data.domain import Domain
 from dualquery.mechanisms.dualquery.best_response import Problems
+from dualquery.queries import family
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.derived_queries import Cuboids
-from dualquery.queries.family import (
-    Queries,
-    QueryFamily,
-    as_records,
-    disjunctions_of,
-    offers,
-    over_domain,
-    products_of,
-)
 from dualquery.queries.generate.workloads import all_marginals
 from dualquery.queries.parities import FactorParities, Parities
 from dualquery.queries.ranges import RangeQueries, SeriesRangeQueries
@@ -69,9 +61,9 @@ def test_a_table_holds_the_queries(queries) -> None:
 def test_sums_of_conjunctions_are_the_queries_in_0_to_1(queries) -> None:
     if isinstance(queries, HistogramQueries):
         with pytest.raises(BadInputError, match="use the mechanism mwem"):
-            disjunctions_of(queries)
+            family.disjunctions_of(queries)
         return
-    encoded = disjunctions_of(queries)
+    encoded = family.disjunctions_of(queries)
     every = all_records(queries.domain)
     mapped = (obvious_values(queries, every) - queries.low) / (queries.high - queries.low)
     assert np.array_equal(np.stack([encoded.on_record(row) for row in every]), mapped)
@@ -83,7 +75,7 @@ def test_sums_of_conjunctions_are_the_queries_in_0_to_1(queries) -> None:
 @pytest.mark.parametrize("name", ["parities of mixed columns", "boxes", "all intervals"])
 def test_a_best_response_counts_the_sample(name: str) -> None:
     queries = FAMILIES[name]
-    encoded = disjunctions_of(queries)
+    encoded = family.disjunctions_of(queries)
     generator = np.random.default_rng(2)
     drawn = np.sort(generator.integers(0, len(queries), 40))
     signs = generator.choice(np.array([-1, 1], np.int8), 40)
@@ -184,7 +176,7 @@ class Bare:
         raise NotImplementedError
 
 
-class Inheriting(QueryFamily, Bare):
+class Inheriting(family.QueryFamily, Bare):
     """The same with all defaults."""
 
 
@@ -200,18 +192,18 @@ class TestDefaults:
 
     @pytest.mark.parametrize("queries", [Bare(), Inheriting()])
     def test_forms_that_a_family_lacks_are_refused(self, queries) -> None:
-        assert isinstance(queries, Queries)
+        assert isinstance(queries, family.Queries)
         with pytest.raises(BadInputError, match=f"{type(queries).__name__} have no products"):
-            products_of(queries)
+            family.products_of(queries)
         with pytest.raises(BadInputError, match=f"{type(queries).__name__} are not sums"):
-            disjunctions_of(queries)
-        assert over_domain(queries, Domain.binary(3)) is queries
-        assert not offers(queries, "disjunctions")
+            family.disjunctions_of(queries)
+        assert family.over_domain(queries, Domain.binary(3)) is queries
+        assert not family.offers(queries, "disjunctions")
 
     def test_a_family_offers_what_it_has_itself(self) -> None:
-        assert offers(Posed(), "disjunctions")
-        assert not offers(Posed(), "products")
-        found = disjunctions_of(Posed())
+        assert family.offers(Posed(), "disjunctions")
+        assert not family.offers(Posed(), "products")
+        found = family.disjunctions_of(Posed())
         assert [int(found.on_record(record)[0]) for record in self.RECORDS] == [1, 0, 0]
 
     def test_answers_follow_from_counts(self) -> None:
@@ -225,7 +217,7 @@ class TestDefaults:
             def on_record(self, record):
                 return 2 * super().on_record(record)
 
-        rows = as_records(np.ones((8, 3), np.uint8), Domain.binary(3))
+        rows = family.as_records(np.ones((8, 3), np.uint8), Domain.binary(3))
         queries = Halved(np.array([[0], [2]]), Domain.binary(3)).disjunctions()
         assert queries.counts(rows, 1).tolist() == [8, 8]
         assert queries.on_record(np.ones(3, np.uint8)).tolist() == [1, 1]

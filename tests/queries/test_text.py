@@ -73,8 +73,7 @@ def test_a_question_of_a_list_is_asked_by_its_parts() -> None:
     buckets = [14, 16, 18, 20, 22]
     assert parts == {(0, 18), (0, 20), (2,), *((2, age) for age in buckets)}
     assert workload.description["questions"] == texts
-    only = parse_workload(["age>=30"], WITH_AGE)
-    assert only.literals.tolist() == [[14], [16]]  # 1 less these
+    assert parse_workload(["age>=30"], WITH_AGE).literals.tolist() == [[14], [16]]  # 1 less these
 
 
 def test_a_question_beyond_the_edges_is_asked_by_its_limits() -> None:

@@ -4,18 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dualquery.questions import syntax_tree
 from dualquery.questions.parser import LONGEST, parse_question
-from dualquery.questions.syntax_tree import (
-    Among,
-    And,
-    Between,
-    Comparison,
-    Flag,
-    Not,
-    Or,
-    Question,
-    print_question,
-)
+from dualquery.questions.syntax_tree import And, Comparison, Flag, Not, Or, Question
 from dualquery.runtime.errors import BadInputError
 
 NAMES = st.one_of(
@@ -32,8 +23,8 @@ RELATIONS = st.sampled_from(["=", "!=", "<", "<=", ">", ">="])
 LITERALS = st.one_of(
     st.builds(Flag, NAMES),
     st.builds(Comparison, NAMES, RELATIONS, VALUES),
-    st.builds(Among, NAMES, st.lists(VALUES, min_size=1, max_size=3).map(tuple)),
-    st.builds(Between, NAMES, VALUES, VALUES),
+    st.builds(syntax_tree.Among, NAMES, st.lists(VALUES, min_size=1, max_size=3).map(tuple)),
+    st.builds(syntax_tree.Between, NAMES, VALUES, VALUES),
 )
 
 
@@ -60,7 +51,7 @@ QUESTIONS = st.one_of(
 @given(QUESTIONS)
 @settings(max_examples=400, deadline=None)
 def test_what_is_printed_is_read_back(question: Question) -> None:
-    assert parse_question(print_question(question)) == question
+    assert parse_question(syntax_tree.print_question(question)) == question
 
 
 def flags(text: str) -> list[Flag]:
@@ -71,9 +62,9 @@ def flags(text: str) -> list[Flag]:
     ("text", "condition"),
     [
         ("income=>50K", Comparison("income", "=", ">50K")),
-        ("age BETWEEN 18 AND 64", Between("age", "18", "64")),
-        ('edu in ((missing), "a, b")', Among("edu", ("(missing)", "a, b"))),
-        ("not age between 1 and 2", Not(Between("age", "1", "2"))),
+        ("age BETWEEN 18 AND 64", syntax_tree.Between("age", "18", "64")),
+        ('edu in ((missing), "a, b")', syntax_tree.Among("edu", ("(missing)", "a, b"))),
+        ("not age between 1 and 2", Not(syntax_tree.Between("age", "1", "2"))),
         ("a or b & c", Or((Flag("a"), And((Flag("b"), Flag("c")))))),
         ("(a or b) and c", And((Or((Flag("a"), Flag("b"))), Flag("c")))),
         ("!(a & !b)", Not(And((Flag("a"), Not(Flag("b")))))),

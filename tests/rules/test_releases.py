@@ -97,8 +97,7 @@ def test_answers_of_the_workload_are_forced_in_the_files(tmp_path) -> None:
     zero = (texts == "age=0-25 & job=smith") | (texts == "age=0-25 & job=clerk")
     assert zero.sum() == 2
     made.save(tmp_path / "made")
-    again = dualquery.load_release(tmp_path / "made")
-    assert again.schema == made.schema
+    assert dualquery.load_release(tmp_path / "made").schema == made.schema
     rows = pl.read_parquet(tmp_path / "made/answers.parquet").filter(zero)
     for name in ("answer", "interval_low", "interval_high"):
         assert rows[name].to_list() == [0.0, 0.0]

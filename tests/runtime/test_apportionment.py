@@ -27,6 +27,4 @@ def test_whole_shares_stay_as_they_are(number, repeats) -> None:
 
 def test_shares_that_are_alike_are_not_favoured() -> None:
     """Largest remainders would give all 90 to the first half, whose share is 54."""
-    shares = np.array([0.6] * 90 + [0.4] * 90)
-    found = apportion(shares, 90)
-    assert abs(found[:90].sum() - 54) <= 1
+    assert abs(apportion(np.array([0.6] * 90 + [0.4] * 90), 90)[:90].sum() - 54) <= 1

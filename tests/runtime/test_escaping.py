@@ -10,14 +10,7 @@ from hypothesis import strategies as st
 
 from dualquery.cli.main import main
 from dualquery.cli.terminal import Terminal, start_logging
-from dualquery.runtime.escaping import (
-    csv_cell,
-    html_text,
-    share,
-    terminal_json,
-    terminal_line,
-    terminal_text,
-)
+from dualquery.runtime import escaping
 
 ANY_TEXT = st.text(st.characters(codec=None, exclude_categories=()), max_size=30)
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202eabc\r\udc80"
@@ -25,25 +18,25 @@ HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202eabc\r\udc80"
 
 @given(st.floats(-1, 1))
 def test_ends_of_intervals_are_rounded_outwards(end: float) -> None:
-    assert float(share(end, -1)) - 1e-8 <= end <= float(share(end, 1)) + 1e-8
+    assert float(escaping.share(end, -1)) - 1e-8 <= end <= float(escaping.share(end, 1)) + 1e-8
 
 
 @given(ANY_TEXT)
 def test_nothing_that_steers_a_terminal_is_left(text: str) -> None:
-    shown = terminal_text(text)
+    shown = escaping.terminal_text(text)
     assert not {"Cc", "Cs"} & {unicodedata.category(c) for c in shown if c not in "\t\n"}
     assert {unicodedata.bidirectional(c) for c in shown}.isdisjoint(
         {"LRO", "RLO", "LRE", "RLE", "PDF", "LRI", "RLI", "FSI", "PDI"}
     )
     shown.encode("utf-8")
-    assert len(terminal_line(text).splitlines()) <= 1
-    assert "\t" not in terminal_line(text)
+    assert len(escaping.terminal_line(text).splitlines()) <= 1
+    assert "\t" not in escaping.terminal_line(text)
 
 
 @given(st.dictionaries(ANY_TEXT, ANY_TEXT))
 def test_json_reads_back_the_same(value: dict[str, str]) -> None:
     for ascii_only in (False, True):
-        text = terminal_json(value, ascii_only=ascii_only)
+        text = escaping.terminal_json(value, ascii_only=ascii_only)
         assert json.loads(text) == json.loads(json.dumps(value))
         assert text.isascii() or not ascii_only
         text.encode("utf-8")
@@ -51,10 +44,10 @@ def test_json_reads_back_the_same(value: dict[str, str]) -> None:
 
 def test_plain_text_is_left_alone() -> None:
     for text in ("", "age=30-35 & sex!=Female", "Zoë, 東京 ☃", "a\tb\nc"):
-        assert terminal_text(text) == text
+        assert escaping.terminal_text(text) == text
     for text in ("", "Female", "-5", "+1e3", "-0.25", "30-35", "a=b", "x@y"):
-        assert csv_cell(text) == text
-    assert html_text("age 30-35") == "age 30-35"
+        assert escaping.csv_cell(text) == text
+    assert escaping.html_text("age 30-35") == "age 30-35"
 
 
 @pytest.mark.parametrize(
@@ -62,11 +55,11 @@ def test_plain_text_is_left_alone() -> None:
     ["=1+1", "+1+1", "-2+3", "@SUM(A1)", "\t=1", "\r=1", " =1", "\n=1", "＝1", "-20 to -10", "=-5"],
 )
 def test_formulas_become_texts(text: str) -> None:
-    assert csv_cell(text) == "'" + text
+    assert escaping.csv_cell(text) == "'" + text
 
 
 def test_markup_becomes_text() -> None:
-    assert html_text("<script>'\"&\x1b") == "&lt;script&gt;&#x27;&quot;&amp;\\u001b"
+    assert escaping.html_text("<script>'\"&\x1b") == "&lt;script&gt;&#x27;&quot;&amp;\\u001b"
 
 
 def test_messages_tables_json_and_the_log_are_escaped(

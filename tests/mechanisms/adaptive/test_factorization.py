@@ -4,12 +4,8 @@ import numpy as np
 import pytest
 
 from dualquery.data.domain import Domain
+from dualquery.mechanisms.adaptive import measurement
 from dualquery.mechanisms.adaptive.expansion import Expansion, ProductTerms
-from dualquery.mechanisms.adaptive.measurement import (
-    QueryMeasurement,
-    choose_measurement,
-    plan_strategy,
-)
 from dualquery.mechanisms.adaptive.mechanism import Matrix
 from dualquery.mechanisms.adaptive.mixture_fit import Fitting, MixtureFit
 from dualquery.mechanisms.protocol import Budget, Session, Task
@@ -20,30 +16,21 @@ from dualquery.room.curator import Curator
 from dualquery.room.randomness import SeededRandomness
 from dualquery.room.strategy import Strategy
 from dualquery.runtime.errors import BadInputError
-from tests.cases import (
-    BINARY,
-    MIXED,
-    WIDE,
-    all_records,
-    any_conjunctions,
-    any_scales,
-    records_of,
-    values_on,
-)
+from tests import cases
 
 REPLACED, ADDED = Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE
 
 
-@pytest.mark.parametrize("domain", [MIXED, WIDE, BINARY])
+@pytest.mark.parametrize("domain", [cases.MIXED, cases.WIDE, cases.BINARY])
 @pytest.mark.parametrize("way", [1, 2, 3, 4])
 @pytest.mark.parametrize("blocks", [False, True])
 def test_queries_are_the_sums_of_their_features(domain: Domain, way: int, blocks: bool) -> None:
-    work = any_conjunctions(domain, seed=way, way=way)
-    records = all_records(domain)
+    work = cases.any_conjunctions(domain, seed=way, way=way)
+    records = cases.all_records(domain)
     expansion = Expansion.of(work).in_blocks() if blocks else Expansion.of(work)
-    assert expansion.features.centred.any() == (blocks and domain is not BINARY)
+    assert expansion.features.centred.any() == (blocks and domain is not cases.BINARY)
     truth = np.stack([work.on_record(record) for record in records])
-    features = values_on(expansion.features, records)
+    features = cases.values_on(expansion.features, records)
     found = np.stack([expansion.answers(row.astype(float)) for row in features])
     np.testing.assert_allclose(found, truth, atol=1e-12)
 
@@ -54,13 +41,13 @@ def test_a_long_query_is_refused() -> None:
         Expansion.of(work)
 
 
-@pytest.mark.parametrize("domain", [MIXED, WIDE, BINARY])
+@pytest.mark.parametrize("domain", [cases.MIXED, cases.WIDE, cases.BINARY])
 @pytest.mark.parametrize("kind", ["any", "marginals"])
 def test_deviations_are_those_of_the_answers(domain: Domain, kind: str) -> None:
     """Of every combination of noisy features that answers are, columns asked twice or not."""
-    work = any_conjunctions(domain, 3) if kind == "any" else all_marginals(domain, 2)
+    work = cases.any_conjunctions(domain, 3) if kind == "any" else all_marginals(domain, 2)
     expansion = Expansion.of(work).in_blocks()
-    scales = any_scales(expansion.features, 1)
+    scales = cases.any_scales(expansion.features, 1)
     zero = expansion.answers(np.zeros(len(scales)))
     loadings = np.stack([expansion.answers(unit) - zero for unit in np.diag(scales)])
     np.testing.assert_allclose(
@@ -73,7 +60,7 @@ def test_noise_on_whole_marginals_is_the_least_that_can_be(relation: Neighbours)
     """Of unbiased answers, in the mean: the closed form of ResidualPlanner, on 4-valued columns."""
     domain = Domain(np.arange(0, 25, 4))
     work = all_marginals(domain, 2)
-    asked = choose_measurement(work, relation, fitted=False)
+    asked = measurement.choose_measurement(work, relation, fitted=False)
     assert not asked.of_queries
     found = (asked.sensitivity * asked.mean_deviation) ** 2 * len(work)
     # Traces of pairs (15 of 9 contrasts), columns (6 of 3, in 5 pairs each), and of the total.
@@ -86,7 +73,7 @@ def test_noise_on_whole_marginals_is_the_least_that_can_be(relation: Neighbours)
 
 
 def test_precision_goes_where_less_is_known_and_half_of_it_stays() -> None:
-    full = choose_measurement(all_marginals(WIDE, 2), REPLACED, fitted=True)
+    full = measurement.choose_measurement(all_marginals(cases.WIDE, 2), REPLACED, fitted=True)
     alone = (full.products.bits >= 0).sum(axis=1) == 1
     unknown = np.where(alone, 1.0, 1e-12)
     noise, less, same = (
@@ -100,28 +87,28 @@ def test_precision_goes_where_less_is_known_and_half_of_it_stays() -> None:
     assert (nothing.sensitivity * nothing.scales <= 1.6 * noise).all()
 
 
-@pytest.mark.parametrize("domain", [MIXED, WIDE, BINARY])
+@pytest.mark.parametrize("domain", [cases.MIXED, cases.WIDE, cases.BINARY])
 @pytest.mark.parametrize("public", [80, 100, 150])
 def test_answers_are_off_by_the_public_number_of_rows_at_most(domain: Domain, public: int) -> None:
-    work = any_conjunctions(domain, seed=8)
-    records = all_records(domain)
+    work = cases.any_conjunctions(domain, seed=8)
+    records = cases.all_records(domain)
     records = records[np.random.default_rng(4).integers(len(records), size=100)]
     shares = np.mean([work.on_record(record) for record in records], axis=0)
     expansion = Expansion.of(work)
     ones = np.ones(len(expansion.features))
-    sums = Strategy(expansion.features, ones, ADDED).sums(records_of(records), 1)
+    sums = Strategy(expansion.features, ones, ADDED).sums(cases.records_of(records), 1)
     off = np.abs(expansion.answers(sums / public) - shares)
     assert off.max() <= abs(public - 100) / public + 1e-12
 
 
-@pytest.mark.parametrize("domain", [MIXED, WIDE, BINARY])
+@pytest.mark.parametrize("domain", [cases.MIXED, cases.WIDE, cases.BINARY])
 def test_mixture_recovers_what_it_is_fitted_to(domain: Domain) -> None:
     """Means of one product distribution are met to a hundredth; samples are legal and agree."""
     features = Expansion.of(random_conjunctions(domain, 60, 3, seed=7)).features
     generator = np.random.default_rng(1)
-    records = all_records(domain)
+    records = cases.all_records(domain)
     weights = generator.dirichlet(np.full(len(records), 0.3))
-    truth = weights @ values_on(features, records)
+    truth = weights @ cases.values_on(features, records)
     fit = MixtureFit(
         ProductTerms.of_features(features),
         truth,
@@ -133,18 +120,20 @@ def test_mixture_recovers_what_it_is_fitted_to(domain: Domain) -> None:
     sample = mixture.model().sample(20_000, generator)
     assert {tuple(row) for row in sample} <= {tuple(row) for row in records}
     # Standard errors are below 0.008; 5 of them.
-    assert np.abs(values_on(features, sample).mean(axis=0) - truth).max() < 0.02 + 0.04
+    assert np.abs(cases.values_on(features, sample).mean(axis=0) - truth).max() < 0.02 + 0.04
 
 
 def test_features_are_measured_where_their_noise_is_hardly_larger() -> None:
     """Conjunctions drawn at random do not add up to the shares of single bits."""
     work = random_conjunctions(Domain.binary(60), 1_000, 3)
-    strategy = plan_strategy(Expansion.of(work), REPLACED)
+    strategy = measurement.plan_strategy(Expansion.of(work), REPLACED)
     # Its scales make the answers' mean variance 1.
-    ratio = strategy.sensitivity / QueryMeasurement(work, REPLACED).sensitivity
+    ratio = strategy.sensitivity / measurement.QueryMeasurement(work, REPLACED).sensitivity
     assert 1.0 < ratio < 1.3
     for fitted, mechanism in ((True, Matrix()), (False, Matrix(components=0))):
-        assert choose_measurement(work, REPLACED, fitted=fitted).of_queries is not fitted
+        assert (
+            measurement.choose_measurement(work, REPLACED, fitted=fitted).of_queries is not fitted
+        )
         plan = mechanism.plan(Task(work, 100), Budget(1.0, 1e-6))
         assert plan.needs_answers is not fitted  # queries are counted only where they are measured
 
@@ -162,11 +151,11 @@ def test_a_trial_says_how_far_to_trust_the_fit(tied: bool) -> None:
     records[np.arange(n)[:, None], domain.offsets[:-1] + (drawn + np.arange(10)) % 6] = 1
     mechanism, work = Matrix(), random_conjunctions(domain, 2_000, 3)
     plan = mechanism.plan(Task(work, n), Budget(1.0, 1e-6))
-    curator = Curator(records_of(records), work, plan.schedule, SeededRandomness(2))
+    curator = Curator(cases.records_of(records), work, plan.schedule, SeededRandomness(2))
     outcome = mechanism.run(Task(work, n), plan, curator, Session(public_seed=1))
     (line,) = outcome.trace
     assert line["trust"] > 0.7 if tied else line["trust"] < 0.3
-    of_records = work.counts(records_of(outcome.records), threads=1) / len(outcome.records)
+    of_records = work.counts(cases.records_of(outcome.records), threads=1) / len(outcome.records)
     assert np.abs(of_records - outcome.answers).mean() < 0.002
-    truth = work.counts(records_of(records), threads=1) / n
+    truth = work.counts(cases.records_of(records), threads=1) / n
     assert np.abs(outcome.answers - truth).mean() < 0.002

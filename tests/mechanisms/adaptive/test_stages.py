@@ -9,12 +9,7 @@ import pytest
 from scipy.stats import binom
 
 from dualquery.data.domain import Domain, rows_of_values
-from dualquery.mechanisms.adaptive.evidence import (
-    Shares,
-    scale_for,
-    share_intervals,
-    uniform_strategy,
-)
+from dualquery.mechanisms.adaptive import evidence
 from dualquery.mechanisms.adaptive.expansion import Expansion
 from dualquery.mechanisms.adaptive.measurement import plan_columns
 from dualquery.mechanisms.adaptive.mechanism import COLUMNS_ALONE, Matrix, Probed, Staged
@@ -104,13 +99,15 @@ def test_whatever_is_chosen_costs_the_planned_ratio_at_most(relation: Neighbours
     features = Expansion.of(work).features
     chosen = [set_ for size in (1, 2, 3) for set_ in combinations(range(len(features)), size)]
     chosen += [tuple(range(size)) for size in range(4, len(features) + 1)]
-    strategies = [uniform_strategy(features.part(np.array(places)), relation) for places in chosen]
+    strategies = [
+        evidence.uniform_strategy(features.part(np.array(places)), relation) for places in chosen
+    ]
     strategies += [
         plan_columns(work, np.random.default_rng(seed).random(SMALL.bits), relation)
         for seed in range(20)
     ]
     for strategy in strategies:
-        scale = scale_for(strategy.sensitivity, ratio)
+        scale = evidence.scale_for(strategy.sensitivity, ratio)
         assert furthest(strategy, records, relation) / scale <= ratio
         # The noise is no larger than what is proven of the features asks for.
         assert strategy.sensitivity / scale == pytest.approx(ratio, rel=1e-12)
@@ -120,8 +117,8 @@ def test_the_room_refuses_a_later_stage_that_costs_more_than_was_planned() -> No
     features = Expansion.of(random_conjunctions(SMALL, 30, 2)).features
     rows, work, ratio = records_of(all_records(SMALL)), random_conjunctions(SMALL, 5, 2), 0.5
     for places in (np.arange(0), np.arange(2), np.arange(len(features))):  # an empty one charges
-        strategy = uniform_strategy(features.part(places), Neighbours.REPLACE_ONE)
-        scale = scale_for(strategy.sensitivity, ratio) if len(places) else 1.0
+        strategy = evidence.uniform_strategy(features.part(places), Neighbours.REPLACE_ONE)
+        scale = evidence.scale_for(strategy.sensitivity, ratio) if len(places) else 1.0
         room = Curator(rows, work, (GaussianNoise(ratio, 1.0),), SeededRandomness(0))
         if len(places):
             with pytest.raises(RuntimeError, match="would cost more"):
@@ -264,10 +261,11 @@ def test_intervals_cover_after_pairs(tied: float) -> None:
 
 def test_noisy_numbers_of_rows_leave_two_wide_columns_no_lower_end() -> None:
     """A share that is measured itself moves by all of the number's error, a sign by half of it."""
-    shares = Shares(np.arange(18, dtype=np.int32), np.full(18, 0.9), np.full(18, 1e-6))
+    shares = evidence.Shares(np.arange(18, dtype=np.int32), np.full(18, 0.9), np.full(18, 1e-6))
     work = Workload(np.array([[0, 2], [0, 6], [6, 14], [6, -1]], np.int32), MIXED)
     ends = {
-        relation: share_intervals(work, (shares,), relation).lower > 0 for relation in RELATIONS
+        relation: evidence.share_intervals(work, (shares,), relation).lower > 0
+        for relation in RELATIONS
     }
     np.testing.assert_array_equal(ends[Neighbours.REPLACE_ONE], [True, True, True, True])
     np.testing.assert_array_equal(ends[Neighbours.ADD_REMOVE], [True, False, False, True])

@@ -68,8 +68,7 @@ def test_queries_that_nobody_can_change_are_answered() -> None:
         plan = mechanism.plan(Task(constant, 50), budget)
         assert plan.parameters["differing_queries"] == 0
         room = Curator(records, constant, plan.schedule, SeededRandomness(0))
-        answers = mechanism.run(Task(constant, 50), plan, room, Session()).answers
-        assert answers.shape == (1,)
+        assert mechanism.run(Task(constant, 50), plan, room, Session()).answers.shape == (1,)
 
 
 @pytest.mark.parametrize(

@@ -101,8 +101,7 @@ def test_projection_makes_distributions(case) -> None:
     np.testing.assert_allclose(sums[domain.sizes > 1], 1, rtol=1e-12)
     # What is a distribution already stays as it is.
     np.testing.assert_allclose(to_distributions(domain, found), found, atol=1e-12)
-    model = ProductMixture.single(domain, found)
-    assert legal(domain, model.sample(3, np.random.default_rng(0)))
+    assert legal(domain, ProductMixture.single(domain, found).sample(3, np.random.default_rng(0)))
 
 
 @given(shares(), st.integers(0, 1000))

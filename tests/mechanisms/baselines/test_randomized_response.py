@@ -66,8 +66,7 @@ def test_answers_come_close_with_a_large_budget() -> None:
 def test_only_asked_columns_are_reported_and_paid_for() -> None:
     asked = Workload(np.array([[0, 9]], np.int32), DOMAIN)
     assert asked_columns(asked).tolist() == [0, 2]
-    plan = RandomizedResponse().plan(Task(asked, 50), Budget(1.0, 0.0))
-    assert len(plan.schedule) == 2
+    assert len(RandomizedResponse().plan(Task(asked, 50), Budget(1.0, 0.0)).schedule) == 2
     rows = all_records(DOMAIN)
     reported = randomize(rows, DOMAIN, asked_columns(asked), 0.1, SeededRandomness(1))
     assert (column_values(reported, DOMAIN)[:, 1] == 0).all()
