@@ -102,10 +102,9 @@ class DataFiles:
         return name in self._found
 
     @property
-    def state(self) -> str:
-        """The sizes and times of all files, by which one that was replaced is another."""
-        states = [(path.stat().st_size, path.stat().st_mtime_ns) for path in self._found.values()]
-        return f" {states}" if states else ""
+    def paths(self) -> Sequence[Path]:
+        """Where all data sets are that the user has."""
+        return [*self._found.values()]
 
     def path(self, name: str, without: str) -> Path:
         """Return the path of a data set, a key of `DATA_FILES`.

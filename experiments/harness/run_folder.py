@@ -61,6 +61,7 @@ class RunFolder:
     folder: Path  # made if it is not there
     experiment: str  # name of the experiment
     code: str  # version of the code that its runs depend on
+    data: Sequence[Path] = ()  # files that runs may name: one that was replaced is another
 
     def __post_init__(self) -> None:
         try:
@@ -97,7 +98,10 @@ class RunFolder:
         write_whole(self.path(run), json.dumps({**self._identity(run), "rows": rows}) + "\n")
 
     def _identity(self, run: Run) -> Mapping[str, Any]:
+        said = json.dumps(dict(run))
+        named = [path.stat() for path in self.data if json.dumps(str(path))[1:-1] in said]
         return {
+            "data": [[file.st_size, file.st_mtime_ns] for file in named],
             "format_version": FORMAT_VERSION,
             "experiment": self.experiment,
             "code": self.code,

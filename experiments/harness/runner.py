@@ -85,7 +85,7 @@ def run_recipe(
     choices = replace(choices, out=out)
     if not (runs := recipe.plan(choices)):
         raise BadInputError(f"{recipe.name} has no run with these options")
-    folder = RunFolder(out / "runs", recipe.name, code_version() + choices.data.state)
+    folder = RunFolder(out / "runs", recipe.name, code_version(), choices.data.paths)
     missing = [run for run in runs if folder.load(run) is None]
     cores = thread_count(jobs)
     with Progress(
@@ -103,7 +103,7 @@ def run_recipe(
     caption = f"{recipe.setting}{repetitions(table)}"
     summary, findings = recipe.summarise(table), recipe.expect(table)
     result = Result(recipe, caption, command, table, summary, findings, {}, out)
-    _write_results(result, choices.quick, code_version())
+    _write_results(result, choices.quick, folder.code)
     return replace(result, pictures=_draw(result, shown))
 
 

@@ -57,7 +57,7 @@ def test_nothing_is_made_or_charged(table: Path, capsys) -> None:
     ],
 )
 def test_units_and_weights_are_planned_as_released(table: Path, capsys, counted: list[str]) -> None:
-    people().with_columns(home=pl.int_range(300) % 150).with_columns(w=pl.lit(3)).write_csv("h.csv")
+    people().with_columns(home=pl.int_range(300) % 150, w=pl.lit(3)).write_csv("h.csv")
     asked = [*counted, "--queries", "50", "--way", "2", "--mechanism", "gaussian", "--json"]
     assert main(["release", *asked, "--dry-run"]) == 0
     planned = json.loads(capsys.readouterr().out)
@@ -77,7 +77,7 @@ def test_no_row_is_read(table: Path, capsys) -> None:
     """A table of values that no release could read, of which the header alone is right."""
     people().write_csv("p.csv")
     Path("p.csv").write_text(Path("p.csv").read_text().splitlines()[0] + "\nnonsense,x,y,z,0\n")
-    assert main([*["release", "p.csv", "--schema", "s.json", "--dry-run"], "--rows", "1000"]) == 0
+    assert main(["release", "p.csv", "--schema", "s.json", "--dry-run", "--rows", "1000"]) == 0
     assert "1,000 rows" in capsys.readouterr().out
 
 

@@ -69,8 +69,7 @@ def test_schema_check_says_what_a_schema_means(dualquery, files, here, tmp_path)
     assert "column 'a': missing values of its own are '9', 'x' note: column 'b'" in said
     assert said.count("missing values of all columns are null, '', '?'") == 1
     partial = {"partial": True, "rules": ["a=x => b=y"], "declared": True}
-    partial["columns"] = [{"name": "a", "kind": "categorical"}]
-    written.write_text(json.dumps(partial))
+    written.write_text(json.dumps({**partial, "columns": [{"name": "a", "kind": "categorical"}]}))
     done = dualquery("schema", "check", written)
     assert (done.code, "left out: a=x => b=y" in " ".join(done.out.split())) == (0, True)
     done = dualquery("budget", "plan", "-n", "100", "--epsilon", "1", "--schema", written)

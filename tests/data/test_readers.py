@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -133,7 +132,7 @@ def test_rows_do_not_depend_on_the_size_of_blocks(size: int, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("kind", [pa.decimal32(9), pa.decimal64(18), pa.timestamp("us")])
-def test_narrow_and_old_types_of_parquet_keep_their_values(tmp_path: Path, kind: Any) -> None:
+def test_narrow_and_old_types_of_parquet_keep_their_values(tmp_path: Path, kind) -> None:
     late = kind == pa.timestamp("us")
     cells = pa.array([datetime.datetime(9999, 12, 31) if late else Decimal(4)] * 999, kind)
     path = tmp_path / "t.parquet"

@@ -7,6 +7,7 @@ import pytest
 from dualquery.cli.main import guarded
 from experiments.commands import MODULES, app
 from experiments.harness.data_files import DataFiles
+from experiments.harness.run_folder import RunFolder
 from tests.experiments import toy
 
 
@@ -58,9 +59,11 @@ def test_data_are_found_in_a_folder_and_by_name(tmp_path) -> None:
     assert files.source("kdd99", "") == f"kdd99:{tmp_path / 'other.gz'}"
     assert files.source("plants", "") == f"matrix:{tmp_path / 'sparse' / 'plants.csv.gz'}"
     assert "netflix" not in files
+    folder = RunFolder(tmp_path, "toy", "", files.paths)
+    runs = [{"source": files.source("kdd99", "")}, {"source": "adult"}]
+    before = [*map(folder.path, runs)]
     (tmp_path / "other.gz").write_text("another")
-    assert files.state != DataFiles().state
-    assert files.state == DataFiles(files.given).state
+    assert [folder.path(run) in before for run in runs] == [False, True]
     assert "kdd99" in DataFiles([str(tmp_path / "kdd99.clean.gz")])
 
 

@@ -50,6 +50,7 @@ def test_ours_has_records_and_answers() -> None:
     table = tidy_table([(INDEPENDENT, peers.perform(INDEPENDENT, 1))])
     assert table["of"].to_list() == ["records", "answers"]
     assert table["pairs"].max() < 1.0
+    assert table["mib"].min() > 1
     assert peers.expect(table)[0].holds
 
 

@@ -83,7 +83,6 @@ def test_a_round_that_is_recalled_changes_nothing_in_those_after_it() -> None:
         player = RecordPlayer(domain, get_solver("auto"), 1.0, 1, "zeros", np.random.default_rng(0))
         record = player.first_record()
         for number in range(5):
-            session = SimpleNamespace(recall=recall)
-            record = player.recalled(number, empty, record, session).record
+            record = player.recalled(number, empty, record, SimpleNamespace(recall=recall)).record
         found.append(record.tolist())
     assert found[0] == found[1] == found[2]
