@@ -15,12 +15,8 @@ from dualquery.runtime.option_fields import DATA, check_options, option
 if TYPE_CHECKING:
     from dualquery.data.readers.source import Source
 
-MOST_ROWS_PER_UNIT = 1_000_000
-"""Largest K: beyond that no answer would be left."""
-
-MOST_COPIES = 1023
-"""Largest M: ten binary digits."""
-
+MOST_ROWS_PER_UNIT = 1_000_000  # largest K: beyond that no answer would be left
+MOST_COPIES = 1023  # largest M: ten binary digits
 LARGEST_WEIGHT = 1e12
 
 

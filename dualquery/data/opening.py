@@ -38,9 +38,7 @@ FilePath: TypeAlias = Path | Traversable | HeldFile
 """A file on disk, inside the package, or in memory."""
 
 CHUNK_BYTES = 1 << 22
-LONGEST_LINE = 1 << 24
-"""Bytes of a line. Parsing takes about 30 times as many."""
-
+LONGEST_LINE = 1 << 24  # bytes of a line; parsing takes about 30 times as many
 _GZIP_MAGIC = b"\x1f\x8b"
 
 

@@ -5,14 +5,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from dualquery.privacy import calibrate
 from dualquery.privacy.accountants.choice import ACCOUNTANTS, best, choices
-from dualquery.privacy.calibrate import (
-    calibrate_game,
-    calibrate_gaussian_scale,
-    calibrate_rho,
-    laplace_scale,
-    largest_that_fits,
-)
+from dualquery.privacy.calibrate import calibrate_game, calibrate_rho, largest_that_fits
 from dualquery.privacy.events import GaussianNoise
 from dualquery.privacy.guarantee import PrivacyStatement, check_budget, default_delta
 from dualquery.runtime.errors import BadInputError
@@ -68,8 +63,8 @@ def test_the_search_finds_the_largest(cost, guess) -> None:
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda: calibrate_gaussian_scale(1.0, 0.0, 1.0), "delta between 0 and 1"),
-        (lambda: calibrate_gaussian_scale(1.0, 1e-6, -1.0), "sensitivity is -1.0"),
+        (lambda: calibrate.calibrate_gaussian_scale(1.0, 0.0, 1.0), "delta between 0 and 1"),
+        (lambda: calibrate.calibrate_gaussian_scale(1.0, 1e-6, -1.0), "sensitivity is -1.0"),
         (lambda: calibrate_rho(lambda _: (GaussianNoise(1.0, 1.0),), 0.1, 1e-9), "Even very large"),
         (lambda: calibrate_rho(lambda _: (GaussianNoise(1.0, 99.0),), 1.0, 1e-9), "No noise is"),
     ],
@@ -124,8 +119,8 @@ def test_what_does_not_fit_says_which_bound_failed(budget, given, message: str) 
 
 
 def test_laplace_scale() -> None:
-    assert laplace_scale(0.5, 2.0) == pytest.approx(4.0)
-    assert 2.0 / laplace_scale(0.3, 2.0) <= 0.3
+    assert calibrate.laplace_scale(0.5, 2.0) == pytest.approx(4.0)
+    assert 2.0 / calibrate.laplace_scale(0.3, 2.0) <= 0.3
 
 
 def test_default_delta() -> None:

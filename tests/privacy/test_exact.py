@@ -8,12 +8,7 @@ from numpy.typing import NDArray
 from scipy.stats import binom, norm
 
 from dualquery.privacy.accountants import exact
-from dualquery.privacy.accountants.exact import (
-    FEW_DRAWS,
-    ExactAccountant,
-    gaussian_delta,
-    piece_edges,
-)
+from dualquery.privacy.accountants.exact import FEW_DRAWS, ExactAccountant, gaussian_delta
 from dualquery.privacy.accountants.formulas import AdvancedAccountant, ZcdpAccountant, rho_of
 from dualquery.privacy.events import (
     Event,
@@ -275,7 +270,7 @@ def test_nothing_costs_nothing_and_pure_is_pure() -> None:
 
 @pytest.mark.parametrize("draws", [32, 500, 10**6])
 def test_pieces_cover_the_interval(draws: int) -> None:
-    edges = np.array(piece_edges(draws))
+    edges = np.array(exact.piece_edges(draws))
     assert edges[0] == 0.0
     assert edges[-1] == 1.0
     assert np.all(np.diff(edges) > 0)

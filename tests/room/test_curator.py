@@ -19,6 +19,7 @@ from dualquery.privacy.events import GameSchedule, GaussianNoise, LaplaceNoise, 
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.generate.workloads import all_marginals
+from dualquery.room import statistics
 from dualquery.room.curator import Curator
 from dualquery.room.draws import weighted_kernels as kernels
 from dualquery.room.draws.exponential import Exponential
@@ -29,14 +30,7 @@ from dualquery.room.noise.laplace import Laplace
 from dualquery.room.randomness import SeededRandomness, SystemRandomness
 from dualquery.room.scores import WorstQuery
 from dualquery.room.sensitivity.moves import Moves
-from dualquery.room.statistics import (
-    AllQueries,
-    ColumnSums,
-    OneCuboid,
-    OneQuery,
-    QueryTable,
-    SomeQueries,
-)
+from dualquery.room.statistics import AllQueries, ColumnSums, OneCuboid, OneQuery, QueryTable
 from dualquery.room.weights import QueryWeights
 from dualquery.rules.constraints import groups_of
 from solvers import BestResponse, get_solver
@@ -125,7 +119,7 @@ def test_noise_is_charged_at_the_sensitivity_that_the_room_computes() -> None:
 def test_a_mask_does_not_buy_many_measurements_for_one() -> None:
     room = curator((GaussianNoise(1.0, 10.0),))
     with pytest.raises(ValueError, match="a list of positions"):
-        room.measure(SomeQueries(np.array([True, False, False])), Gaussian(10.0))
+        room.measure(statistics.SomeQueries(np.array([True, False, False])), Gaussian(10.0))
 
 
 @pytest.mark.parametrize("epsilon", [0.0, -1e-13, float("nan"), float("inf")])

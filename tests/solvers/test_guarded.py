@@ -7,14 +7,8 @@ import time
 import numpy as np
 import pytest
 
-from solvers import (
-    InfeasibleProblemError,
-    SolverError,
-    SolverUnavailableError,
-    Status,
-    get_solver,
-    guarded,
-)
+from solvers import Status, get_solver, guarded
+from solvers.errors import InfeasibleProblemError, SolverError, SolverUnavailableError
 from solvers.registry import registered
 from solvers.watched import MOST_FAULTS
 from tests.solvers.faulty import Faulty

@@ -10,15 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from solvers import (
-    BestResponse,
-    Solver,
-    SolverUnavailableError,
-    Status,
-    UnknownSolverError,
-    get_solver,
-)
+from solvers import BestResponse, Solver, Status, get_solver
 from solvers.backends.external import run_command
+from solvers.errors import SolverUnavailableError, UnknownSolverError
 from solvers.formats.clauses import encode
 from solvers.formats.opb import pseudo_boolean
 from tests.solvers.instances import groups_of, problem, row

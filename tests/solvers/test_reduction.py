@@ -5,24 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from solvers import (
-    BestResponse,
-    Groups,
-    InfeasibleProblemError,
-    Reducing,
-    Status,
-    get_solver,
-    reduce,
-    reduction,
-)
-from tests.solvers.instances import (
-    from_sample,
-    problem,
-    random_problem,
-    random_record,
-    row,
-    sampled_problem,
-)
+from solvers import BestResponse, Groups, Reducing, Status, get_solver, reduce, reduction
+from solvers.errors import InfeasibleProblemError
+from tests.solvers import instances
+from tests.solvers.instances import problem, random_problem, random_record, row, sampled_problem
 
 
 def check(instance: BestResponse, seed: int) -> int:
@@ -64,10 +50,10 @@ def test_optimum_value_and_feasibility_are_kept(work: int, monkeypatch: pytest.M
 
 def test_fixpoint(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reduction, "_ENUMERATION_WORK", 0)
-    instances = [random_problem(seed) for seed in range(150)]
-    instances += [sampled_problem(90, 140, seed, column=5) for seed in range(5)]
+    problems = [random_problem(seed) for seed in range(150)]
+    problems += [sampled_problem(90, 140, seed, column=5) for seed in range(5)]
     left = 0
-    for instance in instances:
+    for instance in problems:
         once = reduce(instance).problem
         twice = reduce(once)
         assert twice.problem.attributes == once.attributes
@@ -123,7 +109,7 @@ def test_samples_over_many_attributes_are_solved(column: int | None) -> None:
             np.arange(0, attributes + 1, column, dtype=np.int64),
             np.arange(attributes, dtype=np.int32),
         )
-    instance = from_sample(attributes, terms, rng.choice([-1, 1], draws), groups)
+    instance = instances.from_sample(attributes, terms, rng.choice([-1, 1], draws), groups)
     reduced = reduce(instance)
     assert reduced.solved
     record = reduced.expand(np.zeros(0, np.uint8))

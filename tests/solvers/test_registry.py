@@ -8,19 +8,9 @@ import numpy as np
 import pytest
 
 import solvers
-from solvers import (
-    Capability,
-    Ending,
-    KernelSolver,
-    SearchResult,
-    SolverError,
-    SolverUnavailableError,
-    Status,
-    UnknownSolverError,
-    available_solvers,
-    get_solver,
-    registry,
-)
+from solvers import Capability, Status, available_solvers, get_solver, registry
+from solvers.errors import SolverError, SolverUnavailableError, UnknownSolverError
+from solvers.kernel_solver import Ending, KernelSolver, SearchResult
 from tests.solvers.instances import groups_of, problem
 
 BUILT_IN = ["auto", "local-search", "cpsat", "scip", "highs", "exhaustive"]

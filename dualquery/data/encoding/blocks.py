@@ -50,8 +50,7 @@ _log = logging.getLogger(__name__)
 
 _MOST_ENCODERS = 4  # most threads that encode: one thread that reads keeps no more of them busy
 
-Encoding: TypeAlias = Callable[[], Encoded]
-"""A block that was read, to be encoded when it is called."""
+Encoding: TypeAlias = Callable[[], Encoded]  # of a block that was read, when it is called
 
 
 def encoded_blocks(

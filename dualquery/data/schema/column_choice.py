@@ -20,8 +20,7 @@ from dualquery.runtime.errors import BadInputError, suggest
 ColumnChoice: TypeAlias = str | Sequence[str | int]
 """One text with commas, or a sequence of names, numbers and ranges such as ``"0-99"``."""
 
-MAX_ITEMS = 2**24
-"""More item ids than this in one list are taken for an error (they would need 128 MiB)."""
+MAX_ITEMS = 2**24  # more ids in one list are taken for an error (they would need 128 MiB)
 
 _RANGE = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?")
 

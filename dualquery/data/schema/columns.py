@@ -22,9 +22,7 @@ from dualquery.runtime.errors import BadInputError, suggest
 MISSING_LABEL = "(missing)"
 OTHER_LABEL = "(other)"
 
-SCHEMA_VERSION = 1
-"""Of schema files; a newer one is refused."""
-
+SCHEMA_VERSION = 1  # of schema files; a newer one is refused
 FORMAT_NAME = "dualquery-schema"
 
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}", re.ASCII)

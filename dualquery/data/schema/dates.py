@@ -24,8 +24,7 @@ ISO = (
 )
 """ISO 8601, as texts are read where a schema names no format."""
 
-CLOCKS = ("%H:%M", "%H:%M:%S")
-"""Formats of times without a date that drafts try: hours of the day."""
+CLOCKS = ("%H:%M", "%H:%M:%S")  # formats without a date that drafts try: hours of the day
 
 _PERIOD = re.compile(r"\d{3}0s|\d{4}(?:-Q(?P<quarter>[1-4])|-(?P<month>0[1-9]|1[0-2]))?", re.ASCII)
 """How periods are written, but for days."""

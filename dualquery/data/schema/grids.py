@@ -15,8 +15,7 @@ from dualquery.data.schema.columns import Column
 from dualquery.data.schema.numeric import Numeric
 from dualquery.runtime.errors import BadInputError
 
-MOST_STEPS = 1 << 20
-"""Of a grid: whole numbers in a smaller range are exact, others are off by 2^-21 of the range."""
+MOST_STEPS = 1 << 20  # whole numbers in a smaller range are exact, others off by 2^-21 of it
 
 
 @dataclass(frozen=True)

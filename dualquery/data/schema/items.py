@@ -24,8 +24,7 @@ from dualquery.data.schema.columns import (
 from dualquery.data.schema.grids import Grid
 from dualquery.runtime.errors import BadInputError
 
-LONG_FORM_BITS = 10_000
-"""Records with more items than this are written as lists."""
+LONG_FORM_BITS = 10_000  # records with more items than this are written as lists
 
 
 @dataclass(frozen=True, eq=False)

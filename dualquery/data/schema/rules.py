@@ -27,8 +27,7 @@ from dualquery.data.schema.numbers import finite_number
 from dualquery.data.schema.numeric import Buckets, Numeric, kept, listed, possible, shortened
 from dualquery.runtime.errors import BadInputError
 
-MOST_RULES = 10_000
-"""Of a schema."""
+MOST_RULES = 10_000  # of a schema
 
 _FOLLOWS = re.compile(r"\s*(.*?)\s+follows\s+from\s+(.*?)\s*", re.IGNORECASE | re.DOTALL)
 _FORM = (

@@ -182,6 +182,14 @@ def _own_missing(where: str, key: str, found: Any) -> tuple[str, ...]:
     return own
 
 
+def _cost(where: str, key: str, found: object) -> dict[str, Any] | None:
+    record = _table(where, key, found)
+    kinds = {"epsilon": int | float, "delta": int | float, "events": list}
+    if record and not all(isinstance(record.get(name), kind) for name, kind in kinds.items()):
+        raise BadInputError(f"{where}: {key} needs numbers epsilon and delta, and a list of events")
+    return record or None
+
+
 def _opened(fields: object) -> object:
     """Return a column of a partial schema, where what is to be learned takes every cell."""
     if not isinstance(fields, dict):
@@ -224,7 +232,7 @@ _OF_TABLES: dict[str, Read] = {
     "missing_values": _texts,
     "columns": lambda *found: tuple(map(column_from_dict, _list(*found))),
     "rules": lambda _, __, found: rules_from(found),
-    "learned": lambda *found: _table(*found) or None,
+    "learned": _cost,
     "partial": _flag,
 }
 _OF_COLUMNS: dict[str, Read] = {
