@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dualquery.data import Categorical, Numeric, TableSchema
 from dualquery.data.readers.csv import CsvSource, Dialect
 from dualquery.data.readers.formats import parse_source
 from dualquery.rows.engines import files_of, load
@@ -34,6 +35,14 @@ def test_a_file_in_another_dialect_is_read(tmp_path: Path, encoding: str, pack) 
         "rate": ["1.5", "-1234.25", "12"],
         "city": ["a;b", "c", "d"],
     }
+
+
+def test_a_name_that_is_a_pattern_to_polars_is_a_name(tmp_path: Path) -> None:
+    (path := tmp_path / "t.csv").write_bytes(b"ab;^a.*$\r\n4;1,5\r\n9;0,5\r\n")
+    columns = Numeric("^a.*$", (0.0, 1.0, 2.0)), Categorical("ab", (("4",), ("9",)))
+    source = parse_source(str(path), Dialect.parse("delimiter=;,decimal=,"))
+    found = load(source, TableSchema(columns, declared=True)).records
+    assert found.dense_rows(0, 2).tolist() == [[0, 1, 1, 0], [1, 0, 0, 1]]
 
 
 @pytest.mark.parametrize(("sign", "name"), [(";", "semicolons"), ("\t", "tabs"), ("|", "bars")])

@@ -131,7 +131,6 @@ def test_items_have_ids_for_labels_and_literals() -> None:
         (lambda: TableSchema((), declared=True), "it has no columns, so records have no bits"),
         (lambda: TableSchema((RATE,), drop_incomplete=True, declared=True),
          "column 'rate': missing is a category, but drop_incomplete leaves such rows out"),
-        (lambda: TableSchema((Binary("^a.*$"),), declared=True), "rename the column"),
         (lambda: schema_from_dict({"columns": [RATE.to_dict()], "learned": {"epsilon": 1}}),
          "a list of events"),
         (lambda: ItemSchema(np.array([1, 2]), names=("a", "a"), declared=True),

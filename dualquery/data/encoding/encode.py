@@ -150,7 +150,8 @@ def _encode_alike(
 ) -> list[_AlikeColumns]:
     """Return what columns make of their cells, those that are alike together."""
     alike: dict[tuple[int, object], list[int]] = {}
-    cells = dict(zip(frame.columns, frame.get_columns(), strict=True))
+    # Polars would take a name such as ^a.*$ for a pattern.
+    cells = {name: frame.get_column(name).alias("") for name in frame.columns}
     for number, (key, name) in enumerate(zip(schema.alike, schema.column_names, strict=True)):
         alike.setdefault((key, cells[name].dtype), []).append(number)
     together = max(1, _TOGETHER // max(frame.height, 1))
@@ -321,7 +322,7 @@ def missing_mask(values: pl.Series, missing_values: Sequence[str]) -> NDArray[np
 
     Texts are compared as they are written: ``09`` may be another code than ``9``.
     """
-    if values.dtype.is_numeric():
+    if (values := values.alias("")).dtype.is_numeric():
         cells = _compared(values)
         listed = _denoted(with_points(missing_values), cells.dtype).drop_nulls()
         return cells.is_in(listed.implode()).fill_null(True).to_numpy()
@@ -351,7 +352,7 @@ def to_numbers(values: pl.Series) -> NDArray[np.float64]:
 
     A fraction of fewer than 64 bits stands for its shortest decimals: 0.7, not 0.699999988.
     """
-    if values.dtype.is_float() and values.dtype != pl.Float64:
+    if (values := values.alias("")).dtype.is_float() and values.dtype != pl.Float64:
         exact, narrow = values.cast(pl.Float64), values.dtype != pl.Float32
         texts = pl.Series(values.to_numpy().astype(str)) if narrow else values.cast(pl.String)
         whole = (exact.round() == exact) & (exact.abs() < 2.0**53)

@@ -99,12 +99,11 @@ class Dialect:
             frame = frame.select(pl.all().str.strip_chars())
         if self.decimal == ".":
             return frame
+        cells = pl.all()
         return frame.select(
-            pl.when(column.str.contains(_WITH_COMMA) | column.str.contains(_THOUSANDS))
-            .then(column.str.replace_all(".", "", literal=True).str.replace(",", ".", literal=True))
-            .otherwise(column)
-            .alias(column.name)
-            for column in frame.get_columns()
+            pl.when(cells.str.contains(_WITH_COMMA) | cells.str.contains(_THOUSANDS))
+            .then(cells.str.replace_all(".", "", literal=True).str.replace(",", ".", literal=True))
+            .otherwise(cells)
         )
 
     def write(self, frame: pl.DataFrame, *, header: bool) -> bytes:
@@ -247,6 +246,7 @@ class CsvSource(TableSource):
     def _texts(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """Yield the rows of some columns block by block, all String."""
         import polars as pl
+        import polars.selectors as cs
         import pyarrow as pa
         import pyarrow.csv as pa_csv
 
@@ -288,7 +288,7 @@ class CsvSource(TableSource):
                     self._refuse(ragged)
                     frame = dialect.as_standard(pl.DataFrame(pl.from_arrow(batch)))
                     last = [name for name in columns if self.ending and name == names[-1]]
-                    yield frame.with_columns(pl.col(last).str.strip_suffix(self.ending))
+                    yield frame.with_columns(cs.by_name(*last).str.strip_suffix(self.ending))
             except pa.ArrowInvalid as fault:
                 self._refuse(ragged)
                 raise BadInputError(f"{self.label}: not readable as csv ({fault})") from None

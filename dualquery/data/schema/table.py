@@ -80,8 +80,6 @@ class TableSchema:
                 raise BadInputError(
                     f"schema {self.name!r}: the column {column.name!r} is declared twice"
                 )
-            if column.name[:1] == "^" and column.name[-1:] == "$":
-                raise BadInputError(f"{where}: ^...$ is a pattern to Polars; rename the column")
             if self.drop_incomplete and getattr(column, "missing", "error") == "category":
                 raise BadInputError(
                     f"{where}: missing is a category, but drop_incomplete leaves such rows out; "
