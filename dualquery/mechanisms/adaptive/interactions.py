@@ -19,10 +19,9 @@ from numpy.typing import NDArray
 
 from dualquery.estimates.intervals import CORRELATION
 from dualquery.mechanisms.adaptive.evidence import Shares
-from dualquery.mechanisms.adaptive.expansion import ProductTerms, literals_of, products_of_others
+from dualquery.mechanisms.adaptive.expansion import Expansion, ProductTerms, products_of_others
 from dualquery.mechanisms.adaptive.prior import posterior_interactions
 from dualquery.mechanisms.baselines.independent import to_distributions
-from dualquery.models.mixture import ProductMixture
 from dualquery.queries.conjunctions import Workload
 
 if TYPE_CHECKING:
@@ -133,13 +132,8 @@ class Interactions:
 
     def answers(self, workload: Workload) -> Float64:
         """Return the answers by main effects and pairs: float64, ``(m,)``."""
-        bits, negated, possible = literals_of(workload)
-        rows = np.where(possible[:, None], bits, np.int32(-1))
-        products = ProductTerms(workload.domain, rows, negated, literals=True)
-        beyond: Float64 = self.means(products) - products.factors(self.chances)[0].prod(axis=1)
-        # Of literals of one column, one may imply another.
-        alone = ProductMixture.single(workload.domain, self.chances)
-        return alone.answers(workload) + beyond
+        expansion = Expansion.of(workload)
+        return expansion.answers(self.means(ProductTerms.of_features(expansion.features)))
 
     def _shared(self, ends: NDArray[np.int64]) -> Float64:
         """Return the covariances of pairs of bits that were not measured."""

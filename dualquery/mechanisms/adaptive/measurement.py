@@ -21,6 +21,7 @@ from dualquery.mechanisms.adaptive.expansion import (
     MOST_LITERALS,
     Expansion,
     ProductTerms,
+    are_apart,
     chances_of_literals,
     literals_of,
     products_of_others,
@@ -259,10 +260,10 @@ def choose_measurement(
     expansion = Expansion.of(workload).in_blocks()
     if not len(expansion.features):
         return queries  # no legal record satisfies any of them
-    strategy = plan_strategy(expansion, neighbours, fitted=fitted)
-    features = FeatureMeasurement(expansion, strategy)
+    features = FeatureMeasurement(expansion, plan_strategy(expansion, neighbours, fitted=fitted))
     noise = features.sensitivity * features.mean_deviation
-    return features if noise <= (_MORE_NOISE if fitted else 1.0) * queries.sensitivity else queries
+    most = (_MORE_NOISE if fitted else 1.0) * queries.sensitivity
+    return features if noise <= most or (fitted and not are_apart(workload)) else queries
 
 
 def plan_strategy(expansion: Expansion, neighbours: Neighbours, *, fitted: bool = True) -> Strategy:

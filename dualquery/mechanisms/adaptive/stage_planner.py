@@ -21,6 +21,7 @@ from dualquery.mechanisms.adaptive.expansion import (
     MOST_LITERALS,
     Expansion,
     ProductTerms,
+    are_apart,
     literals_of,
 )
 from dualquery.mechanisms.adaptive.interactions import Interactions, expected_interactions
@@ -172,7 +173,9 @@ def plan_stages(
         looked = uniform_strategy(Features(bits, expansion.features.domain), neighbours)
         parts = _parts_after_columns(task, len(looked.features))
     else:
-        full = measurement_for(task, neighbours, fitted=components != 0)
+        full, way = measurement_for(task, neighbours, fitted=components != 0), task.workload.way
+        if components != 0 and way > MOST_LITERALS and not are_apart(task.workload):
+            raise BadInputError(f"a query of {way} literals names a column twice: use c in (1, 2)")
     if full is not None and first == "pairs":
         looked = _pairs_of(task, full, neighbours)
         interactions = predicted.interactions
@@ -199,8 +202,7 @@ def plan_stages(
         records=records,
         fitting=Fitting.suited(task.n, ratio, task.queries.domain.bits, components, steps, pull),
     )
-    remark = f"first stage: {first} ({reason})"
-    needs_answers = full is not None and full.of_queries
+    needs_answers, remark = full is not None and full.of_queries, f"first stage: {first} ({reason})"
     return Plan(schedule, accountant, details, remark, needs_answers)
 
 

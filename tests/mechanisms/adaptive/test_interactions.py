@@ -1,6 +1,6 @@
 """The hierarchical model: main effects, interactions by order, and what pairs have in common."""
 
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -45,6 +45,21 @@ def test_independent_columns_keep_hardly_any_noise(domain: Domain) -> None:
     # Products determine the shares, too: with singles alone these would have all of their noise.
     alone = (products.bits >= 0).sum(axis=1) == 1
     assert np.sqrt(np.mean((found - exact)[alone] ** 2)) < 0.6 * 0.05
+
+
+def test_answers_of_several_literals_on_a_column_follow_from_pairs() -> None:
+    """The pairs' covariances are exact, so answers are."""
+    domain, table = Domain(np.array([0, 3, 7])), np.array([[4, 3, 2, 1], [1, 2, 5, 0], [2, 2, 1, 1]])
+    records = all_records(domain)
+    weights = table.ravel() / table.sum()
+    chances, pairs = weights @ records, np.array(list(product(range(3), range(3, 7))))
+    together = weights @ (records[:, pairs[:, 0]] * records[:, pairs[:, 1]])
+    covariances = together - chances[pairs].prod(axis=1)
+    model = Interactions(chances, np.zeros(7), pairs=pairs, covariances=covariances)
+    codes = [[1, 3, 6], [1, 3, 7], [0, 3, 6], [1, 7, 9], [2, 6, -1]]
+    work = Workload(np.array(codes, np.int32), domain)
+    truth = weights @ np.array([work.on_record(record) for record in records])
+    assert model.answers(work) == pytest.approx(truth)
 
 
 def test_what_pairs_have_in_common_is_found_and_used_for_others() -> None:

@@ -184,6 +184,21 @@ def test_queries_that_nothing_satisfies_have_nothing_to_measure() -> None:
         Probed().plan(Task(work, 100), Budget(1.0, 1e-3))
 
 
+@pytest.mark.parametrize("asked", [[25, 27], [25, 27, 13, 15], [24, 27]])
+@pytest.mark.parametrize("mechanism", [Matrix(records=2_000), Probed(records=2_000)])
+def test_records_fit_a_query_with_several_literals_on_a_column(mechanism, asked) -> None:
+    records, work = table(2_000, 0.7), Workload(np.array([asked], np.int32), MIXED)
+    outcome, truth = released(records, work, 30.0, mechanism)
+    assert work.answers_on(outcome.records) == pytest.approx(truth, abs=0.01)
+
+
+def test_records_of_nine_literals_on_a_column_are_refused() -> None:
+    work = Workload(np.arange(1, 19, 2, dtype=np.int32)[None], Domain(np.array([0, 12])))
+    with pytest.raises(BadInputError, match="9 literals"):
+        Matrix().plan(Task(work, 100), Budget(5.0, 1e-3))
+    assert Matrix(components=0).plan(Task(work, 100), Budget(5.0, 1e-3))
+
+
 def test_the_rows_decide() -> None:
     """The same plan mostly measures columns again of independent ones, everything of tied ones."""
     work, look = random_conjunctions(MIXED, 400, 3), Probed(records=3)
