@@ -194,8 +194,8 @@ def _sweep(parent: Path) -> None:
         for path in [*parent.glob(f"*{SUFFIX}")]:
             if _is_ours(path) and (path / LOCK).is_file() and not _is_paid(path / JOURNAL):
                 lock = _claimed(path)
-                if lock is not None:
-                    _remove(path, lock)
+                if lock is not None:  # only now nobody else can pay
+                    lock.close() if _is_paid(path / JOURNAL) else _remove(path, lock)
 
 
 def _claimed(path: Path) -> IO[bytes] | None:

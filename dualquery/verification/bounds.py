@@ -9,25 +9,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import chain, islice, pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 MOST_EVENTS, MOST_DRAWS = 1 << 22, 1_000_000
-FEW_DRAWS, MOST_STEPS = 16, 2_000
-GRIDS = (1, 2, 4)
+FEW_DRAWS, MOST_STEPS, GRIDS = 16, 2_000, (1, 2, 4)
 Floats = NDArray[np.float64]
-Event = tuple[str, float, int]
-"""A kind; its range (draws), sensitivity / scale (gaussian) or epsilon (pure); how often."""
+Event = tuple[str, float, int]  # kind; range (draws), sensitivity / scale, or epsilon; how often
 
 
 def events_of(schedule: list[dict[str, Any]]) -> Iterator[Event]:
     """Return the events in their order."""
     left = MOST_EVENTS
     for run in schedule:
-        own = [event for each in run["events"] for event in _expanded(each)]
+        own = list(islice(chain.from_iterable(map(_expanded, run["events"])), left + 1))
         left -= len(own) * run["times"]
         if left < 0 or run["times"] < 1:
             raise ValueError("too many events, or a run of none")
@@ -205,8 +203,8 @@ def _losses(width: float, draws: int, cuts: Floats, step: float) -> tuple[Floats
 
     high, low = cuts[1:, None] * width, (cuts[:-1, None] - 1) * width
     chance = np.expm1(low) / np.expm1(low - high)
-    # What is beyond 11.5 deviations counts as an infinite loss (Hoeffding's inequality).
-    reach = min(draws, math.ceil(5.75 * math.sqrt(draws)) + 1)
+    # What is beyond 16 deviations counts as an infinite loss (Hoeffding's inequality).
+    reach = min(draws, math.ceil(8 * math.sqrt(draws)) + 1)
     wide = min(draws, 2 * reach) + 1
     k = np.clip(np.floor(draws * chance) - reach, 0, draws - wide + 1) + np.arange(wide)
     log = k * np.log(chance) + (draws - k) * np.log1p(-chance) - gammaln(k + 1)
@@ -219,19 +217,19 @@ def _losses(width: float, draws: int, cuts: Floats, step: float) -> tuple[Floats
     at = ((point - first) + size * np.arange(len(k))[:, None]).astype(np.int64).ravel()
     both: Floats = np.bincount(at, (chances - upper).ravel(), size * len(k)).astype(float)
     both += np.bincount(at + 1, upper.ravel(), size * len(k))
-    return both.reshape(-1, size), first, math.exp(-66) if wide <= draws else 0.0
+    return both.reshape(-1, size), first, math.exp(-127) if wide <= draws else 0.0
 
 
 def _gaussian(shift: float, step: float) -> tuple[Floats, int, float]:
     """Return the same of Gaussian noise: its losses have mean shift^2 / 2 and deviation shift."""
     from scipy.special import ndtr
 
-    first, last = (math.floor(shift * (shift / 2 + end) / step) for end in (-11.5, 11.5))
+    first, last = (math.floor(shift * (shift / 2 + end) / step) for end in (-16, 16))
     ends = step * np.arange(first, last + 2)
     # Chances of the cells by both laws, exact in the tail on the right, where losses are large.
     own, other = (-np.diff(ndtr(-ends / shift + half)) for half in (shift / 2, -shift / 2))
     upper = np.clip((own - other * np.exp(ends[:-1])) / -math.expm1(-step), 0.0, own)
-    return (np.append(own - upper, 0.0) + np.append(0.0, upper))[None], first, math.exp(-66)
+    return (np.append(own - upper, 0.0) + np.append(0.0, upper))[None], first, math.exp(-127)
 
 
 def _padded(values: Floats, step: float, below: int, above: int) -> Floats:

@@ -26,16 +26,15 @@ import pyarrow.parquet as parquet
 from dualquery.verification.bounds import Event, bound, events_of
 
 Stored = dict[str, Any]
-FORMAT = 2
 FAULTS = (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError)
-_COPIES = 1023  # of a row, by its weight, at most
+FORMAT, _COPIES = 2, 1023  # of a row, by its weight, at most
 _QUERIES = ("AllQueries", "SomeQueries", "OneQuery", "OneCuboid", "QueryTable", "Parities")
 _KEPT = (*_QUERIES, "FeatureSums")  # in ``measurements.parquet``
 _MEASURED = (*_KEPT, "ColumnSums", "EveryCell", "RowTotal")
 _SCORES, _BASES = ("WorstQuery", "WorstCuboid"), ("largest error of a database",)
 _LEARNED, _ROUNDS = ("ValueCounts", "ItemCounts"), ("counts of the queries, once a round",)
 
-STATISTICS: dict[str, dict[str, tuple[str, ...]]] = {
+STATISTICS: dict[str, dict[str, tuple[str, ...]]] = {  # of which a module of the room has proofs
     "gaussian": {"noise.gaussian": _MEASURED, "learning": ("ShapeCounts",)},
     "thresholded": {"learning": _LEARNED},
     "pure": {"noise.laplace": _MEASURED, "draws.noisy_max": _SCORES},
@@ -43,7 +42,6 @@ STATISTICS: dict[str, dict[str, tuple[str, ...]]] = {
     "report": {"draws.randomized": ("one column of every record",)},
     "game": {"weights": _ROUNDS},
 }
-"""Of what statistics a module of dualquery.room proves an event of a kind."""
 
 
 @dataclass(frozen=True)
@@ -147,6 +145,9 @@ def _overlearned(stored: Stored) -> Iterator[str]:
     schedule = [{"times": 1, "events": learned["events"]}]
     left = _without_thresholds(learned["delta"], schedule)
     own = bound(list(events_of(schedule)), schedule, "exact", left, learned["epsilon"])
+    costs = (f"{x} {learned[x]}" for x in ("epsilon", "delta"))
+    if not all(each in str(stored["proof"]["condition"]) for each in costs):
+        yield "that the schema was learned, and its cost, is no condition"
     if not own <= learned["epsilon"] or learned["events"][-1]["kind"] != "thresholded":
         yield f"learning the schema cost epsilon {own:.6g}, not {learned['epsilon']:.6g}, or more"
 
@@ -178,6 +179,7 @@ def _statements(stored: Stored, events: list[Stored]) -> Iterator[str]:
             ("the weight", {"column": weight["column"], "max": largest}, options["weight"]),
             ("the copies of a row", copies, weight["copies"]),
             ("columns of weights", False, weight["column"] in columns),
+            ("weights as a condition", True, repr(weight["column"]) in str(proof["condition"])),
         )
     grounds = [event["ground"] for event in events if event["ground"]]
     measured = next((each for each in grounds if each["statistic"] == "RowTotal"), None)
@@ -194,6 +196,7 @@ def _statements(stored: Stored, events: list[Stored]) -> Iterator[str]:
         ("the relation", relation, options["neighbours"]),
         ("a noisy number of rows", buys, bought is not None),
         ("the number of rows", rows, stored["rows"]),
+        ("the total", shown.get("copies", rows), rows),
         ("the rows that were stated", rows if measured else _stated(stored), rows),
         ("noise in the number of rows", float(shown["scale"]), scale),
         ("the accountant", named["name"], privacy["accountant"]),
@@ -286,7 +289,6 @@ def _means(stored: Stored) -> Iterator[str]:
     ]
     if bool(sums) != bool(means):
         yield f"{len(means)} means, and {len(sums)} measurements of sums"
-        return
     left = iter(sums)
     for mean in means:
         width = mean["high"] - mean["low"]
@@ -329,8 +331,7 @@ def _measurements(stored: Stored, folder: Path) -> Iterator[str]:
 
 def _tables(stored: Stored, events: list[Stored], folder: Path) -> Iterator[str]:
     """Compare the numbers of answers, records and intervals with the tables."""
-    synthetic = folder / "synthetic.parquet"
-    records = parquet.read_metadata(synthetic).num_rows if synthetic.exists() else 0
+    records = sum(parquet.read_metadata(x).num_rows for x in folder.glob("synthetic.parquet"))
     table = parquet.read_table(folder / "answers.parquet")
     low, high = (table[f"interval_{end}"].to_numpy() for end in ("low", "high"))
     proof, intervals = stored["proof"], stored["intervals"]

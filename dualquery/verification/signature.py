@@ -19,8 +19,7 @@ from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
 
-SIZE = 64  # bytes of a signature
-_LARGEST_KEY = 1 << 16  # bytes of a file with a key
+SIZE, _LARGEST_KEY = 64, 1 << 16  # bytes of a signature, and of a file with a key
 
 
 def sign(folder: Path, private: Path) -> bytes:

@@ -5,27 +5,16 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
+from dualquery.privacy import events
 from dualquery.privacy.accountants import formulas
 from dualquery.privacy.accountants.choice import ACCOUNTANTS, best, choices
 from dualquery.privacy.calibrate import rho_for
-from dualquery.privacy.events import (
-    RANGE_SLACK,
-    GameSchedule,
-    GaussianNoise,
-    LaplaceNoise,
-    SampledQueries,
-    events_of,
-    pure_epsilon,
-    zcdp_rho,
-)
+from dualquery.privacy.events import GameSchedule, GaussianNoise, LaplaceNoise, SampledQueries
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.runtime.errors import BadInputError
 
-PAPER, ADVANCED, ZCDP = (
-    formulas.PaperAccountant(),
-    formulas.AdvancedAccountant(),
-    formulas.ZcdpAccountant(),
-)
+PAPER, ADVANCED = formulas.PaperAccountant(), formulas.AdvancedAccountant()
+ZCDP = formulas.ZcdpAccountant()
 ADULT = GameSchedule(rounds=40, samples=1000, step=0.8, n=30162)
 
 schedules = st.builds(
@@ -51,7 +40,7 @@ def log_delta_at_order(order: float, rho: float, epsilon: float) -> float:
 def test_a_game_draws_in_every_round_but_the_first() -> None:
     schedule = GameSchedule(rounds=4, samples=7, step=0.5, n=100)
     assert schedule.events() == tuple(
-        SampledQueries(2 * 0.5 * played / 100 + RANGE_SLACK, 7) for played in (1, 2, 3)
+        SampledQueries(2 * 0.5 * played / 100 + events.RANGE_SLACK, 7) for played in (1, 2, 3)
     )
     assert GameSchedule(rounds=1, samples=7, step=0.5, n=100).events() == ()
 
@@ -72,8 +61,8 @@ def test_rho_of_a_game_is_the_closed_form() -> None:
     ],
 )
 def test_costs_of_one_event(event, rho: float, pure: float) -> None:
-    assert zcdp_rho(event) == pytest.approx(rho)
-    assert pure_epsilon(event) == pytest.approx(pure)
+    assert events.zcdp_rho(event) == pytest.approx(rho)
+    assert events.pure_epsilon(event) == pytest.approx(pure)
 
 
 @pytest.mark.parametrize(
@@ -142,8 +131,8 @@ def test_advanced_is_the_formula() -> None:
 
 
 def test_advanced_refuses_gaussian_noise() -> None:
-    events = (SampledQueries(0.1, 1), GaussianNoise(1.0, 10.0))
-    assert "Gaussian" in (ADVANCED.supports(events, 1e-3) or "")
+    both = (SampledQueries(0.1, 1), GaussianNoise(1.0, 10.0))
+    assert "Gaussian" in (ADVANCED.supports(both, 1e-3) or "")
     assert ADVANCED.supports((LaplaceNoise(0.1),), 0.0) is None
 
 
@@ -233,7 +222,7 @@ def test_a_named_accountant_that_is_not_valid_is_refused_with_its_reason() -> No
 
 
 def test_an_empty_schedule_costs_nothing() -> None:
-    assert events_of(()) == ()
+    assert events.events_of(()) == ()
     for accountant in (ADVANCED, ZCDP, choices("exact")[0]):
         assert accountant.epsilon((), 1e-6) == 0.0
         assert accountant.delta((), 0.1) == 0.0
@@ -268,4 +257,4 @@ def test_a_schedule_of_a_derived_type_is_refused() -> None:
         (Cheap(1.0, 1e-6),),
     ):
         with pytest.raises(TypeError, match=r"is no (schedule|event)"):
-            events_of(schedule)
+            events.events_of(schedule)

@@ -6,6 +6,7 @@ import signal
 
 import pytest
 
+from dualquery.checkpoints import unfinished
 from dualquery.privacy.events import LaplaceNoise
 from dualquery.releases.keep.reservation import reserve, resume
 from dualquery.room.ground import Ground
@@ -87,6 +88,22 @@ def test_what_may_be_charged_stays_until_it_is_resumed(tmp_path) -> None:
                 enter(reserve(tmp_path / "out"))
             with resume(tmp_path / "out.unfinished") as place:
                 assert place.checkpoint.claims
+
+
+def test_what_is_paid_while_others_sweep_stays(tmp_path, monkeypatch) -> None:
+    told = pytest.raises((KeyboardInterrupt, InterruptedRun))
+    with told, reserve(tmp_path / "out") as place:
+        place.checkpoint.claim()
+        raise KeyboardInterrupt
+    journal = tmp_path / "out.unfinished" / "journal"
+    paid, lock = journal.read_bytes(), unfinished.try_lock
+    journal.write_bytes(b"")
+    monkeypatch.setattr(
+        unfinished, "try_lock", lambda file: journal.write_bytes(paid) and lock(file)
+    )
+    with reserve(tmp_path / "other"):
+        pass
+    assert names(tmp_path) == {"out.unfinished"}
 
 
 def test_a_signal_does_not_part_a_release_from_its_checkpoint(tmp_path, monkeypatch) -> None:

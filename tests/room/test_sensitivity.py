@@ -11,14 +11,8 @@ from hypothesis import strategies as st
 from dualquery.data.domain import Domain
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.generate.workloads import all_marginals, random_conjunctions
-from dualquery.room.sensitivity import moves, spectral
-from dualquery.room.sensitivity.combinatorial import (
-    UNIT,
-    Conjunctions,
-    PairwiseModel,
-    column_set_bound,
-    pairwise_bound,
-)
+from dualquery.room.sensitivity import combinatorial, moves, spectral
+from dualquery.room.sensitivity.combinatorial import Conjunctions, column_set_bound, pairwise_bound
 from tests.cases import all_records, domain_of, truth
 
 
@@ -107,9 +101,12 @@ def test_the_pairwise_model_is_at_least_the_queries_it_covers(workload: Workload
     conjunctions = Conjunctions.of_workload(workload)
     if not len(conjunctions):
         return
-    model, answers = PairwiseModel.of_conjunctions(conjunctions), answers_of(conjunctions)
+    model, answers = (
+        combinatorial.PairwiseModel.of_conjunctions(conjunctions),
+        answers_of(conjunctions),
+    )
     differs_from_reference = answers ^ (conjunctions.positives == 0)
-    total = UNIT * differs_from_reference[:, model.modelled].sum(axis=1)
+    total = combinatorial.UNIT * differs_from_reference[:, model.modelled].sum(axis=1)
     held = held_values(conjunctions)
     doubled = model.pairwise[held[:, :, None], held[:, None, :]].sum(axis=(1, 2))
     assert (2 * total <= 2 * model.unary[held].sum(axis=1) + doubled).all()

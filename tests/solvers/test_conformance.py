@@ -5,29 +5,10 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from solvers import (
-    BestResponse,
-    Capability,
-    InfeasibleProblemError,
-    InvalidProblemError,
-    NoRecordFoundError,
-    ProblemTooLargeError,
-    Solver,
-    Status,
-    available_solvers,
-    get_solver,
-)
-from tests.solvers.instances import (
-    NAMED,
-    Named,
-    constrained_problem,
-    groups_of,
-    problem,
-    random_problem,
-    random_record,
-    row,
-    sampled_problem,
-)
+from solvers import BestResponse, Capability, Solver, Status, available_solvers, errors, get_solver
+from solvers.errors import InfeasibleProblemError
+from tests.solvers import instances
+from tests.solvers.instances import groups_of, problem, random_problem, row, sampled_problem
 
 ELSEWHERE = ("maxsat", "pb", "maxsat-rc2", "clasp", "gurobi", "cplex")
 """A command of the user's, and extras: `test_maxsat` and `test_optional_backends` run these."""
@@ -57,8 +38,8 @@ def is_exact(solver: Solver) -> bool:
     return Capability.EXACT in solver.capabilities
 
 
-@pytest.mark.parametrize("named", NAMED, ids=lambda named: named.name)
-def test_known_optimum(solver: Solver, named: Named) -> None:
+@pytest.mark.parametrize("named", instances.NAMED, ids=lambda named: named.name)
+def test_known_optimum(solver: Solver, named: instances.Named) -> None:
     instance = named.make()
     solution = solver.solve(instance)
     assert instance.feasible(solution.record)
@@ -71,7 +52,7 @@ def test_known_optimum(solver: Solver, named: Named) -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "count", "least"), [(random_problem, 100, 90), (constrained_problem, 60, 57)]
+    ("make", "count", "least"), [(random_problem, 100, 90), (instances.constrained_problem, 60, 57)]
 )
 def test_exact_on_random_problems(solver: Solver, make, count: int, least: int) -> None:
     reference = get_solver("exhaustive")
@@ -135,7 +116,7 @@ def test_constraint_without_attributes(solver: Solver) -> None:
     with pytest.raises(InfeasibleProblemError, match="constraint 0"):
         solver.solve(problem(1, {(0,): 1.0}, constraints=(row([], [], 1.0, 1.0),)))
     large = row([0, 1, 2], [1e9, 1e9 + 1, 1e9 + 3], 1e9 + 2, 1e9 + 2)
-    with pytest.raises((InfeasibleProblemError, NoRecordFoundError)) as told:
+    with pytest.raises((InfeasibleProblemError, errors.NoRecordFoundError)) as told:
         solver.solve(problem(3, {}, constraints=(large,)))
     assert told.type is InfeasibleProblemError or solver.name != "exhaustive"
     if is_exact(solver):
@@ -146,7 +127,7 @@ def test_answer_is_at_least_as_good_as_a_feasible_hint(solver: Solver) -> None:
     rng = np.random.default_rng(5)
     for seed in range(40):
         instance = random_problem(seed)
-        hint = random_record(instance.attributes, instance.groups, rng)
+        hint = instances.random_record(instance.attributes, instance.groups, rng)
         solution = solver.solve(instance, hint=hint, time_limit=1e-4)
         assert instance.feasible(solution.record)
         if instance.feasible(hint):
@@ -192,16 +173,16 @@ def test_same_seed_same_answer(solver: Solver) -> None:
 
 
 def test_two_threads_at_once(solver: Solver) -> None:
-    instances = [sampled_problem(12, 60, seed) for seed in range(4)]
-    alone = [solver.solve(instance).objective for instance in instances]
+    problems = [sampled_problem(12, 60, seed) for seed in range(4)]
+    alone = [solver.solve(instance).objective for instance in problems]
     with ThreadPoolExecutor(2) as pool:
-        together = list(pool.map(lambda instance: solver.solve(instance).objective, instances))
+        together = list(pool.map(lambda instance: solver.solve(instance).objective, problems))
     assert together == alone
 
 
 @pytest.mark.parametrize("limit", [0.0, -1.0, float("nan")])
 def test_bad_time_limit(solver: Solver, limit: float) -> None:
-    with pytest.raises(InvalidProblemError, match="time limit"):
+    with pytest.raises(errors.InvalidProblemError, match="time limit"):
         solver.solve(problem(1, {(0,): 1.0}), time_limit=limit)
 
 
@@ -213,10 +194,10 @@ def test_bad_options(solver: Solver) -> None:
         ("hint", np.zeros(3, np.uint8), r"hint has shape \(3,\)"),
         ("default", np.ones(2, np.uint8), "group 0 has 2 ones"),
     ):
-        with pytest.raises(InvalidProblemError, match=message):
+        with pytest.raises(errors.InvalidProblemError, match=message):
             solver.solve(instance, **{option: value})
 
 
 def test_exhaustive_refuses_large_problems() -> None:
-    with pytest.raises(ProblemTooLargeError, match="at most 4194304 records"):
+    with pytest.raises(errors.ProblemTooLargeError, match="at most 4194304 records"):
         get_solver("exhaustive").solve(sampled_problem(60, 100, 0))

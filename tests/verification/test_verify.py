@@ -8,6 +8,7 @@ import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,8 @@ from dualquery import verification
 from dualquery.privacy.accountants.choice import choices
 from dualquery.privacy.events import GameSchedule
 from dualquery.releases.keep.folder import Release
-from dualquery.verification import verify
+from dualquery.releases.make.schema_learning import schema_of_table
+from dualquery.verification import bounds, verify
 from dualquery.verification.bounds import bound, events_of
 from tests.mechanisms.test_mechanisms import CASES, Case
 from tests.room.test_declared import AnyOf, release
@@ -93,6 +95,8 @@ def test_a_release_of_every_mechanism_is_confirmed(case: Case, tmp_path) -> None
         {"accountant": "exact", "options": {"samples": 40, "rounds": 300}},
         {"mechanism": "uniform"},
         {"accountant": "exact", "mechanism": "mwem", "options": {"iterations": 30}},
+        {"delta": 1e-28, "mechanism": "mwem", "options": {"iterations": 30}, "epsilon": 20.0},
+        {"delta": 1e-28, "options": {"samples": 200, "rounds": 60}, "epsilon": 5.0},
         {"neighbours": "add-remove", "rows": 310, "options": {"samples": 3, "rounds": 6}},
         {"epsilon": 0.001, "mechanism": "gaussian"},
         {"epsilon": 100.0, "mechanism": "gaussian"},
@@ -214,6 +218,10 @@ def released(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "units": dualquery.release(
             homes(), queries=30, way=2, schema=SCHEMA, mechanism="gaussian", epsilon=4.0, **UNIT
         ).save(root / "units"),
+        "weights": dualquery.release(
+            homes(), queries=30, way=2, schema=SCHEMA, mechanism="gaussian", epsilon=4.0, **WEIGHT
+        ).save(root / "weights"),
+        "given": made(root / "given", schema=schema_of_table(people(), 30.0).schema),
         "later": made(root / "later", schema=None, epsilon=30.0, options={"rounds": 9}),
         "learned": dualquery.release(homes(), queries=30, epsilon=9.0).save(root / "learned"),
     }
@@ -352,6 +360,11 @@ def halved(schedule: list[Stored]) -> list[Stored]:
     return [{"times": 1, "events": [{**game, "kind": "draws", **each} for each in costs]}]
 
 
+def unconditional(stored: Stored) -> None:
+    """Drop the condition wherever it is said."""
+    stored["privacy"]["condition"] = stored["proof"]["condition"] = None
+
+
 EVENT, THRESHOLD = (("proof", "schedule", place, "events", 0) for place in (0, 1))
 NOISE, SCALE, ROWS = (*EVENT, "ground", "scale"), (*EVENT, "scale"), ("proof", "rows", "bought")
 FORGED: list[tuple[str, str, Callable[[Stored], object]]] = [
@@ -384,6 +397,9 @@ FORGED: list[tuple[str, str, Callable[[Stored], object]]] = [
     ("level of intervals", "gaussian", put("intervals", "level", 0.99)),
     ("a condition more", "gaussian", put("privacy", "condition", "good weather")),
     ("condition dropped", "family", lambda s: s["privacy"].pop("condition")),
+    ("weights without condition", "weights", unconditional),
+    ("a schema learned for nothing", "given", unconditional),
+    ("another total", "gaussian", put("total", "copies", 301)),
     ("rounds fewer", "game", put(*EVENT, "rounds", 10)),
     ("samples fewer", "game", put(*EVENT, "samples", 10)),
     ("step smaller", "game", put(*EVENT, "step", less)),
@@ -418,6 +434,12 @@ FORGED: list[tuple[str, str, Callable[[Stored], object]]] = [
     ("another rule after a schema", "later", restated("exact", ("proof", "accountant", "name"))),
     ("a threshold that gives back", "learned", put(*THRESHOLD, "delta", lambda d: -d)),
 ]
+
+
+def test_events_beyond_the_most_are_not_all_made(monkeypatch) -> None:
+    monkeypatch.setattr(bounds, "MOST_EVENTS", 100)
+    with pytest.raises(ValueError, match="too many events"):
+        list(events_of([{"times": 1, "events": repeat({"kind": "pure", "epsilon": 1.0})}]))
 
 
 @pytest.mark.parametrize(("what", "base", "change"), FORGED, ids=[name for name, *_ in FORGED])
