@@ -34,7 +34,7 @@ _MEASURED = (*_KEPT, "ColumnSums", "EveryCell", "RowTotal")
 _SCORES, _BASES = ("WorstQuery", "WorstCuboid"), ("largest error of a database",)
 _LEARNED, _ROUNDS = ("ValueCounts", "ItemCounts"), ("counts of the queries, once a round",)
 
-STATISTICS: dict[str, dict[str, tuple[str, ...]]] = {  # of which a module of the room has proofs
+STATISTICS: dict[str, dict[str, tuple[str, ...]]] = {  # what modules of the room prove
     "gaussian": {"noise.gaussian": _MEASURED, "learning": ("ShapeCounts",)},
     "thresholded": {"learning": _LEARNED},
     "pure": {"noise.laplace": _MEASURED, "draws.noisy_max": _SCORES},
