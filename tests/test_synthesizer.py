@@ -119,8 +119,7 @@ def test_scikit_learns_own_checks_of_estimators() -> None:
 
 
 def test_scikit_learn_clones_and_refuses_unknown_parameters(fitted) -> None:
-    base = pytest.importorskip("sklearn.base")
-    copy = base.clone(fitted)
+    copy = pytest.importorskip("sklearn.base").clone(fitted)
     assert copy.get_params() == fitted.get_params()
     assert not hasattr(copy, "release_")
     assert repr(copy.set_params(epsilon=2.0)).startswith("Synthesizer(epsilon=2.0, schema=")

@@ -65,14 +65,12 @@ class Forbidden:
         class_of = np.zeros(int(starts[-1]), np.int32)
         members: list[NDArray[np.int64]] = []
         for place, size in enumerate(sizes.tolist()):
-            said = [box[place] for box in self._members if place in box]
-            found = _classes(size, said)
+            found = _classes(size, [box[place] for box in self._members if place in box])
             class_of[starts[place] : starts[place + 1]] = found
             members.append(np.bincount(found))
         place_of_bit = np.full(self.domain.bits, -1, np.int32)
         for place, column in enumerate(self.columns.tolist()):
-            first, stop = self.domain.offsets[column : column + 2]
-            place_of_bit[first:stop] = place
+            place_of_bit[slice(*self.domain.offsets[column : column + 2])] = place
         return Columns(
             first=self.domain.offsets[self.columns],
             bits=self.domain.sizes[self.columns],
@@ -86,11 +84,8 @@ class Forbidden:
     @cached_property
     def compiled(self) -> Boxes:
         """The boxes over classes."""
-        axes = self.axes
-        sizes = np.diff(axes.classes)
-        entries: list[int] = [0]
-        column: list[int] = []
-        listed: list[int] = []
+        axes, sizes = self.axes, np.diff(self.axes.classes)
+        entries, column, listed = [0], list[int](), list[int]()
         lists: list[NDArray[np.int64]] = []
         anchors: list[list[int]] = [[] for _ in range(int(axes.classes[-1]))]
         for number, box in enumerate(self._members):

@@ -51,8 +51,7 @@ def nearest_classes(rules: Forbidden, pattern: NDArray[np.int32]) -> NDArray[np.
     All of them, up to some thousands, each once. Where the search is too long, one that a solver
     finds in its time; if it finds none, any legal ones.
     """
-    found = _nearest(rules, pattern, None, _MOST_OPTIONS)
-    if found is not None:
+    if (found := _nearest(rules, pattern, None, _MOST_OPTIONS)) is not None:
         return found
     solved = None
     with suppress(SolverError):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from dualquery.data.schema.columns import Binary, Column
+from dualquery.data.schema.dates import Dates
 from dualquery.data.schema.numbers import finite_number
 from dualquery.data.schema.numeric import Numeric
 from dualquery.data.schema.rules import Follows, Rule, read_order
@@ -71,8 +72,7 @@ def without_absent(schema: SchemaT, *, learned: bool = False) -> tuple[SchemaT, 
 def _applicable(schema: TableSchema) -> tuple[Rule, ...]:
     if not schema.left_out:
         return schema.rules
-    left_out = frozenset(schema.left_out)
-    return tuple(rule for rule in schema.rules if left_out.isdisjoint(_names(rule, schema)))
+    return tuple(rule for rule in schema.rules if _names(rule, schema).isdisjoint(schema.left_out))
 
 
 @lru_cache(maxsize=8)
@@ -85,8 +85,7 @@ def _read(schema: TableSchema) -> Forbidden:
         try:
             found = list(_boxes(rule, schema))
         except BadInputError as error:
-            message = str(error).removeprefix("schema: ")
-            raise BadInputError(f"{where}: {message}") from None
+            raise BadInputError(f"{where}: {str(error).removeprefix('schema: ')}") from None
         if not all(found):
             raise BadInputError(f"{where}: it contradicts itself, so no record could keep it")
         boxes += found
@@ -110,14 +109,14 @@ def _boxes(rule: Rule, schema: TableSchema) -> Iterator[Box]:
     if isinstance(rule, Follows):
         yield from _of_mapping(rule, schema)
     elif (order := read_order(rule, schema.column_names)) is not None:
-        less, more, _ = order
-        first, second = schema.column(less)[0], schema.column(more)[0]
-        given = {(each.less, each.more) for each in schema.orders.given} - {(first, second)}
+        orders, (first, second) = schema.orders, (schema.column(name)[0] for name in order[:2])
+        given = {(each.less, each.more) for each in orders.given} - {(first, second)}
         # With the first order come those that follow from chains of it and others.
-        for each in schema.orders.closed:
+        for each in orders.closed:
             if each.less == first and (each.less, each.more) not in given:
-                for beyond, together in schema.orders.forbidden(each):
-                    yield {each.less: mask_of(beyond), each.more: mask_of(together)}
+                known = {at: mask_of(~np.isnan(orders.numbers[at].low)) for at in each.through}
+                for beyond, together in orders.forbidden(each):
+                    yield known | {each.less: mask_of(beyond), each.more: mask_of(together)}
     else:
         yield from _of_condition(_broken_if(rule, schema), schema)
 
@@ -141,6 +140,7 @@ def _of_mapping(rule: Follows, schema: TableSchema) -> Iterator[Box]:
 
 def _value(column: Column, text: str) -> int:
     bit, negated = column.find_bit(text)
+    _require_whole_bucket(column, text)
     return int(not negated) if isinstance(column, Binary) else bit
 
 
@@ -170,23 +170,32 @@ def _condition(text: str, schema: TableSchema) -> syntax.Condition:
     return question.condition
 
 
-def _require_whole_buckets(literal: syntax.Literals, column: Column) -> None:
-    """Refuse a number that would stand for other numbers of its bucket, too."""
-    if not isinstance(column, Numeric) or not isinstance(literal, syntax.Among | syntax.Comparison):
-        return
-    if isinstance(literal, syntax.Comparison) and literal.relation not in ("=", "!="):
-        return
-    for text in literal.values if isinstance(literal, syntax.Among) else (literal.value,):
-        number = finite_number(text)
-        if number is None or text in column.labels:
-            continue
+def _texts_of(literal: syntax.Literals, column: Column) -> tuple[str, ...]:
+    """Return what a literal names besides its column; of numbers, not the ends of ranges."""
+    dates = isinstance(column, Dates)
+    if isinstance(literal, syntax.Among):
+        return literal.values
+    if isinstance(literal, syntax.Comparison) and (dates or literal.relation in ("=", "!=")):
+        return (literal.value,)
+    return (literal.low, literal.high) if dates and isinstance(literal, syntax.Between) else ()
+
+
+def _require_whole_bucket(column: Column, text: str) -> None:
+    """Refuse a number or a date that would stand for others of its bucket, too."""
+    if isinstance(column, Dates) and not column.is_whole(text):
+        first, _ = column.places_of_text(text) or (0, 0)
+        label, kind = column.labels[min(max(first, 0), column.buckets - 1)], "dates"
+    elif isinstance(column, Numeric) and finite_number(text) is not None:
         bit, _ = column.find_bit(text)
-        (low, high), label = column.bounds[bit], column.labels[bit]
-        if low < high and column.rules[bit] != number:
-            raise BadInputError(
-                f"column {column.name!r} has one bucket, {label}, for {text} and other numbers; "
-                f"write {column.name}={label} if all of them are meant, or add edges around {text}"
-            )
+        (low, high), label, kind = column.bounds[bit], column.labels[bit], "numbers"
+        if low == high or column.rules[bit] == finite_number(text) or text == label:
+            return
+    else:
+        return
+    raise BadInputError(
+        f"column {column.name!r} has one bucket, {label}, for {text} and other {kind}; "
+        f"write {column.name}={label} if all of them are meant, or add edges around {text}"
+    )
 
 
 def _names(rule: Rule, schema: TableSchema) -> frozenset[str]:
@@ -209,8 +218,8 @@ def _of_condition(condition: syntax.Condition, schema: TableSchema) -> Iterator[
     whole: dict[int, int] = {}
     for name, (number, column) in columns.items():
         own = {each: allowed_by(each, column) for each in literals if each.column == name}
-        for each in own:
-            _require_whole_buckets(each, column)
+        for text in (text for each in own for text in _texts_of(each, column)):
+            _require_whole_bucket(column, text)
         cut = on_cuts(column, own.values()).partition(", as if")[0]
         if told := cut or on_what_lies_beyond(column, own.values()):
             raise BadInputError(

@@ -11,8 +11,7 @@ from dualquery.rules.forbidden import Forbidden
 from dualquery.rules.legal import nearest_classes
 from dualquery.rules.search_kernels import broken_boxes
 
-_ROUNDS, _PATIENCE = 1_000, 50
-"""Exchanges that are tried for each broken record, at most; and without gain."""
+_ROUNDS, _PATIENCE = 1_000, 50  # exchanges tried for a broken record, at most; without gain
 
 
 def repaired(
@@ -37,8 +36,7 @@ def repaired(
     if not (rules.broken(records) >= 0).any():
         return records
     values = rules.values(records)
-    broken = _exchange(values, rules, generator)
-    if len(broken):
+    if len(broken := _exchange(values, rules, generator)):
         _become_nearest(values, broken, rules, generator)
     better = records.copy()
     for place, (first, bits) in enumerate(zip(rules.axes.first, rules.axes.bits, strict=True)):
@@ -78,14 +76,12 @@ def _exchange(
         theirs = generator.integers(rows, size=len(mine))
         # A record takes part in one offer: the last that names it.
         offers = np.arange(len(mine))
-        offer_of[mine] = offers
-        offer_of[theirs] = offers
+        offer_of[mine] = offer_of[theirs] = offers
         alone = (offer_of[mine] == offers) & (offer_of[theirs] == offers) & (mine != theirs)
         pairs = np.stack([mine[alone], theirs[alone]])
         box = inside[pairs[0]]
         place = boxes.column[generator.integers(boxes.entries[box], boxes.entries[box + 1])]
-        exchanged = values[pairs]
-        each = np.arange(len(place))
+        exchanged, each = values[pairs], np.arange(len(place))
         exchanged[:, each, place] = exchanged[::-1, each, place]
         both = _boxes_of(exchanged.reshape(-1, len(values.T)), rules)
         found, after = (part.reshape(pairs.shape) for part in both)

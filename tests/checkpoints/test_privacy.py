@@ -73,8 +73,7 @@ def attempt(path, rows, stop: tuple[int, str] | None) -> None:
                 break
             room.reweight(record)
             shown = room.sample_queries(1)
-            drawn = CLASSES.index((int(shown.queries[0]), int(shown.signs[0])))
-            record = best_response((drawn,))
+            record = best_response((CLASSES.index((int(shown.queries[0]), int(shown.signs[0]))),))
     finally:
         kept.close()
 

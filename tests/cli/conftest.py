@@ -74,8 +74,7 @@ def asked(files: tuple[Path, Path]) -> list[str]:
 
 @pytest.fixture
 def small(asked: list[str]) -> list[str]:
-    game = ["--rounds", "6", "--samples", "5", "--accountant", "zcdp"]
-    return [*asked, "--queries", "30", *game]
+    return [*asked, "--queries", "30", *["--rounds", "6", "--samples", "5", "--accountant", "zcdp"]]
 
 
 @pytest.fixture(scope="session")

@@ -29,8 +29,7 @@ def test_every_reader_waits_however_it_ends(
 
     monkeypatch.setattr(csv, "_wait_until_gone", noted)
     (tmp_path / "t.csv").write_text("a,b\n" + text)
-    source = parse_source(str(tmp_path / "t.csv"))
-    frames = source.frames(["a", "b"])
+    frames = parse_source(str(tmp_path / "t.csv")).frames(["a", "b"])
     with suppress(BadInputError):
         for _ in zip(range(taken), frames, strict=False):
             pass

@@ -87,8 +87,7 @@ FORMS = "%d.%m.%Y", "%Y%m%d", "%m/%d/%Y %I:%M %p", "%Y-%m-%dT%H:%M%z", "%Y-%m"
 
 @pytest.mark.parametrize("form", FORMS)
 def test_records_are_written_as_the_table_is_and_read_again(form: str) -> None:
-    dates = column("month", format=form, missing="category")
-    schema = TableSchema((dates,), declared=True)
+    schema = TableSchema((column("month", format=form, missing="category"),), declared=True)
     records = np.eye(schema.domain.bits, dtype=np.uint8)
     decoded = schema.decode(records)
     assert decoded["seen"].dtype == pl.String

@@ -99,8 +99,7 @@ def test_numbers_have_the_decimals_of_the_schema_and_stay_in_their_bucket(
         unfit = within == "log-uniform" and ends[0] <= 0
         assert unfit or (places > decimals and "holds no such number" in refused)
         return
-    known = np.array(shares[: column.buckets])
-    tilted = with_mean(column, known, column.means[0])
+    tilted = with_mean(column, np.array(shares[: column.buckets]), column.means[0])
     for each in (column, tilted):
         schema = TableSchema((each,), declared=True)
         records = random_records(schema.domain, 40, np.random.default_rng(seed))
@@ -184,8 +183,7 @@ def test_a_last_bucket_one_wide_holds_one_whole_number(last) -> None:
     """Grades 1 to 6, each in a bucket of its own, have edges 1 to 7, as the page says."""
     grades = {"name": "g", "kind": "numeric", "edges": [1, 2, 3, 4, 5, *last], "integer": True}
     schema = schema_from_dict({"declared": True, "columns": [grades]})
-    values = [1, 2, 3, 4, 5 if last == (6, 7) else 9, last[0]]
-    table = pl.DataFrame({"g": values * 200})
+    table = pl.DataFrame({"g": [1, 2, 3, 4, 5 if last == (6, 7) else 9, last[0]] * 200})
     made = dualquery.release(
         table, schema=schema, queries="all", way=1, mechanism="independent", epsilon=1e4, seed=1
     )

@@ -10,8 +10,7 @@ def test_guesses_do_not_depend_on_the_estimates_noise() -> None:
     generator = np.random.default_rng(1)
     mixing = generator.normal(size=(4, 4)) * 0.01
     covariance = mixing @ mixing.T
-    truth = np.array([0.1, 0.6, 0.5, 0.4])
-    numbers = truth + covariance[0] * np.linspace(-200, 200, 9)[:, None]
+    numbers = np.array([0.1, 0.6, 0.5, 0.4]) + covariance[0] * np.linspace(-200, 200, 9)[:, None]
     found = guesses_of(
         numbers[:, 0],
         np.full(9, covariance[0, 0]),

@@ -57,8 +57,7 @@ def test_they_come_back_from_their_table() -> None:
 
 def test_queries_without_literals_are_named_by_their_place() -> None:
     queries = Parities(4, 2)
-    places = np.array([3, 1])
-    kept = Measurements.of_queries(queries, places, np.zeros(2), 1.0, "discrete laplace")
+    kept = Measurements.of_queries(queries, np.array([3, 1]), np.zeros(2), 1.0, "discrete laplace")
     assert kept.queries.tolist() == [3, 1]
     again = Measurements.from_table(kept.table(), kept.describe())
     assert again.queries.tolist() == [3, 1]

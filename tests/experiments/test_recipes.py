@@ -103,8 +103,7 @@ def test_figure4_states_what_scripts_read() -> None:
     assert {attributes: samples_for(attributes) for attributes in SAMPLES} == SAMPLES
     recipe = recipe_named("figure4")
     run = small(recipe.plan(Choices(quick=True, options={"attributes": (20,)}))[0])
-    table = tidy_table([(run, _rows(recipe, run))])
-    found = recipe.headline(table)
+    found = recipe.headline(tidy_table([(run, _rows(recipe, run))]))
     assert set(found) == {
         "attributes", "overhead_s", "evaluation_s", "peak_mib", "max_error", "mean_error",
     }  # fmt: skip

@@ -28,8 +28,7 @@ def shares_of_cells(model: ProductMixture) -> np.ndarray:
     cells, domain = all_records(model.domain), model.domain
     shares = np.zeros(len(cells))
     for weight, chances in zip(model.weights, model.chances.T.astype(float), strict=True):
-        binary = (domain.sizes == 1)[domain.column_of_bit]
-        zero = np.where(binary, 1.0 - chances, 1.0)
+        zero = np.where((domain.sizes == 1)[domain.column_of_bit], 1.0 - chances, 1.0)
         shares += weight * np.where(cells == 1, chances, zero).prod(axis=1)
     return shares / shares.sum()
 

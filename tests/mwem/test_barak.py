@@ -92,8 +92,7 @@ def test_coefficients_get_the_planned_noise(delta, law) -> None:
     workload = all_marginals(domain, 3)
     rows = random_records(domain, 50_000, np.random.default_rng(1))
     mechanism = Barak(fit="none")
-    work = Task(workload, 50_000)
-    plan = mechanism.plan(work, Budget(1.0, delta))
+    plan = mechanism.plan(Task(workload, 50_000), Budget(1.0, delta))
     scale = plan.parameters["scale"]
     sets = mechanism.statistics(workload)
     room = Curator(records_of(rows), sets, plan.schedule, SeededRandomness(2))
@@ -122,8 +121,7 @@ def test_a_large_budget_gives_the_truth(fit) -> None:
     data = dataset(ItemSchema.numbered(6, "bits"), rows)
     work = Task(MARGINALS, 4000)
     mechanism = Barak(fit=fit, repetitions=100)
-    plan = mechanism.plan(work, Budget(50.0, 0.0))
-    outcome = run(data, work, mechanism, plan, 1, 1)
+    outcome = run(data, work, mechanism, mechanism.plan(work, Budget(50.0, 0.0)), 1, 1)
     _, answers = exact(MARGINALS, rows)
     assert np.abs(outcome.answers - answers).max() < 0.01
     if fit == "none":

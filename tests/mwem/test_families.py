@@ -50,8 +50,7 @@ def test_answers_are_those_of_figure_1(kind, queries) -> None:
     ]
     representation = kind(products, MEMORY)
     measured(products, updates, 3, representation)
-    start = np.full(truth.shape[1], 1 / truth.shape[1])
-    expected = truth @ naive_mwem(truth, updates, 3, start)
+    expected = truth @ naive_mwem(truth, updates, 3, np.full(truth.shape[1], 1 / truth.shape[1]))
     np.testing.assert_allclose(representation.answers(), expected, atol=1e-11)
 
 

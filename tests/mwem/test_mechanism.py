@@ -108,8 +108,7 @@ def test_the_schedule_lists_the_run_in_order() -> None:
 
 def test_measured_columns_are_the_start_and_are_kept() -> None:
     """Of a budget that leaves nothing to doubt. The average of one distribution is A_0."""
-    mechanism = Mwem(iterations=1, start="independent", average=True)
-    _, outcome = run(mechanism, Budget(1e6, 0.0))
+    _, outcome = run(Mwem(iterations=1, start="independent", average=True), Budget(1e6, 0.0))
     shares = table().mean(axis=0)
     expected = ProductMixture.single(WORKLOAD.domain, shares).answers(WORKLOAD)
     measured = outcome.trace[0]["query"]

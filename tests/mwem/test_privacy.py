@@ -18,8 +18,7 @@ EPSILON = 2.0
 @pytest.mark.parametrize(("select", "iterations"), [("exponential", 2), ("noisy-max", 1)])
 def test_no_outcome_is_more_than_e_to_epsilon_times_as_likely(relation, select, iterations) -> None:
     mechanism = Mwem(iterations=iterations, repetitions=2, records=1, select=select)
-    budget = Budget(EPSILON, 0.0, neighbours=relation)
-    game = Game(mechanism, WORKLOAD, N, budget, N, "mwem")
+    game = Game(mechanism, WORKLOAD, N, Budget(EPSILON, 0.0, neighbours=relation), N, "mwem")
     found = audit_game(game, paths=1, most=300)
     assert found.violations == []
     assert found.tried == (3 * 7) * (2 * 7 if iterations == 2 else 1)  # enumerated

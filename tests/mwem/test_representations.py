@@ -97,8 +97,7 @@ def test_marginals_across_a_chain_of_cliques(way: int) -> None:
     tree = JunctionTree(queries, MEMORY, threads=2)
     measured(queries, updates, 4, tree)
     truth = truth_table(workload)
-    start = np.full(truth.shape[1], 1 / truth.shape[1])
-    expected = truth @ naive_mwem(truth, updates, 4, start)
+    expected = truth @ naive_mwem(truth, updates, 4, np.full(truth.shape[1], 1 / truth.shape[1]))
     np.testing.assert_allclose(tree.answers(), expected, atol=1e-12)
     assert tree.describe()["largest"] <= 12
 
@@ -120,8 +119,7 @@ def test_extreme_targets_overflow_nothing(kind) -> None:
 def test_samples_follow_the_distribution(kind, start: str) -> None:
     """Chi-square over all cells at level 1e-4, one fixed seed."""
     domain = domain_of(1, 3, 1, 1, 1)
-    literals = np.array([[0, 2], [4, 8], [8, 10], [10, 12], [1, 13]], np.int32)
-    workload = Workload(literals, domain)
+    workload = Workload(np.array([[0, 2], [4, 8], [8, 10], [10, 12], [1, 13]], np.int32), domain)
     queries = Products.of_conjunctions(workload)
     truth = truth_table(workload)
     updates = [(0, 0.5), (1, 0.4), (2, 0.02), (3, 0.6)]

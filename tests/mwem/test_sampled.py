@@ -95,8 +95,7 @@ def test_sweeps_leave_and_reach_the_exact_family(seed) -> None:
     """Chi-square of 40,000 records after 30 sweeps: fails with a chance of 1e-4 a seed."""
     domain = domain_of(1, 3, 2, 1)
     literals = [[0, 2, 13], [2, 4, 8], [5, 7, 10], [1, 8, 11], [3, 12, -1]]
-    workload = Workload(np.array(literals, np.int32), domain)
-    family = family_of(workload, 40_000, seed)
+    family = family_of(Workload(np.array(literals, np.int32), domain), 40_000, seed)
     for _ in range(30):
         family.sweep()
     expected = exact_shares(family, domain) * 40_000

@@ -75,8 +75,7 @@ def test_wide_sparse_records_are_counted_on_the_mentioned_bits() -> None:
 
 
 def test_no_records_give_counts_of_zero() -> None:
-    records = RecordsBuilder(3).build()
-    counts = CountingPass(np.array([[1], [2]], np.int32)).run(records, threads=2)
+    counts = CountingPass(np.array([[1], [2]], np.int32)).run(RecordsBuilder(3).build(), threads=2)
     np.testing.assert_array_equal(counts, [0, 0])
 
 

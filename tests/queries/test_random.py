@@ -33,8 +33,7 @@ def test_queries_are_distinct_and_use_different_columns(
         st.none() | st.lists(st.integers(0, len(sizes) - 1), min_size=1, unique=True)
     )
     way = data.draw(st.integers(1, len(sizes if columns is None else columns)))
-    exist = count_distinct(domain, way, signed, columns)
-    m = data.draw(st.integers(1, min(exist, 300)))
+    m = data.draw(st.integers(1, min(count_distinct(domain, way, signed, columns), 300)))
     workload = random_conjunctions(domain, m, way, signed, seed, columns)
     literals = workload.literals
     assert literals.shape == (m, way)

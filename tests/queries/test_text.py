@@ -91,8 +91,7 @@ def test_a_question_beyond_the_edges_is_asked_by_its_limits() -> None:
         (["flag given age>120"], [[4], [4, 6]]),
     ):
         workload = parse_workload(texts, schema)
-        found = sorted(row[row >= 0].tolist() for row in workload.literals)
-        assert found == expected, texts
+        assert sorted(row[row >= 0].tolist() for row in workload.literals) == expected, texts
 
 
 @pytest.mark.parametrize(

@@ -121,8 +121,7 @@ def test_a_share_is_that_of_the_raw_rows(case) -> None:
 @settings(max_examples=80, deadline=None)
 def test_forms_are_their_conjunctions(case) -> None:
     text, _ = case
-    asked = ask(read_question(text, SCHEMA), SCHEMA)
-    form = asked.numerator.likely
+    form = ask(read_question(text, SCHEMA), SCHEMA).numerator.likely
     literals, coefficients, constant = form.conjunctions()
     offsets = SCHEMA.domain.offsets
     total = np.full(len(EVERY), constant)
@@ -324,8 +323,7 @@ def test_a_number_that_a_bucket_is_said_to_hold_is_on_the_right_side_of_a_range(
         "rate>=1": [0, 0, 1],
         "rate>1": [0, 0, 0],
     }.items():
-        asked = ask(read_question(question, schema), schema)
-        terms = asked.numerator.likely.terms
+        terms = ask(read_question(question, schema), schema).numerator.likely.terms
         found = terms[0][0].tolist() if terms else [0, 0, 0]
         assert found == parts, question
 
@@ -341,8 +339,7 @@ def test_the_upper_edge_of_all_is_in_the_last_bucket() -> None:
 
 
 def test_merged_categories_that_overlap_have_no_quantile() -> None:
-    merged = Categorical("k", (("1", "100"), ("4",)))
-    schema = TableSchema((merged, Binary("flag")), declared=True)
+    schema = TableSchema((Categorical("k", (("1", "100"), ("4",))), Binary("flag")), declared=True)
     with pytest.raises(BadInputError, match="overlap"):
         ask(read_question("median(k)", schema), schema)
 
@@ -395,11 +392,9 @@ def test_a_clipped_number_may_lie_on_either_side_of_what_a_range_ends_beyond(nam
     true = np.array([BEYOND[text](value) for value in raw.tolist()], float)
     assert (asked.numerator.low.on_values(cells) <= true).all()
     assert (true <= asked.numerator.high.on_values(cells)).all()
-    inside = cells[(raw >= 0) & (raw <= 20)]
-    likely = asked.numerator.likely.on_values(inside).mean()
+    likely = asked.numerator.likely.on_values(cells[(raw >= 0) & (raw <= 20)]).mean()
     assert likely == pytest.approx(true[(raw >= 0) & (raw <= 20)].mean(), abs=0.06)
-    error = replace(column, outside="error")
-    strict = TableSchema((error, Binary("z")), declared=True)
+    strict = TableSchema((replace(column, outside="error"), Binary("z")), declared=True)
     assert "counted in" not in ask(read_question(text.replace("{}", name), strict), strict).remark
 
 

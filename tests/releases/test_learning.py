@@ -119,16 +119,21 @@ def test_what_stands_for_missing_values_in_all_columns_is_said_once() -> None:
         d=pl.Series([1, 2, 9, 4] * (ROWS // 4)),
         e=pl.Series(["u", "(missing)", "(other)", "v"] * (ROWS // 4)),
         day=pl.Series(["2014-01-31", "2014-01-30", "2014-01-09", "9"] * (ROWS // 4)),
+        f="b",
     )
-    rules = {"rules": ["c <= d", "day=2014-01-09 => d=1", "c=zzz => d=1", "c=u => d=1"]}
-    said = schema_from_dict({**known(A), "missing_values": ["", "?", "9", "2014-01-31"], **rules})
-    found = schema_of_table(frame, 1.0, 1e-6, known=said, seed=2).schema
+    rules = {"rules": ["c <= d", "day=2014-01-09 => d=1", "c=zzz => d=1", "b <= f", "c=u => d=1"]}
+    public = known(A, B, {**B, "name": "f"}) | rules
+    said = schema_from_dict(public | {"missing_values": ["", "?", "9", "2014-01-31"]})
+    learned = schema_of_table(frame, 1.0, 1e-6, known=said, seed=2)
+    found = learned.schema
     assert (found.rules, found.left_out) == (said.rules[3:], ())
+    assert learned.notes[-1].endswith(": " + "; ".join(rules["rules"][:3]))
     assert dualquery.release(frame, schema=found, queries=2, way=1, delta=1e-6).schema == found
     assert [(each.name, each.labels, each.missing_values) for each in found.columns[2:]] == [
         ("c", ("u", "v", "(other)", "(missing)"), (".",)),
         ("d", ("1", "2", "3", "4", "(missing)"), ()),
         ("e", ("u", "v", "(other)", "(missing)"), ("(missing)",)),
+        ("f", ("1", "2"), ()),
     ]
 
 

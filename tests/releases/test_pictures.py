@@ -38,8 +38,7 @@ def test_a_column_has_a_bar_for_each_share_and_a_line_for_each_interval(made: Re
 
 
 def test_a_pair_of_columns_is_a_map_with_figures(made: Release) -> None:
-    picture = made.plot("job", "sex")
-    shown = words(picture)
+    shown = words(made.plot("job", "sex"))
     for cell in cross_table(made, "job", "sex").cells:
         assert f"{100 * cell['answer']:.1f}" in shown
     assert "Female" in shown

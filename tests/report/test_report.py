@@ -120,8 +120,7 @@ def test_what_a_schema_does_not_list_is_told() -> None:
 
 
 def test_a_release_that_is_not_private_says_so_first() -> None:
-    seeded = dualquery.release(people(), schema=SCHEMA, queries=10, way=2, seed=1)
-    read = Reader(report(seeded))
+    read = Reader(report(dualquery.release(people(), schema=SCHEMA, queries=10, way=2, seed=1)))
     assert "NOT PRIVATE" in read.text
     assert "a seed was given" in read.text
 

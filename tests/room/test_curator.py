@@ -47,8 +47,7 @@ def curator(schedule, rows=ROWS, workload=WORKLOAD, seed=0) -> Curator:
 
 
 def test_the_game_runs_on_its_schedule_and_not_a_draw_further() -> None:
-    schedule = GameSchedule(rounds=3, samples=4, step=0.7, n=3)
-    room = curator(schedule)
+    room = curator(GameSchedule(rounds=3, samples=4, step=0.7, n=3))
     room.begin_game(0.7)
     for _ in range(2):
         room.reweight(ROWS[0])
@@ -107,8 +106,7 @@ def test_what_covers_what(planned, event, covered) -> None:
 
 
 def test_noise_is_charged_at_the_sensitivity_that_the_room_computes() -> None:
-    single = Workload(np.array([[0]], np.int32), DOMAIN)
-    room = curator((LaplaceNoise(0.5),), workload=single)
+    room = curator((LaplaceNoise(0.5),), workload=Workload(np.array([[0]], np.int32), DOMAIN))
     with pytest.raises(RuntimeError, match="would cost more"):
         room.measure(AllQueries(), Laplace(1.0))  # one count moves by 1: scale 1 costs epsilon 1
     noisy = room.measure(AllQueries(), Laplace(2.0))

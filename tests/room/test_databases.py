@@ -55,8 +55,7 @@ def test_weights_are_those_of_the_exponential_mechanism() -> None:
 def test_large_tables_do_not_overflow() -> None:
     databases = SmallDatabases(WORKLOAD, 3)
     n = 2**40
-    counts = np.array([n, n, n, 0], np.int64)
-    scores = databases.scores(counts, n)
+    scores = databases.scores(np.array([n, n, n, 0], np.int64), n)
     assert scores.max() == 0
     assert scores.min() == -3 * n
 

@@ -31,8 +31,7 @@ def room(*schedule, rows=None, seed=0) -> Curator:
 
 
 def test_scores_are_rows_of_error_on_the_grid() -> None:
-    counts = np.array([3, 0, 10])
-    scores = error_scores(counts, np.array([0.3, 0.25, 0.0]), 10)
+    scores = error_scores(np.array([3, 0, 10]), np.array([0.3, 0.25, 0.0]), 10)
     assert scores.tolist() == [0, int(2.5 * GRID), 10 * GRID]
 
 

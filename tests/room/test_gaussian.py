@@ -31,8 +31,7 @@ EXACT, ZCDP = ExactAccountant(), ZcdpAccountant()
 
 def discrete(scale: float, reach: int) -> NDArray[np.float64]:
     """P: the discrete Gaussian on -reach, ..., reach; what lies outside is below 1e-300."""
-    j = np.arange(-reach, reach + 1, dtype=np.float64)
-    weights = np.exp(-0.5 * (j / scale) ** 2)
+    weights = np.exp(-0.5 * (np.arange(-reach, reach + 1, dtype=np.float64) / scale) ** 2)
     return weights / math.fsum(weights)
 
 
@@ -133,8 +132,7 @@ def test_the_result_is_a_function_of_the_sum_on_the_grid(
     count: int, moved: int, noise: int, scale: float
 ) -> None:
     """Neighbouring counts whose noise differs by as much give the very same float."""
-    exponent = math.frexp(scale)[1]
-    grid = 2 ** (40 - exponent)
+    grid = 2 ** (40 - math.frexp(scale)[1])
     other = noise - moved * grid
     if abs(other) >= 2**53:
         return

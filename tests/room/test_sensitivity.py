@@ -180,8 +180,7 @@ def random_workload(domain: Domain, queries: int, seed: int) -> Workload:
     """Signed 3-way conjunctions, bits uniform, on distinct columns."""
     rng = np.random.default_rng(seed)
     bits = np.sort(rng.integers(0, domain.bits, (3 * queries, 3)), axis=1)
-    columns = domain.column_of_bit[bits]
-    bits = bits[(np.diff(columns, axis=1) != 0).all(axis=1)][:queries]
+    bits = bits[(np.diff(domain.column_of_bit[bits], axis=1) != 0).all(axis=1)][:queries]
     assert len(bits) == queries
     literals = (2 * bits + rng.integers(0, 2, bits.shape)).astype(np.int32)
     return Workload(literals, domain, repeats=True)
@@ -250,8 +249,7 @@ def test_quadratic_and_cubic_bounds_hold_on_all_sign_vectors(n: int, seed: int) 
 def test_eigenvalue_bounds_are_just_above_the_eigenvalue(size: int) -> None:
     rng = np.random.default_rng(size)
     basis = np.linalg.qr(rng.standard_normal((size, size)))[0]
-    spectrum = np.append(np.linspace(-1000, 2, size - 1), 7.0)
-    matrix = (basis * spectrum) @ basis.T
+    matrix = (basis * np.append(np.linspace(-1000, 2, size - 1), 7.0)) @ basis.T
     assert 7 - 1e-9 <= spectral.largest_eigenvalue_bound((matrix + matrix.T) / 2) <= 7 + 1e-4
 
 

@@ -67,8 +67,7 @@ def test_what_an_added_record_costs(domain: Domain, planned: bool, blocks: bool,
     expansion = Expansion.of(cases.any_conjunctions(domain, seed, way=seed % 4 + 1))
     expansion = expansion.in_blocks() if blocks else expansion
     features = expansion.features
-    scales = cases.any_scales(features, seed)
-    strategy = with_limit(Strategy(features, scales, ADDED))
+    strategy = with_limit(Strategy(features, cases.any_scales(features, seed), ADDED))
     if planned:
         strategy = plan_strategy(expansion, ADDED)
     moves = cases.values_on(features, cases.all_records(domain)) / strategy.scales
@@ -158,8 +157,7 @@ def test_the_room_charges_what_it_computes_and_scales_each_feature() -> None:
     for seed in range(200):
         room = Curator(records, work.take([0]), (due,), SeededRandomness(seed))
         draws.append(room.measure(FeatureSums(strategy), Gaussian(50.0)))
-    exact = strategy.sums(records, 1)
-    spread = (np.array(draws) - exact) / (50.0 * strategy.scales)
+    spread = (np.array(draws) - strategy.sums(records, 1)) / (50.0 * strategy.scales)
     # Mean and variance of some thousand standard normal numbers: 5 standard errors.
     assert abs(spread.mean()) < 5 / spread.size**0.5
     assert abs((spread**2).mean() - 1) < 5 * (2 / spread.size) ** 0.5

@@ -62,8 +62,7 @@ def played(seed: int, m: int = 50, n: int = 1000, rounds: int = 20, step: float 
 @settings(max_examples=300, deadline=None)
 def test_an_integer_weight_is_within_the_charged_error(gap: int, unit: float) -> None:
     with mpmath.workdps(60):
-        exponent = max(-mpmath.mpf(unit) * gap, mpmath.mpf(-kernels.CLAMP))
-        real = mpmath.exp(exponent) * 2**80
+        real = mpmath.exp(max(-mpmath.mpf(unit) * gap, mpmath.mpf(-kernels.CLAMP))) * 2**80
         assert abs(mpmath.log(mpmath.mpf(integer_weight(-gap, 0, unit)) / real)) < WEIGHT_ERROR
 
 

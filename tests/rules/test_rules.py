@@ -3,13 +3,16 @@
 import itertools
 
 import numpy as np
+import polars as pl
 import pytest
 from numpy.typing import NDArray
 
 from dualquery.data import Binary, Categorical, Dates, Numeric, TableSchema
 from dualquery.data.domain import axis_sizes, column_values, rows_of_values
+from dualquery.data.schema.rules import Follows
 from dualquery.data.schema.schema_files import schema_from_dict
 from dualquery.queries.generate.workloads import random_conjunctions
+from dualquery.rows.engines import load
 from dualquery.rules.constraints import constraints_of, solved_record
 from dualquery.rules.forbidden import Forbidden
 from dualquery.rules.legal import forced_answers, legal_classes
@@ -39,8 +42,7 @@ def schema(*rules: str, columns: tuple = COLUMNS) -> TableSchema:
 
 
 def every_record(made: TableSchema) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-    sizes = axis_sizes(made.domain)
-    values = np.array(list(itertools.product(*map(range, sizes))))
+    values = np.array(list(itertools.product(*map(range, axis_sizes(made.domain)))))
     return values, rows_of_values(values, made.domain)
 
 
@@ -76,8 +78,7 @@ def test_a_rule_forbids_what_it_says() -> None:
     }
     expected[RULES[2]] &= ~((start == 2) & (end == 1))
     for rule, broken in expected.items():
-        rules = rules_of(schema(rule))
-        assert np.array_equal(rules.broken(records) >= 0, broken), rule
+        assert np.array_equal(rules_of(schema(rule)).broken(records) >= 0, broken), rule
     every = rules_of(schema(*RULES))
     assert np.array_equal(every.broken(records) >= 0, np.any(list(expected.values()), axis=0))
 
@@ -241,3 +242,48 @@ def test_values_of_records_keep_the_orders() -> None:
     narrow = (Numeric("a", (0, 10, 20), decimals=1), Numeric("b", (0, 10.1, 20), decimals=1))
     rows = schema("a <= b", columns=narrow).decode(np.tile(np.uint8([0, 1, 1, 0]), (9, 1)))
     assert {*rows.rows()} == {(10.0, 10.0)}
+
+
+DAYS = Dates("day", "quarter", "2014-01-31", "2014-12-31")
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "day >= 2014-02-15 => flag",
+        "day = 2014-02 => flag",
+        "day between 2014 and 2014-05 => flag",
+        Follows("flag", "age", (("18", "1"),)),
+        "kids <= end",
+    ],
+)
+def test_what_stands_for_others_too_is_refused(rule) -> None:
+    columns = (*COLUMNS, DAYS, Categorical("kids", (("0",), ("1", "2"))))
+    with pytest.raises(BadInputError, match=r"one bucket, .*(2014-Q1|2014-Q2|15-30)|merges '2'"):
+        rules_of(schema(rule, columns=columns))
+    assert rules_of(schema("day >= 2014-Q2 or day = 2014 => flag", columns=columns))
+
+
+def test_a_chain_says_nothing_where_its_middle_has_no_number() -> None:
+    edges = (0, 1, 2, 3)
+    middle = Numeric("b", edges, missing="category")
+    made = schema("a <= b", "b <= c", columns=(Numeric("a", edges), middle, Numeric("c", edges)))
+    (a, b, c), records = every_record(made)[0].T, every_record(made)[1]
+    assert np.array_equal(rules_of(made).broken(records) < 0, (b == 3) | ((a <= b) & (b <= c)))
+
+
+def test_rows_may_hold_what_records_do_not() -> None:
+    """Numbers that ``within`` does not list, and days before the first one."""
+    columns = (
+        Numeric("a", (0, 10, 20), within=("uniform", (12.0, 18.0))),
+        Numeric("b", (0, 10, 11.5, 20)),
+        Dates("from", "month", "2014-01-31", "2014-06-30"),
+        Dates("to", "month", "2014-01-01", "2014-06-30"),
+    )
+    made, days = schema("a <= b", "from < to", columns=columns), ["2014-01-05", "2014-01-20"]
+    held = {"a": [11.0], "b": [11.2], "from": days[:1], "to": days[1:]}
+    record = load(pl.DataFrame(held), made).records.dense_rows(0, 1)
+    assert rules_of(made).broken(record).tolist() == [-1]
+    rows = made.decode(np.repeat(record, 9, axis=0), np.random.default_rng(1))
+    assert (rows["a"] <= rows["b"]).all()
+    assert (rows["from"] < rows["to"]).all()

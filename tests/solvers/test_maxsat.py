@@ -40,9 +40,7 @@ def small() -> BestResponse:
     [("literals", "{wcnf}"), ("literals", "{old}"), ("string", "{wcnf}"), ("lines", "{old}")],
 )
 def test_both_files_and_both_forms_of_values(mode: str, file: str) -> None:
-    solver = scripted(mode, file)
-    instance = small()
-    solution = solver.solve(instance)
+    solution = scripted(mode, file).solve(small())
     assert solution.objective == 4.0
     assert solution.status is Status.OPTIMAL
     assert solution.bound == solution.objective

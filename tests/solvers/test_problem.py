@@ -124,6 +124,5 @@ def test_constraint_tolerates_rounding() -> None:
 @pytest.mark.parametrize("first", [1.0, 1e9, 2.0**53 - 3.0])
 @pytest.mark.parametrize("holds", [True, False])
 def test_a_constraint_holds_up_to_its_bound_and_not_one_beyond(first, holds) -> None:
-    coefficients = np.array([first, 1.0, 1.0])
-    constraint = LinearConstraint(np.arange(3), coefficients, upper=first + holds)
+    constraint = LinearConstraint(np.arange(3), np.array([first, 1.0, 1.0]), upper=first + holds)
     assert constraint.holds(np.array([1, 1, 0], np.uint8)) is holds

@@ -89,8 +89,7 @@ def test_linear_constraints_lock_attributes(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(reduction, "_ENUMERATION_WORK", 0)
     # Attribute 0 is only ever wanted, but the constraint asks for one of the two.
     one = row([0, 1], [1.0, 1.0], 1.0, 1.0)
-    instance = problem(3, {(0, 2): 1.0, (1, 2): 2.0}, constraints=(one,))
-    reduced = reduce(instance)
+    reduced = reduce(problem(3, {(0, 2): 1.0, (1, 2): 2.0}, constraints=(one,)))
     assert reduced.problem.attributes == 2
     assert get_solver("exhaustive").solve(reduced.problem).objective == 2.0
     # A bound in the harmless direction locks nothing.

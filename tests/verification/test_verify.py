@@ -126,8 +126,7 @@ def test_what_a_table_may_have_besides_is_confirmed(besides, mechanism, tmp_path
 @pytest.mark.parametrize("mechanism", ["gaussian", "laplace"])
 @pytest.mark.parametrize("high", [100.0, 1e6], ids=["alike", "another need"])
 def test_means_of_several_columns_are_confirmed(mechanism, high, tmp_path) -> None:
-    edges = [0.0, 25.0, 50.0, 75.0, high]
-    income = replace(SCHEMA.columns[0], name="income", edges=tuple(edges))
+    income = replace(SCHEMA.columns[0], name="income", edges=(0.0, 25.0, 50.0, 75.0, high))
     schema = replace(SCHEMA, columns=(*SCHEMA.columns, income))
     released = dualquery.release(
         people().with_columns(income="age"), schema=schema, queries=30, way=2, means="age,income",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -22,7 +23,6 @@ from dualquery.data.schema.any_schema import Schema
 from dualquery.data.schema.column_choice import ColumnChoice, select_items
 from dualquery.data.schema.columns import Categorical, Column
 from dualquery.data.schema.items import ItemSchema
-from dualquery.data.schema.rules import read_order
 from dualquery.data.schema.schema_files import given_schema
 from dualquery.data.schema.table import TableSchema
 from dualquery.runtime.errors import BadInputError
@@ -105,15 +105,15 @@ class Unknown:
         if self.known is None:
             return TableSchema(kept, name_of(self.source), declared=declared)
         out = tuple(name for name in self.names if name not in found and self.known.rules)
-        try:
-            return replace(self.known, columns=kept, declared=declared, partial=False, left_out=out)
-        except BadInputError as error:  # of the orders; and what was learned is paid for
-            others = tuple(rule for rule in self.known.rules if not read_order(rule, self.names))
-            if others == self.known.rules:
-                raise
-            _log.warning("all orders among the rules are left out: %s", error)
-        without = replace(self, known=replace(self.known, rules=others))
-        return without.schema(found, declared=declared)
+        whole = replace(self.known, columns=kept, declared=declared, partial=False, rules=())
+        with suppress(BadInputError):
+            return replace(whole, rules=self.known.rules, left_out=out)
+        for rule in self.known.rules:
+            try:
+                whole = replace(whole, rules=(*whole.rules, rule), left_out=out)
+            except BadInputError as error:  # of an order; and what was learned is paid for
+                _log.warning("the rule %s is left out: %s", rule, error)
+        return whole
 
 
 def unknown_columns(

@@ -120,8 +120,7 @@ def encode_frame(schema: TableSchema, piece: Piece, watch: Watch | None = None) 
         digits = grid.encode(numbers if keep is None else numbers[keep])
         behind = np.arange(first, first := first + grid.digits, dtype=np.int32)
         flags.append((behind, np.ascontiguousarray(digits.T).view(np.uint8)))
-    rows = frame.height if keep is None else int(keep.sum())
-    return CodedRows(rows, tuple(flags), tuple(codes))
+    return CodedRows(frame.height if keep is None else int(keep.sum()), tuple(flags), tuple(codes))
 
 
 def complete_rows(schema: TableSchema, frame: pl.DataFrame, label: str) -> NDArray[np.bool_]:

@@ -34,12 +34,8 @@ if TYPE_CHECKING:
 _FILE_MAGIC, _PARQUET_MAGIC = b"ARROW1", b"PAR1"
 
 LARGEST = 1 << 30  # bytes of a block of rows; more only for very many cells
-
 _BYTES_OF_CELL = 32  # the widest number that Arrow has
-
-_WHILE_READING = 4
-"""Address space that a block may take while it is unpacked, as a multiple of `LARGEST`."""
-
+_WHILE_READING = 4  # times `LARGEST`: address space that a block may take while it is unpacked
 _LARGEST_UNZIPPED = 1 << 32  # bytes of a gzipped parquet file's content, which is held whole
 
 _MOST_METADATA = 1 << 26
@@ -47,8 +43,7 @@ _MOST_ENTRIES = 1 << 20
 """Bytes of a text, and entries of a list, in what a parquet file says of itself (PyArrow's own
 limits are ten times as large): column names, row groups, statistics."""
 
-_COLUMN_BYTES = 1 << 16
-"""Bytes of a column that are read ahead; without this, all of it within a row group."""
+_COLUMN_BYTES = 1 << 16  # read ahead of a column; without this, all of it within a row group
 
 
 class Batches(NamedTuple):

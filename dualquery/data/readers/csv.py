@@ -24,11 +24,8 @@ from dualquery.runtime.errors import BadInputError, suggest
 if TYPE_CHECKING:
     import polars as pl
 
-_BLOCK_BYTES = 1 << 22
-"""Text that is held at a time, and the longest row; more where the header has many columns."""
-
+_BLOCK_BYTES = 1 << 22  # of text that is held, and of the longest row; more for very many columns
 _MOST_LINES = 20  # lines of a column's name, which a header may break in a quoted cell
-
 _LONGEST_WAIT = 1_000  # milliseconds to wait for Arrow's threads, at most; it takes a few
 
 _log = logging.getLogger(__name__)

@@ -27,14 +27,12 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-LARGEST = 1 << 28
-"""Bytes of a workbook, which is held whole; its sheets may be ten times as large."""
+LARGEST = 1 << 28  # bytes of a workbook, held whole; its sheets may be ten times as large
 
 _READER = ChildReader("dualquery.data.readers.excel", "answer", space_per_byte=40)
 _FAULT, _TABLE, _ABSENT = b"F", b"T", b"A"
 _MOST_SHOWN = 12
-_MIDNIGHT = r"^(\d{4}-\d\d-\d\d) 00:00:00$"
-"""A date, as the reader writes it."""
+_MIDNIGHT = r"^(\d{4}-\d\d-\d\d) 00:00:00$"  # a date, as the reader writes it
 
 
 def open_excel(path: FilePath, label: str, sheet: str | None = None) -> Source:

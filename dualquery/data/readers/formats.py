@@ -63,8 +63,7 @@ FORMATS: dict[str, Format] = {
     "netflix": Format((), NetflixSource, folders=True),
 }
 
-_JOINED = ("parquet", "csv", "tsv")
-"""Formats whose files in a folder, or of a pattern, may together be one table."""
+_JOINED = ("parquet", "csv", "tsv")  # whose files in a folder, or of a pattern, may be one table
 
 GENERATORS: dict[str, str] = {
     "biased": "dualquery.rows.generated.generated_source:open_biased",

@@ -14,8 +14,7 @@ from dualquery.data.readers.source import DenseItems, ItemRows, ItemSource, rows
 from dualquery.runtime.errors import BadInputError
 
 LINE_FEED = 10
-MAX_DIGITS = 18
-"""Every number of at most this many digits fits int64."""
+MAX_DIGITS = 18  # every number of at most this many fits int64
 
 MOST_ROWS = 10**9
 MOST_BITS = 1 << 37

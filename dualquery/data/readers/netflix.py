@@ -21,8 +21,7 @@ from dualquery.data.schema.items import ItemSchema
 from dualquery.runtime.errors import BadInputError
 
 MOVIES = 17_770
-LARGEST_USER = 2**22
-"""User ids of the prize end at 2,649,429; the table of users is as long as the largest."""
+LARGEST_USER = 2**22  # ids of the prize end at 2,649,429; the table is as long as the largest id
 
 _LINE = r"^(?<number>\d{1,9})(?<kind>:|,[1-5],[\d-]{10})\r?$"
 

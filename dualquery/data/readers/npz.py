@@ -13,9 +13,7 @@ from dualquery.runtime.array_files import read_arrays
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.resources import check_memory
 
-LARGEST = 1 << 34
-"""Bytes of the arrays: a billion 1s with their columns."""
-
+LARGEST = 1 << 34  # bytes of the arrays: a billion 1s with their columns
 _MOST_ROWS = 10**9
 
 _KEYS: dict[str, tuple[str, ...]] = {

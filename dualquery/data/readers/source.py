@@ -21,13 +21,10 @@ if TYPE_CHECKING:
 
     from dualquery.data.schema.items import ItemSchema
 
-BLOCK_ROWS = 1 << 16
-"""Most rows of a block, few enough for `_BLOCK_CELLS`."""
-
+BLOCK_ROWS = 1 << 16  # most rows of a block, few enough for `_BLOCK_CELLS`
 _BLOCK_CELLS = 1 << 25
 
-MOST_COLUMNS = 1 << 15
-"""Of a table; each takes a few kilobytes while it is read. Wider data are lists of items."""
+MOST_COLUMNS = 1 << 15  # of a table; each takes a few kilobytes; wider data are lists of items
 
 
 def rows_at_once(columns: int, most: int = BLOCK_ROWS) -> int:

@@ -67,7 +67,7 @@ class Dates(Buckets):
         ``"hour of day"``, whatever the year.
     first, last
         Dates, as ISO 8601 (``2014-01-31``); public. For periods only. Records have dates from one
-        to the other; others in the same periods count as well.
+        to the other, unless rules move them; others in the same periods count as well.
     format
         How texts are written, in the signs of ``strftime`` such as ``%d.%m.%Y``; None for ISO
         8601. Records are written so, too.
@@ -162,6 +162,11 @@ class Dates(Buckets):
         return tuple(map(tuple, ends.T.tolist()))
 
     @property
+    def spans(self) -> tuple[tuple[float, float], ...]:
+        """First and last day of each period, whatever ``first`` and ``last`` are."""
+        return tuple(zip(self._starts[:-1].tolist(), (self._starts[1:] - 1).tolist(), strict=True))
+
+    @property
     def means(self) -> NDArray[np.float64]:
         """The place of each bucket: float64."""
         return np.arange(self.buckets, dtype=np.float64)
@@ -225,8 +230,7 @@ class Dates(Buckets):
     def _meant(self, texts: Sequence[str]) -> pl.Series:
         """Return the times that texts are: as the table writes them, or by ISO 8601."""
         given = pl.Series(texts, dtype=pl.String).str.strip_chars()
-        found = read_moments(given, self.format)
-        return found.fill_null(read_moments(given, None)).drop_nulls()
+        return read_moments(given, self.format).fill_null(read_moments(given, None)).drop_nulls()
 
     def _place(self, text: str) -> int | None:
         low, high = self.places_of_text(text) or (-1, -1)
@@ -256,6 +260,15 @@ class Dates(Buckets):
             if place is not None:
                 return int(place), int(place)
         return None
+
+    def is_whole(self, text: str) -> bool:
+        """Return whether a text in a query means whole buckets: a label, or a period of some."""
+        if text in self.labels or self.by == "day":
+            return True
+        if self.by in CYCLES or (days := _days_of_period(text)) is None:
+            return self.places_of_text(text) is None
+        ends = (days + (0, 1)).clip(*self._starts[[0, -1]])  # noqa: RUF005
+        return bool(np.isin(ends, self._starts).all())
 
     def _places(self, moments: pl.Series) -> pl.Series:
         """Return the places of times among the buckets; see `_periods`."""

@@ -112,8 +112,7 @@ class ItemSchema:
 
     def bit_labels(self) -> pl.Series:
         """Return the names or ids of all bits, String."""
-        labels = self.items if self.names is None else self.names
-        return pl.Series("label", labels).cast(pl.String)
+        return pl.Series("label", self.items if self.names is None else self.names).cast(pl.String)
 
     def literal(self, column: str, value: str | None) -> int:
         """Return the literal code of an item, by name or id, being there; "0": not being there."""

@@ -68,6 +68,11 @@ class Buckets(Column):
         raise NotImplementedError
 
     @property
+    def spans(self) -> tuple[tuple[float, float], ...]:
+        """Lowest and highest value that rows may have in each bucket."""
+        return self.bounds
+
+    @property
     def buckets(self) -> int:
         """Number of buckets, the missing category not counted."""
         return self.bits - len(self.extra_labels)

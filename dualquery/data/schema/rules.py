@@ -122,6 +122,7 @@ class Order:
     less: int
     more: int
     strict: bool
+    through: frozenset[int] = frozenset()  # of a chain, it holds where these have a number
 
     def broken(self, less: Float64, more: Float64) -> NDArray[np.bool_]:
         """Return where the order does not hold; it holds where there is no number."""
@@ -210,12 +211,16 @@ class Orders:
         for order in self.given:
             pair = order.less, order.more
             strict[pair] = order.strict or strict.get(pair, False)
+        found = dict.fromkeys(Order(*pair, less_only) for pair, less_only in strict.items())
+        lacking = {place for place, known in self.numbers.items() if np.isnan(known.low).any()}
         for middle in self.numbers:
-            before = [first for first, to in strict if to == middle]
-            behind = [last for start, last in strict if start == middle]
-            for pair in itertools.product(before, behind):
-                strict.setdefault(pair, False)  # `_check_middle` refuses chains of strict ones
-        return tuple(Order(less, more, less_only) for (less, more), less_only in strict.items())
+            before = [each for each in found if each.more == middle]
+            behind = [each for each in found if each.less == middle]
+            for one, other in itertools.product(before, behind):
+                if (one.less, other.more) not in strict:  # `_check_middle` refuses strict chains
+                    through = one.through | other.through | ({middle} & lacking)
+                    found[Order(one.less, other.more, strict=False, through=through)] = None
+        return tuple(found)
 
     def forbidden(self, order: Order) -> Iterator[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
         """Yield sets of values of both columns; no pair of theirs has numbers that keep an order.
@@ -295,7 +300,8 @@ class Orders:
     @cached_property
     def _sorted(self) -> tuple[int, ...]:
         """The ordered columns, each behind those that are at most it."""
-        return tuple(sorted(self.numbers, key=[order.more for order in self.closed].count))
+        pairs = {(order.less, order.more) for order in self.closed}
+        return tuple(sorted(self.numbers, key=[more for _, more in pairs].count))
 
     def _check_middle(self, place: int) -> None:
         """Refuse a column between two others unless its values are intervals without gaps."""
@@ -329,15 +335,17 @@ def _numbers(column: Column, avoided: Sequence[float]) -> AllowedNumbers:
                 f"{text!r}; an order needs numbers or dates. A numeric column with "
                 'such texts in "missing_values" and "missing": "category" can stand in one'
             )
+        if merged := [text for text, at in column.codes.items() if finite_number(text) != own[at]]:
+            raise BadInputError(
+                f"schema: column {column.name!r} stands in an order, but merges {merged[0]!r} with "
+                "another number; an order needs one number a value"
+            )
         return AllowedNumbers(own, own, interval=False, whole=not np.any(column.means % 1))
-    (low, high), whole = np.array(column.bounds, np.float64).T, column.whole
+    (low, high), whole = np.array(column.spans, np.float64).T, column.whole
     for _ in avoided:
         after, before = np.nextafter(low, high), np.nextafter(high, low)
         low = np.where(np.isin(low, avoided), low + 1 if whole else after, low)
         high = np.where(np.isin(high, avoided), high - 1 if whole else before, high)
-    lists = list(map(possible, column.rules))
-    for bucket, values in enumerate(lists):
-        if values is not None:
-            low[bucket], high[bucket] = min(kept(values, avoided)), max(kept(values, avoided))
+    lists = map(possible, column.rules)  # which say how values lie: rows may hold others
     ends = np.append(low, own[len(low) :]), np.append(high, own[len(low) :])
     return AllowedNumbers(*ends, interval=not any(lists), whole=whole)

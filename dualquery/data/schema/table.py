@@ -98,8 +98,7 @@ class TableSchema:
     def domain(self) -> Domain:
         """Which bits make up which column."""
         sizes = [column.bits for column in self.columns]
-        offsets = np.array([0, *itertools.accumulate(sizes)], np.int64)
-        return Domain(offsets, self.max_ones_per_row)
+        return Domain(np.array([0, *itertools.accumulate(sizes)], np.int64), self.max_ones_per_row)
 
     @cached_property
     def alike(self) -> tuple[int, ...]:

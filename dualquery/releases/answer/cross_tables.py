@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from dualquery.data.schema.any_schema import Schema
     from dualquery.releases.keep.folder import Release
 
-MOST_CELLS = 10_000
-"""Of a table: each is a question of its own."""
+MOST_CELLS = 10_000  # of a table: each is a question of its own
 
 
 @dataclass(frozen=True)

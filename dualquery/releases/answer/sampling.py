@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from dualquery.queries.family import Queries
     from dualquery.releases.keep.folder import Release
 
-BLOCK_CELLS = 1 << 28
-"""Records times bits that are drawn at once: 256 MiB."""
+BLOCK_CELLS = 1 << 28  # records times bits that are drawn at once: 256 MiB
 
 Source = Literal["model", "records"]
 

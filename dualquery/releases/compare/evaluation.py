@@ -41,8 +41,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-FAR_OFF = 0.05
-"""Relative error of a stated or noisy number of rows that needs no remark."""
+FAR_OFF = 0.05  # relative error of a stated or noisy number of rows that needs no remark
 BASELINES = {"zero": {}, "uniform": {"records": 1}, "independent": {"records": 1}, "gaussian": {}}
 
 WARNING = "NOT PRIVATE: computed from the exact answers; for the holder of the table only"
@@ -52,8 +51,7 @@ GIVEN_QUERIES = (
 )
 """Said where a release made its own queries."""
 
-SHOWN = 20
-"""Columns and queries of the largest errors that `evaluate` names."""
+SHOWN = 20  # columns and queries of the largest errors that `evaluate` names
 
 
 @dataclass(frozen=True)

@@ -84,8 +84,7 @@ _START, _PER_CELL, _PER_BIT, _PER_QUERY = 2.0, 1.5e-7, 1.5e-8, 1e-4
 and to plan, measure and fit a query: on two cores of a common server of 2023, with CSV files."""
 
 _STORED_BYTES_PER_QUERY = 128
-_MOST_RECORD_BYTES = 1 << 28
-"""More than that is not held beforehand for records."""
+_MOST_RECORD_BYTES = 1 << 28  # more than that is not held beforehand for records
 
 
 @dataclass(frozen=True, eq=False)

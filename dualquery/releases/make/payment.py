@@ -196,8 +196,7 @@ def protected_by(neighbours: Neighbours) -> str:
     return neighbours.unit.column
 
 
-NO_PAYMENT = Payment()
-"""Of a release without a budget file."""
+NO_PAYMENT = Payment()  # of a release without a budget file
 
 
 def claimed(new: Charge, checkpoint: Checkpoint) -> Charge:

@@ -41,8 +41,7 @@ if TYPE_CHECKING:
     from dualquery.rows.engines import Dataset
     from dualquery.rows.row_sums import Rows
 
-PROVEN = (*BUILT_IN, Disjunctions)
-"""Families whose sensitivity the room proves."""
+PROVEN = (*BUILT_IN, Disjunctions)  # families whose sensitivity the room proves
 
 _UNSEEN = "The mechanism looks at no private row."
 
@@ -50,8 +49,7 @@ NOISE_ALONE = ("auto", "adaptive", "matrix", "probed", "staged", "gaussian")
 """Mechanisms whose plans draw Gaussian noise only. By their names the rule is chosen that adds up
 what came before a plan and the plan itself, before anything private is drawn."""
 
-_LONGEST_PERIOD = 4
-"""Events of a round, at most, for repeated rounds to be recognised."""
+_LONGEST_PERIOD = 4  # events of a round, at most, for repeated rounds to be recognised
 
 _KINDS = {
     SampledQueries: "draws",

@@ -293,8 +293,11 @@ def _learn_columns(
             f"Left out: {reasons}. A partial schema with their values or their range, or a larger "
             "epsilon, may keep them."
         )
-    schema, remarks = without_absent(unknown.schema(found, declared=seed is None), learned=True)
-    return LearnedSchema(schema, price, room.grounds(), (*notes, *remarks))
+    schema, _ = without_absent(unknown.schema(found, declared=seed is None), learned=True)
+    asked = () if unknown.known is None else unknown.known.rules
+    if lost := "; ".join(str(rule) for rule in asked if rule not in schema.rules):
+        notes.append(f"rules about columns or values that are not released were left out: {lost}")
+    return LearnedSchema(schema, price, room.grounds(), tuple(notes))
 
 
 def _learn_items(

@@ -58,8 +58,7 @@ def test_deviations_are_those_of_the_answers(domain: Domain, kind: str) -> None:
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_noise_on_whole_marginals_is_the_least_that_can_be(relation: Neighbours) -> None:
     """Of unbiased answers, in the mean: the closed form of ResidualPlanner, on 4-valued columns."""
-    domain = Domain(np.arange(0, 25, 4))
-    work = all_marginals(domain, 2)
+    work = all_marginals(Domain(np.arange(0, 25, 4)), 2)
     asked = measurement.choose_measurement(work, relation, fitted=False)
     assert not asked.of_queries
     found = (asked.sensitivity * asked.mean_deviation) ** 2 * len(work)

@@ -39,8 +39,7 @@ def test_whatever_items_the_noise_chooses_both_stages_cost_what_was_planned(
     relation: Neighbours, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By enumeration: every choice of items that noise can make, every pair of records."""
-    frequent = FrequentItems.of("top:3", TINY, 2, None)
-    asked = task_of(frequent, 16)
+    asked = task_of(FrequentItems.of("top:3", TINY, 2, None), 16)
     plan = Staged(records=2).plan(asked, Budget(1.0, 1e-3, neighbours=relation))
     ratios = [event.sensitivity / event.scale for event in plan.schedule]
     records = all_records(TINY)

@@ -44,8 +44,7 @@ def test_gaussian_scale_is_the_proven_sensitivity_by_the_accountant() -> None:
 
 def test_sensitivity_is_far_below_sqrt_m_where_a_proof_allows() -> None:
     """All cells of a partition: a record is in one cell of each marginal, so two of them move."""
-    domain = Domain(np.array([0, 20, 40, 60]))
-    workload = all_marginals(domain, 2)
+    workload = all_marginals(Domain(np.array([0, 20, 40, 60])), 2)
     assert len(workload) == 3 * 400
     (event,) = GaussianAnswers().plan(Task(workload, 300), BUDGET).schedule
     assert event.sensitivity == math.sqrt(6)

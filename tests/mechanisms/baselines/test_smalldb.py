@@ -21,8 +21,7 @@ from tests.tables import SCHEMA, dataset
 
 def test_draws_follow_the_weights() -> None:
     """Chi-square at fixed seeds (false alarm 1e-4)."""
-    rows = all_records(DOMAIN)[[3, 3, 3]]
-    data = dataset(ItemSchema.numbered(2, "bits"), rows)
+    data = dataset(ItemSchema.numbered(2, "bits"), all_records(DOMAIN)[[3, 3, 3]])
     work = Task(WORKLOAD, N)
     mechanism = SmallDB(size=1)
     plan = mechanism.plan(work, Budget(EPSILON, 0.0))

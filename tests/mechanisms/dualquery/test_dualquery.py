@@ -179,8 +179,7 @@ def test_a_wrong_shape_is_replaced_and_a_legal_record_kept() -> None:
     good = find_solver("exhaustive").solve(problem)
     default = random_records(domain, 1, np.random.default_rng(0))[0]
     assert legal_response(problem, good, default).record is good.record
-    short = replace(good, record=good.record[:-1])
-    replaced = legal_response(problem, short, default)
+    replaced = legal_response(problem, replace(good, record=good.record[:-1]), default)
     assert replaced.record is default
     assert replaced.objective == problem.value(default)
     assert replaced.status is Status.FALLBACK
