@@ -15,6 +15,7 @@ from dualquery.data.given_table import Table
 from dualquery.mechanisms.protocol import Task
 from dualquery.mechanisms.registry import configure
 from dualquery.queries.family import Queries
+from dualquery.releases.make.beside import without_beside
 from dualquery.releases.make.making import release_of
 from dualquery.requests import (
     BudgetRequest,
@@ -37,20 +38,17 @@ if TYPE_CHECKING:
 
 AS_USUAL = Run()
 
-OBJECTS = {
+OBJECTS = {  # arguments of `release` that are objects, or the value of their first field
     "table": Table, "queries": WorkloadRequest, "records": SyntheticRecords,
     "guarantee": Guarantee, "run": Run,
 }  # fmt: skip
-"""Arguments of `release` that are objects, or the value of their first field."""
-
 _OTHERS = {
     *OBJECTS, "schema", "mechanism", "options", "epsilon", "delta", "budget", "seed", "data",
 }  # fmt: skip
-KEYWORDS: Mapping[type[Any], Mapping[str, str]] = {
+KEYWORDS: Mapping[type[Any], Mapping[str, str]] = {  # of each object, for its fields
     kind: {name: field for name, field in keywords_of(kind).items() if name not in _OTHERS}
     for kind in OBJECTS.values()
 }
-"""For each object: the keywords of `dualquery.release` that stand for its fields."""
 
 
 def release(
@@ -170,8 +168,11 @@ def expected_error(
         raise BadInputError(f"queries is {queries!r}; a Workload is needed, or another family")
     configured = configure(mechanism, options or {})
     wanted = BudgetRequest(**budget)
+    if not n >= 2:
+        raise BadInputError(f"n is {n!r}; a number of rows from 2 on is needed")
     relation, rows = wanted.relation, wanted.copies_of(n)
     bought = bought_epsilon(relation, wanted.rows, wanted.epsilon)
-    rest, _ = wanted.resolve(configured, RowCount(rows, relation, bought))
+    count = RowCount(rows, relation, bought, units=rows if relation.replaces else None)
+    rest = without_beside(wanted.resolve(configured, count)[0], (), count)
     task = Task(queries, rows, relation.copies)
     return configured.expected_error(task, configured.plan(task, rest))

@@ -46,9 +46,7 @@ if TYPE_CHECKING:
     from dualquery.queries.conjunctions import Workload
     from dualquery.rows.engines import Engine
 
-DEFAULT_QUERIES = 100_000
-DEFAULT_WAY = 3
-LARGEST_ROWS = 10**12
+DEFAULT_QUERIES, DEFAULT_WAY, LARGEST_ROWS = 100_000, 3, 10**12
 
 
 def _number_or_text(text: str) -> int | str:
@@ -333,7 +331,8 @@ class BudgetRequest(Guarantee):
         """Return the mechanism's budget, without the cost of the number of rows, and remarks."""
         self.require_delta(mechanism)
         delta = self.delta_of(mechanism, rows.protected)
-        notes = check_budget(self.epsilon, delta, rows.protected)
+        copies = rows.neighbours.copies if rows.units is None else 1  # of a row, by its weight
+        notes = check_budget(self.epsilon, delta, max(2, rows.protected // copies))
         return Budget(rows.rest(self.epsilon), delta, self.accountant, rows.neighbours), notes
 
 

@@ -11,6 +11,7 @@ import importlib
 import json
 import os
 import queue
+import signal
 import subprocess
 import sys
 import threading
@@ -144,6 +145,8 @@ class ChildReader(Child):
 
 def _kill(process: subprocess.Popen[bytes], owner: int) -> None:
     if owner == os.getpid():
+        if hasattr(os, "killpg") and process.poll() is None:  # what it started, too
+            os.killpg(process.pid, signal.SIGKILL)
         process.kill()
         process.wait()
 

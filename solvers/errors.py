@@ -32,6 +32,9 @@ class NoRecordFoundError(SolverError):
         )
         self.violation = violation
 
+    def __reduce__(self) -> tuple[type[NoRecordFoundError], tuple[int | None]]:
+        return type(self), (self.violation,)
+
 
 class UnknownSolverError(SolverError):
     """No solver of that name is registered, or it does not know that argument."""

@@ -23,7 +23,7 @@ WITH_ANOTHER_WAY = {
     "experiments/benchmarks/__init__.py": "getloadavg, and None where there is none",
     "experiments/harness/processes.py": "resource, where sys.platform is not Windows",
     "experiments/peers.py": "resource, where sys.platform is not Windows",
-    "solvers/child.py": "resource, and no limit of memory where there is none",
+    "solvers/child.py": "resource, killpg; no limit of memory, and only one process ended there",
     "solvers/backends/external.py": "killpg, where sys.platform is not Windows, which has taskkill",
 }
 """Files that make such a call, and what they do elsewhere."""

@@ -87,10 +87,9 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the command line, on arguments or those of the process, and return its exit code."""
     own = sys.stdout is sys.__stdout__ and None not in (sys.stdout, sys.stderr)
     if arguments is None and own:  # what a library prints goes to stderr
-        sys.stdout = os.fdopen(os.dup(1), "w", 1, sys.stdout.encoding, sys.stdout.errors)
+        sys.stdout = os.fdopen(os.dup(1), "w", 1, sys.stdout.encoding, "backslashreplace")
         os.dup2(2, 1)
-    commands, groups = app.registered_commands, app.registered_groups
-    known = {command.name for command in commands} | {group.name for group in groups}
+    known = {*typer.main.get_command(app).commands}  # type: ignore[attr-defined]  # it is a group
     for entry in entry_points(group="dualquery.commands"):
         if entry.name not in known:
             app.command(name=entry.name)(_third_party(entry))
@@ -100,15 +99,16 @@ def main(arguments: list[str] | None = None) -> int:
 def _third_party(entry: EntryPoint) -> Callable[..., Any]:
     """Return a third party's command; one that cannot be imported says so when it is run."""
     try:
-        loaded: Callable[..., Any] = entry.load()
-    except Exception as error:
+        if callable(loaded := entry.load()):
+            return loaded  # type: ignore[no-any-return]
+        raise TypeError("it is no function")
+    except (Exception, SystemExit) as error:
         message = f"command {entry.name!r} ({entry.value}) cannot be imported: {error}"
 
         def broken() -> None:
             raise BadInputError(message)
 
         return broken
-    return loaded
 
 
 def guarded(

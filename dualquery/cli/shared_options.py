@@ -140,8 +140,8 @@ def given_table(text: str, csv: str | None) -> Any:
         raise BadInputError(
             f"{text}: the standard input is read as CSV, or as FORMAT:- of a format of files"
         )
-    if sys.stdin.isatty():
-        raise BadInputError(f"{text}: the standard input is the keyboard; pipe a table into it")
+    if sys.stdin is None or sys.stdin.isatty():
+        raise BadInputError(f"{text}: the standard input is no file; pipe a table into it")
     dialect = None if csv is None else Dialect.parse(csv)
     return open_as(form, held(sys.stdin.buffer, text), text, dialect)
 

@@ -69,7 +69,7 @@ class Terminal:
     def emit(self, value: Any) -> None:
         """Print one JSON object on stdout when a machine asked for it."""
         if self.machine:
-            readable = "utf" in (sys.stdout.encoding or "").lower()
+            readable = "utf" in (getattr(sys.stdout, "encoding", None) or "").lower()
             print(terminal_json(value, ascii_only=not readable))
 
     def progress(self) -> Lines:

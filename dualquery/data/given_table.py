@@ -160,9 +160,9 @@ class Weight:
     def __post_init__(self) -> None:
         _require_column_name(self.column, "--weight")
         check_options(self)
-        if not 0 < self.max <= LARGEST_WEIGHT:
+        if not 1.0 / LARGEST_WEIGHT <= self.max <= LARGEST_WEIGHT:
             raise BadInputError(
-                f"--max-weight is {self.max!r}; a number above 0 (to {LARGEST_WEIGHT:g}) is needed"
+                f"--max-weight is {self.max!r}; a number above 0 (1e-12 to 1e12) is needed"
             )
         object.__setattr__(self, "max", float(self.max))
 

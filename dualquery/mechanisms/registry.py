@@ -80,7 +80,7 @@ def mechanism_class(name: str) -> type[Any]:
     entry, *_ = entry_points(group=ENTRY_POINTS, name=name)
     try:
         loaded: type[Any] = entry.load()
-    except ImportError as error:
+    except Exception as error:  # whatever is wrong with what is not ours
         raise BadInputError(
             f"mechanism {name!r} ({entry.value}) cannot be imported: {error}"
         ) from error

@@ -42,8 +42,7 @@ class Span:
 _CODE = re.compile(r"[-+]?0\d")
 """How numbers begin that are codes."""
 
-Allowed: TypeAlias = frozenset[int] | tuple[Span, ...]
-"""What a literal allows: some values, or ranges."""
+Allowed: TypeAlias = frozenset[int] | tuple[Span, ...]  # some values, or ranges
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,8 +251,7 @@ def _ordered(column: Column, relation: str, number: float) -> Allowed:
     numbers = _text_numbers(column)
     assert numbers is not None
     ends = [_holds(relation, each, number) for each in (numbers[0], numbers[2])]
-    split = np.flatnonzero(ends[0] != ends[1])
-    if len(split):
+    if len(split := np.flatnonzero(ends[0] != ends[1])):
         raise BadInputError(
             f"column {column.name!r}: the merged category {column.labels[split[0]]!r} lies on both "
             f"sides of {number:g}"
@@ -311,8 +309,7 @@ def _number(column: Column, text: str, relation: str) -> float:
         return _place_of_end(column, text, relation)
     if other := in_another_style(text, whole=isinstance(column, Numeric) and column.integer):
         raise BadInputError(f"column {column.name!r}: {other}")
-    found = finite_number(text)
-    if found is None:
+    if (found := finite_number(text)) is None:
         raise BadInputError(
             f"column {column.name!r} is compared with {text!r}, which is no number; a value that "
             "begins with < or > needs = before it"

@@ -27,6 +27,7 @@ from dualquery.questions.remarks import (
     OF_INTERVAL,
     on_clipped_numbers,
     on_cuts,
+    on_unlisted,
     on_what_lies_beyond,
     opened,
     why_not,
@@ -57,8 +58,7 @@ class CompiledQuestion:
     @property
     def bounds(self) -> tuple[Bounds, ...]:
         """The forms whose means determine the answer and its limits."""
-        below = () if self.denominator is None else (self.denominator,)
-        return (self.numerator, *below)
+        return (self.numerator, *(() if self.denominator is None else (self.denominator,)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,6 +147,10 @@ class _Compiler:
         self.of_interval = OF_INTERVAL if any(told) else ""
         if question.column:
             told.append(on_clipped_numbers(columns[self.target]))
+        relations = ((each.column, getattr(each, "relation", "=")) for each in literals)
+        numbers = {name for name, relation in relations if relation[0] in "<>"} | {question.column}
+        numbers |= {each.column for each in literals if isinstance(each, syntax.Between)}
+        told += [on_unlisted(column) for column in columns.values() if column.name in numbers]
         self.remark = "; ".join(filter(None, told))
         self.question = replace(
             question,

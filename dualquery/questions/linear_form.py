@@ -65,11 +65,9 @@ class LinearForm:
 
     def table(self, columns: Sequence[int]) -> Float64:
         """Return the form on every cell of some columns, all of its own among them."""
-        sizes = axis_sizes(self.domain)[list(columns)]
-        total = np.zeros(tuple(sizes.tolist()))
+        total = np.zeros(tuple(axis_sizes(self.domain)[list(columns)].tolist()))
         for term in self.terms:
-            factors = np.ix_(*(term.get(c, np.ones(1)) for c in columns))
-            total += math.prod(factors)
+            total += math.prod(np.ix_(*(term.get(c, np.ones(1)) for c in columns)))
         return total
 
     def conjunctions(self) -> tuple[NDArray[np.int32], Float64, float]:
@@ -107,8 +105,7 @@ class LinearForm:
         first = first_occurrences(literals, 2 * self.domain.bits)
         summed = np.bincount(first, coefficients, len(first))
         kept = (summed != 0) & (literals[:, 0] >= 0)
-        constant = float(coefficients[literals[:, 0] < 0].sum())
-        return literals[kept], summed[kept], constant
+        return literals[kept], summed[kept], float(coefficients[literals[:, 0] < 0].sum())
 
 
 @dataclass(frozen=True, eq=False)

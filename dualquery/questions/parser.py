@@ -219,8 +219,7 @@ class _Reader:
             elif sign != "," or (of_list and not opened):
                 end = stop.start()
                 break
-        value = self.text[self.at : end].strip()
-        if not value:
+        if not (value := self.text[self.at : end].strip()):
             self._fail('a value is missing; the empty one is written ""')
         if self.text[end : end + 1] == '"':
             self.at = end
@@ -229,8 +228,7 @@ class _Reader:
         return value
 
     def _quoted(self) -> str | None:
-        found = _QUOTED.match(self.text, self.at)
-        if found is None:
+        if (found := _QUOTED.match(self.text, self.at)) is None:
             if self.text[self.at :].lstrip().startswith('"'):
                 self._fail("a quotation mark is not closed")
             return None

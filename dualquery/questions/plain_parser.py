@@ -62,8 +62,7 @@ def read_literal(piece: str, schema: Schema) -> tuple[Flag | Comparison, bool] |
 
 def literal_code(piece: str, schema: Schema) -> int | None:
     """Return the code ``2 * bit + negated`` of a literal of the plain form; None if it is none."""
-    read = read_literal(piece, schema)
-    if read is None:
+    if (read := read_literal(piece, schema)) is None:
         return None
     literal, negated = read
     return schema.literal(literal.column, getattr(literal, "value", None)) ^ negated
@@ -74,8 +73,7 @@ def _conjunction(text: str, schema: Schema) -> Condition | None:
         return None
     found: list[Condition] = []
     for piece in re.findall(PIECE, text):
-        read = read_literal(piece, schema)
-        if read is None:
+        if (read := read_literal(piece, schema)) is None:
             return None
         literal, negated = read
         if negated and isinstance(literal, Comparison):

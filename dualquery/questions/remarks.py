@@ -14,7 +14,7 @@ from typing import TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.schema.columns import MISSING_LABEL, Column
+from dualquery.data.schema.columns import MISSING_LABEL, OTHER_LABEL, Column
 from dualquery.data.schema.dates import CYCLES, Dates
 from dualquery.data.schema.numbers import finite_number, in_another_style
 from dualquery.data.schema.numeric import Numeric
@@ -29,8 +29,7 @@ def on_cuts(column: Column, literals: Iterable[Allowed]) -> str:
     """Return a remark on the buckets that ranges cut; empty if they cut none."""
     if not isinstance(column, Numeric):
         return ""
-    parts = np.bincount(pieces_of(column, literals).value)
-    cut = np.flatnonzero(parts > 1).tolist()
+    cut = np.flatnonzero(np.bincount(pieces_of(column, literals).value) > 1).tolist()
     if not cut:
         return ""
     labels = ", ".join(column.labels[bucket] for bucket in cut)
@@ -62,6 +61,13 @@ def on_clipped_numbers(column: Column) -> str:
         f"numbers of {column.name} below {column.edges[0]:g} count as {column.edges[0]:g}, those "
         f"above {column.bounds[-1][1]:g} as {column.bounds[-1][1]:g}"
     )
+
+
+def on_unlisted(column: Column) -> str:
+    """Return what texts that are not listed count as among numbers; empty if none can be there."""
+    if OTHER_LABEL not in column.labels:
+        return ""
+    return f"what {column.name} does not list, {OTHER_LABEL}, counts as no number"
 
 
 def beyond_edges(

@@ -40,8 +40,7 @@ def distributions(release: Release, known: BitShares) -> Html:
             if isinstance(column, Categorical) and column.other_bit is not None:
                 share = float(known.share[start + column.other_bit])
                 others.append(f"{column.name} {percentage(share, 1)}")
-            ordered = not isinstance(column, Categorical) or len(bits) <= AT_ONCE
-            if not ordered:
+            if not (ordered := not isinstance(column, Categorical) or len(bits) <= AT_ONCE):
                 bits.sort(key=lambda bit: -float(np.nan_to_num(known.share[bit])))
             names = [labels[bit].removeprefix(f"{column.name}=") for bit in bits]
             if isinstance(column, Binary):
@@ -52,11 +51,12 @@ def distributions(release: Release, known: BitShares) -> Html:
     else:
         names = [labels[bit] for bit in known.shown]
         parts = [_distribution("most frequent", names, known.shown.tolist(), known, ordered=False)]
-        note = f"The {len(names)} most frequent of {schema.domain.bits:,}. "
+        note = f"The {len(names)} most frequent of {schema.domain.bits:,}, which noise helped to "
+        note += "choose: fewer of their intervals hold the truth. "
     explained = (
-        f"{note}A bar is the released share of the rows. The line across its end is the interval "
-        f"that holds the true share with a chance of {known.level:.0%}, where one is known. It "
-        "rests on all noisy numbers about the column, and is that of dualquery answer."
+        f"{note}A bar is the released share of the {release.base.name}. The line across its end is "
+        f"the interval that holds the true share with a chance of {known.level:.0%}, where one is "
+        "known. It rests on all noisy numbers about the column, and is that of dualquery answer."
     )
     if np.isnan(known.low[known.shown]).any():
         explained += (

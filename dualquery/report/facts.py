@@ -12,7 +12,9 @@ from dualquery.data.schema.table import TableSchema
 from dualquery.estimates.intervals import LEVEL
 from dualquery.queries.conjunctions import conjunctions_of
 from dualquery.queries.literals import print_queries
-from dualquery.releases.answer.answering import answer_queries
+from dualquery.questions.plain_parser import read_question
+from dualquery.releases.answer.answering import answer_question
+from dualquery.releases.answer.knowledge import Knowledge
 
 if TYPE_CHECKING:
     from dualquery.releases.keep.folder import Release
@@ -20,11 +22,8 @@ if TYPE_CHECKING:
 Float64 = NDArray[np.float64]
 
 
-MOST_ITEMS = 200
-"""Items, or columns, whose shares the page shows, the most frequent ones."""
-
-_MOST_BITS = 1_000
-"""A table of no more bits is shown in whole."""
+MOST_ITEMS = 200  # items, or columns, whose shares the page shows, the most frequent ones
+_MOST_BITS = 1_000  # a table of no more bits is shown in whole
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +49,8 @@ def shares(release: Release) -> BitShares:
     low, high = np.full((2, len(share)), np.nan)
     shown = _shown(release, share)
     texts = print_queries(2 * shown[:, None].astype(np.int32), release.schema)
-    lines = answer_queries(release, texts.to_list())
+    knowledge, schema = Knowledge(release), release.schema
+    lines = [answer_question(knowledge, read_question(text, schema)) for text in texts]
     for bit, line in zip(shown.tolist(), lines, strict=True):
         share[bit], low[bit], high[bit] = (
             np.nan if line[key] is None else line[key] for key in ("answer", "low", "high")
@@ -70,8 +70,7 @@ def _guessed(release: Release) -> Float64:
     """Return the share of every bit by the model, the records or its answer; NaN without any."""
     from dualquery.queries.literals import LiteralRows
 
-    bits = release.schema.domain.bits
-    codes = 2 * np.arange(bits, dtype=np.int32)
+    codes = 2 * np.arange(release.schema.domain.bits, dtype=np.int32)
     if release.model is not None:
         every = LiteralRows(codes[:, None], release.schema.domain)
         return np.array(release.model.answers(every), np.float64)

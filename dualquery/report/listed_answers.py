@@ -9,27 +9,27 @@ import numpy as np
 
 from dualquery.queries.conjunctions import conjunctions_of
 from dualquery.report.markup import Html, data, element, joined, table
-from dualquery.runtime.escaping import share
+from dualquery.runtime.escaping import share, terminal_text
 
 if TYPE_CHECKING:
     from dualquery.releases.compare.evaluation import Evaluation
     from dualquery.releases.keep.folder import Release
 
 
-ANSWERS = 2_000
-"""Answers that are listed, the largest and the least certain ones; a file has all of them."""
+ANSWERS = 2_000  # that are listed, the largest and the least certain ones; a file has all of them
 
 WITHOUT_SCRIPT = 25
 
 _SIGNS = (
-    "An answer is the share of the rows for which all conditions of the query hold: & is and, ! is "
-    "not, != is other than."
+    "An answer is the share of the whole for which all conditions of the query hold: & is and, ! "
+    "is not, != is other than."
 )
 
 _OWN_INTERVAL = (
     "An interval here rests on what was measured for its own query. That of dualquery answer rests "
     "on all noisy numbers about the query's columns: it may be another one, often the shorter. "
-    "Each holds the true answer with its chance."
+    "Each holds the true answer with its chance; of the largest, which noise helped to choose, "
+    "fewer do."
 )
 
 
@@ -85,7 +85,7 @@ def _answer_rows(
     for text, place in zip(texts, places.tolist(), strict=True):
         known = None if release.intervals is None else release.intervals.of(place)
         ends = ["", ""] if known is None else [*map(share, known, (-1, 1))]
-        row = [text, share(float(release.answers[place])), *ends]
+        row = [terminal_text(text), share(float(release.answers[place])), *ends]
         if compared is not None:
             truth = float(compared.truth[place])
             row += [share(truth), share(abs(float(release.answers[place]) - truth))]
@@ -113,7 +113,7 @@ def truth(compared: Evaluation) -> Html:
         parts.append(element("p", compared.remark))
     if found["means"]:
         figures = ("mean", "low", "high", "truth")
-        rows = [(row["column"], *(f"{row[key]:.6g}" for key in figures)) for row in found["means"]]
+        rows = [(row["column"], *(f"{row[key]:.10g}" for key in figures)) for row in found["means"]]
         parts.append(table("Means that were bought", ("mean of", *figures), rows))
     parts.append(
         table(

@@ -83,9 +83,11 @@ def pairs(release: Release, known: BitShares) -> Pairs | None:
     np.minimum.at(rarest, owner[single], share[single])
     telling = _telling(sums, categories, rarest, len(some))
     off, measured = _off_independence(release, known.share, columns)
-    least = chi2.isf(_WRONG / _count(len(columns)), np.maximum(measured, 1))
-    noise_known = bool(measured.any())
-    if noise_known:
+    # Of a x b numbers as many as a - 1 times b - 1 are free in what sampling does.
+    numbers, others = np.maximum(measured, 1), np.maximum(categories - 1, 1)
+    free = np.minimum(numbers, np.outer(others, others))
+    least = numbers / free * chi2.isf(_WRONG / _count(len(columns)), free)
+    if noise_known := bool(measured.any()):
         telling &= off > least  # and about which something was measured
     np.fill_diagonal(telling, False)
     strength = np.sqrt(np.clip(sums / degrees, 0, 1))
@@ -104,8 +106,7 @@ def _off_independence(
     # chance in as many independent rows. Their sum over an independent pair is about chi-square.
     domain = release.schema.domain
     found = np.zeros((2, len(columns), len(columns)))
-    kept = release.measurements
-    if kept is None:
+    if (kept := release.measurements) is None:
         return found[0], found[1]
     both = np.flatnonzero((np.diff(kept.starts) == 2) & (kept.deviations > 0))
     bit, at_zero, at_one = factors_of(kept.factors[kept.starts[both, None] + [0, 1]], domain)

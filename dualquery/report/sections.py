@@ -75,7 +75,7 @@ def means(release: Release) -> Html:
         return Html("")
     found = means_of(release)
     rows = [
-        (name, *(f"{each:.6g}" for each in (mean, *around.lower, *around.upper)))
+        (name, *(f"{each:.10g}" for each in (mean, *around.lower, *around.upper)))
         for name, mean, around in found
     ]
     level = f"{found[0][2].level:.0%}"
@@ -88,8 +88,7 @@ def associations(release: Release, found: Pairs | None) -> Html:
     if found is None or len(found.columns) < 2:
         return element("p", "The release has too few records or columns to say.")
     names = release.schema.column_names
-    strong = found.strongest(STRONGEST)
-    if not strong:
+    if not (strong := found.strongest(STRONGEST)):
         return element(
             "p",
             "In the synthetic records no two columns go together more than chance"

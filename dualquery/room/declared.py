@@ -81,6 +81,8 @@ def check_declared(queries: Queries) -> Declaration:
     table = RecordsBuilder(queries.domain.bits)
     table.append_dense(records)
     counts = queries.counts(table.build(), threads=1)
+    if getattr(counts, "dtype", None) != np.int64:
+        raise BadInputError(f"{name}: counts() must return int64, one for each query")
     if not np.array_equal(counts, steps.sum(axis=0)):
         query = int(np.flatnonzero(counts != steps.sum(axis=0))[0])
         raise BadInputError(

@@ -36,8 +36,7 @@ class CachedRows:
 
     def total(self, statistic: RowSum, threads: int) -> NDArray[np.int64]:
         """Return a row sum over all rows (see `Rows`), from known counts or by a pass."""
-        key = _key(statistic)
-        if key is None:
+        if (key := _key(statistic)) is None:
             return self.rows.total(statistic, threads)
         if key not in self._known:
             self._known[key] = self.rows.total(statistic, threads)

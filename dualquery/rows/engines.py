@@ -119,13 +119,13 @@ def load(
 
 def dataset(rows: R, schema: TableSchema | ItemSchema, source: Source) -> Dataset[R]:
     """Return rows of a source as a data set; raise `BadInputError` if there is none."""
+    units = source.units if isinstance(source, CutTable) else None
     if not rows.n:
         which = "no complete rows" if drops_rows(schema) else "no rows"
+        which = "all weights are far below --max-weight" if units else which
         raise BadInputError(f"{source.label}: {which}, so there is nothing to release")
-    units = source.units if isinstance(source, CutTable) else None
     left_out = left_out_columns(source, schema)
-    notes = intake_notes(source, schema)
-    return Dataset(rows, schema, source.label, notes, units, left_out)
+    return Dataset(rows, schema, source.label, intake_notes(source, schema), units, left_out)
 
 
 def read(source: Source, schema: TableSchema | ItemSchema, misfits: Misfits) -> Records:

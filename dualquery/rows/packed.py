@@ -217,8 +217,7 @@ class RecordsBuilder:
         pointers = np.asarray(indptr, np.int64)
         numbers = np.asarray(indices)
         used = numbers[pointers[0] : pointers[-1]]
-        wrong = np.flatnonzero((used < 0) | (used >= self._bits))
-        if len(wrong):
+        if len(wrong := np.flatnonzero((used < 0) | (used >= self._bits))):
             position = int(wrong[0])
             row = int(np.searchsorted(pointers - pointers[0], position, side="right")) - 1
             raise BadInputError(

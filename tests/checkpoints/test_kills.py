@@ -101,8 +101,7 @@ def resume(path: Path, state: str) -> None:
         code = main(["release", "--resume", str(path), "--threads", "1"])
     found = [name for name, text in WHY_NOT.items() if text in said.getvalue()]
     known = code == 0 or (code == 2 and len(found) == 1)
-    came = (found or ["goes on"])[0] if known else said.getvalue()
-    path.with_suffix(".said").write_text(came)
+    path.with_suffix(".said").write_text((found or ["goes on"])[0] if known else said.getvalue())
 
 
 def go_on(folder: Path, state: str) -> Counter[str]:

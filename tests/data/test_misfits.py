@@ -142,6 +142,6 @@ def test_columns_that_are_left_out_are_named_to_the_operator_and_counted_in_the_
         frame, schema=TableSchema((FEE,), declared=True), queries="all", way=1,
         mechanism="gaussian", progress=heard,
     )  # fmt: skip
-    assert "left out, as the schema does not describe them: 'Appt ID', 'who'" in heard.notes
+    assert "left out, not chosen or not described: 'Appt ID', 'who'" in heard.notes
     assert "Appt ID" not in json.dumps(released.summary())
-    assert "Columns that the schema does not describe, left out: 2." in released.notes
+    assert "Columns that were not chosen, or not described, left out: 2." in released.notes

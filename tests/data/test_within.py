@@ -191,8 +191,7 @@ def test_a_last_bucket_one_wide_holds_one_whole_number(last) -> None:
     asked = answer_queries(made, [f"g>={last[1]}", "mean(g)", "quantile(g, 0.95)", f"g={last[0]}"])
     beyond, mean, quantile, share = (each["answer"] for each in asked)
     assert beyond == 0
-    expected = 3.5 if last == (6, 7) else (1 + 2 + 3 + 4 + 8 + 12) / 6
-    assert mean == pytest.approx(expected, abs=0.01)
+    assert mean == pytest.approx(3.5 if last == (6, 7) else (1 + 2 + 3 + 4 + 8 + 12) / 6, abs=0.01)
     assert quantile == last[0]
     assert share == pytest.approx(1 / 6, abs=0.01)
     told = rf"row 1, column 'g': {last[1]} is outside .*to {last[0]}"

@@ -23,8 +23,7 @@ def strategy_error(workload: np.ndarray, strategy: np.ndarray, neighbours: Neigh
     if neighbours is PAPER:
         sensitivity = np.linalg.norm(strategy, axis=0).max()
     else:
-        gaps = strategy[:, :, None] - strategy[:, None, :]
-        sensitivity = np.linalg.norm(gaps, axis=0).max()
+        sensitivity = np.linalg.norm(strategy[:, :, None] - strategy[:, None, :], axis=0).max()
         centre = np.eye(workload.shape[1]) - 1 / workload.shape[1]
         workload, strategy = workload @ centre, strategy @ centre
     return UNIT * sensitivity**2 * np.linalg.norm(workload @ np.linalg.pinv(strategy)) ** 2

@@ -151,8 +151,7 @@ def test_intervals_of_a_whole_table_hold_at_once() -> None:
 def test_where_the_number_of_rows_is_private_intervals_allow_for_it() -> None:
     """Shares of a public N = 3,050 rows, of which 50 are not there; and of a bought number."""
     plain = noisy(3, 1e-6)
-    values = plain.measurements.values * 3_000 / 3_050
-    measured = Measurements.of_codes(pairs(), values, 1e-6)
+    measured = Measurements.of_codes(pairs(), plain.measurements.values * 3_000 / 3_050, 1e-6)
     bought = Made(measured, plain.model, n=3_050,
                   options={"neighbours": "add-remove", "rows": None, "epsilon": 1.0})  # fmt: skip
     exact = ("smoker given sex=Female", "mean(edu) given sex=Female")

@@ -15,8 +15,7 @@ MEBIBYTE = 1 << 20
 def task_of(domain: Domain, rows: int, queries: int = 50, way: int = 2) -> Task:
     rng = np.random.default_rng(1)
     columns = np.argsort(rng.random((queries, domain.columns)), axis=1)[:, :way]
-    literals = 2 * domain.offsets[np.sort(columns, axis=1)]
-    return Task(Workload(literals, domain, repeats=True), rows)
+    return Task(Workload(2 * domain.offsets[np.sort(columns, axis=1)], domain, repeats=True), rows)
 
 
 def needed(task: Task, mechanism: str = "auto", **options: object) -> Memory:

@@ -71,8 +71,7 @@ def test_the_accountant_covers_coarse_discrete_noise_up_to_the_lemma(
     steps: int, shift: int, width: float
 ) -> None:
     """A draw of bounded range, then discrete noise on 2 numbers whose distance it decides."""
-    reach = 30 * steps
-    p = discrete(float(steps), reach)
+    p = discrete(float(steps), 30 * steps)
     one = (p, np.roll(p, shift))
     m, far = 2, 7.0
     xi = far**2 / (8 * steps**2) + 3 * math.exp(-2 * math.pi**2 * steps**2)

@@ -197,8 +197,7 @@ def test_a_budget_file_takes_the_thresholds_delta_off(tmp_path) -> None:
     frame = pl.DataFrame({"a": ["x", "y"] * 2_500, "b": [1, 2] * 2_500})
     for composition, epsilon in (("zcdp", 1.1), ("sum", 1.0), ("sum", 2.0)):
         path, left = tmp_path / f"{composition}{epsilon}.budget", epsilon == 2.0
-        delta = 1e-5 * (1 + left)
-        BudgetFile.create(path, epsilon=epsilon, delta=delta, composition=composition)
+        BudgetFile.create(path, epsilon=epsilon, delta=1e-5 * (1 + left), composition=composition)
         schema_of_table(frame, 1.0, 1e-5, budget=path)
         (charged,) = BudgetFile(path).read().releases.values()
         assert charged.cost.threshold == pytest.approx(5e-6)

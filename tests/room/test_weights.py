@@ -144,8 +144,7 @@ def test_a_draw_finds_the_query_whose_interval_holds_it() -> None:
     borders = np.concatenate([[0], np.cumsum(np.array(flat, dtype=object))])
     for outcome in (0, 1, 77, 128, 259):
         for value in (borders[outcome], borders[outcome + 1] - 1):
-            bound = borders[-1] >> kernels.LOW_BITS
-            spare = 64 - int(bound).bit_length()
+            spare = 64 - int(borders[-1] >> kernels.LOW_BITS).bit_length()
             pair = (
                 (int(value) >> kernels.LOW_BITS) << spare,
                 (int(value) & kernels.LOW_MASK) << (64 - kernels.LOW_BITS),

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
 File = Annotated[Path, typer.Argument(help="The budget file.", metavar="FILE")]
 
-FORMAT_VERSION = 1
-"""Of what ``export`` writes."""
+FORMAT_VERSION = 1  # of what ``export`` writes
 
 _PlanByDefault = with_default("plan", lambda first: not first or first.startswith("-"))
 """Options without a command mean ``plan``: ``dualquery budget --epsilon 1 ...`` as of old."""

@@ -19,8 +19,7 @@ from dualquery.cli.shared_options import (
 from dualquery.cli.terminal import start
 from dualquery.runtime.escaping import share
 
-_NAMED = 5
-"""Columns and queries that the terminal shows; ``--json`` has more."""
+_NAMED = 5  # columns and queries that the terminal shows; ``--json`` has more
 
 
 @with_options("csv", "engine", "scheduler", "threads")
@@ -75,8 +74,8 @@ def evaluate(
     if found["means"]:
         level = f"{found['means'][0]['level']:.0%}"
         means = [
-            (each["column"], f"{each['mean']:.6g}", f"{each['low']:.6g} to {each['high']:.6g}",
-             f"{each['truth']:.6g}")
+            (each["column"], f"{each['mean']:.10g}", f"{each['low']:.10g} to {each['high']:.10g}",
+             f"{each['truth']:.10g}")
             for each in found["means"]
         ]  # fmt: skip
         terminal.table(("mean of", "released", f"{level} interval", "truth"), means)

@@ -29,8 +29,7 @@ NOT_PRIVATE = (
 
 _CHECK_IT = 'check that all of it is public knowledge, then set "declared": true'
 
-_SHOWN, _COLUMNS = 6, 500
-"""Values of a column that ``check`` shows, and columns that are shown."""
+_SHOWN, _COLUMNS = 6, 500  # values of a column that ``check`` shows, and columns that are shown
 
 _DraftByDefault = with_default("draft", lambda first: bool(first))
 """What is no command is a table: ``dualquery schema survey.csv`` drafts."""
@@ -207,14 +206,14 @@ def _learn(
         rows, asked["epsilon"], asked["delta"], columns=asked["columns"], neighbours=relation,
         known=said, budget=asked["budget"],
     )  # fmt: skip
-    for note in learned.notes:
-        terminal.say(terminal_line(note))
     assert learned.schema is not None
     try:
         _write(learned.schema, out)
     except BadInputError:
         _write(learned.schema, None)  # it is paid for
         raise
+    for note in learned.notes:  # a pipe that is closed ends here
+        terminal.say(terminal_line(note))
     if out is not None:
         terminal.say(f"written to {out}")
 

@@ -160,7 +160,7 @@ def intake_notes(source: Source, schema: TableSchema | ItemSchema) -> tuple[str,
         filtered = "Rows with a missing value are left out by a public filter"
         notes.append(f"{filtered}; neighbouring tables are defined after it.")
     if left_out := left_out_columns(source, schema):
-        notes.append(f"Columns that the schema does not describe, left out: {len(left_out)}.")
+        notes.append(f"Columns that were not chosen, or not described, left out: {len(left_out)}.")
     elif isinstance(schema, ItemSchema) and schema.outside == "drop":
         notes.append("Items outside the schema are left out of the records.")
     if schema.max_ones_per_row is not None:

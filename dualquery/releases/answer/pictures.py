@@ -63,7 +63,7 @@ def _of_one(release: Release, name: str) -> Picture:
     found = cross_table(release, name)
     lines, note = [*zip(found.row_labels, found.cells, strict=True)], ""
     if len(lines) > MOST_VALUES:
-        note = f"\nthe {MOST_VALUES} largest of {len(lines):,} values"
+        note = f"\nthe {MOST_VALUES} largest of {len(lines):,} values, which noise helped to choose"
         lines = sorted(lines, key=lambda line: -(line[1]["answer"] or 0.0))[:MOST_VALUES]
     places = np.arange(len(lines))
     picture = Picture(figsize=(6.4, 1.3 + 0.26 * len(lines)), layout="constrained")
@@ -82,7 +82,7 @@ def _of_one(release: Release, name: str) -> Picture:
     axes.set_yticks(places, [_named(label) for label, _ in lines])
     axes.invert_yaxis()
     axes.set_xlim(left=0)
-    axes.set_xlabel("share of the rows (%)")
+    axes.set_xlabel(f"share of the {release.base.name} (%)")
     empty = "" if measured.all() else "; empty bars: fitted, no interval"
     axes.set_title(f"{_named(name)}: released shares{empty}{note}", loc="left")
     return picture
@@ -110,7 +110,7 @@ def _of_two(release: Release, one: str, other: str) -> Picture:
         tick.set(ha="right", rotation=60, rotation_mode="anchor")
     axes.set_yticks(range(height), [_named(each) for each in found.row_labels])
     axes.set(xlabel=_named(other), ylabel=_named(one))
-    picture.colorbar(drawn, ax=axes, label="share of the rows (%)")
+    picture.colorbar(drawn, ax=axes, label=f"share of the {release.base.name} (%)")
     axes.set_title(f"{_named(one)} and {_named(other)}, released\n{told}", loc="left")
     return picture
 

@@ -228,7 +228,7 @@ def release_of(spec: ReleaseSpec) -> Release:
     read = (schema, columns, spec.table.max_ones_per_row, budget.unit, budget.weight)
     with engine.open(source, *read, sums=spec.workload.means) as data:
         if data.left_out:
-            progress.note(f"left out, as the schema does not describe them: {some(data.left_out)}")
+            progress.note(f"left out, not chosen or not described: {some(data.left_out)}")
         payment.require_declared(data.schema.declared)
 
         def pay_first(event: Event) -> None:
@@ -409,6 +409,9 @@ def _outcome(
     session = replace(session, public_seed=int(kept["seed"]))
     outcome = mechanism.run(task, plan, room, session)
     answered = task.queries if outcome.workload is None else outcome.workload
+    found = np.asarray(outcome.answers)
+    if found.dtype != np.float64 or found.shape != (len(answered),) or not np.isfinite(found).all():
+        raise ValueError(f"{mechanism.name} must answer {len(answered)} queries, in finite float64")
     room.log_errors(outcome.answers, "the released answers", answered)
     return outcome
 

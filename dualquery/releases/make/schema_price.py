@@ -114,8 +114,8 @@ class SchemaPrice:
         noise = SURE * self.shapes.scale if self.sizes[1] else 0.0
         if rows is not None and (self.fewest > _MOST_LISTED * rows or noise > 0.5 * rows):
             raise BadInputError(
-                f"a schema cannot be learned from {rows:,} rows at this budget: a value would have "
-                f"to be in {math.ceil(self.fewest):,} of them to be listed, for {self.sizes[0]:,} "
+                f"a schema cannot be learned from {rows:,} rows or units at this budget: a value "
+                f"would have to be in {math.ceil(self.fewest):,}, for {self.sizes[0]:,} "
                 "columns; describe the columns with --schema (what you say is not paid for), name "
                 "fewer with --columns, or give a larger --epsilon or --schema-share"
             )

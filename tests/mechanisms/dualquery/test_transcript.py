@@ -66,8 +66,7 @@ def test_a_remembered_draw_counts_as_the_weights_have_moved() -> None:
     transcript.play(np.array([1, 1, 0], np.uint8))
     transcript.show(sample((2, 1)))
     average = np.array([2, 3, 0]) / 3  # shares 1/3 and 2/3
-    drift = STEP * np.array([average[0] - 1, -(average[1] - 1)])
-    ratio = np.exp(drift)
+    ratio = np.exp(STEP * np.array([average[0] - 1, -(average[1] - 1)]))
     worth = (1 - 1 / remembered) * ratio / ratio.mean()
     value = transcript.best_response().value
     base = value(np.zeros(3, np.uint8))
