@@ -27,8 +27,7 @@ def found(look: Callable[[ast.AST], Iterable[str]], root: Path = ROOT) -> dict[s
     places = {}
     for package in PACKAGES:
         for path in sorted((root / package).rglob("*.py")):
-            lines = list(look(parsed(path.read_text(encoding="utf-8"))))
-            if lines:
+            if lines := list(look(parsed(path.read_text(encoding="utf-8")))):
                 places[path.relative_to(root).as_posix()] = lines
     return places
 

@@ -26,8 +26,7 @@ settings.load_profile("dualquery")
 
 def pytest_configure(config: pytest.Config) -> None:
     """Let workers share the compilation of kernels: each would compile all of them."""
-    worker = getattr(config, "workerinput", None)
-    if worker is None:
+    if (worker := getattr(config, "workerinput", None)) is None:
         return
     number = int(worker["workerid"].removeprefix("gw"))
     from solvers.compiled import compile_module

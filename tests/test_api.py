@@ -6,7 +6,12 @@ import pytest
 
 import dualquery
 from dualquery.data.domain import Domain
+from dualquery.mechanisms.baselines.independent import Independent
+from dualquery.mechanisms.protocol import Budget, Outcome, Task
+from dualquery.mechanisms.registry import configure
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.generate.workloads import random_conjunctions
+from dualquery.releases.make.beside import TOTAL_SHARE
 from dualquery.runtime.errors import BadInputError
 from tests.tables import SCHEMA, legal, people
 
@@ -218,3 +223,24 @@ def test_a_unit_or_weight_is_no_column_name(what) -> None:
         BadInputError, match=rf"{what} is 'row'; a dualquery.{what.title()}\(column"
     ):
         dualquery.release(people(), schema=SCHEMA, **{what: "row"})
+
+
+@pytest.mark.parametrize("answers", [[np.nan] * 9, [0.5] * 8, np.float32([0.5] * 9)], ids=str)
+def test_answers_that_are_none_are_not_kept(answers, monkeypatch) -> None:
+    monkeypatch.setattr(Independent, "run", lambda *_: Outcome(np.array(answers)))
+    with pytest.raises(ValueError, match="independent must answer 9 queries"):
+        dualquery.release(people(), schema=SCHEMA, queries=9, way=2, mechanism="independent")
+
+
+@pytest.mark.parametrize("n", [-5, 1.5, float("nan")])
+def test_no_error_is_expected_of_fewer_than_two_rows(n) -> None:
+    with pytest.raises(BadInputError, match=f"n is {n}; a number of rows from 2 on"):
+        dualquery.expected_error(random_conjunctions(SCHEMA.domain, 9, 2), n)
+
+
+def test_the_error_told_counts_what_a_stated_number_of_rows_costs() -> None:
+    task, own = Task(random_conjunctions(SCHEMA.domain, 9, 2), 400), configure("gaussian", {})
+    rest = Budget(1.0 - TOTAL_SHARE, 1e-6, neighbours=Neighbours.ADD_REMOVE)
+    asked = {"mechanism": "gaussian", "neighbours": "add-remove", "delta": 1e-6}
+    told = dualquery.expected_error(task.queries, 400, rows=400, **asked)
+    assert told == own.expected_error(task, own.plan(task, rest))

@@ -117,8 +117,7 @@ def test_bytes_changed_at_random_are_found_or_do_no_harm(make: Make, tmp_path: P
             changed[chance.randrange(len(changed))] = chance.randrange(256)
         if number % 10 == 0:
             changed = changed[: chance.randrange(len(changed))]
-        path = tmp_path / "changed.sqlite"
-        path.write_bytes(changed)
+        (path := tmp_path / "changed.sqlite").write_bytes(changed)
         try:
             assert BudgetFile(path).read() == before
             harmless += 1
@@ -177,8 +176,7 @@ def test_an_interrupted_change_is_undone(make: Make, tmp_path: Path) -> None:
     # Enough pages to spill over into the file before the commit.
     other.execute("CREATE TABLE t AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM "
                   "n LIMIT 2000) SELECT hex(randomblob(100)) FROM n")  # fmt: skip
-    crashed = tmp_path / "crashed"
-    crashed.mkdir()
+    (crashed := tmp_path / "crashed").mkdir()
     for path in Path(file.path).parent.glob("budget.sqlite*"):
         shutil.copy(path, crashed)
     other.close()

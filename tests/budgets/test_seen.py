@@ -128,8 +128,7 @@ def test_marks_are_keyed_and_only_compared_under_one_key(
     from dualquery.budgets.charge import Charge
     from tests.budgets.test_charges import TENTH
 
-    table = tmp_path / "t.csv"
-    table.write_text("a\n0\n1\n")
+    (table := tmp_path / "t.csv").write_text("a\n0\n1\n")
     first = mark_of(str(table))
     assert first == mark_of(table)
     file = make()

@@ -38,8 +38,7 @@ Run = Callable[..., Done]
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty working folder, in which a command must leave nothing but what it is asked for."""
-    folder = tmp_path / "here"
-    folder.mkdir()
+    (folder := tmp_path / "here").mkdir()
     monkeypatch.chdir(folder)
     # The variables are read at import only; here they would leak into other tests.
     for variable in terminal.THREAD_VARIABLES:

@@ -104,8 +104,13 @@ class TestThirdPartyCommands:
 
         here = "tests.cli.test_program"
         greeting = EntryPoint("greet", f"{here}:greet", "dualquery.commands")
-        broken = EntryPoint("broken", "tests.no_such_module:run", "dualquery.commands")
-        points = EntryPoints([greeting, broken])
+        kinds = {
+            "broken": "tests.no_such_module:run",
+            "none": f"{here}:HEAVY",
+            "solve": f"{here}:greet",
+        }
+        others = [EntryPoint(name, value, "dualquery.commands") for name, value in kinds.items()]
+        points = EntryPoints([greeting, *others])
         monkeypatch.setattr("dualquery.cli.main.entry_points", points.select)
         monkeypatch.setattr(app, "registered_commands", [*app.registered_commands])
 
@@ -114,12 +119,16 @@ class TestThirdPartyCommands:
             assert dualquery("greet", "world").out == "hello world\n"
         assert "greet" in dualquery("--help").out
 
-    def test_a_broken_one_says_so(self, dualquery) -> None:
-        done = dualquery("broken")
+    @pytest.mark.parametrize("name", ["broken", "none"])
+    def test_a_broken_one_says_so(self, dualquery, name) -> None:
+        done = dualquery(name)
         assert done.code == 2
-        assert "command 'broken'" in done.last
+        assert f"command '{name}'" in done.last
         assert "cannot be imported" in done.last
         assert dualquery("solvers").code == 0
+
+    def test_none_takes_the_place_of_a_built_in_one(self, dualquery) -> None:
+        assert "hello" not in dualquery("solve", "world").out
 
 
 def greet(name: str) -> None:
@@ -148,20 +157,22 @@ def test_help_and_bad_options_import_nothing_heavy() -> None:
     assert done.stdout.splitlines()[-1] == "HEAVY [] [0, 0, 0, 2, 2]"
 
 
-def test_what_a_library_prints_goes_to_stderr() -> None:
+def test_what_a_library_prints_goes_to_stderr_and_what_is_not_encoded_is_escaped() -> None:
     code = (
         "import os, dualquery.cli.main as program\n"
-        "program.guarded = lambda *_: (os.write(1, b'noise'), print('kept'))\n"
+        "program.guarded = lambda *_: (os.write(1, b'noise'), print('kept \\u0141'))\n"
         "program.main()"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
-    assert (done.stdout, done.stderr) == ("kept\n", "noise")
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT,
+        env={**os.environ, "PYTHONIOENCODING": "cp1252"},
+    )  # fmt: skip
+    assert (done.stdout, done.stderr) == ("kept \\u0141\n", "noise")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 def test_a_real_signal_ends_cleanly(files, tmp_path) -> None:
-    folder = tmp_path / "work"
-    folder.mkdir()
+    (folder := tmp_path / "work").mkdir()
     process = subprocess.Popen(
         [
             sys.executable, "-m", "dualquery", "release", files[0], "--schema", files[1],

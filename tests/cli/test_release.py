@@ -54,8 +54,7 @@ def test_options_and_shorthands_reach_the_mechanism(dualquery, files) -> None:
 
 
 def test_names_that_look_like_markup_are_printed_as_they_are(dualquery, tmp_path, here) -> None:
-    table = tmp_path / "t.csv"
-    table.write_text("[bold],[/red]\nx,y\nz,w\n" * 1 + "x,w\n")
+    (table := tmp_path / "t.csv").write_text("[bold],[/red]\nx,y\nz,w\n" * 1 + "x,w\n")
     done = dualquery(
         "release", table, "--mechanism", "zero", "--queries", "all", "--way", "1",
         "--schema-from-data",

@@ -26,8 +26,7 @@ def test_report_writes_a_page(dualquery, released, files, tmp_path) -> None:
 
 
 def test_report_refuses_bad_places(dualquery, released, here, tmp_path, monkeypatch) -> None:
-    taken = tmp_path / "taken.html"
-    taken.write_text("mine")
+    (taken := tmp_path / "taken.html").write_text("mine")
     assert_refused(dualquery("report", released, "--out", taken), here, "exists already")
     inside = released / "r.html"
     assert_refused(dualquery("report", released, "--out", inside), here, "in the release's folder")

@@ -114,8 +114,7 @@ def test_a_cell_of_an_item_column_that_is_no_bit_is_explained() -> None:
 
 
 def test_lines_are_counted_over_blocks(tmp_path: Path) -> None:
-    path = tmp_path / "x"
-    path.write_text("0 1\n" * 500 + "0 7x\n")
+    (path := tmp_path / "x").write_text("0 1\n" * 500 + "0 7x\n")
     for source in (FimiSource(path, "x", 10), MatrixSource(path, "x", 10)):
         with pytest.raises(BadInputError, match="x: line 501: "):
             load(source)
@@ -143,8 +142,7 @@ def test_a_bad_npz_file_is_explained(tmp_path: Path) -> None:
 
 
 def test_a_bad_parquet_file_is_explained(tmp_path: Path) -> None:
-    path = tmp_path / "t.parquet"
-    path.write_bytes(b"age,sex\n")
+    (path := tmp_path / "t.parquet").write_bytes(b"age,sex\n")
     refuse(str(path), "t.parquet: not a parquet file (it starts with b'age,'); if it is text")
     pl.DataFrame({"age": [1, 2]}).write_parquet(path)
     path.write_bytes(path.read_bytes()[:-20])

@@ -27,8 +27,7 @@ def read(source: object, dialect: str | None = None) -> pl.DataFrame:
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "latin-1", "windows-1252", "utf-16"])
 @pytest.mark.parametrize("pack", [bytes, lambda content: gzip.compress(content, mtime=0)])
 def test_a_file_in_another_dialect_is_read(tmp_path: Path, encoding: str, pack) -> None:
-    path = tmp_path / "t.csv"
-    path.write_bytes(pack(TEXT.replace("?", "Zoë").encode(encoding)))
+    (path := tmp_path / "t.csv").write_bytes(pack(TEXT.replace("?", "Zoë").encode(encoding)))
     found = read(path, f"delimiter=;,encoding={encoding},decimal=,")
     assert found.to_dict(as_series=False) == {
         "name": ["Änne", "José", "Zoë"],
@@ -49,8 +48,7 @@ def test_a_name_that_is_a_pattern_to_polars_is_a_name(tmp_path: Path) -> None:
 def test_the_header_tells_the_separator_and_it_is_said(
     sign: str, name: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    path = tmp_path / "t.csv"
-    path.write_text(f"a{sign}b\n1{sign}2,5\n")
+    (path := tmp_path / "t.csv").write_text(f"a{sign}b\n1{sign}2,5\n")
     assert read(path).rows() == [("1", "2,5")]
     assert f"taken as separated by {name}" in caplog.text
     caplog.clear()
@@ -75,8 +73,7 @@ def test_no_row_is_lost_to_ends_of_lines_quotes_or_tabs(tmp_path: Path) -> None:
 
 
 def test_spaces_around_cells_are_left_out_if_it_is_said(tmp_path: Path) -> None:
-    path = tmp_path / "t.csv"
-    path.write_text("age, job, town\n39, ?, Bern \n 40,x,Basel\n")
+    (path := tmp_path / "t.csv").write_text("age, job, town\n39, ?, Bern \n 40,x,Basel\n")
     assert read(path, "spaces=trim").to_dict(as_series=False) == {
         "age": ["39", "40"], "job": ["?", "x"], "town": ["Bern", "Basel"],
     }  # fmt: skip
@@ -112,8 +109,7 @@ def test_a_dialect_that_cannot_be_is_explained(text: str, message: str) -> None:
 
 
 def test_a_wrong_encoding_is_explained(tmp_path: Path) -> None:
-    path = tmp_path / "t.csv"
-    path.write_bytes("a,b\né,1\n".encode("latin-1"))
+    (path := tmp_path / "t.csv").write_bytes("a,b\né,1\n".encode("latin-1"))
     with pytest.raises(BadInputError, match="not utf-8 text at line 2"):
         read(path)
     with pytest.raises(BadInputError, match="not utf-16 text"):

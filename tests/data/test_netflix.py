@@ -76,8 +76,7 @@ def test_chunks_and_blocks_do_not_show(
         lines += [f"{movie}:", *(f"{user},3,2004-02-29" for user in users)]
     path.write_text("\n".join(lines))
     users = sorted(set().union(*rated.values()))
-    found = rows_of(NetflixSource(path, "test", chunk_bytes=chunk, block_rows=block))
-    assert found == {
+    assert rows_of(NetflixSource(path, "test", chunk_bytes=chunk, block_rows=block)) == {
         row: {movie for movie, raters in rated.items() if user in raters}
         for row, user in enumerate(users)
     }
@@ -96,8 +95,7 @@ def test_chunks_and_blocks_do_not_show(
 )
 def test_faults_name_the_file_and_the_line(tmp_path: Path, content: str, message: str) -> None:
     (tmp_path / "mv_0000001.txt").write_bytes(b"1:\n\n\r\n5,1,2000-01-01\n")
-    path = tmp_path / "mv_0000008.txt"
-    path.write_bytes(content.encode())
+    (path := tmp_path / "mv_0000008.txt").write_bytes(content.encode())
     with pytest.raises(BadInputError) as error:
         load(f"netflix:{path}")
     assert message in str(error.value)

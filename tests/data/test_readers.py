@@ -85,8 +85,7 @@ def test_a_format_is_read_by_prefix_and_extension(form: str, zipped: bool, tmp_p
     assert "content" not in repr(piped)
     np.testing.assert_array_equal(rows(piped, NINETEEN), BITS)
     # What is inside decides about gzip, not the name.
-    other = tmp_path / "data.bin"
-    other.write_bytes(content)
+    (other := tmp_path / "data.bin").write_bytes(content)
     np.testing.assert_array_equal(rows(f"{form}:{other}", NINETEEN), BITS)
 
 
@@ -111,8 +110,7 @@ def test_bitstrings_are_repeated_as_their_counts_say(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("size", [7, 64, 1 << 20])
 def test_rows_do_not_depend_on_the_size_of_blocks(size: int, tmp_path: Path) -> None:
-    path = tmp_path / "data"
-    path.write_bytes(FILES["fimi"]())
+    (path := tmp_path / "data").write_bytes(FILES["fimi"]())
     np.testing.assert_array_equal(rows(FimiSource(path, "data", size), NINETEEN), BITS)
     path.write_bytes(FILES["matrix"]())
     np.testing.assert_array_equal(rows(MatrixSource(path, "data", size)), BITS)
@@ -250,8 +248,7 @@ def test_incomplete_rows_are_left_out_when_declared() -> None:
 
 @pytest.mark.parametrize("text", ["-999", "-999.0", "-999,0"])
 def test_a_missing_number_may_be_written_as_the_file_has_it(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "t.csv"
-    path.write_text("x;code\n-999,0;-999,0\n1,5;09\n")
+    (path := tmp_path / "t.csv").write_text("x;code\n-999,0;-999,0\n1,5;09\n")
     codes = Categorical("code", (("9",), ("09",)), missing="category", outside="other")
     schema = TableSchema(
         (Numeric("x", (0.0, 1.0, 2.0), missing="category"), codes),
@@ -266,8 +263,7 @@ def test_a_missing_number_may_be_written_as_the_file_has_it(tmp_path: Path, text
 
 def test_kdd99_lines_end_with_a_full_stop(tmp_path: Path) -> None:
     line = ", ".join(["0", "1", "22", *["0"] * 21, *["0.50"] * 7, "9", "9", *["1.00"] * 8, "11."])
-    path = tmp_path / "kdd"
-    path.write_text(line)
+    (path := tmp_path / "kdd").write_text(line)
     expected = rows(f"kdd99:{path}")
     assert expected.shape == (1, 396)
     assert expected.sum() == 41

@@ -272,8 +272,7 @@ def test_a_schema_file_declares_itself_only_by_saying_so(tmp_path: Path) -> None
 
 
 def test_a_schema_is_written_whole_or_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "s.json"
-    path.write_text("before", encoding="utf-8")
+    (path := tmp_path / "s.json").write_text("before", encoding="utf-8")
 
     def fail(self: Path, target: Path) -> None:
         raise OSError(28, "No space left on device")
@@ -306,8 +305,7 @@ def test_toml_and_json_say_the_same(tmp_path: Path) -> None:
         """,
         encoding="utf-8",
     )
-    schema = load_schema(tmp_path / "people.toml")
-    assert schema == TableSchema(
+    assert load_schema(tmp_path / "people.toml") == TableSchema(
         (
             Categorical("sex", (("Female",), ("Male", "M"))),
             Numeric("age", (0.0, 50.0, 100.0), integer=True),

@@ -84,7 +84,7 @@ def test_every_engine_counts_each_row_as_often_as_its_weight_says(unit, tmp_path
     [
         ("", 1.0, "--weight is ''"),
         ("w", 0.0, "--max-weight is 0.0; a number above 0"),
-        ("w", float("nan"), "--max-weight is nan"),
+        *[("w", largest, f"--max-weight is {largest}") for largest in (float("nan"), 1e-300)],
         ("w", "3", "--max-weight is '3'"),
     ],
 )

@@ -21,8 +21,7 @@ QUICK = Choices(quick=True, runs=1)
     "text", ["0 1 1 2\n1 0 0 1\n", "a header\n011\t2\n100 1\n", "0,1,1\n0,1,1\n\n1,0,0\n"]
 )
 def test_patterns_with_and_without_counts(tmp_path, text) -> None:
-    file = tmp_path / "survey.txt"
-    file.write_text(text)
+    (file := tmp_path / "survey.txt").write_text(text)
     assert read_patterns(file, 3).tolist() == [[0, 1, 1], [0, 1, 1], [1, 0, 0]]
 
 
@@ -68,8 +67,7 @@ def test_binary_adult_is_coded_as_the_authors_file() -> None:
     assert not rows[0].any()
 
 
-LARGE = ("nltcs", "Adult: capital loss", "Adult: age x hours")
-"""Tables that are left out here."""
+LARGE = ("nltcs", "Adult: capital loss", "Adult: age x hours")  # tables that are left out here
 
 
 def small(recipe: Recipe) -> list[Run]:

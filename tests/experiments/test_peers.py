@@ -10,8 +10,7 @@ from experiments.harness.runner import tidy_table
 COPY = "import shutil; shutil.copy('table.npy', 'records.npy'); open('kib', 'w').write('2048')"
 
 
-OURS, INDEPENDENT = peers.plan(Choices(quick=True, runs=1))
-"""Runs of the quick form."""
+OURS, INDEPENDENT = peers.plan(Choices(quick=True, runs=1))  # runs of the quick form
 
 
 @pytest.fixture

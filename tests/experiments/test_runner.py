@@ -63,8 +63,7 @@ def test_a_killed_experiment_goes_on_where_it_was(tmp_path) -> None:
         "from tests.experiments.test_runner import run\n"
         f"if __name__ == '__main__': run(Path({str(out)!r}), seconds=0.3)"
     )
-    script = tmp_path / "script.py"
-    script.write_text(code, encoding="utf-8")
+    (script := tmp_path / "script.py").write_text(code, encoding="utf-8")
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     process = subprocess.Popen(
         [sys.executable, str(script)], env=environment, start_new_session=True

@@ -89,8 +89,7 @@ def spoil_json(chance: random.Random, data: bytes) -> bytes:
     except ValueError:  # of two spliced examples
         return spoil_bytes(chance, data)
     for _ in range(chance.choice((1, 1, 1, 2, 3))):
-        places = list(_places(document))
-        if not places:
+        if not (places := list(_places(document))):
             break
         owner, key = chance.choice(places)
         match chance.randrange(6):
@@ -160,8 +159,7 @@ def spoil_table(chance: random.Random, data: bytes) -> bytes:
     try:
         table = pq.read_table(io.BytesIO(data))
         at = chance.randrange(table.num_columns)
-        values = table.column(at).to_pylist()
-        if values:
+        if values := table.column(at).to_pylist():
             values[chance.randrange(len(values))] = chance.choice(CELLS)
         kind = chance.choice((None, pa.int8(), pa.dictionary(pa.int8(), pa.string()), pa.date32()))
         name = chance.choice(

@@ -11,8 +11,7 @@ from dualquery.runtime.errors import BadInputError
 from solvers.errors import SolverError
 from tests.hostile.mutation import Mutator, spliced, zipped
 
-DOCUMENTED = (BadInputError, SolverError)
-"""What a parser may raise."""
+DOCUMENTED = (BadInputError, SolverError)  # what a parser may raise
 
 
 @dataclass(frozen=True)

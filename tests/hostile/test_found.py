@@ -176,8 +176,7 @@ def test_a_workbook_that_states_very_many_cells(tmp_path: Path) -> None:
 
 def test_a_view_of_a_database_reads_no_other_file(tmp_path: Path) -> None:
     duckdb = pytest.importorskip("duckdb")
-    secret = tmp_path / "secret.csv"
-    secret.write_text("a\n1\n")
+    (secret := tmp_path / "secret.csv").write_text("a\n1\n")
     with contextlib.closing(duckdb.connect(tmp_path / "x.db")) as connection:
         connection.execute(f"CREATE VIEW v AS SELECT * FROM read_csv('{secret}')")
     with pytest.raises(BadInputError, match="DuckDB refuses"):

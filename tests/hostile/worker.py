@@ -14,14 +14,11 @@ from pathlib import Path
 PLACE = "DUALQUERY_HOSTILE_PLACE"
 """Variable of the environment: a file that says which input is being read."""
 
-TIMEOUT = 300.0
-"""Seconds for one input; a machine may be busy, so this is far above what any takes."""
+TIMEOUT = 300.0  # seconds for one input; a machine may be busy, so this is far above what any takes
 
-SPACE = 3 << 30
-"""Bytes of address space beyond what the libraries have once they are loaded."""
+SPACE = 3 << 30  # bytes of address space beyond what the libraries have once they are loaded
 
-MEMORY = 1 << 30
-"""Bytes that are said to be free: readers ask before they take much."""
+MEMORY = 1 << 30  # bytes that are said to be free: readers ask before they take much
 
 _MOST_FAULTS = 20
 

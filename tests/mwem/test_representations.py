@@ -46,8 +46,7 @@ def naive_mwem(truth, updates, repetitions, shares):
     return shares
 
 
-ALONE = np.ones(100, np.int64)
-"""Each query is measured by itself."""
+ALONE = np.ones(100, np.int64)  # each query is measured by itself
 
 
 def update(one, query: int, target: float) -> None:

@@ -38,8 +38,7 @@ def log_delta_at_order(order: float, rho: float, epsilon: float) -> float:
 
 
 def test_a_game_draws_in_every_round_but_the_first() -> None:
-    schedule = GameSchedule(rounds=4, samples=7, step=0.5, n=100)
-    assert schedule.events() == tuple(
+    assert GameSchedule(rounds=4, samples=7, step=0.5, n=100).events() == tuple(
         SampledQueries(2 * 0.5 * played / 100 + events.RANGE_SLACK, 7) for played in (1, 2, 3)
     )
     assert GameSchedule(rounds=1, samples=7, step=0.5, n=100).events() == ()

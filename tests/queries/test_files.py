@@ -46,8 +46,7 @@ def test_each_kind_of_file_is_read(tmp_path: Path, name: str) -> None:
     ],
 )  # fmt: skip
 def test_what_is_wrong_in_a_text_file_is_said(tmp_path: Path, content: bytes, message: str) -> None:
-    path = tmp_path / "q.txt"
-    path.write_bytes(content)
+    (path := tmp_path / "q.txt").write_bytes(content)
     with pytest.raises(BadInputError, match=message):
         read_queries(path, SCHEMA)
 

@@ -8,7 +8,7 @@ import dualquery
 from dualquery.releases.answer.cross_tables import cross_table
 from dualquery.releases.answer.pictures import Picture
 from dualquery.releases.keep.folder import Release
-from tests.tables import SCHEMA, people
+from tests.tables import SCHEMA, homes, people
 
 
 @pytest.fixture(scope="module")
@@ -61,3 +61,9 @@ def test_a_cell_without_an_answer_leaves_the_others() -> None:
 def test_a_release_that_is_not_private_says_so() -> None:
     seeded = dualquery.release(people(), schema=SCHEMA, queries=10, way=2, seed=1)
     assert "NOT PRIVATE" in words(seeded.plot("sex"))
+
+
+def test_weighted_shares_are_of_the_weight() -> None:
+    weight = dualquery.Weight("w", 5.0)
+    made = dualquery.release(homes(), schema=SCHEMA, queries=9, way=1, weight=weight, delta=1e-6)
+    assert "share of the units of weight (%)" in words(made.plot("age"))

@@ -29,8 +29,7 @@ RANDOMNESS = {
 METHODS = frozenset({"total", "stream"})
 """Methods of rows that pass over them: not even to be named elsewhere."""
 
-COUNTERS = frozenset({"counts"})
-"""Methods that count in rows they are given."""
+COUNTERS = frozenset({"counts"})  # methods that count in rows they are given
 
 SUMS = ("dualquery.rows.histogram.", "dualquery.queries.counting.")
 """Modules of sums over rows: who imports them is about to count."""
@@ -79,8 +78,7 @@ HARMLESS = frozenset(
 )
 """Types, texts and rules about names in these modules: nobody can read a row with them."""
 
-PROTOCOLS = "dualquery.data.readers.source."
-"""What a reader offers; classes without a body."""
+PROTOCOLS = "dualquery.data.readers.source."  # what a reader offers; classes without a body
 
 _FRAMES = re.compile(
     r"(read|scan)_(csv|parquet|ipc|feather|ndjson|json|excel|ods|avro|delta|database|table|lines)\w*"

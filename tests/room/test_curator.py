@@ -351,8 +351,7 @@ QUERIES = Workload(np.array([[0]], np.int32), domain_of(1))
 N = 2
 
 
-CARRIED = [(0, 0, 1, 1, 0), (1, 1, 0, 0, 1)]
-"""A bit, and the digits of a number of each grid."""
+CARRIED = [(0, 0, 1, 1, 0), (1, 1, 0, 0, 1)]  # a bit, and the digits of a number of each grid
 
 
 def carrying(rows, relation, event, public=N, grids=GRIDS) -> Curator:

@@ -122,6 +122,18 @@ def test_disjunctions_are_compared_with_the_answers() -> None:
         check_declared(FirstOnly(4))
 
 
+class Fractions(AnyOf):
+    """Counts in a type that the room does not take."""
+
+    def counts(self, records, threads):
+        return super().counts(records, threads).astype(np.float64)
+
+
+def test_counts_of_another_type_are_refused_before_anything_is_paid() -> None:
+    with pytest.raises(BadInputError, match=r"Fractions: counts.* must return int64"):
+        check_declared(Fractions(4))
+
+
 class Weighted(Workload):
     """Counts five times what its literals say."""
 

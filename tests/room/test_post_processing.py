@@ -12,8 +12,7 @@ from dualquery.cli.main import main
 from dualquery.room.ledger import Ledger
 from tests.tables import SCHEMA, homes, write_people
 
-N, COPIES = 310, 100_000
-"""The noisy number of rows, and of copies of rows."""
+N, COPIES = 310, 100_000  # the noisy number of rows, and of copies of rows
 
 BESIDES = {"unit": dualquery.Unit("home", 3), "weight": dualquery.Weight("w", 5.0), "means": "age"}
 TABLES: dict[str, dict[str, Any]] = {

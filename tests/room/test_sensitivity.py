@@ -45,8 +45,7 @@ def test_no_record_contributes_to_more_counts_than_any_of_the_bounds(workload: W
     most = int(contributed.sum(axis=1).max())
     found = moves.contributing_queries(workload).count
     assert most <= found <= moves.differing_queries(workload).count
-    conjunctions = Conjunctions.of_workload(workload)
-    if len(conjunctions):
+    if len(conjunctions := Conjunctions.of_workload(workload)):
         assert most <= column_set_bound(conjunctions, 1) <= column_set_bound(conjunctions)
         assert most <= pairwise_bound(conjunctions, 1) <= pairwise_bound(conjunctions)
 
@@ -63,8 +62,7 @@ def test_a_whole_marginal_moves_in_one_cell() -> None:
 def test_no_pair_of_records_differs_on_more_than_any_of_the_bounds(workload: Workload) -> None:
     most = most_differing(workload)
     assert most <= moves.differing_queries(workload).count <= len(workload)
-    conjunctions = Conjunctions.of_workload(workload)
-    if len(conjunctions):
+    if len(conjunctions := Conjunctions.of_workload(workload)):
         assert most <= column_set_bound(conjunctions)
         assert most <= pairwise_bound(conjunctions)
 
@@ -98,8 +96,7 @@ def test_rewriting_over_values_keeps_all_patterns_of_answers(workload: Workload)
 @settings(max_examples=300, deadline=None)
 @given(workloads())
 def test_the_pairwise_model_is_at_least_the_queries_it_covers(workload: Workload) -> None:
-    conjunctions = Conjunctions.of_workload(workload)
-    if not len(conjunctions):
+    if not len(conjunctions := Conjunctions.of_workload(workload)):
         return
     model, answers = (
         combinatorial.PairwiseModel.of_conjunctions(conjunctions),
@@ -118,8 +115,7 @@ def test_the_pairwise_model_is_at_least_the_queries_it_covers(workload: Workload
 @given(workloads(sizes=(1, 1, 1, 2, 3)))
 def test_no_pair_of_records_differs_on_more_than_the_spectral_bound(workload: Workload) -> None:
     conjunctions = Conjunctions.of_workload(workload)
-    covered = conjunctions.subset(conjunctions.on_binary_columns)
-    if len(covered):
+    if len(covered := conjunctions.subset(conjunctions.on_binary_columns)):
         answers = answers_of(covered)
         bound = spectral.spectral_bound(covered)
         assert max(int((answers != row).sum(axis=1).max()) for row in answers) <= bound

@@ -127,8 +127,7 @@ def test_relations() -> None:
     assert Neighbours.REPLACE_ONE.furthest(2.0, 7.0) == 2.0
     weight = Weight("w", 2.0)
     assert Neighbours.parse("add-remove", household, weight).steps == 5 * weight.copies > 5
-    text = RowCount(10, replaced, 0.1, 4).relation
-    assert text == (
+    assert RowCount(10, replaced, 0.1, 4).relation == (
         "replace one unit of column 'household' with at most 5 rows, the number of units public, "
         "the number of rows released with noise"
     )

@@ -94,8 +94,7 @@ def test_a_fault_in_the_rows_comes_before_any_charge(
     monkeypatch.setattr(
         "dualquery.room.ledger.Ledger.charge", lambda self, event, ground: charged.append(event)
     )
-    path = tmp_path / "t.dat"
-    path.write_text("1 2\n" * 9000 + "7 99\n")
+    (path := tmp_path / "t.dat").write_text("1 2\n" * 9000 + "7 99\n")
     for name in ("memory", "stream"):
         with pytest.raises(BadInputError, match="row 9001: item 99"):
             dualquery.release(

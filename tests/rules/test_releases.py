@@ -48,9 +48,8 @@ def broken(rows: pl.DataFrame) -> int:
     age, job, flag = rows["age"], rows["job"], rows["flag"].cast(pl.Boolean)
     none, clerk, smith = job.is_null(), (job == "clerk"), (job == "smith")
     clerk, smith = clerk.fill_null(value=False), smith.fill_null(value=False)
-    nurse = (job == "nurse").fill_null(value=False)
     wrong = (
-        ((age < 25) & ~nurse)
+        ((age < 25) & ~(job == "nurse").fill_null(value=False))
         | (flag & (rows["sex"] == "Male") & clerk)
         | (smith & (age < 50))
         | ((rows["constant"] == "b") & ~flag)

@@ -11,8 +11,7 @@ from solvers.formats.recognition import recognise
 from solvers.formats.scip_reader import read_program
 from solvers.formats.wcnf import parse_wcnf
 
-Clauses = list[tuple[int | None, list[int]]]
-"""Weight, None for a hard clause, and literals."""
+Clauses = list[tuple[int | None, list[int]]]  # weight, None for a hard clause, and literals
 
 
 def text_of(clauses: Clauses) -> str:

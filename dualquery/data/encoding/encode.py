@@ -223,6 +223,8 @@ def encode_items(
     """Return the bits of a block of rows of items."""
     if isinstance(rows, DenseItems) and (coded := _dense(schema, rows.cells)):
         return coded
+    if rows.indptr[0] or rows.indptr[-1] != len(rows.items) or (np.diff(rows.indptr) < 0).any():
+        raise BadInputError(f"{label}: the pointers of a block of rows do not fit its items")
     first, last = int(schema.items[0]), int(schema.items[-1])
     if last - first + 1 == len(schema.items):
         # Consecutive ids need no search.

@@ -428,12 +428,10 @@ def part_between(
     middle = mean_of("uniform", (low, last), places)
     if (values := listed(rule)) is not None:
         inside = [value for value in values if low <= value < high or value == high == top]
-        mean = math.fsum(inside) / len(inside) if inside else middle
-        return len(inside) / len(values), mean
+        return len(inside) / len(values), math.fsum(inside) / len(inside) if inside else middle
     if rule != "log-uniform":
         return (high - low) / (top - ends[0]), middle
-    part = math.log(high / low) / math.log(top / ends[0])
-    return part, mean_of(rule, (low, last), places)
+    return math.log(high / low) / math.log(top / ends[0]), mean_of(rule, (low, last), places)
 
 
 def quantile_between(rule: Rule, integer: bool, low: float, high: float, level: float) -> float:

@@ -30,8 +30,7 @@ from dualquery.room.strategy import Strategy
 from dualquery.runtime.errors import BadInputError
 from tests.cases import all_records, records_of, values_on
 
-SMALL = Domain(np.array([0, 1, 2, 3, 6]))
-"""Three binary columns and one of three values."""
+SMALL = Domain(np.array([0, 1, 2, 3, 6]))  # three binary columns and one of three values
 MIXED = Domain(np.array([0, 1, 2, 3, 6, 10, 11, 12, 17, 18]))
 """Six binary columns, and columns of three, four and five values."""
 
