@@ -57,10 +57,10 @@ def calibrated_schema(release: Release) -> Schema:
     """Return the schema by which a release's records and answers read the numbers in buckets.
 
     Where a mean was bought, a number x of its column becomes ``exp(t x)`` times as frequent in its
-    bucket as the schema says, with one t for all buckets, such that the records have the mean. Of
-    all ways to bring a mean about with given shares of the buckets, this has the least information
-    relative to the schema's rules (Csiszár, "I-divergence geometry of probability distributions
-    and minimization problems", Annals of Probability 3, 1975).
+    bucket as the schema says, with one t for all buckets, such that the records have the mean (but
+    for an order that moves them). Of all ways to bring a mean about with given shares of the
+    buckets, this has the least information relative to the schema's rules (Csiszár, "I-divergence
+    geometry of probability distributions and minimization problems", Annals of Probability 3, 1975).
     """
     schema, records = release.schema, release.records
     if records is None or not isinstance(schema, TableSchema):
