@@ -60,7 +60,7 @@ def calibrated_schema(release: Release) -> Schema:
     bucket as the schema says, with one t for all buckets, such that the records have the mean (but
     for an order that moves them). Of all ways to bring a mean about with given shares of the
     buckets, this has the least information relative to the schema's rules (Csiszár, "I-divergence
-    geometry of probability distributions and minimization problems", Annals of Probability 3, 1975).
+    geometry of probability distributions and minimization problems", Ann. Probability 3, 1975).
     """
     schema, records = release.schema, release.records
     if records is None or not isinstance(schema, TableSchema):
