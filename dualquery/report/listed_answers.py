@@ -112,9 +112,10 @@ def truth(compared: Evaluation) -> Html:
     if compared.remark:
         parts.append(element("p", compared.remark))
     if found["means"]:
-        figures = ("mean", "low", "high", "truth")
-        rows = [(row["column"], *(f"{row[key]:.10g}" for key in figures)) for row in found["means"]]
-        parts.append(table("Means that were bought", ("mean of", *figures), rows))
+        figures = ("mean", "low", "high", "truth", "truth_within")
+        rows = [(row["column"], *(f"{row[at]:.10g}" for at in figures)) for row in found["means"]]
+        heads = ("mean of", *figures[:-1], "truth within")
+        parts.append(table("Means that were bought", heads, rows))
     parts.append(
         table(
             "Furthest from the truth",

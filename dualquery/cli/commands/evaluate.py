@@ -75,7 +75,7 @@ def evaluate(
         level = f"{found['means'][0]['level']:.0%}"
         means = [
             (each["column"], f"{each['mean']:.10g}", f"{each['low']:.10g} to {each['high']:.10g}",
-             f"{each['truth']:.10g}")
+             f"{each['truth']:.10g} ± {each['truth_within']:.1g}")
             for each in found["means"]
         ]  # fmt: skip
         terminal.table(("mean of", "released", f"{level} interval", "truth"), means)

@@ -85,18 +85,19 @@ class Evaluation:
     synthetic: Errors | None  # of the records' own answers; None without records
     baselines: Mapping[str, Errors]  # by their names
     noise: str  # the mechanism behind the baseline "gaussian"
-    means: Mapping[str, float]  # the exact ones of columns whose means were bought
+    means: Mapping[str, float]  # of columns whose means were bought, of numbers as rounded there
 
     def bought(self) -> list[dict[str, Any]]:
-        """Return each bought mean, its interval and that one's level, and the truth."""
+        """Return each bought mean, its interval and that one's level, and the truth within what."""
         from dualquery.releases.answer.bought import means_of
 
+        within = {bought.column: bought.rounding for bought in self.release.means}
         found = [
-            (name, mean, *at.lower, *at.upper, at.level, self.means[name])
+            (name, mean, *at.lower, *at.upper, at.level, self.means[name], within[name])
             for name, mean, at in means_of(self.release)
             if name in self.means
         ]
-        keys = ("column", "mean", "low", "high", "level", "truth")
+        keys = ("column", "mean", "low", "high", "level", "truth", "truth_within")
         return [dict(zip(keys, line, strict=True)) for line in found]
 
     @property
