@@ -168,11 +168,12 @@ def expected_error(
         raise BadInputError(f"queries is {queries!r}; a Workload is needed, or another family")
     configured = configure(mechanism, options or {})
     wanted = BudgetRequest(**budget)
-    if not n >= 2:
+    if not isinstance(n, int | float) or not n >= 2:
         raise BadInputError(f"n is {n!r}; a number of rows from 2 on is needed")
     relation, rows = wanted.relation, wanted.copies_of(n)
     bought = bought_epsilon(relation, wanted.rows, wanted.epsilon)
-    count = RowCount(rows, relation, bought, units=rows if relation.replaces else None)
+    units = max(2, rows // relation.copies) if relation.replaces else None
+    count = RowCount(rows, relation, bought, units=units)
     rest = without_beside(wanted.resolve(configured, count)[0], (), count)
     task = Task(queries, rows, relation.copies)
     return configured.expected_error(task, configured.plan(task, rest))

@@ -124,14 +124,12 @@ class Synthesizer:
         """Return what scikit-learn has to know of an estimator, as its own checks ask for it."""
         from sklearn.utils import InputTags, Tags, TargetTags
 
-        target = TargetTags(required=False)
         columns = InputTags(sparse=True, categorical=True, string=True, allow_nan=True)
         own = {"input_tags": columns, "no_validation": True, "non_deterministic": True}
-        return Tags(estimator_type=None, target_tags=target, **own)
+        return Tags(estimator_type=None, target_tags=TargetTags(required=False), **own)
 
     def __repr__(self) -> str:
-        given = ", ".join(f"{name}={value!r}" for name, value in self._given().items())
-        return f"Synthesizer({given})"
+        return f"Synthesizer({', '.join(f'{name}={x!r}' for name, x in self._given().items())})"
 
     def _given(self) -> dict[str, Any]:
         """Return the parameters that are not as the constructor has them by default."""

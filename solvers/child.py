@@ -146,7 +146,8 @@ class ChildReader(Child):
 def _kill(process: subprocess.Popen[bytes], owner: int) -> None:
     if owner == os.getpid():
         if hasattr(os, "killpg") and process.poll() is None:  # what it started, too
-            os.killpg(process.pid, signal.SIGKILL)
+            with contextlib.suppress(OSError):
+                os.killpg(process.pid, signal.SIGKILL)
         process.kill()
         process.wait()
 

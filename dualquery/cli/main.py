@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import signal
 import sys
@@ -99,9 +100,9 @@ def main(arguments: list[str] | None = None) -> int:
 def _third_party(entry: EntryPoint) -> Callable[..., Any]:
     """Return a third party's command; one that cannot be imported says so when it is run."""
     try:
-        if callable(loaded := entry.load()):
-            return loaded  # type: ignore[no-any-return]
-        raise TypeError("it is no function")
+        loaded: Callable[..., Any] = entry.load()
+        inspect.signature(loaded)  # raises if it is no function
+        return loaded
     except (Exception, SystemExit) as error:
         message = f"command {entry.name!r} ({entry.value}) cannot be imported: {error}"
 

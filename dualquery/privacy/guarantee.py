@@ -184,7 +184,7 @@ def check_budget(epsilon: float, delta: float, n: int) -> tuple[str, ...]:
         warnings += (
             f"delta = {delta:g} is not below 1/n = {1.0 / n:.3g}: a program that publishes each of "
             f"the {n:,} records, whole, with a chance of {delta:g} keeps such a guarantee, too. "
-            f"The default is 1/n^2 = {default_delta(n):.3g}.",
+            f"1/n^2 = {default_delta(n):.3g} is usual.",
         )
     return warnings
 

@@ -170,32 +170,32 @@ def _condition(text: str, schema: TableSchema) -> syntax.Condition:
     return question.condition
 
 
-def _texts_of(literal: syntax.Literals, column: Column) -> tuple[str, ...]:
-    """Return what a literal names besides its column; of numbers, not the ends of ranges."""
-    dates = isinstance(column, Dates)
-    if isinstance(literal, syntax.Among):
-        return literal.values
-    if isinstance(literal, syntax.Comparison) and (dates or literal.relation in ("=", "!=")):
-        return (literal.value,)
-    return (literal.low, literal.high) if dates and isinstance(literal, syntax.Between) else ()
+def _said_by(literal: syntax.Literals) -> Iterator[tuple[str, str]]:
+    """Yield how a literal compares its column, and with what."""
+    match literal:
+        case syntax.Among(_, texts):
+            yield from (("=", text) for text in texts)
+        case syntax.Between(_, low, high):
+            yield from ((">=", low), ("<=", high))
+        case syntax.Comparison(_, relation, text):
+            yield relation, text
 
 
-def _require_whole_bucket(column: Column, text: str) -> None:
+def _require_whole_bucket(column: Column, text: str, relation: str = "=") -> None:
     """Refuse a number or a date that would stand for others of its bucket, too."""
-    if isinstance(column, Dates) and not column.is_whole(text):
-        first, _ = column.places_of_text(text) or (0, 0)
-        label, kind = column.labels[min(max(first, 0), column.buckets - 1)], "dates"
-    elif isinstance(column, Numeric) and finite_number(text) is not None:
-        bit, _ = column.find_bit(text)
-        (low, high), label, kind = column.bounds[bit], column.labels[bit], "numbers"
-        if low == high or column.rules[bit] == finite_number(text) or text == label:
-            return
-    else:
-        return
-    raise BadInputError(
-        f"column {column.name!r} has one bucket, {label}, for {text} and other {kind}; "
-        f"write {column.name}={label} if all of them are meant, or add edges around {text}"
-    )
+    same = relation in ("=", "!=")
+    if isinstance(column, Dates):
+        begins, ends = column.cut_by(text)
+        if (begins and relation not in ("<=", ">")) or (ends and relation not in (">=", "<")):
+            what = f"{text} and other dates; name whole ones"
+            raise BadInputError(f"column {column.name!r} has one bucket by {column.by} for {what}")
+    elif isinstance(column, Numeric) and same and (number := finite_number(text)) is not None:
+        (low, high), label = column.bounds[bit := column.find_bit(text)[0]], column.labels[bit]
+        if low < high and column.rules[bit] != number and text != label:
+            raise BadInputError(
+                f"column {column.name!r} has one bucket, {label}, for {text} and other numbers; "
+                f"write {column.name}={label} if all of them are meant, or add edges around {text}"
+            )
 
 
 def _names(rule: Rule, schema: TableSchema) -> frozenset[str]:
@@ -218,8 +218,8 @@ def _of_condition(condition: syntax.Condition, schema: TableSchema) -> Iterator[
     whole: dict[int, int] = {}
     for name, (number, column) in columns.items():
         own = {each: allowed_by(each, column) for each in literals if each.column == name}
-        for text in (text for each in own for text in _texts_of(each, column)):
-            _require_whole_bucket(column, text)
+        for relation, text in (said for each in own for said in _said_by(each)):
+            _require_whole_bucket(column, text, relation)
         cut = on_cuts(column, own.values()).partition(", as if")[0]
         if told := cut or on_what_lies_beyond(column, own.values()):
             raise BadInputError(

@@ -73,7 +73,7 @@ def asked(files: tuple[Path, Path]) -> list[str]:
 
 @pytest.fixture
 def small(asked: list[str]) -> list[str]:
-    return [*asked, "--queries", "30", *["--rounds", "6", "--samples", "5", "--accountant", "zcdp"]]
+    return [*asked, "--queries", "30", "--rounds", "6", "--samples", "5", "--accountant", "zcdp"]
 
 
 @pytest.fixture(scope="session")

@@ -14,18 +14,12 @@ RECIPES = (ranges.RECIPE, contingency.RECIPE, datacubes.RECIPE, factored.RECIPE)
 QUICK = Choices(quick=True, runs=1)
 
 
-# --- tables ---------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "text", ["0 1 1 2\n1 0 0 1\n", "a header\n011\t2\n100 1\n", "0,1,1\n0,1,1\n\n1,0,0\n"]
 )
 def test_patterns_with_and_without_counts(tmp_path, text) -> None:
     (file := tmp_path / "survey.txt").write_text(text)
     assert read_patterns(file, 3).tolist() == [[0, 1, 1], [0, 1, 1], [1, 0, 0]]
-
-
-# --- what is computed -----------------------------------------------------------------------------
 
 
 def test_the_matrix_of_ranges_counts_what_the_ranges_count() -> None:

@@ -34,9 +34,6 @@ def log_delta_at_order(order: float, rho: float, epsilon: float) -> float:
     )
 
 
-# --- events ---------------------------------------------------------------------------------
-
-
 def test_a_game_draws_in_every_round_but_the_first() -> None:
     assert GameSchedule(rounds=4, samples=7, step=0.5, n=100).events() == tuple(
         SampledQueries(2 * 0.5 * played / 100 + events.RANGE_SLACK, 7) for played in (1, 2, 3)
@@ -81,9 +78,6 @@ def test_bad_events_say_what_was_found(build, found: str) -> None:
         build()
 
 
-# --- the paper's theorem --------------------------------------------------------------------
-
-
 def test_theorem_41_as_printed() -> None:
     expected = 4 * 0.8 * 40 * math.sqrt(2 * 1000 * 40 * math.log(1000)) / 30162
     assert PAPER.epsilon(ADULT, 1e-3) == pytest.approx(expected, rel=1e-9)
@@ -116,9 +110,6 @@ def test_theorem_41_is_about_the_game_only() -> None:
     assert "delta > 0" in (PAPER.supports(ADULT, 0.0) or "")
 
 
-# --- advanced composition -------------------------------------------------------------------
-
-
 def test_advanced_is_the_formula() -> None:
     ranges = [event.range for event in ADULT.events()]
     squares = 1000 * sum(r * r for r in ranges)
@@ -133,9 +124,6 @@ def test_advanced_refuses_gaussian_noise() -> None:
     both = (SampledQueries(0.1, 1), GaussianNoise(1.0, 10.0))
     assert "Gaussian" in (ADVANCED.supports(both, 1e-3) or "")
     assert ADVANCED.supports((LaplaceNoise(0.1),), 0.0) is None
-
-
-# --- zCDP -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("rho", [1e-6, 1e-3, 0.05, 1.0, 20.0])
@@ -165,9 +153,6 @@ def test_zcdp_gives_nothing_at_delta_0() -> None:
     assert formulas.epsilon_from_rho(0.1, 0.0) == math.inf
     assert formulas.epsilon_from_rho(0.0, 0.0) == 0.0
     assert formulas.delta_from_rho(0.0, 0.1) == 0.0
-
-
-# --- all closed forms -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("accountant", [PAPER, ADVANCED, ZCDP])
@@ -200,9 +185,6 @@ def test_delta_and_epsilon_agree(accountant, schedule, delta: float) -> None:
     # conversion, delta is Pinsker's bound.
     assume(1e-6 < epsilon < 20 and accountant.delta(schedule, epsilon) > 0)
     assert accountant.delta(schedule, epsilon) == pytest.approx(delta, rel=0.01)
-
-
-# --- choosing -------------------------------------------------------------------------------
 
 
 def test_auto_is_the_smallest_of_the_valid_ones() -> None:

@@ -469,4 +469,4 @@ def test_a_year_or_a_month_is_all_of_its_days(text, shown, days) -> None:
 @pytest.mark.parametrize("text", ["edu>1", "flag or edu between 2 and 3", "mean(edu)", "edu=2"])
 def test_that_undeclared_values_are_no_numbers_is_said(text) -> None:
     told = "" if text == "edu=2" else "what edu does not list, (other), counts as no number"
-    assert ask(read_question(text, SCHEMA), SCHEMA).remark.startswith(told)
+    assert ask(read_question(text, SCHEMA), SCHEMA).remark.partition("; ")[0] == told

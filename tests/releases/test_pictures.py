@@ -66,4 +66,5 @@ def test_a_release_that_is_not_private_says_so() -> None:
 def test_weighted_shares_are_of_the_weight() -> None:
     weight = dualquery.Weight("w", 5.0)
     made = dualquery.release(homes(), schema=SCHEMA, queries=9, way=1, weight=weight, delta=1e-6)
-    assert "share of the units of weight (%)" in words(made.plot("age"))
+    for picture in (made.plot("age"), made.plot("age", "sex")):
+        assert "share of the units of weight (%)" in words(picture)

@@ -437,8 +437,10 @@ FORGED: list[tuple[str, str, Callable[[Stored], object]]] = [
 
 def test_events_beyond_the_most_are_not_all_made(monkeypatch) -> None:
     monkeypatch.setattr(bounds, "MOST_EVENTS", 100)
+    many = repeat({"kind": "pure", "epsilon": 1.0}, 10_000)
     with pytest.raises(ValueError, match="too many events"):
-        list(events_of([{"times": 1, "events": repeat({"kind": "pure", "epsilon": 1.0})}]))
+        list(events_of([{"times": 1, "events": many}]))
+    assert len([*many]) == 10_000 - 101
 
 
 @pytest.mark.parametrize(("what", "base", "change"), FORGED, ids=[name for name, *_ in FORGED])

@@ -5,11 +5,9 @@ from __future__ import annotations
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
-DATASETS = {"adult": "adult"}
-"""Name of each built-in data set -> name of its default schema."""
+DATASETS = {"adult": "adult"}  # name of each built-in data set -> name of its default schema
 
-SCHEMAS = ("adult", "adult-paper", "kdd99")
-"""Names of the built-in schemas."""
+SCHEMAS = ("adult", "adult-paper", "kdd99")  # names of the built-in schemas
 
 
 def dataset_path(name: str, ending: str = "parquet") -> Traversable:

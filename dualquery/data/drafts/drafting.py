@@ -86,8 +86,7 @@ def shape_of(name: str, counts: Counts, sd: float) -> Shape:
     texts, numbers, dates, absent = np.split(kept, firsts)
     missing, of_texts = tuple(np.array(shapes.MISSING)[absent > 0].tolist()), texts.sum()
     others = kept[: shapes.FIRST_MISSING].sum() - max(dates.max(), numbers.sum())
-    slips = sd > 0 or bool(others)
-    shape = Shape(None, missing, gaps=sd > 0 or bool(missing), slips=slips)
+    shape = Shape(None, missing, gaps=sd > 0 or bool(missing), slips=sd > 0 or bool(others))
     if max(dates.max(), numbers.sum(), of_texts) == 0:
         return shape
     if dates.max() > numbers.sum() + of_texts:

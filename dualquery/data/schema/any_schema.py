@@ -7,5 +7,4 @@ from typing import TypeAlias
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.table import TableSchema
 
-Schema: TypeAlias = TableSchema | ItemSchema
-"""What every schema offers has the same name in both."""
+Schema: TypeAlias = TableSchema | ItemSchema  # what every schema offers has the same name in both

@@ -252,23 +252,30 @@ class Dates(Buckets):
             if self.outside == "clip" or high < 0 or low > last:
                 return low, high
             return max(low, 0), min(high, last)
+        (place,) = self._places(self._moment(text)).to_list()
+        return None if place is None else (int(place), int(place))
+
+    def _moment(self, text: str) -> pl.Series:
         day = _TIME.sub("", self.format or "") or ISO[0]
         # A day without its time is no hour of the day.
         others = () if self.by == "hour of day" else (day, None)
+        found = pl.Series([None], dtype=pl.Datetime("us"))
         for pattern in (self.format, *others):
-            (place,) = self._places(read_moments(pl.Series([text.strip()]), pattern)).to_list()
-            if place is not None:
-                return int(place), int(place)
-        return None
+            found = found.fill_null(read_moments(pl.Series([text.strip()]), pattern))
+        return found
 
-    def is_whole(self, text: str) -> bool:
-        """Return whether a text in a query means whole buckets: a label, or a period of some."""
+    def cut_by(self, text: str) -> list[bool]:
+        """Return whether what a text in a query means begins, and ends, within a bucket."""
         if text in self.labels or self.by == "day":
-            return True
-        if self.by in CYCLES or (days := _days_of_period(text)) is None:
-            return self.places_of_text(text) is None
+            return [False, False]
+        days = None if self.by in CYCLES else _days_of_period(text)
+        if days is None:
+            day = self._moment(text).cast(pl.Date).to_physical()[0]
+            if day is None or self.by in CYCLES:
+                return [day is not None] * 2
+            days = np.array([day, day])
         ends = (days + (0, 1)).clip(*self._starts[[0, -1]])  # noqa: RUF005
-        return bool(np.isin(ends, self._starts).all())
+        return [bool(each) for each in ~np.isin(ends, self._starts)]
 
     def _places(self, moments: pl.Series) -> pl.Series:
         """Return the places of times among the buckets; see `_periods`."""

@@ -34,8 +34,7 @@ NO_OPEN_END = (
 )
 MOST_DECIMALS = 6
 
-Rule: TypeAlias = str | float | tuple[float, ...]
-"""Of one bucket."""
+Rule: TypeAlias = str | float | tuple[float, ...]  # of one bucket
 
 Within: TypeAlias = Rule | tuple[Rule, ...]
 
@@ -66,11 +65,6 @@ class Buckets(Column):
     def bounds(self) -> tuple[tuple[float, float], ...]:
         """Lowest and highest value of each bucket, of dates the days from 1970."""
         raise NotImplementedError
-
-    @property
-    def spans(self) -> tuple[tuple[float, float], ...]:
-        """Lowest and highest value that rows may have in each bucket."""
-        return self.bounds
 
     @property
     def buckets(self) -> int:

@@ -42,6 +42,7 @@ _ORDER = re.compile(rf"\s*({_NAME})\s*(<=|<|>=|>)\s*({_NAME})\s*", re.DOTALL)
 
 _MOST_PAIRS = 1 << 22  # of values of two columns that an order compares
 
+_MOST_CHAINS = 32  # of orders between two columns, through such as may be missing
 _REDRAWS = 20  # times that values which break an order are drawn anew, before they are moved
 
 
@@ -207,20 +208,22 @@ class Orders:
     @cached_property
     def closed(self) -> tuple[Order, ...]:
         """The orders, and those that follow from chains of them."""
-        strict: dict[tuple[int, int], bool] = {}
-        for order in self.given:
-            pair = order.less, order.more
-            strict[pair] = order.strict or strict.get(pair, False)
-        found = dict.fromkeys(Order(*pair, less_only) for pair, less_only in strict.items())
+        strict = {(o.less, o.more): o.strict for o in sorted(self.given, key=lambda o: o.strict)}
+        # Of chains of the same two columns those that need the fewest numbers say all.
+        chains = {pair: [frozenset[int]()] for pair in strict}
         lacking = {place for place, known in self.numbers.items() if np.isnan(known.low).any()}
         for middle in self.numbers:
-            before = [each for each in found if each.more == middle]
-            behind = [each for each in found if each.less == middle]
-            for one, other in itertools.product(before, behind):
-                if (one.less, other.more) not in strict:  # `_check_middle` refuses strict chains
-                    through = one.through | other.through | ({middle} & lacking)
-                    found[Order(one.less, other.more, strict=False, through=through)] = None
-        return tuple(found)
+            found = [(*pair, each) for pair, own in chains.items() for each in own]
+            before = [(first, each) for first, to, each in found if to == middle]
+            behind = [(last, each) for start, last, each in found if start == middle]
+            for (first, one), (last, other) in itertools.product(before, behind):
+                through, own = one | other | ({middle} & lacking), chains.get((first, last), [])
+                if not any(each <= through for each in own):
+                    chains[first, last] = [*(x for x in own if not through <= x), through]
+                if len(own) > _MOST_CHAINS:
+                    raise BadInputError(f"schema: {len(own)} chains of orders between two columns")
+        # `_check_middle` refuses chains of strict ones.
+        return tuple(Order(*at, strict.get(at, False), by) for at in chains for by in chains[at])
 
     def forbidden(self, order: Order) -> Iterator[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
         """Yield sets of values of both columns; no pair of theirs has numbers that keep an order.
@@ -257,6 +260,7 @@ class Orders:
             for order in self.given:
                 if order.less == place:
                     top = np.fmin(top, self._stepped(order, most[order.more], -1))
+            top = np.where(np.isnan(self.numbers[place].high[codes[place, rows]]), math.nan, top)
             most[place] = np.floor(top) if self.numbers[place].whole else top
         for place in self._sorted:
             bottom = self.numbers[place].low[codes[place, rows]]
@@ -320,7 +324,7 @@ class Orders:
 
 
 def _numbers(column: Column, avoided: Sequence[float]) -> AllowedNumbers:
-    """Return the numbers that records may have in a column."""
+    """Return the numbers that rows may have in a column: lists only say how values lie."""
     if getattr(column, "by", None) in CYCLES:
         raise BadInputError(
             f"schema: column {column.name!r} stands in an order, but its buckets by its period "
@@ -337,15 +341,14 @@ def _numbers(column: Column, avoided: Sequence[float]) -> AllowedNumbers:
             )
         if merged := [text for text, at in column.codes.items() if finite_number(text) != own[at]]:
             raise BadInputError(
-                f"schema: column {column.name!r} stands in an order, but merges {merged[0]!r} with "
-                "another number; an order needs one number a value"
+                f"schema: column {column.name!r} stands in an order, but merges {merged[0]!r}"
             )
         return AllowedNumbers(own, own, interval=False, whole=not np.any(column.means % 1))
-    (low, high), whole = np.array(column.spans, np.float64).T, column.whole
+    low, high = np.array(getattr(column, "spans", column.bounds), np.float64).T
+    whole = column.whole
     for _ in avoided:
         after, before = np.nextafter(low, high), np.nextafter(high, low)
         low = np.where(np.isin(low, avoided), low + 1 if whole else after, low)
         high = np.where(np.isin(high, avoided), high - 1 if whole else before, high)
-    lists = map(possible, column.rules)  # which say how values lie: rows may hold others
     ends = np.append(low, own[len(low) :]), np.append(high, own[len(low) :])
-    return AllowedNumbers(*ends, interval=not any(lists), whole=whole)
+    return AllowedNumbers(*ends, interval=not any(map(possible, column.rules)), whole=whole)

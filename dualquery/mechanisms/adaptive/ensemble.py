@@ -66,6 +66,8 @@ def fit_mixture(
         fit = MixtureFit(products, means, evidence.deviations, fitting.brief(workload.domain))
         mixture = fit_records(fit, evidence.means, around, task.scores, generator, session)
     noisy = evidence.unbiased, evidence.spread
+    if evidence.source.of_queries:  # those that the fit left out have their own answers
+        answers = np.where((products.bits < 0).all(axis=1), np.clip(noisy[0], 0.0, 1.0), answers)
     model = with_labels(mixture.model(), workload, *noisy, task.n, generator, session.progress)
     trace = ({"trust": trust},) if fitting.tried else ()
     return answers, model, trace

@@ -225,8 +225,7 @@ def chances_of_literals(
 def products_of_others(factors: Float64) -> Float64:
     """Return the product of all other factors in the place of each: float64, ``(m, k)``, both."""
     places = range(factors.shape[1])
-    products = [np.delete(factors, place, axis=1).prod(axis=1) for place in places]
-    return np.stack(products, axis=1)
+    return np.stack([np.delete(factors, place, axis=1).prod(axis=1) for place in places], axis=1)
 
 
 def literals_of(
@@ -257,11 +256,11 @@ def literals_of(
     return bits, negated, possible
 
 
-def are_apart(workload: Workload) -> bool:
-    """Return whether no query has several literals on a column, as a fit takes whole queries."""
+def are_apart(workload: Workload) -> NDArray[np.bool_]:
+    """Return which queries have no two literals on a column, as a fit takes them: ``(m,)``."""
     codes, none = workload.literals, np.arange(-workload.way, 0)
     columns = np.where(codes >= 0, workload.domain.column_of_bit[codes >> 1], none)
-    return bool(np.diff(np.sort(columns, axis=1), axis=1).all())
+    return np.asarray(np.diff(np.sort(columns, axis=1), axis=1).all(axis=1))
 
 
 def sets_of(columns: NDArray[np.int32], most: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -22,7 +22,6 @@ from dualquery.mechanisms.adaptive.evidence import Shares
 from dualquery.mechanisms.adaptive.expansion import Expansion, ProductTerms, products_of_others
 from dualquery.mechanisms.adaptive.prior import posterior_interactions
 from dualquery.mechanisms.baselines.independent import to_distributions
-from dualquery.queries.conjunctions import Workload
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -130,9 +129,8 @@ class Interactions:
             means[at] += change * np.where(keys[place] == wanted, covariances[place], shared)
         return means
 
-    def answers(self, workload: Workload) -> Float64:
-        """Return the answers by main effects and pairs: float64, ``(m,)``."""
-        expansion = Expansion.of(workload)
+    def answers(self, expansion: Expansion) -> Float64:
+        """Return the answers of queries by main effects and pairs: float64, ``(m,)``."""
         return expansion.answers(self.means(ProductTerms.of_features(expansion.features)))
 
     def _shared(self, ends: NDArray[np.int64]) -> Float64:

@@ -37,7 +37,7 @@ from dualquery.mechanisms.adaptive.measurement import (
     sums_of,
 )
 from dualquery.mechanisms.adaptive.mixture_fit import STEPS, MixtureFit, mixture_of, with_columns
-from dualquery.mechanisms.adaptive.predictions import expected_error
+from dualquery.mechanisms.adaptive.predictions import expansion_of, expected_error
 from dualquery.mechanisms.adaptive.stage_planner import (
     ColumnEvidence,
     PairEvidence,
@@ -224,7 +224,7 @@ class _Run:
         how = self.plan.fitting.brief(task.queries.domain)
         fit = MixtureFit(seen.products, found.fitted, seen.deviations, how)
         mixture = fit_records(fit, seen.means, found, task.scores, self.generator, self.session)
-        answers = np.clip(found.answers(task.workload), 0.0, 1.0)
+        answers = np.clip(found.answers(expansion_of(task)), 0.0, 1.0)
         # The first stage decided that there are any: it gives none.
         intervals = share_intervals(task.workload, (second,), self.plan.neighbours)
         return self._outcome(answers, mixture.model(), intervals, remarks=(COLUMNS_ALONE,))

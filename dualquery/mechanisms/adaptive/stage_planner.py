@@ -173,9 +173,9 @@ def plan_stages(
         looked = uniform_strategy(Features(bits, expansion.features.domain), neighbours)
         parts = _parts_after_columns(task, len(looked.features))
     else:
-        full, way = measurement_for(task, neighbours, fitted=components != 0), task.workload.way
-        if components != 0 and way > MOST_LITERALS and not are_apart(task.workload):
-            raise BadInputError(f"a query of {way} literals names a column twice: use c in (1, 2)")
+        full = measurement_for(task, neighbours, fitted=components != 0)
+        if components != 0 and full.of_queries and are_apart(task.workload).mean() < 0.5:
+            raise BadInputError("most queries name a column twice, one is long: ask c in (1, 2)")
     if full is not None and first == "pairs":
         looked = _pairs_of(task, full, neighbours)
         interactions = predicted.interactions

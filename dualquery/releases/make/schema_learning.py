@@ -296,7 +296,7 @@ def _learn_columns(
     schema, _ = without_absent(unknown.schema(found, declared=seed is None), learned=True)
     asked = () if unknown.known is None else unknown.known.rules
     if lost := "; ".join(str(rule) for rule in asked if rule not in schema.rules):
-        notes.append(f"rules about columns or values that are not released were left out: {lost}")
+        notes.append(f"rules that the released columns or values cannot keep were left out: {lost}")
     return LearnedSchema(schema, price, room.grounds(), tuple(notes))
 
 

@@ -157,9 +157,6 @@ def test_trace_describes_the_sampled_problem() -> None:
     assert outcome.solver["seconds"] == pytest.approx(sum(x["seconds"] for x in outcome.trace))
 
 
-# --- solvers that misbehave -----------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("fault", ["infeasible", "none"])
 def test_a_solver_that_returns_nonsense_is_survived(fault, monkeypatch) -> None:
     monkeypatch.setattr(
