@@ -168,7 +168,7 @@ def expected_error(
         raise BadInputError(f"queries is {queries!r}; a Workload is needed, or another family")
     configured = configure(mechanism, options or {})
     wanted = BudgetRequest(**budget)
-    if not isinstance(n, int | float) or not n >= 2:
+    if (not hasattr(n, "__index__") and not hasattr(n, "is_integer")) or not n >= 2:
         raise BadInputError(f"n is {n!r}; a number of rows from 2 on is needed")
     relation, rows = wanted.relation, wanted.copies_of(n)
     bought = bought_epsilon(relation, wanted.rows, wanted.epsilon)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import signal
 import sys
@@ -101,7 +100,8 @@ def _third_party(entry: EntryPoint) -> Callable[..., Any]:
     """Return a third party's command; one that cannot be imported says so when it is run."""
     try:
         loaded: Callable[..., Any] = entry.load()
-        inspect.signature(loaded)  # raises if it is no function
+        (alone := typer.Typer()).command()(loaded)
+        typer.main.get_command(alone)  # raises if it cannot be a command
         return loaded
     except (Exception, SystemExit) as error:
         message = f"command {entry.name!r} ({entry.value}) cannot be imported: {error}"

@@ -26,11 +26,9 @@ from dualquery.queries.family import Statistic
 from dualquery.rows.repeats import first_occurrences, pad_right
 from dualquery.runtime.errors import BadInputError
 
-MOST_LITERALS = 12
-"""Of one query: it has 2 to this power queries inside."""
+MOST_LITERALS = 12  # of one query: it has 2 to this power queries inside
 
-_MOST_ENTRIES = 1 << 28
-"""Literals of all queries inside, repeats included (1 GiB)."""
+_MOST_ENTRIES = 1 << 28  # literals of all queries inside, repeats included (1 GiB)
 
 
 @dataclass(frozen=True, eq=False)

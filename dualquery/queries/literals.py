@@ -87,6 +87,11 @@ class LiteralRows:
         """The largest number of literals of a conjunction (k in the papers)."""
         return int(self.literals.shape[1])
 
+    @property
+    def apart(self) -> NDArray[np.bool_]:
+        """Which conjunctions name no column twice: bool, ``(m,)``."""
+        return are_apart(self.literals, self.domain)
+
     def on_record(self, record: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """Return which conjunctions hold on a record, uint8 ``(bits,)``: uint8, ``(m,)``, 0/1."""
         from dualquery.queries.counting import evaluate
@@ -240,6 +245,13 @@ def read_plain(lines: pl.Series, schema: Schema) -> tuple[NDArray[np.int32], NDA
     literals = pad_right(literals)
     widest = max(int((literals >= 0).any(axis=0).sum()), 1)
     return literals[:, :widest], plain
+
+
+def are_apart(literals: NDArray[np.int32], domain: Domain) -> NDArray[np.bool_]:
+    """Return which rows of literals, padded with -1, name no column twice: bool, ``(m,)``."""
+    none = np.arange(-literals.shape[1], 0)
+    columns = np.where(literals >= 0, domain.column_of_bit[literals >> 1], none)
+    return np.asarray(np.diff(np.sort(columns, axis=1), axis=1).all(axis=1))
 
 
 def refuse_contradictions(

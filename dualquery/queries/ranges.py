@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from dualquery.data.schema.any_schema import Schema
     from dualquery.rows.row_sums import Rows
 
-Interval = tuple[int, int]
-"""First and last value, both inside."""
+Interval = tuple[int, int]  # first and last value, both inside
 
 Ints: TypeAlias = NDArray[np.int32]
 

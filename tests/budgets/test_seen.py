@@ -152,9 +152,6 @@ def test_marks_are_keyed_and_only_compared_under_one_key(
         mark_of("none.csv")
 
 
-# --- where the state is ---------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("platform", "variables", "expected"),
     [

@@ -23,9 +23,6 @@ def epsilon_of(schedule, delta: float, name: str) -> float:
     return accountant.epsilon(schedule, delta)
 
 
-# --- the largest that fits ------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(
     "given",

@@ -42,13 +42,19 @@ SCHEMA = TableSchema(
         ('sex != "a & b" & "flag"', [0, 7]),
         ("member=yes & sex=Male&income=>50K", [2, 8, 12]),
         ("flag & flag & sex!=Male", [0, 3]),
-        ("sex=Female & sex!=Male", [3, 4]),
+        ("sex=Female & sex!=Male", [4]),
     ],
 )
 def test_a_query_is_read(text: str, codes: list[int]) -> None:
     literals = parse_workload([text], SCHEMA).literals
     assert literals.dtype == np.int32
     assert literals.tolist() == [codes]
+
+
+def test_a_conjunction_that_names_a_column_twice_is_asked_by_its_parts() -> None:
+    work = parse_workload(["flag & sex!=Male & sex!=Female", "flag"], SCHEMA)
+    assert work.apart.all()
+    assert {tuple(row[row >= 0].tolist()) for row in work.literals} == {(0,), (0, 6)}
 
 
 WITH_AGE = TableSchema(

@@ -57,8 +57,7 @@ class NetflixSource(ItemSource):
         indptr = np.unique(by_user.indptr).astype(np.int64)  # of users with a rating
         for start in range(0, len(indptr) - 1, self.block_rows):
             piece = indptr[start : start + self.block_rows + 1]
-            items = by_user.indices[piece[0] : piece[-1]].astype(np.int64)
-            yield ItemRows(piece - piece[0], items)
+            yield ItemRows(piece - piece[0], by_user.indices[piece[0] : piece[-1]].astype(np.int64))
 
     def _ratings(self) -> Iterator[NDArray[np.int32]]:
         """Yield pairs of users and movies that they rated: shape ``(2, ratings)``."""

@@ -266,14 +266,14 @@ class Dates(Buckets):
 
     def cut_by(self, text: str) -> list[bool]:
         """Return whether what a text in a query means begins, and ends, within a bucket."""
-        if text in self.labels or self.by == "day":
+        if text in self.labels:
             return [False, False]
         days = None if self.by in CYCLES else _days_of_period(text)
         if days is None:
-            day = self._moment(text).cast(pl.Date).to_physical()[0]
-            if day is None or self.by in CYCLES:
-                return [day is not None] * 2
-            days = np.array([day, day])
+            day = (moment := self._moment(text)).cast(pl.Date)
+            if moment[0] is None or self.by in CYCLES or (day.cast(moment.dtype) != moment)[0]:
+                return [moment[0] is not None] * 2
+            days = day.to_physical().to_numpy().repeat(2)
         ends = (days + (0, 1)).clip(*self._starts[[0, -1]])  # noqa: RUF005
         return [bool(each) for each in ~np.isin(ends, self._starts)]
 

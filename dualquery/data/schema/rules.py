@@ -42,7 +42,7 @@ _ORDER = re.compile(rf"\s*({_NAME})\s*(<=|<|>=|>)\s*({_NAME})\s*", re.DOTALL)
 
 _MOST_PAIRS = 1 << 22  # of values of two columns that an order compares
 
-_MOST_CHAINS = 32  # of orders between two columns, through such as may be missing
+_MOST_CHAINS = 256  # of orders between two columns, through such as may be missing
 _REDRAWS = 20  # times that values which break an order are drawn anew, before they are moved
 
 
@@ -212,7 +212,7 @@ class Orders:
         # Of chains of the same two columns those that need the fewest numbers say all.
         chains = {pair: [frozenset[int]()] for pair in strict}
         lacking = {place for place, known in self.numbers.items() if np.isnan(known.low).any()}
-        for middle in self.numbers:
+        for middle in sorted(self.numbers, key=lambda place: place in lacking):
             found = [(*pair, each) for pair, own in chains.items() for each in own]
             before = [(first, each) for first, to, each in found if to == middle]
             behind = [(last, each) for start, last, each in found if start == middle]
@@ -220,8 +220,9 @@ class Orders:
                 through, own = one | other | ({middle} & lacking), chains.get((first, last), [])
                 if not any(each <= through for each in own):
                     chains[first, last] = [*(x for x in own if not through <= x), through]
-                if len(own) > _MOST_CHAINS:
-                    raise BadInputError(f"schema: {len(own)} chains of orders between two columns")
+                if len(own) >= _MOST_CHAINS:
+                    both = f"columns {self.columns[first].name!r} and {self.columns[last].name!r}"
+                    raise BadInputError(f"schema: too many chains of orders between {both}")
         # `_check_middle` refuses chains of strict ones.
         return tuple(Order(*at, strict.get(at, False), by) for at in chains for by in chains[at])
 

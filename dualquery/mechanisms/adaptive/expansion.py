@@ -256,13 +256,6 @@ def literals_of(
     return bits, negated, possible
 
 
-def are_apart(workload: Workload) -> NDArray[np.bool_]:
-    """Return which queries have no two literals on a column, as a fit takes them: ``(m,)``."""
-    codes, none = workload.literals, np.arange(-workload.way, 0)
-    columns = np.where(codes >= 0, workload.domain.column_of_bit[codes >> 1], none)
-    return np.asarray(np.diff(np.sort(columns, axis=1), axis=1).all(axis=1))
-
-
 def sets_of(columns: NDArray[np.int32], most: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the first row of each set of columns, and each row's set; ``most`` columns exist."""
     leaders, of = np.unique(first_occurrences(columns, most), return_inverse=True)

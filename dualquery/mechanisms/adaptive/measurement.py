@@ -21,7 +21,6 @@ from dualquery.mechanisms.adaptive.expansion import (
     MOST_LITERALS,
     Expansion,
     ProductTerms,
-    are_apart,
     chances_of_literals,
     literals_of,
     products_of_others,
@@ -192,7 +191,7 @@ class QueryMeasurement:
     def products(self) -> ProductTerms:
         """The queries' literals; none of queries that a fit cannot take."""
         bits, negated, _ = literals_of(self.workload)
-        bits[~are_apart(self.workload)] = -1
+        bits[~self.workload.apart] = -1
         return ProductTerms(self.workload.domain, bits, negated, literals=True)
 
     @cached_property
@@ -264,7 +263,7 @@ def choose_measurement(
     features = FeatureMeasurement(expansion, plan_strategy(expansion, neighbours, fitted=fitted))
     noise = features.sensitivity * features.mean_deviation
     most = (_MORE_NOISE if fitted else 1.0) * queries.sensitivity
-    return features if noise <= most or (fitted and are_apart(workload).mean() < 0.5) else queries
+    return features if noise <= most or (fitted and not workload.apart.all()) else queries
 
 
 def plan_strategy(expansion: Expansion, neighbours: Neighbours, *, fitted: bool = True) -> Strategy:

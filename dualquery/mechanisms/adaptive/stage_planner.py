@@ -21,7 +21,6 @@ from dualquery.mechanisms.adaptive.expansion import (
     MOST_LITERALS,
     Expansion,
     ProductTerms,
-    are_apart,
     literals_of,
 )
 from dualquery.mechanisms.adaptive.interactions import Interactions, expected_interactions
@@ -174,8 +173,9 @@ def plan_stages(
         parts = _parts_after_columns(task, len(looked.features))
     else:
         full = measurement_for(task, neighbours, fitted=components != 0)
-        if components != 0 and full.of_queries and are_apart(task.workload).mean() < 0.5:
-            raise BadInputError("most queries name a column twice, one is long: ask c in (1, 2)")
+        long = task.workload.way > MOST_LITERALS and not task.workload.apart.any()
+        if components != 0 and long:
+            raise BadInputError("the queries name a column twice, and one is long: ask c in (1, 2)")
     if full is not None and first == "pairs":
         looked = _pairs_of(task, full, neighbours)
         interactions = predicted.interactions

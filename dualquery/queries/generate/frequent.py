@@ -20,8 +20,7 @@ from dualquery.queries.generate.workloads import Columns, all_marginals, chosen_
 from dualquery.runtime.errors import BadInputError
 
 KIND = "conjunctions of frequent items"
-MOST = 100
-"""Items that ``share>=`` takes at most, if the rule does not say."""
+MOST = 100  # items that ``share>=`` takes at most, if the rule does not say
 
 _RULE = re.compile(r"(?:top:(\d+)|share>=([0-9.eE-]+)(?:,top:(\d+))?)")
 

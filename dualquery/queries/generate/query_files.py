@@ -15,7 +15,7 @@ from dualquery.data.readers.arrow import open_parquet
 from dualquery.data.readers.csv import CsvSource
 from dualquery.data.readers.source import TableSource
 from dualquery.queries.conjunctions import Workload
-from dualquery.queries.literals import read_plain, refuse_contradictions
+from dualquery.queries.literals import are_apart, read_plain, refuse_contradictions
 from dualquery.questions.compiler import Compiled, CompiledQuestion, ask
 from dualquery.questions.plain_parser import read_question
 from dualquery.questions.syntax_tree import SHARE
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from dualquery.data.schema.any_schema import Schema
 
 
-MOST_PARTS = 5_000_000
-"""Conjunctions that the questions of a list are made from, repeats counted."""
+MOST_PARTS = 5_000_000  # conjunctions that the questions of a list are made from, repeats counted
 
 LARGEST = 1 << 28
 MOST_LINES = 1 << 24
@@ -75,8 +74,8 @@ def workload_of_texts(
 ) -> Workload:
     """Return the workload of a list of queries, whose entry ``i`` messages call ``place(i)``.
 
-    A question that is no conjunction is asked by its *parts*: conjunctions whose sum, or ratio of
-    sums, is its answer. So all that is proven of conjunctions holds, and
+    A question that is no conjunction, or names a column twice, is asked by its *parts*:
+    conjunctions whose sum, or ratio of sums, is its answer. So all that is proven of conjunctions holds, and
     ``dualquery answer`` puts the question together. The conjunctions of the list come first, in its
     order. If not all are, the description has all its ``questions``.
 
@@ -101,6 +100,11 @@ def workload_of_texts(
         literals = written[: len(lines)]
         literals[list(same)] = written[len(lines) :]
     refuse_contradictions(literals, lines, schema, place)
+    # A conjunction that names a column twice is asked by its parts, as a set of values is.
+    for row in np.flatnonzero(~are_apart(literals, schema.domain)).tolist():
+        asked[row] = asked.get(row) or ask(read_question(lines[row], schema), schema)
+        same.pop(row, None)
+        literals[row] = -1
     questions = {row: each for row, each in asked.items() if row not in same}
     _refuse_repeats(literals, questions, lines, place, 2 * schema.domain.bits)
     kept = literals[(literals >= 0).any(axis=1)]
