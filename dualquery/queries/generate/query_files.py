@@ -75,9 +75,9 @@ def workload_of_texts(
     """Return the workload of a list of queries, whose entry ``i`` messages call ``place(i)``.
 
     A question that is no conjunction, or names a column twice, is asked by its *parts*:
-    conjunctions whose sum, or ratio of sums, is its answer. So all that is proven of conjunctions holds, and
-    ``dualquery answer`` puts the question together. The conjunctions of the list come first, in its
-    order. If not all are, the description has all its ``questions``.
+    conjunctions whose sum, or ratio of sums, is its answer. So all that is proven of conjunctions
+    holds, and ``dualquery answer`` puts the question together. The conjunctions of the list come
+    first, in its order. If not all are, the description has all its ``questions``.
 
     `BadInputError` when a text is no question, a query is repeated, never true or always true, or
     there are more than `MOST_PARTS` parts.
