@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from dualquery.data.given_table import Table
 from dualquery.mechanisms.protocol import Task
@@ -168,7 +168,7 @@ def expected_error(
         raise BadInputError(f"queries is {queries!r}; a Workload is needed, or another family")
     configured = configure(mechanism, options or {})
     wanted = BudgetRequest(**budget)
-    if (not hasattr(n, "__index__") and not hasattr(n, "is_integer")) or not n >= 2:
+    if not (isinstance(n, SupportsIndex | float) and n >= 2):
         raise BadInputError(f"n is {n!r}; a number of rows from 2 on is needed")
     relation, rows = wanted.relation, wanted.copies_of(n)
     bought = bought_epsilon(relation, wanted.rows, wanted.epsilon)

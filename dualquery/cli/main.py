@@ -89,8 +89,9 @@ def main(arguments: list[str] | None = None) -> int:
     if arguments is None and own:  # what a library prints goes to stderr
         sys.stdout = os.fdopen(os.dup(1), "w", 1, sys.stdout.encoding, "backslashreplace")
         os.dup2(2, 1)
-    known = {*typer.main.get_command(app).commands}  # type: ignore[attr-defined]  # it is a group
-    for entry in entry_points(group="dualquery.commands"):
+    entries = entry_points(group="dualquery.commands")
+    known = {*typer.main.get_command(app).commands} if entries else ()  # type: ignore[attr-defined]
+    for entry in entries:
         if entry.name not in known:
             app.command(name=entry.name)(_third_party(entry))
     return guarded(app, sys.argv[1:] if arguments is None else arguments, "dualquery")

@@ -39,8 +39,7 @@ class Span:
     high: float
 
 
-_CODE = re.compile(r"[-+]?0\d")
-"""How numbers begin that are codes."""
+_CODE = re.compile(r"[-+]?0\d")  # how numbers begin that are codes
 
 Allowed: TypeAlias = frozenset[int] | tuple[Span, ...]  # some values, or ranges
 

@@ -147,9 +147,8 @@ class _Compiler:
         self.of_interval = OF_INTERVAL if any(told) else ""
         if question.column:
             told.append(on_clipped_numbers(columns[self.target]))
-        relations = ((each.column, getattr(each, "relation", "=")) for each in literals)
-        numbers = {name for name, relation in relations if relation[0] in "<>"} | {question.column}
-        numbers |= {each.column for each in literals if isinstance(each, syntax.Between)}
+        ranges = (a for a in literals if any(how[0] in "<>" for how, _ in syntax.compared(a)))
+        numbers = {question.column, *(each.column for each in ranges)}
         told += [on_unlisted(column) for column in columns.values() if column.name in numbers]
         self.remark = "; ".join(filter(None, told))
         self.question = replace(

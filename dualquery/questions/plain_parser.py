@@ -24,8 +24,7 @@ _QUOTED = r'"(?:[^"]|"")*"'
 # the end of one quoted part and the start of the next.
 PIECE = r'(?:[^&"]|"[^"]*")+'
 """A literal between two ``&``."""
-LINE = rf"^{PIECE}(?:&{PIECE})*$"
-"""A whole query."""
+LINE = rf"^{PIECE}(?:&{PIECE})*$"  # a whole query
 _LITERAL = re.compile(
     rf'\s*+(?P<bang>!?)\s*+(?P<name>{_QUOTED}\s*+|[^"=]*?)'
     rf'(?:(?P<relation>!?=)\s*+(?P<value>{_QUOTED}\s*+|[^"]*+))?',

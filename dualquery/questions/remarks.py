@@ -19,7 +19,7 @@ from dualquery.data.schema.dates import CYCLES, Dates
 from dualquery.data.schema.numbers import finite_number, in_another_style
 from dualquery.data.schema.numeric import Numeric
 from dualquery.questions.allowed_values import Allowed, Pieces, pieces_of
-from dualquery.questions.syntax_tree import Among, Between, Comparison, Literals, quoted
+from dualquery.questions.syntax_tree import Literals, compared, quoted
 
 OF_INTERVAL = "the interval allows for any values in these buckets"
 """Said of an interval where ranges cut a bucket, or tell apart numbers or dates beyond all."""
@@ -130,16 +130,8 @@ def why_not(
     A literal that was not ``refused`` is only asked whether it takes one of the ``missing_values``,
     texts of the schema, for a number or date.
     """
-    values: tuple[str, ...]
-    match literal:
-        case Comparison(_, relation, value):
-            values, ordered = (value,), relation not in ("=", "!=")
-        case Among(_, values):
-            ordered = False
-        case Between(_, low, high):
-            values, ordered = (low, high), True
-        case _:
-            return None
+    said = [*compared(literal)]
+    values, ordered = [text for _, text in said], any(relation[0] in "<>" for relation, _ in said)
     if ordered and not refused:
         return None
     known = {*column.labels, *getattr(column, "codes", ())}

@@ -77,6 +77,17 @@ Literals: TypeAlias = Flag | Comparison | Among | Between
 Condition: TypeAlias = Literals | Not | And | Or
 
 
+def compared(literal: Literals) -> Iterator[tuple[str, str]]:
+    """Yield how a literal compares its column, and with what: nothing of a flag."""
+    match literal:
+        case Among(_, texts):
+            yield from (("=", text) for text in texts)
+        case Between(_, low, high):
+            yield from ((">=", low), ("<=", high))
+        case Comparison(_, relation, text):
+            yield relation, text
+
+
 @dataclass(frozen=True)
 class Question:
     """A share or count of rows, or the mean, sum or quantile of a column's numbers."""

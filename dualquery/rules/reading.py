@@ -170,17 +170,6 @@ def _condition(text: str, schema: TableSchema) -> syntax.Condition:
     return question.condition
 
 
-def _said_by(literal: syntax.Literals) -> Iterator[tuple[str, str]]:
-    """Yield how a literal compares its column, and with what."""
-    match literal:
-        case syntax.Among(_, texts):
-            yield from (("=", text) for text in texts)
-        case syntax.Between(_, low, high):
-            yield from ((">=", low), ("<=", high))
-        case syntax.Comparison(_, relation, text):
-            yield relation, text
-
-
 def _require_whole_bucket(column: Column, text: str, relation: str = "=") -> None:
     """Refuse a number or a date that would stand for others of its bucket, too."""
     same = relation in ("=", "!=")
@@ -218,7 +207,7 @@ def _of_condition(condition: syntax.Condition, schema: TableSchema) -> Iterator[
     whole: dict[int, int] = {}
     for name, (number, column) in columns.items():
         own = {each: allowed_by(each, column) for each in literals if each.column == name}
-        for relation, text in (said for each in own for said in _said_by(each)):
+        for relation, text in (said for each in own for said in syntax.compared(each)):
             _require_whole_bucket(column, text, relation)
         cut = on_cuts(column, own.values()).partition(", as if")[0]
         if told := cut or on_what_lies_beyond(column, own.values()):

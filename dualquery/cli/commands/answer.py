@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 _MOST_DIGITS = 6
-_ALONE = 5  # of a number above 1 without an interval, which would say how many of them are noise
+_ALONE = 5  # digits of a number above 1 without an interval: it would say which of them are noise
 _HUGE = 1e15  # from here on digits before the point are rounded, too
 _ALL_DIGITS = Context(prec=400)  # more than any floating-point number has before its point
 
