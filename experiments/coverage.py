@@ -89,8 +89,7 @@ def perform(run: Run, threads: int) -> Sequence[Row]:
         asked["options"] = {"components": 1, "steps": 1}
     first = dualquery.release(table, **asked)
     generator = np.random.default_rng(run["seed"])
-    queries = require_conjunctions(first.workload)
-    questions = list(questions_of(queries, generator))
+    questions = list(questions_of(require_conjunctions(first.workload), generator))
     truth = np.array([form.on_values(values).mean() for _, form in questions])
     held, width = np.zeros(len(questions), np.int64), np.zeros(len(questions))
     redrawn = Redrawn(first, questions) if run["kind"] == NOISE else None

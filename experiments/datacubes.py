@@ -182,8 +182,7 @@ def asked_cuboids(domain: Domain, most_cells: int) -> tuple[list[Columns], Workl
     ]
     literals = []
     for columns in chosen:
-        shape = tuple(sizes[list(columns)].tolist())
-        values = np.indices(shape).reshape(len(columns), -1).T
+        values = np.indices(tuple(sizes[list(columns)].tolist())).reshape(len(columns), -1).T
         first, binary = domain.offsets[list(columns)], domain.sizes[list(columns)] == 1
         cells = np.where(binary, 2 * first + 1 - values, 2 * (first + values))
         padding = ((0, 0), (0, domain.columns - len(columns)))

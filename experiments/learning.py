@@ -113,6 +113,7 @@ def adult(run: Run) -> tuple[pl.DataFrame, pl.DataFrame, TableSchema, str]:
     """Return Adult's training rows, its test rows, the schema and the target."""
     from dualquery.data import load_schema
     from dualquery.data.builtin import dataset_path
+    from dualquery.rows.engines import load
 
     schema: Any = load_schema("adult")
     if run["train"] is None:
@@ -120,9 +121,13 @@ def adult(run: Run) -> tuple[pl.DataFrame, pl.DataFrame, TableSchema, str]:
             fraction=1.0, shuffle=True, seed=0
         )
         return whole[: run["rows"]], whole[20_000:], schema, "income"
-    train, test = (pl.read_csv(run[name], null_values="?") for name in ("train", "test"))
-    named = pl.col("income").str.strip_chars_end(".")  # as UCI's own adult.test has it
-    return train.drop_nulls(), test.with_columns(named), schema, "income"
+    cells = pl.all().str.strip_chars().replace({"?": None, "": None})  # as UCI's own files need
+    texts = (pl.read_csv(run[name], infer_schema=False) for name in ("train", "test"))
+    train, test = (each.select(cells) for each in texts)
+    test = test.with_columns(pl.col("^income$").str.strip_chars_end("."))
+    for known in (train := train.drop_nulls()), test.drop_nulls():
+        load(known, schema)  # says what does not fit
+    return train, test.filter(pl.col("income").is_not_null()), schema, "income"
 
 
 def _generated(rows: int) -> tuple[pl.DataFrame, pl.DataFrame, TableSchema, str]:

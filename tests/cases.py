@@ -98,8 +98,7 @@ def any_scales(features: Features, seed: int) -> np.ndarray:
 
 def any_conjunctions(domain: Domain, seed: int, m: int = 60, way: int = 3) -> Workload:
     """Return conjunctions of any bits: several on one column, impossible ones and short ones."""
-    generator = np.random.default_rng(seed)
-    rows = []
+    generator, rows = np.random.default_rng(seed), []
     for _ in range(m):
         bits = generator.choice(domain.bits, generator.integers(1, way + 1), replace=False)
         codes = 2 * bits + generator.integers(0, 2, len(bits))

@@ -44,8 +44,7 @@ def examples() -> Iterator[Example]:
     """Yield the examples in the order of the page."""
     for section in TEXT.split("\n### ")[1:]:
         title, said = re.match(r"(.*) \((\d+) files\)\n", section).groups()  # type: ignore[union-attr]
-        example = Example(title, int(said))
-        path = ""
+        example, path = Example(title, int(said)), ""
         for block in code_blocks(section):
             path = block.above.strip("`") if block.above else path
             if block.language == "diff":

@@ -106,6 +106,15 @@ def test_the_type_of_a_column_says_how_its_values_come_back() -> None:
         assert rows["time"].dtype == zoned.dtype
 
 
+def test_no_type_moves_a_number_to_another_bucket() -> None:
+    made = pl.DataFrame({"part": [-0.5, 2.5], "cent": [0.25, 1.125], "whole": [3.0, None]})
+    kinds = {"part": pl.Int64, "cent": pl.Decimal(9, 2), "whole": pl.UInt8}
+    rows = FrameKind("polars", kinds).made_of(made)
+    assert rows.schema == {**made.schema, "whole": pl.UInt8}
+    pandas = FrameKind("pandas", {"part": np.dtype("int64")}).made_of(made)
+    assert pandas["part"].tolist() == [-0.5, 2.5]
+
+
 @pytest.mark.filterwarnings("ignore")  # what the checks fit has no schema, so nothing is private
 def test_scikit_learns_own_checks_of_estimators() -> None:
     """All that apply; of one row the message says "1 record", the check wants "1 sample"."""

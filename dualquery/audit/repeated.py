@@ -3,7 +3,7 @@
 `dualquery.release` runs as users run it: unseeded, with its own number of rows. A third of the
 releases choose a set of results that is far more likely on one table than on the other; the rest
 bound its two chances by Clopper and Pearson's intervals (1934), and with them epsilon: ``ln((p -
-delta) / q)``. It exceeds the true epsilon with a chance of `ERROR` at most.
+delta) / q)``. At each of two budgets it exceeds epsilon with a chance of `ERROR / 2` at most.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def _numbers(made: Release) -> Values:
     return np.concatenate((made.answers * made.n, shares, [made.n], means))
 
 
-def bounds(one: Values, other: Values, delta: float, error: float = ERROR / 4) -> Iterator[float]:
+def bounds(one: Values, other: Values, delta: float, error: float = ERROR / 8) -> Iterator[float]:
     """Yield lower bounds on epsilon by ``(results, numbers)``, each table being the first once."""
     half = len(one) // 3
     for first, second in ((one, other), (other, one)):

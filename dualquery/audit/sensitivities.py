@@ -227,7 +227,7 @@ def audit_single_texts() -> Finding:
     """Publish texts that one row each has, and compare their share with what delta allows.
 
     Each text is drawn for by itself, so that one table stands for as many worst pairs. The share is
-    bounded from below by Clopper and Pearson's interval, which is wrong with a chance of `ERROR`.
+    bounded from below by Clopper and Pearson's intervals, wrong with a chance of `ERROR` together.
     """
     relation = Neighbours.REPLACE_ONE
     frame = pl.DataFrame({"a": [f"text {number}" for number in range(_TEXTS)]})
@@ -242,7 +242,7 @@ def audit_single_texts() -> Finding:
         room.open((event,), None, NO_JOURNAL, epsilon)
         (published,) = room.values([("a", Values())], _SCALE, _DELTA)
         hits = len(published)
-        least = float(beta.ppf(ERROR, hits, _TEXTS - hits + 1)) if hits else 0.0
+        least = float(beta.ppf(ERROR / 2, hits, _TEXTS - hits + 1)) if hits else 0.0
         finding.compare(least, _DELTA / 2, "a single row's text is published")
         finding.add(Finding(_TEXTS, _TEXTS))
     return finding

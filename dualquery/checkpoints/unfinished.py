@@ -31,7 +31,8 @@ class Unfinished:
 
     def __init__(self, path: Path, lock: IO[bytes], *, no_other_copy: bool = False) -> None:
         self.path, self._lock, self._no_other_copy = path, lock, no_other_copy
-        self.release, self._space, self._named = path / RELEASE, 0, False
+        self.release, self._space = path / RELEASE, 0
+        self.named: Path | None = None  # the release's folder, once it has its name
         self._checkpoint: Checkpoint | None = None
 
     @property
@@ -53,7 +54,7 @@ class Unfinished:
     def paid(self) -> bool:
         """Whether a charge or a private draw began for a release that has no name yet."""
         kept = self._checkpoint
-        return kept is not None and not self._named and (kept.draws > 0 or bool(kept.claims))
+        return kept is not None and self.named is None and (kept.draws > 0 or bool(kept.claims))
 
     def name(self, target: Path) -> None:
         """Give the release its name, in one step."""
@@ -65,7 +66,7 @@ class Unfinished:
             sync_folder(target.parent)
             if kept is not None:
                 kept.after_name()
-            self._named = True
+            self.named = target
 
     def hold_space(self, size: int) -> None:
         """Take ``size`` bytes of the disk, until the release is written, or raise `OSError`."""
@@ -151,8 +152,9 @@ def _block(unfinished: Unfinished) -> Iterator[Unfinished]:
     except BaseException as error:
         paid = unfinished.paid
         unfinished.close(keep=paid)
-        if paid and isinstance(error, KeyboardInterrupt):
-            raise InterruptedRun(unfinished.told()) from error
+        if isinstance(error, KeyboardInterrupt) and (paid or unfinished.named is not None):
+            told = unfinished.told() if paid else f"the release is written to {unfinished.named}"
+            raise InterruptedRun(told) from error
         if paid and unfinished.checkpoint.advanced:
             error.add_note(unfinished.told())
         raise

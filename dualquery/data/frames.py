@@ -52,7 +52,7 @@ class FrameKind:
         rows = rows.with_columns(
             (rows[name].str.to_lowercase() == "true").alias(name)
             for name, kind in self.types.items()
-            if str(kind).lower() in ("bool", "boolean", "object")  # the rows tell which objects
+            if str(kind).lower() in ("bool", "boolean", "bool[pyarrow]", "object")  # rows tell
             and rows.schema.get(name) == pl.String
             and rows[name].str.to_lowercase().is_in(["true", "false"]).all()
         )
@@ -65,7 +65,10 @@ class FrameKind:
                 texts = getattr(kind, "kind", "") in ("M", "b") and held == pl.String
                 if held is None or texts or (kind == "bool" and rows[name].null_count()):
                     continue  # pandas would guess the format, null is False, or a text True
-                values = rows[name]
+                values, decimals = rows[name], getattr(kind, "scale", 0)
+                whole = str(kind).lower().startswith(("int", "uint", "decimal"))
+                if whole and values.dtype.is_float() and (values.round(decimals) != values).any():
+                    continue  # other numbers may be in other buckets
                 if zone := getattr(kind, "time_zone", getattr(kind, "tz", None)):
                     local = values.cast(pl.Datetime("us")).dt  # a cast would take it for UTC
                     values = local.replace_time_zone(str(zone), ambiguous="earliest")
@@ -90,4 +93,4 @@ def as_table(data: Any, schema: Any, most_ones: int | None = None) -> Any:
     given = given_schema(schema)
     if not numbers or isinstance(given, ItemSchema) or (given is None and most_ones is not None):
         return data
-    return pl.DataFrame({str(place): data[:, place] for place in range(data.shape[1])})
+    return pl.DataFrame({str(place): np.ravel(data[:, place]) for place in range(data.shape[1])})

@@ -316,8 +316,7 @@ class _Compiler:
             literal: (number, self.pieces[number].of(allowed))
             for literal, (number, _, allowed) in self.allowed.items()
         }
-        joined = present[0] if len(present) == 1 else And(present)
-        return boxes_of(joined, pieces, self.whole)
+        return boxes_of(present[0] if len(present) == 1 else And(present), pieces, self.whole)
 
     def _with_number(self, boxes: list[Box]) -> list[Box]:
         return _within(boxes, self.target, self.pieces[self.target].numbered)

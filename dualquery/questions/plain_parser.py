@@ -40,6 +40,7 @@ def read_question(text: str, schema: Schema) -> Question:
     BadInputError
         If it is neither.
     """
+    text = text.encode("utf-8", "backslashreplace").decode()  # of a terminal with other bytes
     conjunction = _conjunction(text, schema) if len(text) <= LONGEST else None
     return parse_question(text) if conjunction is None else Question(SHARE, conjunction)
 

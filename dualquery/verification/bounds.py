@@ -25,8 +25,9 @@ def events_of(schedule: list[dict[str, Any]]) -> Iterator[Event]:
     """Return the events in their order."""
     left = MOST_EVENTS
     for run in schedule:
-        own = list(islice(chain.from_iterable(map(_expanded, run["events"])), left + 1))
-        left -= len(own) * run["times"]
+        entries = [*islice(run["events"], left + 1)]
+        own = [*islice(chain.from_iterable(map(_expanded, entries)), left + 1)]
+        left -= max(len(own), len(entries)) * run["times"]
         if left < 0 or run["times"] < 1:
             raise ValueError("too many events, or a run of none")
         yield from own * run["times"]
@@ -66,15 +67,13 @@ def bound(
         drift = math.fsum(s * e * math.expm1(min(e, 700)) for _, e, s in events)
         squares = math.fsum(s * e * e for _, e, s in events)
         return min(pure, drift + math.sqrt(-2 * math.log(delta) * squares))
-    part = {"draws": 1 / 8, "pure": 1 / 2, "gaussian": 1 / 2}
-    rho = math.fsum(part[kind] * e * e * s for kind, e, s in events)
+    rho = math.fsum((1 / 8 if kind == "draws" else 1 / 2) * e * e * s for kind, e, s in events)
     if name == "zcdp" or (name == "exact" and delta < 1e-30):
         return _zcdp(rho, delta)
     if name == "paper":
         ((game,),) = (run["events"] for run in schedule)
-        draws = game["samples"] * game["rounds"]
+        draws, root = game["samples"] * game["rounds"], math.sqrt(-2 * math.log(delta))
         each = 2 * game["step"] * game["rounds"] / game["rows"]
-        root = math.sqrt(-2 * math.log(delta))
         if math.sqrt(draws) * math.expm1(min(each, 700)) > root or events[-1][1] > each:
             raise ValueError("Theorem 4.1 does not follow from Lemma 2.3 for this game")
         return float(2 * each * math.sqrt(draws) * root)
@@ -182,8 +181,7 @@ def _before_one(values: Floats, step: float, width: float) -> Floats:
         apart = np.maximum((start - steep * near) - (goal - flat * far), 0.0)
         t = np.clip(-0.5 * np.log(np.maximum(apart / gap, 1e-300)), low, high)
         here, there = start + steep * (np.exp(-t) - near), goal + flat * (np.exp(width - t) - far)
-        chance = np.expm1(t - width) / math.expm1(-width)
-        best = np.maximum(best, there + chance * (here - there))
+        best = np.maximum(best, there + np.expm1(t - width) / math.expm1(-width) * (here - there))
     return np.asarray(np.minimum(1.0, best))
 
 
@@ -191,8 +189,7 @@ def _cuts(draws: int, fine: int) -> Floats:
     """Return where [0, 1], the places of t, is cut: finely in the middle, where t costs most."""
     excess, longest = 0.002 / fine**2, max(0.001, 1e-4 * draws**0.5) / fine
     right = [(math.sqrt(1 + excess) - 1) / 2]
-    while right[-1] < 0.5:
-        x = right[-1]
+    while (x := right[-1]) < 0.5:
         right.append(min(0.5, x + min((excess / 4 + x * x / 4) / (0.5 - x), longest)))
     return np.array([*(0.5 - x for x in reversed(right)), *(0.5 + x for x in right)])
 

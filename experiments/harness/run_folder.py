@@ -24,10 +24,13 @@ from experiments.harness.recipe import Row, Run
 FORMAT_VERSION = 1
 
 _HOME = Path(__file__).resolve().parents[2]
-_NO_RUN = ("dualquery/cli", "experiments/harness", "experiments/commands", "solvers/comparison")
+_NO_RUN = (
+    "experiments/harness", "experiments/commands", "solvers/comparison/plots",
+    "solvers/comparison/report",
+)  # fmt: skip
 """Code on which no run depends."""
 _AFTERWARDS = ("draw", "expect", "summarise")
-"""How functions begin that only look at finished runs."""
+"""How functions of experiments begin that only look at finished runs."""
 
 
 @cache
@@ -38,12 +41,12 @@ def code_version() -> str:
     """
     total = hashlib.sha256()
     for package in ("dualquery", "experiments", "mwem", "solvers"):
-        home = _HOME / package
+        home, after = _HOME / package, _AFTERWARDS if package == "experiments" else ()
         for file in sorted([*home.rglob("*.py"), *home.rglob("*.json")]):  # JSON reads as Python
             place = file.relative_to(_HOME).as_posix()
             if not place.startswith(_NO_RUN):
                 tree = ast.parse(file.read_text(encoding="utf-8"))
-                kept = [n for n in tree.body if not getattr(n, "name", "").startswith(_AFTERWARDS)]
+                kept = [n for n in tree.body if not getattr(n, "name", "").startswith(after)]
                 total.update(f"{place} {[ast.dump(each) for each in kept]}".encode())
     return total.hexdigest()[:16]
 

@@ -31,8 +31,7 @@ def test_gaussian_losses_add_up_to_one_gaussian() -> None:
 
 @pytest.mark.parametrize(("moves", "scale"), [([3], 1.7), ([1, -2], 0.8), ([0], 2.0)])
 def test_laplace_losses_are_those_of_all_its_values(moves, scale) -> None:
-    ratio = math.exp(-1 / scale)
-    values = np.arange(-80, 81)
+    ratio, values = math.exp(-1 / scale), np.arange(-80, 81)
 
     def chances(centre: float) -> np.ndarray:
         return (1 - ratio) / (1 + ratio) * ratio ** np.abs(values - centre)

@@ -76,8 +76,7 @@ def test_an_attempt_is_resumed_once(make: Make) -> None:
         with pytest.raises(BadInputError, match="another copy of its checkpoint"):
             step()
     second.pay(TENTH, mechanism="gaussian")  # nothing new
-    third = resumed(second)
-    last = new_token()
+    third, last = resumed(second), new_token()
     third.finish(last)
     with pytest.raises(BadInputError, match="another copy"):
         resumed(third)  # from a copy that was made before it was finished
@@ -111,8 +110,7 @@ def charge_all(file: BudgetFile) -> None:
 
 
 def test_processes_share_a_file(make: Make) -> None:
-    file = make()
-    processes = multiprocessing.get_context("spawn")
+    file, processes = make(), multiprocessing.get_context("spawn")
     workers = [processes.Process(target=charge_all, args=(file,)) for _ in range(3)]
     for each in workers:
         each.start()

@@ -107,10 +107,8 @@ def test_bytes_changed_at_random_are_found_or_do_no_harm(make: Make, tmp_path: P
     file = make()
     for _ in range(3):
         charged(file).finish()
-    before = file.read()
-    content = Path(file.path).read_bytes()
-    chance = random.Random(0)
-    harmless = 0
+    before, content = file.read(), Path(file.path).read_bytes()
+    chance, harmless = random.Random(0), 0
     for number in range(200):
         changed = bytearray(content)
         for _ in range(chance.choice((1, 1, 8))):

@@ -35,8 +35,7 @@ def pay_and_die(file: BudgetFile, release: str, step: int, drawn: Path) -> None:
 
 def test_a_kill_before_and_after_every_call_of_sqlite(make: Make, tmp_path: Path) -> None:
     """Charged or not, but never drawn and not charged."""
-    processes = multiprocessing.get_context("fork")
-    file = make(epsilon=1000.0)
+    processes, file = multiprocessing.get_context("fork"), make(epsilon=1000.0)
     Charge(file).pay(Cost(0.0, 0.25, 0.0), mechanism="x")
     outcomes, step, drawn = set(), 1, tmp_path / "drawn"
     while not drawn.exists():

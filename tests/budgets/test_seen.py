@@ -70,8 +70,7 @@ def test_a_new_file_is_known_before_its_first_charge(make: Make) -> None:
 
 
 def test_a_charge_of_another_process_meanwhile_is_no_problem(make: Make, monkeypatch) -> None:
-    file = make()
-    opened = Seen.opened
+    file, opened = make(), Seen.opened
 
     def late() -> object:
         monkeypatch.setattr(Seen, "opened", opened)

@@ -264,8 +264,7 @@ def test_of_two_copies_one_goes_on(tmp_path, how, request) -> None:
 @pytest.mark.parametrize("how", [*FEW, *ALL])
 def test_a_restored_or_shortened_checkpoint_draws_nothing_twice(tmp_path, how, request) -> None:
     """The folder is one of a backup, or the last lines of its journal are gone."""
-    stopped = killed_everywhere(tmp_path, how)
-    chance = random.Random(how)
+    stopped, chance = killed_everywhere(tmp_path, how), random.Random(how)
     pairs = [(i, k) for k in range(len(stopped)) for i in range(k)]
     for earlier, later in chance.sample(pairs, 60 if "slow" in request.keywords else 8):
         for cut in (0, chance.choice((1, 2, 3))):

@@ -73,8 +73,7 @@ def test_a_file_that_is_cut_off_anywhere_is_read_up_to_its_last_whole_line(tmp_p
 
 def test_any_changed_byte_before_the_last_line_is_found(tmp_path) -> None:
     whole = written(tmp_path / "journal").read_bytes()
-    last = whole.rstrip(b"\n").rindex(b"\n")
-    generator = np.random.default_rng(1)
+    last, generator = whole.rstrip(b"\n").rindex(b"\n"), np.random.default_rng(1)
     part = tmp_path / "part"
     for _ in range(300):
         place, bit = int(generator.integers(last)), int(generator.integers(8))

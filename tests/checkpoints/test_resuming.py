@@ -81,8 +81,7 @@ def stop(monkeypatch, out: Path, draw: int, when: str, **asked) -> Path:
 
 def draws_of(path: Path) -> list[bytes]:
     """Return the lines of draws that have a result, and of those that were lost."""
-    kept = Checkpoint(path / "journal")
-    found = []
+    kept, found = Checkpoint(path / "journal"), []
     while (each := kept.recorded()) is not None:
         found.append(b"" if each.result is None else each.result.tobytes())
         kept.take()
@@ -116,8 +115,7 @@ def test_a_run_of_many_draws_goes_on(tmp_path, monkeypatch, name, when) -> None:
     assert len(before) == {"before": 3, "in": 4, "after": 4}[when]
     assert [not each for each in before].count(True) == (when == "in")
     with resume(path, no_other_copy=True) as place:
-        made = make(place, **asked)
-        kept = Checkpoint(path / "journal")
+        made, kept = make(place, **asked), Checkpoint(path / "journal")
         after = draws_of(path)
         kept.close()
     # What was drawn stays, and is not drawn again.
@@ -183,8 +181,7 @@ def test_a_run_goes_on_between_its_draws_not_from_within(tmp_path, monkeypatch, 
             before = draws_of(path)
             assert len(before) == draw - (when == "before")
             with resume(path, no_other_copy=True) as place:
-                made = make(place, **asked)
-                after = draws_of(path)
+                made, after = make(place, **asked), draws_of(path)
             assert after[: len(before)] == before
             assert len(after) == draws
             assert made.privacy.private
@@ -260,8 +257,7 @@ def test_what_differs_is_said(tmp_path, monkeypatch) -> None:
 def test_other_rows_and_another_schema_are_refused(tmp_path, monkeypatch) -> None:
     table = tmp_path / "t.csv"
     people().write_csv(table)
-    out = tmp_path / "out"
-    asked = {**ASKED, **GAME}
+    out, asked = tmp_path / "out", {**ASKED, **GAME}
     with stopped_at(monkeypatch, 3, "after"), pytest.raises(InterruptedRun), reserve(out) as place:
         dualquery.release(table, **asked, checkpoint=place.checkpoint)
     path = tmp_path / "out.unfinished"
@@ -281,6 +277,14 @@ def test_other_rows_and_another_schema_are_refused(tmp_path, monkeypatch) -> Non
         dualquery.release(table, **fewer, checkpoint=place.checkpoint)
     with resume(path, no_other_copy=True) as place:
         dualquery.release(table, **{**asked, "schema": renamed}, checkpoint=place.checkpoint)
+
+
+def test_where_nothing_tells_the_table_there_is_a_warning(tmp_path, monkeypatch, caplog) -> None:
+    path = stop(monkeypatch, tmp_path / "out", 3, "after", **GAME)
+    assert "nothing tells whether" not in caplog.text
+    with resume(path, no_other_copy=True) as place:
+        make(place, **GAME)
+    assert "nothing tells whether this is the table of the interrupted run" in caplog.text
 
 
 def test_without_a_budget_file_the_operator_s_word_is_needed(tmp_path, monkeypatch) -> None:

@@ -1,8 +1,12 @@
 """``dualquery table``: to the terminal, to files, as JSON; names from the data stay texts."""
 
+import dataclasses
+
 import polars as pl
 import pytest
 
+from dualquery.releases.answer.cross_tables import cross_table
+from dualquery.releases.keep.folder import load_release
 from tests.tables import people
 
 ODD = "=1+1 & <b>"
@@ -48,6 +52,8 @@ def test_tables_in_files_have_no_formulas(dualquery, made, here) -> None:
     assert parquet.columns == [ODD, "answer", "answer_", "low", "high", "source", "basis"]
     assert set(parquet[ODD]) == {"-<i>x", "Female"}
     assert (parquet["low"] <= parquet["answer_"]).all()
+    both = dataclasses.replace(cross_table(load_release(made), "answer", ODD), columns="answer_")
+    assert [*both.lines()[0]][:3] == ["answer", "answer_", "answer__"]
     again = dualquery(*arguments, "t.csv")
     assert again.code == 2
     assert "exists already" in again.last

@@ -1,5 +1,6 @@
 """``dualquery verify`` and ``dualquery sign``: exit codes, output, keys."""
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -70,6 +71,13 @@ def test_what_is_not_confirmed_exits_2_and_says_why(here, folder, why, capsys) -
     said = capsys.readouterr()
     assert why in said.err.splitlines()[-1]
     assert '"confirmed": false' in said.out
+
+
+def test_a_refuted_release_is_told_in_json_though_its_numbers_are_infinite(here, capsys) -> None:
+    text = (here / "mine" / "release.json").read_text()
+    (here / "mine" / "release.json").write_text(text.replace('"delta": ', '"delta": 0.0, "d": '))
+    assert main(["verify", "mine", "--json"]) == 2
+    assert json.loads(capsys.readouterr().out)["confirmed"] is False
 
 
 def test_a_signature_tells_who_wrote_it(here, capsys) -> None:

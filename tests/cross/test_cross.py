@@ -192,8 +192,7 @@ def numbers(
     for asked, line in answers(release, features):
         if features & {*MEASURED} and "nothing is known of the error" in str(line["basis"]):
             continue
-        around = ends(line["low"], line["high"])
-        far = loose * scale(world, asked)
+        around, far = ends(line["low"], line["high"]), loose * scale(world, asked)
         yield Number("answer", asked.text, line["answer"], around, world.truth(asked), far)
     yield from _of_workload(world, release, loose)
     yield from _of_evaluation(world, release)
@@ -301,8 +300,7 @@ def _of_report(
             if key in world.labels and name in _measured(world, features):
                 truth = 100 * world.weight(world.labels[key]) / world.total
                 around = (float(low) - 0.05, float(high) + 0.05) if low else None
-                far = 100 * loose + 0.05
-                text = "=".join(key)
+                far, text = 100 * loose + 0.05, "=".join(key)
                 yield Number("report", text, float(share), around, (truth, truth), far, far)
     for name, *around in release.means and re.findall(MEAN_ROW, written):
         truth = world.truth(Asked("", "mean", worlds.ALL, name))

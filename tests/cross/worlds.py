@@ -119,8 +119,7 @@ def people(folder: Path, features: Iterable[str], seed: int = 0) -> World:
         frame = frame.with_columns(pl.col("owner").fill_null(0))
     path = folder / "people.csv"
     frame.write_csv(path)
-    every = _counted(frame, features - {"unit"})
-    counted = _counted(frame, features)
+    every, counted = _counted(frame, features - {"unit"}), _counted(frame, features)
     return World(path, _people_schema(folder, features), counted, every, *_people_truth())
 
 

@@ -83,6 +83,8 @@ def test_the_first_bad_row_is_named_also_after_incomplete_ones() -> None:
         *((form, b"", "the file is empty") for form in ("fimi", "matrix", "bitstring")),
         ("fimi", b"\n\n", "no row has any item; declare them with --columns"),
         ("fimi", b"1 2\n3 x\n", "line 2: 'x' found where only whole numbers from 0 up"),
+        ("fimi", b"0 2\r1\r2\r", r"line 1: '\r' found where only whole numbers from 0 up"),
+        ("matrix", b"0 1\r1 1\r", r"line 1: '\r' found where only 0 and 1"),
         ("matrix", b"\n\n", "the file has no rows"),
         ("matrix", b"0 1 1\n0 2 1\n", "line 2: '2' found where only 0 and 1"),
         ("matrix", b"0 1 1\n\n0 1\n",
@@ -129,8 +131,7 @@ def test_odd_objects_are_explained() -> None:
 
 
 def test_a_bad_npz_file_is_explained(tmp_path: Path) -> None:
-    path = tmp_path / "m.npz"
-    buffer = io.BytesIO()
+    path, buffer = tmp_path / "m.npz", io.BytesIO()
     np.savez(buffer, a=np.eye(2))
     for content in (b"none", b"PK\x03\x04", buffer.getvalue()):
         path.write_bytes(content)

@@ -43,8 +43,7 @@ MOMENTS = st.datetimes(datetime.datetime(2019, 11, 17), datetime.datetime(2022, 
 
 @given(st.lists(MOMENTS, min_size=1, max_size=5), st.sampled_from(PERIODS + CYCLES))
 def test_a_moment_falls_in_a_bucket_of_its_name(moments: list[datetime.datetime], by: str) -> None:
-    dates = column(by)
-    expected = [label(moment, by) for moment in moments]
+    dates, expected = column(by), [label(moment, by) for moment in moments]
     for values in (
         pl.Series(moments),
         pl.Series([moment.isoformat() for moment in moments]),

@@ -69,8 +69,7 @@ def baskets(tmp_path: Path) -> Path:
 
 
 def test_every_engine_sees_the_same_cut(baskets: Path) -> None:
-    counts = []
-    workload = None
+    counts, workload = [], None
     for engine in ("memory", "stream"):
         with Engine(name=engine).open(
             f"fimi:{baskets}", columns="0-39", max_ones_per_row=4

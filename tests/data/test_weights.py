@@ -41,8 +41,7 @@ def copies_of(weight: Weight, values: list[float]) -> list[int]:
 
 @pytest.mark.parametrize("largest", [1.0, 3.0, 100.0, 1023.0])
 def test_whole_weights_are_exact(largest) -> None:
-    weight = Weight("w", largest)
-    values = [0.0, 1.0, largest, largest + 5]
+    weight, values = Weight("w", largest), [0.0, 1.0, largest, largest + 5]
     assert weight.copies <= MOST_COPIES
     assert weight.copies > MOST_COPIES // 2
     found = np.array(copies_of(weight, values)) * weight.of_copy

@@ -56,6 +56,17 @@ COLUMNS = (
 )
 
 
+HOURS = [*(f"{hour:02d}" for hour in range(24)), "Monday", "1.0", "1", "x", "-3", "2020-03", ""]
+
+
+@pytest.mark.parametrize("column", [*COLUMNS, Dates("c", "hour of day"), Dates("c", "day of week")])
+def test_a_text_means_the_same_in_every_type_and_among_few_rows_or_many(column: Any) -> None:
+    texts = pl.Series("c", HOURS)
+    expected = local_codes(column, texts, ("",), "t").tolist()
+    for kind in (pl.Categorical(), pl.Enum(HOURS)):
+        assert local_codes(column, texts.cast(kind), ("",), "t").tolist() == expected
+
+
 @st.composite
 def tables(draw: st.DrawFn) -> tuple[TableSchema, pl.DataFrame]:
     """Return a table of groups of columns that are alike, in mixed order."""

@@ -35,8 +35,7 @@ def test_a_release_is_within_the_range(mechanism) -> None:
     expected = expected_error(
         WORKLOAD, n, mechanism=mechanism, delta=1e-6, accountant=budget.accountant
     )
-    configured = configure(mechanism, {})
-    task = Task(WORKLOAD, n)
+    configured, task = configure(mechanism, {}), Task(WORKLOAD, n)
     plan = configured.plan(task, budget)
     truth = WORKLOAD.counts(records.records, threads=1) / n
     off = [

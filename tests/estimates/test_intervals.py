@@ -130,8 +130,7 @@ def test_intervals_say_that_a_stated_number_of_rows_is_one() -> None:
 )
 def test_intervals_cover_where_the_number_of_rows_is_private(mechanism, options, asked) -> None:
     """Coverage in 20 seeded releases; when the noise in the rows was forgotten, it was 80%."""
-    table = people(1000)
-    inside = []
+    table, inside = people(1000), []
     for seed in range(20):
         made = dualquery.release(
             table, schema=SCHEMA, mechanism=mechanism, options=options, epsilon=2.0,

@@ -166,8 +166,7 @@ def test_what_was_not_measured_is_outside_the_span() -> None:
 def test_intervals_cover_as_often_as_they_say(noise) -> None:
     """100 tables of noise; at 95% one of 60 functions is rejected with chance 0.001."""
     columns = (0, 1, 3)
-    truth = true_cells(columns)
-    generator = np.random.default_rng(11)
+    truth, generator = true_cells(columns), np.random.default_rng(11)
     plain = marginals(noise) if noise != "gaussian" else features()
     trial = on_cells(solver(plain, columns)._evidence)
     functions = generator.choice([0.0, 0.0, 1.0, -1.0], (30, trial.shape[0])) @ trial

@@ -31,8 +31,7 @@ def some() -> Measurements:
 
 def test_codes_say_what_a_number_is_the_mean_of() -> None:
     rows = all_records(DOMAIN)
-    sign = 1.0 - 2.0 * rows
-    found = functionals(some(), rows, DOMAIN)
+    sign, found = 1.0 - 2.0 * rows, functionals(some(), rows, DOMAIN)
     expected = [
         rows[:, 0] * (1 - rows[:, 1]),
         1 - rows[:, 2],

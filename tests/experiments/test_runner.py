@@ -15,6 +15,7 @@ import pytest
 from rich.console import Console
 
 from dualquery.runtime.errors import BadInputError
+from experiments.harness import run_folder
 from experiments.harness.page import page
 from experiments.harness.recipe import Choices
 from experiments.harness.run_folder import RunFolder, code_version
@@ -83,6 +84,16 @@ def test_a_killed_experiment_goes_on_where_it_was(tmp_path) -> None:
     assert run(out, seconds=0.3).table["seed"].to_list() == [s for s in range(1, 7) for _ in "xy"]
     assert len(begun(out)) - before == 6 - len(finished)
     assert all(path.stat().st_mtime_ns == at for path, at in finished.items())
+
+
+def test_runs_depend_on_all_code_but_what_looks_at_their_results(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(run_folder, "_HOME", tmp_path)
+    found = []
+    for package in ("mwem", "experiments", "mwem", "experiments"):
+        (tmp_path / package).mkdir(exist_ok=True)
+        (tmp_path / package / "a.py").write_text(f"def draw(): return {len(found) // 2}")
+        found.append(code_version.__wrapped__())
+    assert found[1] != found[2] == found[3]
 
 
 def test_half_written_and_foreign_files_are_done_again(tmp_path) -> None:

@@ -48,8 +48,7 @@ def npz(**arrays: object) -> bytes:
 
 
 def sparse(shape: tuple[int, int], indptr: list[int], indices: list[int]) -> bytes:
-    ones = np.ones(len(indices))
-    where = np.array(indices, np.int64)
+    ones, where = np.ones(len(indices)), np.array(indices, np.int64)
     return npz(format=b"csr", shape=shape, data=ones, indices=where, indptr=indptr)
 
 
@@ -147,8 +146,7 @@ def test_a_row_that_unpacks_to_very_many_items(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
 ) -> None:
     """A block has a limit once it is read, and while it is read where the system has one."""
-    path = tmp_path / f"x{ending}"
-    table = long_row(8_000_000)
+    path, table = tmp_path / f"x{ending}", long_row(8_000_000)
     if ending == ".parquet":
         pq.write_table(table, path)
     else:

@@ -52,8 +52,7 @@ def main(arguments: list[str]) -> None:
     limited = False
     for name in names:
         parser = PARSERS[name]
-        examples = parser.examples()
-        valid = 0
+        examples, valid = parser.examples(), 0
         for example in examples:  # and whatever is loaded at first use is loaded now
             with _folder() as folder, contextlib.suppress(BadInputError):
                 parser.read(example, folder)

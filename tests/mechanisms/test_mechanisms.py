@@ -259,8 +259,7 @@ def test_the_accountant_asked_for_is_used_or_refused(case: Case, mechanism, name
 def test_ledger_is_used_up_exactly(case: Case, mechanism, plan) -> None:
     work = task()
     statistics = mechanism.statistics(work.workload)
-    events = events_of(plan.schedule)
-    records = dataset(SCHEMA, rows(1)).records
+    events, records = events_of(plan.schedule), dataset(SCHEMA, rows(1)).records
     curator = Curator(records, statistics, plan.schedule, SeededRandomness(0))
     mechanism.run(work, plan, curator, Session(public_seed=0))
     assert curator._ledger.spent == len(events)
@@ -287,8 +286,7 @@ def test_a_record_added_or_removed(case: Case, mechanism, delta: float) -> None:
     statistics = mechanism.statistics(work.workload)
     if case.name in LOOKS_AT_NOTHING:
         return
-    events = events_of(plan.schedule)
-    outcomes = []
+    events, outcomes = events_of(plan.schedule), []
     for left in (events, events[:-1]):
         curator = Curator(
             dataset(SCHEMA, rows(1)).records,
@@ -329,8 +327,7 @@ def test_another_seed_gives_another_result(case: Case, mechanism, plan, outcome)
 
 
 def test_runs_on_cryptographic_randomness(mechanism, plan) -> None:
-    work = task()
-    records = dataset(SCHEMA, rows(1)).records
+    work, records = task(), dataset(SCHEMA, rows(1)).records
     statistics = mechanism.statistics(work.workload)
     curator = Curator(records, statistics, plan.schedule, SystemRandomness())
     assert len(mechanism.run(work, plan, curator, Session()).answers) == len(work.workload)

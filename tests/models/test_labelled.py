@@ -83,8 +83,7 @@ def test_a_file_gives_the_model_back_and_a_wrong_one_is_refused(tmp_path) -> Non
 
 def test_the_fit_finds_a_logistic_law_and_keeps_the_marginals() -> None:
     """The target depends on two columns, and the mixture says that it does on none."""
-    generator = np.random.default_rng(3)
-    domain = Domain(np.array([0, 3, 6, 9, 11]))
+    generator, domain = np.random.default_rng(3), Domain(np.array([0, 3, 6, 9, 11]))
     n, target = 40_000, 3
     values = np.column_stack([generator.integers(0, 3, (n, 3)), np.zeros(n, int)])
     logit = 1.5 * (values[:, 0] == 2) - 1.5 * (values[:, 1] == 0)
@@ -96,8 +95,7 @@ def test_the_fit_finds_a_logistic_law_and_keeps_the_marginals() -> None:
     flat = ProductMixture(
         domain, np.ones(1), np.repeat([1 / 3, 1 / 2], [9, 2])[:, None].astype(np.float32)
     )
-    deviation = 30.0 / n
-    noisy = workload.counts(records_of(rows), 1) / n
+    deviation, noisy = 30.0 / n, workload.counts(records_of(rows), 1) / n
     noisy = noisy + deviation * generator.standard_normal(len(noisy))
     deviations = np.full(len(noisy), deviation)
     found = with_labels(flat, workload, noisy, deviations, n, generator, NO_PROGRESS.step)

@@ -49,8 +49,7 @@ def random_literals(seed: int, queries: int = 200) -> LiteralRows:
 
 @pytest.mark.parametrize("components", [1, 5])
 def test_chances_are_sums_over_all_records(components: int) -> None:
-    model = mixture(DOMAIN, components, 1)
-    queries = random_literals(2)
+    model, queries = mixture(DOMAIN, components, 1), random_literals(2)
     shares = shares_of_cells(model)
     truth = shares @ np.stack([queries.on_record(row) for row in all_records(queries.domain)])
     np.testing.assert_allclose(model.answers(queries), truth, atol=1e-6)

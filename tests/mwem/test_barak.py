@@ -38,8 +38,7 @@ def skewed(rows: int, seed: int = 0) -> np.ndarray:
 
 def exact(workload, rows) -> tuple[np.ndarray, np.ndarray]:
     """Return exact coefficients and answers."""
-    records = records_of(rows)
-    sets = asked_sets(workload).workload
+    records, sets = records_of(rows), asked_sets(workload).workload
     odd = odd_counts(sets, sets.counts(records, threads=1))
     return 1 - 2 * odd / len(rows), workload.counts(records, threads=1) / len(rows)
 
@@ -93,8 +92,7 @@ def test_coefficients_get_the_planned_noise(delta, law) -> None:
     rows = random_records(domain, 50_000, np.random.default_rng(1))
     mechanism = Barak(fit="none")
     plan = mechanism.plan(Task(workload, 50_000), Budget(1.0, delta))
-    scale = plan.parameters["scale"]
-    sets = mechanism.statistics(workload)
+    scale, sets = plan.parameters["scale"], mechanism.statistics(workload)
     room = Curator(records_of(rows), sets, plan.schedule, SeededRandomness(2))
     planned = Gaussian(scale) if delta else Laplace(scale)
     noise = room.measure(OddCounts(), planned) - (1 - exact(workload, rows)[0]) * 25_000
@@ -119,8 +117,7 @@ def test_the_schedule_is_the_proven_sensitivity() -> None:
 def test_a_large_budget_gives_the_truth(fit) -> None:
     rows = skewed(4000)
     data = dataset(ItemSchema.numbered(6, "bits"), rows)
-    work = Task(MARGINALS, 4000)
-    mechanism = Barak(fit=fit, repetitions=100)
+    work, mechanism = Task(MARGINALS, 4000), Barak(fit=fit, repetitions=100)
     outcome = run(data, work, mechanism, mechanism.plan(work, Budget(50.0, 0.0)), 1, 1)
     _, answers = exact(MARGINALS, rows)
     assert np.abs(outcome.answers - answers).max() < 0.01

@@ -73,8 +73,7 @@ def test_the_room_charges_what_was_planned(queries, options, delta: float, relat
     """Less noise than planned is refused, in the queries' own units."""
     budget = Budget(1.0, delta, neighbours=relation)
     plan = Mwem(iterations=1, **options).plan(Task(queries, ROWS), budget)
-    spending = plan.parameters["spending"]
-    rows = all_records(queries.domain)[:ROWS]
+    spending, rows = plan.parameters["spending"], all_records(queries.domain)[:ROWS]
     curator = Curator(
         records_of(rows), queries, plan.schedule[1:], NoNoise(0), neighbours=relation,
         public_rows=ROWS,
@@ -88,10 +87,8 @@ def test_the_room_charges_what_was_planned(queries, options, delta: float, relat
 
 def skewed_rows(domain, n: int = 4000) -> np.ndarray:
     """Return correlated rows that are far from uniform."""
-    generator = np.random.default_rng(0)
-    sizes = np.maximum(domain.sizes, 2)
-    common = generator.random(n)
-    noise = generator.random((n, len(sizes)))
+    generator, sizes = np.random.default_rng(0), np.maximum(domain.sizes, 2)
+    common, noise = generator.random(n), generator.random((n, len(sizes)))
     values = np.floor(np.where(noise < 0.7, common[:, None], noise) ** 2 * sizes).astype(int)
     return rows_of_values(values, domain)
 
@@ -109,8 +106,7 @@ def test_it_learns_the_data(name: str) -> None:
     plan = mechanism.plan(task, budget)
     curator = Curator(records_of(rows), queries, plan.schedule, SeededRandomness(1))
     outcome = mechanism.run(task, plan, curator, Session(public_seed=1))
-    truth = queries.answers_on(rows)
-    start = obvious_start(queries)
+    truth, start = queries.answers_on(rows), obvious_start(queries)
     assert np.square(outcome.answers - truth).sum() < 0.35 * np.square(start - truth).sum()
     assert best(plan.schedule, delta, plan.accountant)[1] <= budget.epsilon
     assert outcome.answers.min() >= queries.low
@@ -139,7 +135,6 @@ def test_a_noisy_start_and_the_average(caplog, name: str, average: bool) -> None
         records_of(rows), queries, plan.schedule, SeededRandomness(1), show_private_errors=True
     )
     outcome = mechanism.run(task, plan, curator, Session(public_seed=1))
-    truth = queries.answers_on(rows)
-    start = obvious_start(queries)
+    truth, start = queries.answers_on(rows), obvious_start(queries)
     assert np.abs(outcome.answers - truth).max() < 0.2 * np.abs(start - truth).max()
     assert f"max error {np.abs(outcome.answers - truth).max():.4f}" in caplog.text or average

@@ -46,8 +46,7 @@ def run(
 ):
     rows = table() if rows is None else rows
     task = Task(workload, len(rows))
-    plan = mechanism.plan(task, budget)
-    source = SeededRandomness(seed)
+    plan, source = mechanism.plan(task, budget), SeededRandomness(seed)
     held = mechanism.statistics(workload)
     curator = Curator(records_of(rows), held, plan.schedule, source, **of_the_room)
     return plan, mechanism.run(task, plan, curator, Session(public_seed=seed))
@@ -80,8 +79,7 @@ def test_it_learns_the_data(options, budget) -> None:
 @pytest.mark.parametrize("representation", ["histogram", "factored", "junction-tree"])
 def test_a_marginal_that_does_not_fit_as_a_whole_is_not_asked(representation) -> None:
     """One cell of the pair of wide columns would fit the limit, its 1,600 do not."""
-    domain = domain_of(1, 1, 40, 40)
-    generator = np.random.default_rng(0)
+    domain, generator = domain_of(1, 1, 40, 40), np.random.default_rng(0)
     rows = np.zeros((2000, 82), np.uint8)
     rows[:, :2] = generator.random((2000, 2)) < 0.5
     wide = generator.integers(40, size=2000)

@@ -70,8 +70,7 @@ def random_updates(seed: int, m: int, count: int):
 @pytest.mark.parametrize("kind", KINDS)
 def test_answers_are_those_of_figure_1(kind, start: str, seed: int) -> None:
     workload = random_case(seed, most_columns=5)
-    queries = Products.of_conjunctions(workload)
-    truth = truth_table(workload)
+    queries, truth = Products.of_conjunctions(workload), truth_table(workload)
     updates = random_updates(seed, len(workload), 5)
     columns = columns_of(queries, start, seed)
     representation = kind(queries, MEMORY, start=columns)
@@ -119,8 +118,7 @@ def test_samples_follow_the_distribution(kind, start: str) -> None:
     """Chi-square over all cells at level 1e-4, one fixed seed."""
     domain = domain_of(1, 3, 1, 1, 1)
     workload = Workload(np.array([[0, 2], [4, 8], [8, 10], [10, 12], [1, 13]], np.int32), domain)
-    queries = Products.of_conjunctions(workload)
-    truth = truth_table(workload)
+    queries, truth = Products.of_conjunctions(workload), truth_table(workload)
     updates = [(0, 0.5), (1, 0.4), (2, 0.02), (3, 0.6)]
     columns = columns_of(queries, start, seed=1)
     representation = kind(queries, MEMORY, start=columns)

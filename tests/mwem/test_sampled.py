@@ -37,8 +37,7 @@ def family_of(
     workload: Workload, records: int, seed: int = 0, threads: int = 1, tables: int | None = None
 ) -> SampledFamily:
     """Return a family with tables over the first queries' bits and random factors."""
-    generator = np.random.default_rng(seed)
-    layout = Layout.of(workload)
+    generator, layout = np.random.default_rng(seed), Layout.of(workload)
     base = layout.base(generator.random(len(layout.bits)), 0.5)
     family = SampledFamily.independent(layout, base, workload.way, records, generator, threads)
     for query in range(len(workload) if tables is None else tables):
@@ -127,8 +126,7 @@ def test_targets_are_the_nearest_distribution_with_a_floor() -> None:
 
 def correlated(rows: int = 20_000) -> np.ndarray:
     """Return records of six bits, each the one before with a chance of 0.9."""
-    generator = np.random.default_rng(7)
-    data = np.zeros((rows, 6), np.uint8)
+    generator, data = np.random.default_rng(7), np.zeros((rows, 6), np.uint8)
     data[:, 0] = generator.random(rows) < 0.3
     for bit in range(1, 6):
         data[:, bit] = data[:, bit - 1] ^ (generator.random(rows) < 0.1)

@@ -212,8 +212,7 @@ def test_a_pure_mechanism_is_randomised_response() -> None:
 def test_mixed_events_dominate_enumeration() -> None:
     """A draw, then randomised response, then Gaussian noise whose sensitivity is used or not."""
     events = (SampledQueries(1.0, 2), LaplaceNoise(0.5), GaussianNoise(1.0, 2.0))
-    rng = np.random.default_rng(7)
-    epsilons = np.linspace(0.0, 2.5, 8)
+    rng, epsilons = np.random.default_rng(7), np.linspace(0.0, 2.5, 8)
     stated = np.array([EXACT.delta(events, float(e)) for e in epsilons])
     response = 1 / (1 + math.exp(-0.5))
     for _ in range(200):

@@ -63,8 +63,7 @@ def test_sums_of_conjunctions_are_the_queries_in_0_to_1(queries) -> None:
         with pytest.raises(BadInputError, match="use the mechanism mwem"):
             family.disjunctions_of(queries)
         return
-    encoded = family.disjunctions_of(queries)
-    every = all_records(queries.domain)
+    encoded, every = family.disjunctions_of(queries), all_records(queries.domain)
     mapped = (obvious_values(queries, every) - queries.low) / (queries.high - queries.low)
     assert np.array_equal(np.stack([encoded.on_record(row) for row in every]), mapped)
     rows = some_rows(queries.domain)
@@ -75,8 +74,7 @@ def test_sums_of_conjunctions_are_the_queries_in_0_to_1(queries) -> None:
 @pytest.mark.parametrize("name", ["parities of mixed columns", "boxes", "all intervals"])
 def test_a_best_response_counts_the_sample(name: str) -> None:
     queries = FAMILIES[name]
-    encoded = family.disjunctions_of(queries)
-    generator = np.random.default_rng(2)
+    encoded, generator = family.disjunctions_of(queries), np.random.default_rng(2)
     drawn = np.sort(generator.integers(0, len(queries), 40))
     signs = generator.choice(np.array([-1, 1], np.int8), 40)
     problem = Problems(encoded).of(drawn, signs)

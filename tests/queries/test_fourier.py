@@ -20,8 +20,7 @@ def parity(sets: Workload, rows: np.ndarray) -> np.ndarray:
 def test_odd_counts_and_answers_are_exact(seed) -> None:
     workload = random_case(seed)
     rows = random_records(workload.domain, 70, np.random.default_rng(seed))
-    records = records_of(rows)
-    sets = asked_sets(workload)
+    records, sets = records_of(rows), asked_sets(workload)
     odd = odd_counts(sets.workload, sets.workload.counts(records, threads=1))
     np.testing.assert_array_equal(odd, parity(sets.workload, rows).sum(axis=1))
     answers = answers_of(workload, sets, 1 - 2 * odd / 70)
@@ -31,8 +30,7 @@ def test_odd_counts_and_answers_are_exact(seed) -> None:
 @pytest.mark.parametrize("seed", range(12))
 def test_parities_apart_is_what_two_records_show(seed) -> None:
     workload = random_case(seed, most_columns=4)
-    sets = asked_sets(workload).workload
-    rows = all_records(workload.domain)
+    sets, rows = asked_sets(workload).workload, all_records(workload.domain)
     odd = parity(sets, rows)
     shown = max((odd[:, i] != odd[:, j]).sum() for i in range(len(rows)) for j in range(len(rows)))
     assert parities_apart(sets) == shown

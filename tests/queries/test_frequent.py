@@ -28,8 +28,7 @@ def test_what_is_no_rule_is_refused_by_its_text(text: str) -> None:
 
 
 def test_the_largest_noisy_shares_are_chosen_by_the_cap_and_the_least_share() -> None:
-    domain = Domain.binary(6)
-    noisy = np.array([0.3, -0.1, 0.5, 0.3, 0.05])
+    domain, noisy = Domain.binary(6), np.array([0.3, -0.1, 0.5, 0.3, 0.05])
     columns = [0, 1, 2, 4, 5]
 
     def chosen(rule: str) -> list[int]:

@@ -123,8 +123,7 @@ def test_forms_are_their_conjunctions(case) -> None:
     text, _ = case
     form = ask(read_question(text, SCHEMA), SCHEMA).numerator.likely
     literals, coefficients, constant = form.conjunctions()
-    offsets = SCHEMA.domain.offsets
-    total = np.full(len(EVERY), constant)
+    offsets, total = SCHEMA.domain.offsets, np.full(len(EVERY), constant)
     for row, coefficient in zip(literals, coefficients, strict=True):
         holds = np.ones(len(EVERY), bool)
         for code in row[row >= 0].tolist():
@@ -216,6 +215,7 @@ TARIFFS = TableSchema(
         Categorical("tariff", (("Day",), ("Night & Heat",), ("1,5",))),
         Numeric("price", (0.0, 20.0, 2000.0), outside="clip"),
         Numeric("kwh", (0.0, 1000.0, 20_000.0), integer=True),
+        Binary("change", zero="-1", one="2"),
     ),
     declared=True,
 )
@@ -240,6 +240,8 @@ TARIFFS = TableSchema(
         (TARIFFS, "tariff=Day & Heat", ("'Heat'",)),
         (TARIFFS, "price=12,50", ("'price'", "12.50")),
         (TARIFFS, "price between 1.000,5 and 2000", ("point",)),
+        *((TARIFFS, f"change={bit}", (f"'change' has no value '{bit}'",)) for bit in (0, 1)),
+        (CLINIC, "Seen=\udce9", ("udce9",)),  # what a terminal of another encoding sends
     ],
 )
 def test_what_is_wrong_with_a_question_is_said(schema, text, facts) -> None:

@@ -95,8 +95,7 @@ def test_a_stream_is_passed_over_once(made, delta, tmp_path, monkeypatch) -> Non
     people().write_csv(tmp_path / "people.csv")
     if delta is not None:
         made = dualquery.release(people(), **SMALL, mechanism="laplace", seed=0)
-    expected = dualquery.evaluate(made, people())
-    passes = []
+    expected, passes = dualquery.evaluate(made, people()), []
     stream = StreamedRows.stream
 
     def counted(self):

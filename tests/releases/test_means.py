@@ -28,8 +28,7 @@ SMALL = {"schema": SCHEMA, "queries": 20, "way": 2, "means": "age"}
     ],
 )
 def test_a_release_sells_means_with_every_mechanism(options, tmp_path) -> None:
-    table = people()
-    path = tmp_path / "table.csv"
+    table, path = people(), tmp_path / "table.csv"
     table.write_csv(path)
     made = dualquery.release(path, **SMALL | {"epsilon": 4.0} | options)
     made.save(tmp_path / "release")

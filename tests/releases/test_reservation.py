@@ -107,7 +107,8 @@ def test_what_is_paid_while_others_sweep_stays(tmp_path, monkeypatch) -> None:
 
 
 def test_a_signal_does_not_part_a_release_from_its_checkpoint(tmp_path, monkeypatch) -> None:
-    with pytest.raises(KeyboardInterrupt), reserve(tmp_path / "out") as place:  # noqa: PT012
+    written = pytest.raises(InterruptedRun, match=r"the release is written to .*out$")
+    with written, reserve(tmp_path / "out") as place:
         draw(place)
         rename, ask = os.rename, signal.SIGINT
         monkeypatch.setattr(os, "rename", lambda *to: (rename(*to), signal.raise_signal(ask)))
@@ -123,6 +124,13 @@ def test_folders_of_others_are_left_alone(tmp_path) -> None:
     with pytest.raises(BadInputError, match="no folder of an unfinished release"):
         enter(resume(tmp_path / "out.unfinished"))
     assert names(tmp_path / "out.unfinished") == {"mine"}
+
+
+def test_a_name_that_has_no_room_for_its_ending_is_refused(tmp_path) -> None:
+    with reserve(tmp_path / ("é" * 122)):
+        pass
+    with pytest.raises(BadInputError, match=r"a name of 245 bytes; .* 255 is the most"):
+        enter(reserve(tmp_path / ("é" * 122 + "x")))
 
 
 def test_a_full_disk_is_found_before_anything_is_drawn(tmp_path, monkeypatch) -> None:

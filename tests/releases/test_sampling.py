@@ -38,8 +38,7 @@ def test_without_a_model_records_repeat_equally_often(made) -> None:
     own = replace(made, model=None)
     assert source_of_records(own) == "records"
     again = resampled(own.records, 3 * len(own.records) + 7, np.random.default_rng(3))
-    times = Counter(map(bytes, again))
-    expected = Counter(map(bytes, own.records))
+    times, expected = Counter(map(bytes, again)), Counter(map(bytes, own.records))
     assert all(0 <= times[row] - 3 * number <= number for row, number in expected.items())
     assert own.sample(10).height == 10
 

@@ -15,8 +15,7 @@ ASKED = {"schema": SCHEMA, "queries": ["sex=Male", "flag & sex=Female", "!flag"]
 
 
 def weighted(rows: int = 2000) -> pl.DataFrame:
-    generator = np.random.default_rng(5)
-    table = people(rows)
+    generator, table = np.random.default_rng(5), people(rows)
     weights = np.where(table["sex"] == "Male", 8.0, 1.0) * generator.uniform(0.5, 1.5, rows)
     return table.with_columns(w=weights, home=generator.integers(0, 500, rows))
 

@@ -180,8 +180,7 @@ def test_a_release_holds_no_true_number_of_rows(name, rows, table, tmp_path: Pat
         with np.load(part) as arrays:
             assert TRUE_ROWS not in numbers_in({key: arrays[key] for key in arrays})
     assert stored["rows"] == made.n == stored["total"]["copies"]
-    said = made.privacy
-    looked = name != "uniform"
+    said, looked = made.privacy, name != "uniform"
     if rows is None:
         assert said.epsilon == pytest.approx(1.0 if looked else COUNT_SHARE, abs=1e-12)
         assert said.epsilon <= 1.0

@@ -16,8 +16,7 @@ def largest_by_formula(domain: Domain, columns: np.ndarray, weights: np.ndarray)
     """Return the largest value of the module's (1), over every set of columns, one by one."""
     sizes = axis_sizes(domain)
     lengths = weights * contrasts.squared_lengths(domain, columns)
-    one_bit = domain.sizes == 1
-    largest = 0.0
+    one_bit, largest = domain.sizes == 1, 0.0
     for number in range(1 << len(sizes)):
         differs = number >> np.arange(len(sizes)) & 1 == 1
         if domain.max_ones is not None and (differs & one_bit).sum() > 2 * domain.max_ones:

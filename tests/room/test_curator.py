@@ -76,8 +76,7 @@ def test_a_missed_reweighting_is_cheaper_and_an_extra_one_is_refused() -> None:
 
 
 def test_a_refused_charge_is_not_entered() -> None:
-    ledger = Ledger((LaplaceNoise(1.0),))
-    ground = Ground("a test", "counts", 1.0)
+    ledger, ground = Ledger((LaplaceNoise(1.0),)), Ground("a test", "counts", 1.0)
     with pytest.raises(RuntimeError, match="would cost more"):
         ledger.charge(LaplaceNoise(1.5), ground)
     assert ledger.spent == 0

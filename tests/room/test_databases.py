@@ -19,8 +19,7 @@ N, SIZE, EPSILON = 3, 2, 2.0
 
 def log_probabilities(counts: np.ndarray, databases: SmallDatabases, epsilon: float, n: int = N):
     """Return the exact log-probability of every database, from the integer weights."""
-    scores = databases.scores(counts, n)
-    unit = epsilon / (2 * databases.size)
+    scores, unit = databases.scores(counts, n), epsilon / (2 * databases.size)
     weights = []
     for score in scores.tolist():
         high, low = kernels.weight(score, int(scores.max()), unit)
@@ -53,8 +52,7 @@ def test_weights_are_those_of_the_exponential_mechanism() -> None:
 
 
 def test_large_tables_do_not_overflow() -> None:
-    databases = SmallDatabases(WORKLOAD, 3)
-    n = 2**40
+    databases, n = SmallDatabases(WORKLOAD, 3), 2**40
     scores = databases.scores(np.array([n, n, n, 0], np.int64), n)
     assert scores.max() == 0
     assert scores.min() == -3 * n
@@ -64,8 +62,7 @@ def test_large_tables_do_not_overflow() -> None:
 def test_databases_are_all_multisets_in_order(bits, size) -> None:
     domain = domain_of(*bits)
     workload = random_conjunctions(domain, 2, 1, seed=1)
-    databases = SmallDatabases(workload, size)
-    rows = all_records(domain)
+    databases, rows = SmallDatabases(workload, size), all_records(domain)
     expected = list(itertools.combinations_with_replacement(range(len(rows)), size))
     assert len(databases) == len(expected) == count_databases(len(rows), size)
     counts = np.array([3, 1])

@@ -254,8 +254,7 @@ MIXED = Domain(np.array([0, 1, 4, 6, 7], np.int64))
 
 
 def largest_value(queries: Disjunctions) -> int:
-    records = all_records(queries.domain)
-    literals = queries.conjunctions.literals
+    records, literals = all_records(queries.domain), queries.conjunctions.literals
     holds = np.ones((len(records), len(literals)), bool)
     for codes in literals.T:
         truth = records[:, codes >> 1] ^ (codes & 1)

@@ -94,8 +94,7 @@ def test_no_report_is_more_than_e_to_the_epsilon_times_as_likely() -> None:
 
 
 def test_only_alternatives_are_reported() -> None:
-    scores = np.array([10**9, 0, 0])
-    allowed = np.array([False, True, True])
+    scores, allowed = np.array([10**9, 0, 0]), np.array([False, True, True])
     source = SeededRandomness(1)
     assert {report_noisy_max(scores, allowed, 1.0, 1, source) for _ in range(40)} == {1, 2}
     with pytest.raises(ValueError, match="no queries"):

@@ -75,8 +75,7 @@ def test_the_accountant_covers_coarse_discrete_noise_up_to_the_lemma(
     one = (p, np.roll(p, shift))
     m, far = 2, 7.0
     xi = far**2 / (8 * steps**2) + 3 * math.exp(-2 * math.pi**2 * steps**2)
-    tau = 2 * m * math.exp(-far * far / 2)
-    a = m / (8 * steps**2)
+    tau, a = 2 * m * math.exp(-far * far / 2), m / (8 * steps**2)
     draw = np.array([math.exp(width / 2), 1.0]) / (1 + math.exp(width / 2))
     events: tuple[Event, ...] = (
         SampledQueries(width, 1),
@@ -205,8 +204,7 @@ def test_noise_follows_its_law_and_scales() -> None:
     for scales in (1.0, 2.0):
         noise = measured(np.full(draws, 5), moves, Laplace(1.5), 1.0, scales=scales) - 5
         assert noise.dtype == np.int64
-        law = stats.dlaplace(1 / (1.5 * scales))
-        values = np.arange(-4, 5)
+        law, values = stats.dlaplace(1 / (1.5 * scales)), np.arange(-4, 5)
         expected = law.pmf(values) * draws
         seen = np.array([(noise == value).sum() for value in values])
         rest = draws - expected.sum(), draws - seen.sum()

@@ -173,8 +173,7 @@ def test_a_budget_without_use_is_refused_before_it_is_spent() -> None:
 
 @pytest.mark.parametrize("name", ["zcdp", "exact"])
 def test_accountants_take_the_thresholds_delta_off(name) -> None:
-    noise = GaussianNoise(1.0, 3.0)
-    cut = ThresholdedCounts(1.0, 3.0, 1e-4)
+    noise, cut = GaussianNoise(1.0, 3.0), ThresholdedCounts(1.0, 3.0, 1e-4)
     for schedule, left in (((cut, noise), 9e-4), ((cut, cut), 8e-4)):
         known = best((noise, noise), left, name)[1]
         assert best(schedule, 1e-3, name)[1] == pytest.approx(known, rel=1e-9)

@@ -48,8 +48,7 @@ def test_a_report_costs_no_more_than_epsilon_and_hardly_less(epsilon, values) ->
 
 def test_words_become_reports_as_the_chances_say() -> None:
     """The boundaries of the words, one by one: the last of each kind and the first of the next."""
-    domain = domain_of(3)
-    steps = steps_of(0.7, 3)
+    domain, steps = domain_of(3), steps_of(0.7, 3)
 
     class Words(SeededRandomness):
         def words(self, count: int) -> np.ndarray:

@@ -116,8 +116,7 @@ def test_the_pairwise_model_is_at_least_the_queries_it_covers(workload: Workload
 def test_no_pair_of_records_differs_on_more_than_the_spectral_bound(workload: Workload) -> None:
     conjunctions = Conjunctions.of_workload(workload)
     if len(covered := conjunctions.subset(conjunctions.on_binary_columns)):
-        answers = answers_of(covered)
-        bound = spectral.spectral_bound(covered)
+        answers, bound = answers_of(covered), spectral.spectral_bound(covered)
         assert max(int((answers != row).sum(axis=1).max()) for row in answers) <= bound
 
 

@@ -33,8 +33,7 @@ def test_sensitivity_bounds_every_pair_of_records(
     monkeypatch.setattr("dualquery.room.sensitivity.contrasts.MOST_TRIED", most_tried)
     expansion = Expansion.of(random_conjunctions(domain, 40, 3, seed=seed))
     features = expansion.in_blocks().features if blocks else expansion.features
-    records = cases.all_records(domain)
-    scales = cases.any_scales(features, seed)
+    records, scales = cases.all_records(domain), cases.any_scales(features, seed)
     values = cases.values_on(features, records) / scales
     gram = values @ values.T
     norms = np.diag(gram)
@@ -110,8 +109,7 @@ def test_sums_leave_out_heavy_rows_only(domain: Domain, relation: Neighbours, bl
     records = cases.all_records(domain)
     records = records[generator.integers(len(records), size=5000)]
     loads = Strategy(features, scales, relation).loads
-    limit = 0.7 * loads.largest_found(20)
-    loaded = features.kinds[:, 0] > 0
+    limit, loaded = 0.7 * loads.largest_found(20), features.kinds[:, 0] > 0
     values = cases.values_on(features, records)
     heavy = values**2 @ (loads.weights * loaded) > limit
     assert heavy.any() == bool(loaded.any())
@@ -181,8 +179,7 @@ def test_features_that_would_break_the_proof_are_refused(bits, complaint: str) -
 
 def test_blocks_that_would_break_the_proof_are_refused() -> None:
     whole = np.array([[0, 3], [0, 4], [0, 5], [1, 3], [1, 4], [1, 5], [2, 3], [2, 4], [2, 5]])
-    whole = whole.astype(np.int32)
-    centred = np.ones(9, np.bool_)
+    whole, centred = whole.astype(np.int32), np.ones(9, np.bool_)
     features = Features(whole, cases.WIDE, centred)
     with pytest.raises(ValueError, match="all values"):
         Features(whole[:8], cases.WIDE, centred[:8])
@@ -213,8 +210,7 @@ def test_scales_and_limit_are_checked() -> None:
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_sensitivity_is_computed_in_double_precision(relation: Neighbours) -> None:
     features = Expansion.of(random_conjunctions(cases.MIXED, 40, 3)).features
-    scales = np.full(len(features), 1.1)
-    limit = np.float16(2.4)
+    scales, limit = np.full(len(features), 1.1), np.float16(2.4)
     exact = Strategy(features, scales, relation, float(limit)).sensitivity
     assert Strategy(features, scales, relation, limit).sensitivity == exact
 

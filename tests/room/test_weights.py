@@ -111,8 +111,7 @@ def test_replacing_a_row_moves_every_ratio_within_the_charged_range(seed, rounds
 
 
 def test_block_sums_are_exact() -> None:
-    weights = played(seed=1, m=1000)
-    blocks = -(-1000 // kernels.BLOCK)
+    weights, blocks = played(seed=1, m=1000), -(-1000 // kernels.BLOCK)
     high, low = sums_of_blocks = kernels.Limbs(
         np.empty(blocks + 1, np.uint64), np.empty(blocks + 1, np.uint64)
     )

@@ -34,8 +34,7 @@ def cluster() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("parts")
-    rng = np.random.default_rng(3)
+    made, rng = tmp_path_factory.mktemp("parts"), np.random.default_rng(3)
     for part in range(PARTS):
         rows = (rng.random((ROWS + part, COLUMNS)) < 0.3).astype(np.uint8)
         pl.DataFrame(rows, schema=NAMES).write_parquet(made / f"part-{part:02}.parquet")

@@ -52,8 +52,7 @@ class TestEveryGenerator:
         np.testing.assert_array_equal(backwards, threaded)
 
     def test_rows_ones_and_words_agree(self, generator: Generator) -> None:
-        records = generated_records(generator)
-        rows = bits(generator)
+        records, rows = generated_records(generator), bits(generator)
         np.testing.assert_array_equal(records.ones(), rows.sum(axis=0))
         np.testing.assert_array_equal(records.dense_rows(4_000, 4_300), rows[4_000:4_300])
         words = records.block(1, np.arange(37, dtype=np.int32))
@@ -180,8 +179,7 @@ def test_rows_of_the_source_are_the_records(n: int, d: int, seed: int) -> None:
 
     source = parse_source(f"biased:{n},{d},{seed}")
     records: Records = load(source).records
-    rows = np.zeros((n, d), np.uint8)
-    start = 0
+    rows, start = np.zeros((n, d), np.uint8), 0
     for block in source.item_rows():  # type: ignore[union-attr]
         row = start + np.repeat(np.arange(len(block)), np.diff(block.indptr))
         rows[row, block.items] = 1

@@ -54,8 +54,7 @@ def test_dense_rows_return_what_was_appended(n: int, density: float) -> None:
 @pytest.mark.parametrize("density", [0.01, 0.5])
 def test_blocks_follow_the_documented_layout_and_end_in_zeros(n: int, density: float) -> None:
     rows = random_rows(n, 20, density)
-    attributes = np.array([0, 3, 4, 19], np.int32)
-    records = build(rows)
+    attributes, records = np.array([0, 3, 4, 19], np.int32), build(rows)
     found = unpacked(records, attributes)
     np.testing.assert_array_equal(found[:n], rows[:, attributes])
     assert not found[n:].any()
@@ -87,8 +86,7 @@ def test_any_pieces_give_the_same_records(data: st.DataObject, bits: int, densit
 
 
 def test_each_block_takes_its_smaller_form() -> None:
-    full = random_rows(BLOCK_ROWS, 30, 0.5)
-    thin = random_rows(BLOCK_ROWS, 30, 0.01)
+    full, thin = random_rows(BLOCK_ROWS, 30, 0.5), random_rows(BLOCK_ROWS, 30, 0.01)
     records = build(np.concatenate((full, thin)))
     assert [type(block) for block in records.stored] == [PackedBlock, ListedBlock]
     assert records.stored[0].nbytes == 30 * BLOCK_ROWS // 8
@@ -97,8 +95,7 @@ def test_each_block_takes_its_smaller_form() -> None:
 
 def test_wide_sparse_records_never_take_packed_size() -> None:
     bits = 500_000
-    builder = RecordsBuilder(bits)
-    indices = np.arange(0, bits, 100, dtype=np.int32)
+    builder, indices = RecordsBuilder(bits), np.arange(0, bits, 100, dtype=np.int32)
     builder.append_ones(np.arange(len(indices) + 1, dtype=np.int64), indices)
     records = builder.build()
     assert records.nbytes < 10 * len(indices)
@@ -117,8 +114,7 @@ def test_repeated_and_unsorted_ones_count_once() -> None:
 
 
 def test_a_reader_may_reuse_its_buffers() -> None:
-    builder = RecordsBuilder(3)
-    indices = np.array([2], np.int32)
+    builder, indices = RecordsBuilder(3), np.array([2], np.int32)
     builder.append_ones(np.array([0, 1]), indices)
     indices[0] = 0
     np.testing.assert_array_equal(builder.build().dense_rows(0, 1), [[0, 0, 1]])

@@ -61,8 +61,7 @@ def broken(rows: pl.DataFrame) -> int:
 @pytest.mark.parametrize("mechanism", BUILT_IN)
 def test_every_mechanism_keeps_the_rules(mechanism: str) -> None:
     """Whatever writes records, in a release and drawn from it; and the forced answers."""
-    made = released(mechanism)
-    rules = rules_of(RULED)
+    made, rules = released(mechanism), rules_of(RULED)
     if made.records is not None:
         assert (rules.broken(made.records) < 0).all()
         assert broken(made.synthetic) == 0

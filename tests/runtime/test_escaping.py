@@ -45,7 +45,7 @@ def test_json_reads_back_the_same(value: dict[str, str]) -> None:
 def test_plain_text_is_left_alone() -> None:
     for text in ("", "age=30-35 & sex!=Female", "Zoë, 東京 ☃", "a\tb\nc"):
         assert escaping.terminal_text(text) == text
-    for text in ("", "Female", "-5", "+1e3", "-0.25", "30-35", "a=b", "x@y"):
+    for text in ("", "Female", "-5", "+1e3", "-0.25", "30-35", "a=b", "x@y", "-", "-999,0"):
         assert escaping.csv_cell(text) == text
     assert escaping.html_text("age 30-35") == "age 30-35"
 

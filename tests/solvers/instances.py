@@ -141,8 +141,7 @@ def random_problem(seed: int) -> BestResponse:
         if rng.random() < 0.6
         else rng.normal(size=count)
     )
-    shuffled = rng.permutation(attributes)
-    cuts = [0]
+    shuffled, cuts = rng.permutation(attributes), [0]
     while rng.random() < 0.7 and cuts[-1] < attributes:
         cuts.append(min(attributes, cuts[-1] + int(rng.integers(1, 5))))
     groups = Groups(np.array(cuts, np.int64), shuffled[: cuts[-1]].astype(np.int32))
@@ -165,8 +164,7 @@ def random_problem(seed: int) -> BestResponse:
 
 def constrained_problem(seed: int) -> BestResponse:
     """Return a feasible problem of up to 12 attributes, with groups and 1 to 20 constraints."""
-    rng = np.random.default_rng(seed)
-    plain = random_problem(seed)
+    rng, plain = np.random.default_rng(seed), random_problem(seed)
     attributes, groups = plain.attributes, plain.groups
     record = random_record(attributes, groups, rng)
     constraints = []
@@ -209,8 +207,7 @@ def sampled_problem(
     picked = np.stack([rng.choice(columns, 3, replace=False) for _ in range(clauses)])
     bits = picked * size + rng.integers(0, size, picked.shape)
     terms = (2 * bits + rng.integers(0, 2, bits.shape)).astype(np.int32)
-    signs = rng.choice([-1, 1], clauses)
-    groups = Groups.none()
+    signs, groups = rng.choice([-1, 1], clauses), Groups.none()
     if column is not None:
         groups = Groups(
             np.arange(0, attributes + 1, size, dtype=np.int64),
@@ -223,8 +220,7 @@ def weighted_maxsat(seed: int, attributes: int | None = None) -> BestResponse:
     """Return a random weighted partial MaxSAT: hard clauses are rows that a hidden record keeps."""
     rng = np.random.default_rng(seed)
     n = attributes or int(rng.integers(60, 151))
-    hidden = rng.integers(0, 2, n)
-    clauses = []
+    hidden, clauses = rng.integers(0, 2, n), []
     for hard in (False, True):
         for _ in range(int(rng.uniform(0.5, 2.5) * n) if hard else int(rng.integers(3, 8)) * n):
             width = int(rng.integers(2, 4) if hard else rng.integers(1, 4))

@@ -48,8 +48,7 @@ def test_brief_takes_no_bound_but_the_reductions() -> None:
 
 
 def test_default_proves_rounds() -> None:
-    solver = get_solver("auto")
-    exact = get_solver("cpsat")
+    solver, exact = get_solver("auto"), get_solver("cpsat")
     for seed in range(4):
         instance = grouped(seed)
         solution = solver.solve(instance)

@@ -12,8 +12,7 @@ from tests.solvers.instances import groups_of, random_problem, random_record
 
 def widened(seed: int) -> BestResponse:
     """Return a random problem among attributes and group members that nothing mentions."""
-    small = random_problem(seed)
-    rng = np.random.default_rng(seed)
+    small, rng = random_problem(seed), np.random.default_rng(seed)
     attributes = small.attributes + 10
     spare = list(range(small.attributes, attributes))
     rng.shuffle(spare)
@@ -32,8 +31,7 @@ def widened(seed: int) -> BestResponse:
 def test_every_record_of_the_kernel_expands_to_its_value(seed: int) -> None:
     instance = widened(seed)
     compacted = compact(instance)
-    kernel = compacted.problem
-    rng = np.random.default_rng(seed)
+    kernel, rng = compacted.problem, np.random.default_rng(seed)
     for _ in range(5):
         record = random_record(kernel.attributes, kernel.groups, rng)
         default = random_record(instance.attributes, instance.groups, rng)

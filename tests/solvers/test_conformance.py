@@ -55,8 +55,7 @@ def test_known_optimum(solver: Solver, named: instances.Named) -> None:
     ("make", "count", "least"), [(random_problem, 100, 90), (instances.constrained_problem, 60, 57)]
 )
 def test_exact_on_random_problems(solver: Solver, make, count: int, least: int) -> None:
-    reference = get_solver("exhaustive")
-    reached = 0
+    reference, reached = get_solver("exhaustive"), 0
     for seed in range(count):
         instance = make(seed)
         reached += agrees(solver, instance, reference.solve(instance).objective)

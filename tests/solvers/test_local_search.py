@@ -13,8 +13,7 @@ from tests.solvers import instances
 @pytest.mark.parametrize("column", [None, 12])
 def test_within_three_thousandths_of_the_best_of_long_searches(column: int | None) -> None:
     instance = instances.sampled_problem(240, 1000, 0, column)
-    kernel = compact(instance).problem
-    best = -np.inf
+    kernel, best = compact(instance).problem, -np.inf
     for seed in range(1, 4):
         state = initial_state(kernel, greedy_record(kernel), seed)
         kernels.initialise(state)

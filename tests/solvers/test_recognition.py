@@ -96,8 +96,7 @@ def random_clauses(rng: np.random.Generator) -> Clauses:
     while variables < base + 3:
         body = literals(int(rng.integers(1, 4)))
         variables += 1
-        head = int(variables * rng.choice([-1, 1]))
-        forms = rng.integers(1, 4)
+        head, forms = int(variables * rng.choice([-1, 1])), rng.integers(1, 4)
         if forms & 1:
             clauses += [(None, [-head, literal]) for literal in body]
         if forms & 2:

@@ -16,8 +16,7 @@ def check(instance: BestResponse, seed: int) -> int:
     reference = get_solver("exhaustive")
     tolerance = 1e-9 * (1.0 + float(np.abs(instance.weights).sum()))
     reduced = reduce(instance)
-    small = reduced.problem
-    optimum = reference.solve(instance).objective
+    small, optimum = reduced.problem, reference.solve(instance).objective
     best = reference.solve(small)
     assert abs(best.objective - optimum) <= tolerance, seed
     full = reduced.expand(best.record)

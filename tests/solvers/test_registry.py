@@ -119,8 +119,7 @@ def test_garbage_is_replaced_by_our_record(result: SearchResult) -> None:
 
 
 def test_wrong_proof_is_not_believed() -> None:
-    solver = Garbage()
-    instance = problem(1, {(0,): 1.0, (~0,): 2.0})
+    solver, instance = Garbage(), problem(1, {(0,): 1.0, (~0,): 2.0})
     solver.result = SearchResult(Ending.PROVEN, np.ones(1, np.uint8), 2.0)
     assert solver.solve(instance).status is Status.FEASIBLE
     solver.result = SearchResult(Ending.STOPPED, np.zeros(1, np.uint8), 1.5)

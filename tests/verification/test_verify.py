@@ -3,6 +3,7 @@
 import ast
 import json
 import math
+import os
 import runpy
 import shutil
 import sys
@@ -20,7 +21,7 @@ import dualquery
 from dualquery import verification
 from dualquery.privacy.accountants.choice import choices
 from dualquery.privacy.events import GameSchedule
-from dualquery.releases.keep.folder import Release
+from dualquery.releases.keep.folder import Release, load_release
 from dualquery.releases.make.schema_learning import schema_of_table
 from dualquery.verification import bounds, verify
 from dualquery.verification.bounds import bound, events_of
@@ -190,6 +191,15 @@ def test_without_a_guarantee_there_is_nothing_to_confirm(why, tmp_path) -> None:
     (fault,) = report.faults
     assert fault.startswith("the release states no guarantee: ")
     assert report.damaged == ()
+
+
+def test_libraries_do_not_take_a_path_for_another(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    for name in ("~/out", os.fsdecode(b"d\xe9/out"))[: 1 + (sys.platform == "linux")]:
+        folder = made(Path(name), mechanism="gaussian")
+        assert verify(folder).faults == ()
+        assert len(load_release(folder).answers) == 30
 
 
 def test_an_older_folder_has_no_proof(tmp_path) -> None:
@@ -387,6 +397,9 @@ FORGED: list[tuple[str, str, Callable[[Stored], object]]] = [
     ("no events", "gaussian", put("proof", "schedule", [])),
     ("an event twice", "gaussian", put("proof", "schedule", 0, "times", 2)),
     ("an event without end", "gaussian", put("proof", "schedule", 0, "times", 10**18)),
+    ("games of no draw, without end", "game", lambda stored: [
+        put(*EVENT, "rounds", 1)(stored), put("proof", "schedule", 0, "times", 10**18)(stored)
+    ]),
     ("a seed", "gaussian", put("options", "seed", 7)),
     ("schema not declared", "gaussian", put("schema", "declared", False)),
     ("no limit on rows", "gaussian", put("proof", "limits", "max_ones_per_row", 3)),
@@ -432,7 +445,7 @@ FORGED: list[tuple[str, str, Callable[[Stored], object]]] = [
     ("a game in rounds", "game", restated(halved, ("proof", "schedule"))),
     ("another rule after a schema", "later", restated("exact", ("proof", "accountant", "name"))),
     ("a threshold that gives back", "learned", put(*THRESHOLD, "delta", lambda d: -d)),
-]
+]  # fmt: skip
 
 
 def test_events_beyond_the_most_are_not_all_made(monkeypatch) -> None:
@@ -490,8 +503,7 @@ def test_other_noise_than_was_drawn_is_refused(mechanism, tmp_path) -> None:
     )  # fmt: skip
     assert verify(folder).faults == ()
     path = folder / "measurements.parquet"
-    table = pl.read_parquet(path)
-    changes = dict(MEASURED)
+    table, changes = pl.read_parquet(path), dict(MEASURED)
     if mechanism in ("staged", "probed", "mwem-sampled"):
         changes["one event's noise in another's place"] = lambda t: t.with_columns(
             deviation=t["deviation"].reverse()

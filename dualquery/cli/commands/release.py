@@ -162,13 +162,13 @@ def _release(context: typer.Context, given: dict[str, Any], terminal: Terminal) 
         made = release_of(replace(spec, run=run))
         progress.phase("writing the release")
         place.write(made.write_files)
-    if given["quiet"] and not made.privacy.private:
-        typer.echo(terminal_line(made.privacy.guarantee()), err=True)
-    summary = made.summary()
-    shown = {key: value for key, value in summary.items() if key not in ("schema", "proof")}
-    terminal.emit({"release": str(place.target), **shown})
-    if not terminal.machine:
-        _show(terminal, made, place.target, verbose=given["verbose"])
+        if given["quiet"] and not made.privacy.private:
+            typer.echo(terminal_line(made.privacy.guarantee()), err=True)
+        summary = made.summary()
+        shown = {key: value for key, value in summary.items() if key not in ("schema", "proof")}
+        terminal.emit({"release": str(place.target), **shown})
+        if not terminal.machine:
+            _show(terminal, made, place.target, verbose=given["verbose"])
 
 
 def _resumed(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -52,8 +53,9 @@ def verify(
         except (OSError, ValueError) as fault:
             raise BadInputError(f"the signature cannot be checked: {fault}") from fault
     stated = {"confirmed": not faults, "signed": signature is not None and not faults}
-    whole = {"release": str(release), **stated, **asdict(report), "faults": faults}
-    Terminal(machine=as_json).emit(whole)
+    # JSON has no infinity, which numbers of a refuted release may be.
+    numbers = {key: None if each == math.inf else each for key, each in asdict(report).items()}
+    Terminal(machine=as_json).emit({"release": str(release), **stated, **numbers, "faults": faults})
     if faults:
         raise BadInputError(f"{release} is not confirmed: {'; '.join(faults)}")
     if not as_json:

@@ -268,9 +268,8 @@ def _start(noisy: Floats, sd: float) -> int:
 
 def _projected(noisy: Floats) -> Floats:
     """Return counts >= 0 with the same total, nearest to noisy ones: a constant is subtracted."""
-    total = max(float(noisy.sum()), 1.0)
     ordered = np.sort(noisy)[::-1]
-    excess = (np.cumsum(ordered) - total) / np.arange(1, len(noisy) + 1)
+    excess = (np.cumsum(ordered) - max(float(noisy.sum()), 1.0)) / np.arange(1, len(noisy) + 1)
     return np.asarray((noisy - excess[ordered > excess][-1]).clip(0.0))
 
 
@@ -366,12 +365,11 @@ def _drafted(
 def _frequent(counts: pl.DataFrame, shape: Shape) -> tuple[list[str], str, float]:
     """Return the texts to list of a column, a remark, and in which part of the rows they are."""
     texts = counts.filter(~pl.col("text").is_in(["", *shape.missing]))
-    rows = max(int(texts["rows"].sum()), 1)
     if len(texts) + shape.gaps <= _MOST_LISTED * 3 // 2:
         return texts["text"].to_list(), f"its {len(texts)} texts", 1.0
     kept = texts.filter(pl.col("rows") >= _FEW_ROWS).sort("rows", "text", descending=[True, False])
     kept = kept.head(_MOST_LISTED - 1 - shape.gaps)
-    share = int(kept["rows"].sum()) / rows
+    share = int(kept["rows"].sum()) / max(int(texts["rows"].sum()), 1)
     remark = f"the {len(kept)} most frequent of {len(texts):,} texts ({share:.0%} of the rows)"
     return kept["text"].to_list(), remark, share
 

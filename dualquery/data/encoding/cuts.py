@@ -61,11 +61,10 @@ def pieces(source: TableSource, columns: Sequence[str]) -> Iterator[Piece]:
         return
     told = 0
     for piece in pieces(source.source, columns):
-        stay = source.kept[told : told + piece.frame.height]
         told += piece.frame.height
         if told > len(source.kept):
             break
-        yield piece._replace(stay=stay)
+        yield piece._replace(stay=source.kept[told - piece.frame.height : told])
     if told != len(source.kept):
         raise BadInputError(
             f"{source.label}: the rows were counted first, and now there are other rows; the data "

@@ -100,14 +100,12 @@ def encode_frame(schema: TableSchema, piece: Piece, watch: Watch | None = None) 
     if faults:
         row, number, code = min(faults)
         column = schema.columns[number]
-        fault = _fault(column, frame.get_column(column.name)[row], code)
         where = f"{piece.label}: row {piece.first_row + row}, column {column.name!r}"
-        raise BadInputError(f"{where}: {fault}")
+        raise BadInputError(f"{where}: {_fault(column, frame.get_column(column.name)[row], code)}")
     offsets = schema.domain.offsets[:-1].astype(np.int32)
     flags, codes = [], []
     for part in parts:
-        bits = offsets[part.numbers]
-        found = part.codes if keep is None else part.codes[:, keep]
+        bits, found = offsets[part.numbers], part.codes if keep is None else part.codes[:, keep]
         if isinstance(schema.columns[part.numbers[0]], Binary):
             flags.append((bits, found.astype(np.uint8, copy=False)))
         elif found.dtype.itemsize == 1 and (last := found.max(initial=0)) < _FEW:
@@ -153,8 +151,7 @@ def _encode_alike(
     cells = {name: frame.get_column(name).alias("") for name in frame.columns}
     for number, (key, name) in enumerate(zip(schema.alike, schema.column_names, strict=True)):
         alike.setdefault((key, cells[name].dtype), []).append(number)
-    together = max(1, _TOGETHER // max(frame.height, 1))
-    parts = []
+    together, parts = max(1, _TOGETHER // max(frame.height, 1)), []
     seen: list[Misfit] = []
     for numbers in alike.values():
         column = schema.columns[numbers[0]]
@@ -197,8 +194,7 @@ def _codes_of_cells(
 
 def _as_small_integers(values: pl.Series) -> tuple[NDArray[Any], int, pl.Series] | None:
     """Return cells' places among few values, null behind them, the least, and all; or None."""
-    kind = values.dtype
-    most = min(max(len(values) // 4, 16), (1 << 16) - 1)
+    kind, most = values.dtype, min(max(len(values) // 4, 16), (1 << 16) - 1)
     ends = (values.min(), values.max()) if kind.is_integer() else (0, -1)
     low, high = (cast(int, end or 0) for end in ends)
     if kind == pl.Boolean:
@@ -228,8 +224,7 @@ def encode_items(
     first, last = int(schema.items[0]), int(schema.items[-1])
     if last - first + 1 == len(schema.items):
         # Consecutive ids need no search.
-        bits = rows.items - first
-        known = (rows.items >= first) & (rows.items <= last)
+        bits, known = rows.items - first, (rows.items >= first) & (rows.items <= last)
     else:
         bits = np.searchsorted(schema.items, rows.items)
         known = schema.items[np.minimum(bits, len(schema.items) - 1)] == rows.items
@@ -252,8 +247,7 @@ def _dense(schema: ItemSchema, cells: NDArray[np.uint8]) -> CodedRows | None:
     items = schema.items[schema.items < width]
     bits = np.arange(len(items), dtype=np.int32)
     if len(items) < width:
-        others = np.setdiff1d(np.arange(width), items)
-        if schema.outside == "error" and cells[:, others].any():
+        if schema.outside == "error" and cells[:, np.setdiff1d(np.arange(width), items)].any():
             return None
         cells = cells[:, items]
     return CodedRows(len(cells), ((bits, cells.T),))
@@ -271,6 +265,8 @@ def local_codes(
             f"{label}: column {column.name!r} has type {values.dtype}, which cannot become bits; "
             "leave it out with --columns, or store numbers or texts"
         )
+    if values.dtype in (pl.Categorical, pl.Enum):  # which mean what their texts do
+        values = values.cast(pl.String)
     missing = missing_mask(values, missing_values)
     if isinstance(column, Numeric):
         numbers = to_numbers(values)

@@ -67,11 +67,11 @@ class Dialect:
         if self.spaces not in ("keep", "trim"):
             raise BadInputError(f"csv: spaces is {self.spaces!r}; it must be keep or trim")
         try:
-            known = codecs.lookup(self.encoding)
+            known = getattr(codecs.lookup(self.encoding), "_is_text_encoding", True)
         except (LookupError, ValueError):  # the latter for a name that none can have
             close = suggest(self.encoding, ["utf-8", "latin-1", "windows-1252", "utf-16"])
             raise BadInputError(f"csv: there is no encoding {self.encoding!r}; {close}") from None
-        if not getattr(known, "_is_text_encoding", True):
+        if not known:
             raise BadInputError(f"csv: {self.encoding!r} is no encoding of text")
 
     @staticmethod
@@ -261,7 +261,7 @@ class CsvSource(TableSource):
             reader: Any = None
             try:
                 reader = pa_csv.open_csv(
-                    pa.PythonFile(io.BufferedReader(cast(Any, checked)), mode="r"),  # full blocks
+                    pa.PythonFile(_Blocks(cast(Any, checked)), mode="r"),
                     read_options=pa_csv.ReadOptions(
                         use_threads=False,
                         block_size=self._step,
@@ -311,6 +311,14 @@ def _wait_until_gone(held: weakref.ref[_Utf8]) -> None:
         if held() is None:
             return
         time.sleep(0.001)
+
+
+class _Blocks(io.BufferedReader):
+    """Full blocks that do not end between CR and LF, where Arrow would drop the LF in a cell."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        found = super().read(size and size - (size > 1))
+        return found + super().read(1) if found.endswith(b"\r") else found
 
 
 class _Utf8(io.RawIOBase):

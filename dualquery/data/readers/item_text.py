@@ -23,8 +23,8 @@ MOST_BITS = 1 << 37
 _COMMA, _ONE = b",1"
 _DIGIT, _BLANK, _SEPARATOR = np.zeros((3, 256), bool)
 _DIGIT[48:58] = True
-_BLANK[[9, 10, 13, 32]] = True
-_SEPARATOR[[9, 13, 32, _COMMA]] = True
+_BLANK[[9, 10, 32]] = True
+_SEPARATOR[[9, 32, _COMMA]] = True
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,9 @@ class _TextFile(ItemSource):
     chunk_bytes: int = CHUNK_BYTES
 
     def chunks(self) -> Iterator[tuple[int, bytes]]:
-        """Yield whole lines, with the number of the first."""
-        return line_chunks(self.path, self.label, self.chunk_bytes)
+        """Yield whole lines that end in LF, with the number of the first."""
+        for first_line, chunk in line_chunks(self.path, self.label, self.chunk_bytes):
+            yield first_line, chunk.replace(b"\r\n", b"\n") if b"\r" in chunk else chunk
 
     def refuse(self, text: NDArray[np.uint8], fault: NDArray[np.bool_], line: int, by: str) -> None:
         """Raise `BadInputError` at the first fault of a text that starts at a line."""
@@ -56,8 +57,7 @@ class FimiSource(_TextFile):
             yield self._parse(np.frombuffer(chunk, np.uint8), first_line)
 
     def _parse(self, text: NDArray[np.uint8], first_line: int) -> ItemRows:
-        digit = _DIGIT[text]
-        known = "whole numbers from 0 up, separated by spaces,"
+        digit, known = _DIGIT[text], "whole numbers from 0 up, separated by spaces,"
         self.refuse(text, ~(digit | _BLANK[text]), first_line, known)
         before = np.concatenate(([False], digit[:-1]))
         starts = np.flatnonzero(digit & ~before)

@@ -260,7 +260,8 @@ class Binary(Named):
         return (self.zero,), (self.one,)
 
     def _place(self, text: str) -> int | None:
-        return {"0": 0, "1": 1, **self.codes}.get(text)
+        bits = {} if any(map(finite_number, self.codes)) else {"0": 0, "1": 1}
+        return {**bits, **self.codes}.get(text)
 
 
 @dataclass(frozen=True)

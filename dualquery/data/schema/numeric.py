@@ -278,8 +278,7 @@ class Numeric(Buckets):
         lows, highs = np.transpose(self.bounds)
         if np.array_equal(lows, highs):  # a bucket, a number: nothing is left to draw
             return np.asarray(lows[buckets])
-        values = np.empty(len(buckets))
-        order = np.argsort(buckets, kind="stable")
+        values, order = np.empty(len(buckets)), np.argsort(buckets, kind="stable")
         counts = np.bincount(buckets, minlength=self.buckets)
         for bucket, rows in enumerate(np.split(order, np.cumsum(counts)[:-1])):
             rule, ends = self.rules[bucket], self.bounds[bucket]

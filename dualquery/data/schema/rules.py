@@ -111,9 +111,7 @@ def _follows(text: object) -> tuple[str, str] | None:
 
 def unquoted(name: str) -> str:
     """Return a name without the quotation marks around it."""
-    if len(name) >= 2 and name[0] == name[-1] == '"':
-        return name[1:-1].replace('""', '"')
-    return name
+    return name[1:-1].replace('""', '"') if len(name) >= 2 and name[0] == name[-1] == '"' else name
 
 
 @dataclass(frozen=True)

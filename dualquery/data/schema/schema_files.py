@@ -66,9 +66,8 @@ def write_schema(schema: TableSchema | ItemSchema, path: str | Path) -> None:
 
     The file is whole or as it was before. `BadInputError` if it cannot be written.
     """
-    text = format_schema(schema)
     with whole_file(path) as part:
-        part.write_text(text, encoding="utf-8")
+        part.write_text(format_schema(schema), encoding="utf-8")
 
 
 def format_schema(schema: TableSchema | ItemSchema) -> str:

@@ -276,6 +276,9 @@ class TableSchema:
             text = column.missing_values[0] if len(column.missing_values) == 1 else ""
             if text not in (known := self.missing_in(column)):
                 text = next(iter(known), "")
+            if values.null_count() and not known and getattr(column, "unparsable", "") != "missing":
+                told = "missing_values is empty, so no text stands for its missing values"
+                raise BadInputError(f"{column.where}: {told}; write a .parquet file")
             empty = not text or not values.null_count()
             filled.append(values if empty else values.cast(pl.String).fill_null(text))
         return pl.DataFrame(filled)

@@ -254,8 +254,7 @@ def _quantile(
     below = np.maximum.accumulate(below)
     step = min(int(np.searchsorted(below, level)), steps - 1)
     before = below[step - 1] if step else 0.0
-    part = min((level - before) / max(below[step] - before, 1e-300), 1.0)
-    answer = asked.number(step, part)
+    answer = asked.number(step, min((level - before) / max(below[step] - before, 1e-300), 1.0))
 
     def limits(step: int) -> Limits:
         return knowledge.limits(asked.below[step], asked.denominator, (0.0, 1.0), chance)

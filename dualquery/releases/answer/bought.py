@@ -32,14 +32,12 @@ _STEEPEST = 100.0
 
 def likely_mean(knowledge: Knowledge, bought: BoughtMean) -> float:
     """Return a bought mean, combined with the mean that measured buckets give where they do."""
-    question = Question(MEAN, column=bought.column)
-    asked = ask(question, knowledge.release.schema)
+    asked = ask(Question(MEAN, column=bought.column), knowledge.release.schema)
     assert isinstance(asked, CompiledQuestion)
     found = knowledge.estimates([asked.numerator.likely])
     mean = bought.mean
     if asked.denominator is None and not isinstance(found, str) and found.spanned[0]:
-        deviation = float(np.sqrt(found.covariance[0, 0]))
-        mean = combined(bought, float(found.values[0]), deviation)
+        mean = combined(bought, float(found.values[0]), float(np.sqrt(found.covariance[0, 0])))
     interval = bought.interval(knowledge.base)
     return float(np.clip(mean, interval.lower[0], interval.upper[0]))
 

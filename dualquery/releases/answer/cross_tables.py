@@ -52,12 +52,14 @@ class CrossTable:
 
     def lines(self) -> list[dict[str, Any]]:
         """Return a line a cell: values, answer, interval; ``low_`` beside a column called low."""
-        kept = ("answer", "low", "high", "source", "basis")
+        own = {self.rows, self.columns}
         pairs = itertools.product(self.row_labels, self.column_labels)
+        kept = ("answer", "low", "high", "source", "basis")
+        named = {key: key + "_" * ((key in own) + ({key, f"{key}_"} == own)) for key in kept}
         return [
             {self.rows: row}
             | ({self.columns: column} if self.columns else {})
-            | {key + "_" * (key in (self.rows, self.columns)): cell[key] for key in kept}
+            | {named[key]: cell[key] for key in kept}
             for (row, column), cell in zip(pairs, self.cells, strict=True)
         ]
 

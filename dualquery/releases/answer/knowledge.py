@@ -223,8 +223,7 @@ class Knowledge:
             self._solvers[columns] = LeastSquares(evidence, not measured)
         distinct = list(dict.fromkeys(forms))  # a question without a cut has one form three times
         tables = [form.table(columns).ravel() for form in distinct]
-        functions = np.stack([*tables, np.ones_like(tables[0])])
-        found = self._solvers[columns].estimate(functions)
+        found = self._solvers[columns].estimate(np.stack([*tables, np.ones_like(tables[0])]))
         return found.take([*(distinct.index(form) for form in forms), len(distinct)])
 
     @cached_property

@@ -109,8 +109,7 @@ def resampled(
     """Return ``count`` records in random order, each taken equally often but for a remainder."""
     whole = np.repeat(np.arange(len(records)), count // len(records))
     rest = generator.choice(len(records), size=count % len(records), replace=False)
-    order = generator.permutation(np.concatenate([whole, rest]))
-    return np.take(records, order, axis=0)
+    return np.take(records, generator.permutation(np.concatenate([whole, rest])), axis=0)
 
 
 def unasked(schema: Schema, asked: Queries, known: Outcome | Release) -> list[str]:

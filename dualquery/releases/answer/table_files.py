@@ -76,8 +76,9 @@ def _write_parquet(frames: Iterable[pl.DataFrame], path: Path) -> None:
 
     out = None
     with ExitStack() as opened:
+        file = opened.enter_context(path.open("wb"))  # Arrow changes some paths, as ~/
         for frame in frames:
             table = frame.to_arrow()
             if out is None:
-                out = opened.enter_context(ParquetWriter(path, table.schema, compression="zstd"))
+                out = opened.enter_context(ParquetWriter(file, table.schema, compression="zstd"))
             out.write_table(table)

@@ -124,8 +124,7 @@ class Evaluation:
     @property
     def remark(self) -> str | None:
         """What the comparison leaves out, if anything."""
-        found = self.release.workload.description.get("kind") == FREQUENT
-        return GIVEN_QUERIES if found else None
+        return GIVEN_QUERIES if self.release.workload.description.get("kind") == FREQUENT else None
 
     def by_column(self) -> list[dict[str, Any]]:
         """Return the errors of the queries about each column, the largest mean error first."""
@@ -304,8 +303,7 @@ def _compare(
     truth = np.asarray(counts * (workload.step / whole.n), dtype=np.float64)
     synthetic = None
     if loaded.records is not None:
-        answers = workload.answers_on(loaded.records, threads=cores)
-        synthetic = Errors.between(answers, truth)
+        synthetic = Errors.between(workload.answers_on(loaded.records, threads=cores), truth)
 
     baselines: dict[str, Errors] = {}
     for name, mechanism in mechanisms.items():

@@ -242,14 +242,14 @@ class Release:
     def write_files(self, folder: Path) -> None:
         """Make a folder, fill it with the release and put it on the disk."""
         folder.mkdir()
-        self.answer_table.write_parquet(folder / "answers.parquet")
         rounds = None if self.trace else {"round": pl.Int64}
         trace = pl.DataFrame(list(self.trace), schema=rounds, infer_schema_length=None)
-        trace.write_parquet(folder / "trace.parquet")
-        if (synthetic := self.synthetic) is not None:
-            synthetic.write_parquet(folder / SYNTHETIC)
-        if self.measurements is not None:
-            self.measurements.table().write_parquet(folder / MEASUREMENTS)
+        tables = {"answers.parquet": self.answer_table, "trace.parquet": trace}
+        tables |= {} if (synthetic := self.synthetic) is None else {SYNTHETIC: synthetic}
+        tables |= {} if self.measurements is None else {MEASUREMENTS: self.measurements.table()}
+        for name, table in tables.items():
+            with (folder / name).open("wb") as stream:  # Polars changes some paths, as ~/
+                table.write_parquet(stream)
         if self._stored_model is not None:
             write_model(self._stored_model, folder / MODEL)
         text = json.dumps(sealed(self.summary(), folder), indent=2, allow_nan=False) + "\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,6 +16,8 @@ from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
     from dualquery.checkpoints.checkpoint import Checkpoint
+
+_LONGEST_NAME = 255  # bytes, of what common file systems take
 
 
 class Place:
@@ -65,7 +68,8 @@ def reserve(path: str | Path) -> Iterator[Place]:
                 if not parent.exists():
                     parent.mkdir()
                     undo.callback(_remove_if_empty, parent)
-            folder = undo.enter_context(unfinished_folder.begin(_unfinished_path(target)))
+            path = target.with_name(target.name + SUFFIX)
+            folder = undo.enter_context(unfinished_folder.begin(path))
         yield Place(target, folder)
 
 
@@ -90,16 +94,11 @@ def resume(
         yield Place(target, folder)
 
 
-def _unfinished_path(target: Path) -> Path:
-    """Return where a release is made: its name and `SUFFIX`, cut to what file systems take."""
-    name = target.name
-    while len((name + SUFFIX).encode(errors="replace")) > 255 and len(target.name.encode()) <= 255:
-        name = name[:-1]
-    return target.with_name(name + SUFFIX)
-
-
 def require_free(target: Path) -> None:
-    """Raise `BadInputError` if there is something at a release's place already."""
+    """Raise `BadInputError` if a release's name is too long, or something is at its place."""
+    if (size := len(os.fsencode(target.name + SUFFIX))) > _LONGEST_NAME:
+        most = f"with {SUFFIX}, of the folder that it is made in, {_LONGEST_NAME} is the most"
+        raise BadInputError(f"{target}: a name of {size - len(SUFFIX)} bytes; {most}")
     if target.exists() or target.is_symlink():
         raise BadInputError(f"{target} exists already; name another folder")
 

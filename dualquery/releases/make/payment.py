@@ -43,6 +43,11 @@ NO_WORD = (
     "ever will, say so with --no-other-copy"
 )
 
+UNKNOWN_TABLE = (
+    "nothing tells whether this is the table of the interrupted run, as it is in no file, or no "
+    "secret key can be kept (XDG_STATE_HOME): go on with that table only"
+)
+
 NOT_PRIVATE = (
     "--budget: a budget file holds what private releases cost, and this release is not private "
     "({reason}); leave --budget out, or {remedy}"
@@ -75,6 +80,8 @@ class Payment:
         """
         if checkpoint is not None:
             checkpoint.same("budget", {"file": budget is not None})
+            if checkpoint.resumed and checkpoint.facts.get("table") == {"keyed hash": ""}:
+                privacy_log.warning(UNKNOWN_TABLE)
         if budget is None:
             if checkpoint is not None:
                 checkpoint.settle()
@@ -206,8 +213,7 @@ def claimed(new: Charge, checkpoint: Checkpoint) -> Charge:
     release, the checkpoint has fewer draws than the file, or a draw is lost that is needed.
     """
     checkpoint.same("charge", checkpoint.facts.get("charge", {"release": new.release}))
-    known = checkpoint.facts["charge"]["release"]
-    charge = replace(new, release=known, earlier=checkpoint.claims)
+    charge = replace(new, release=checkpoint.facts["charge"]["release"], earlier=checkpoint.claims)
     counted = None
     if (elsewhere := checkpoint.elsewhere()) is not None:
         raise BadInputError(

@@ -104,8 +104,7 @@ def test_answers_are_off_by_the_public_number_of_rows_at_most(domain: Domain, pu
 def test_mixture_recovers_what_it_is_fitted_to(domain: Domain) -> None:
     """Means of one product distribution are met to a hundredth; samples are legal and agree."""
     features = Expansion.of(random_conjunctions(domain, 60, 3, seed=7)).features
-    generator = np.random.default_rng(1)
-    records = cases.all_records(domain)
+    generator, records = np.random.default_rng(1), cases.all_records(domain)
     weights = generator.dirichlet(np.full(len(records), 0.3))
     truth = weights @ cases.values_on(features, records)
     fit = MixtureFit(

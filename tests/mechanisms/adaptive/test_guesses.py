@@ -37,8 +37,7 @@ def measured(work: Workload) -> FeatureMeasurement:
 def records() -> np.ndarray:
     """Return records whose columns depend on each other: uint8, shape (500, bits)."""
     generator = np.random.default_rng(2)
-    hidden = generator.random(500)
-    table = np.zeros((500, DOMAIN.bits), np.uint8)
+    hidden, table = generator.random(500), np.zeros((500, DOMAIN.bits), np.uint8)
     for first, size in zip(DOMAIN.offsets, DOMAIN.sizes, strict=False):
         value = np.minimum((hidden / 4 + generator.random(500)) * (size + (size == 1)), 99)
         value = value.astype(int) % max(size, 2)

@@ -53,8 +53,7 @@ def test_answers_of_several_literals_on_a_column_follow_from_pairs() -> None:
         Domain(np.array([0, 3, 7])),
         np.array([[4, 3, 2, 1], [1, 2, 5, 0], [2, 2, 1, 1]]),
     )
-    records = all_records(domain)
-    weights = table.ravel() / table.sum()
+    records, weights = all_records(domain), table.ravel() / table.sum()
     chances, pairs = weights @ records, np.array(list(product(range(3), range(3, 7))))
     together = weights @ (records[:, pairs[:, 0]] * records[:, pairs[:, 1]])
     covariances = together - chances[pairs].prod(axis=1)
@@ -73,8 +72,7 @@ def test_what_pairs_have_in_common_is_found_and_used_for_others() -> None:
     rows = np.array(list(combinations(range(40), 2)), np.int32)
     every = ProductTerms.of_features(Features(rows, domain))
     exact = values_on(Features(rows, domain), records).mean(axis=0)
-    shares = records.mean(axis=0)
-    some = np.arange(0, len(rows), 3)
+    shares, some = records.mean(axis=0), np.arange(0, len(rows), 3)
     noisy = exact + 0.02 * generator.standard_normal(len(exact))
     found = Interactions.fit(
         every.part(some), noisy[some], np.full(len(some), 0.02), shares, np.full(40, 1e-3)

@@ -76,8 +76,7 @@ def test_queries_that_nobody_can_change_are_answered() -> None:
 )
 def test_answers_are_off_by_noise_of_the_planned_scale(mechanism, budget, law) -> None:
     """Kolmogorov-Smirnov at a fixed seed (false alarm 1e-4), on counts away from the clip."""
-    rng = np.random.default_rng(1)
-    domain = Domain.binary(20)
+    rng, domain = np.random.default_rng(1), Domain.binary(20)
     workload = random_conjunctions(domain, 600, 2, seed=1)
     records = random_records(domain, 200_000, rng)
     data = dataset(ItemSchema.numbered(20, "bits"), records)

@@ -32,8 +32,7 @@ def test_answers_have_no_bias(epsilon) -> None:
     """The exact mean over all reports of a record is the query's value on the record."""
     sizes = axis_sizes(DOMAIN).tolist()
     cells = list(itertools.product(*(range(size) for size in sizes)))
-    rows = all_records(DOMAIN)
-    inside = Subqueries.of(WORKLOAD)
+    rows, inside = all_records(DOMAIN), Subqueries.of(WORKLOAD)
     corrected = [
         correct(WORKLOAD, inside, inside.workload.on_record(report).astype(float), epsilon)
         for report in rows

@@ -22,8 +22,7 @@ from tests.tables import SCHEMA, dataset
 def test_draws_follow_the_weights() -> None:
     """Chi-square at fixed seeds (false alarm 1e-4)."""
     data = dataset(ItemSchema.numbered(2, "bits"), all_records(DOMAIN)[[3, 3, 3]])
-    work = Task(WORKLOAD, N)
-    mechanism = SmallDB(size=1)
+    work, mechanism = Task(WORKLOAD, N), SmallDB(size=1)
     plan = mechanism.plan(work, Budget(EPSILON, 0.0))
     found = np.zeros(4)
     for seed in range(400):

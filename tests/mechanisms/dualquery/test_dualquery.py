@@ -125,8 +125,7 @@ def test_every_policy_gives_legal_records(solver, policy) -> None:
 
 
 def test_answers_are_those_of_the_records() -> None:
-    work = task()
-    mechanism = DualQuery(rounds=10, samples=5)
+    work, mechanism = task(), DualQuery(rounds=10, samples=5)
     outcome = run(loaded(), work, mechanism, mechanism.plan(work, BUDGET), 0, 1)
     truth = np.stack([work.workload.on_record(r) for r in outcome.records]).mean(axis=0)
     np.testing.assert_allclose(outcome.answers, truth)

@@ -59,10 +59,8 @@ def test_zeros_leaves_binary_columns_at_0_and_hint_repeats(situation) -> None:
 
 def test_coins_and_choices_are_fair() -> None:
     """Fixed seed; each count within 4.5 standard deviations, so a false alarm is below 1e-4."""
-    domain = Domain(np.array([0, 1, 5]))
-    rng = np.random.default_rng(0)
-    draws = 4_000
-    mentioned = np.array([False, False, True, False, False])
+    domain, rng = Domain(np.array([0, 1, 5])), np.random.default_rng(0)
+    draws, mentioned = 4_000, np.array([False, False, True, False, False])
     total = sum(fill_unmentioned(domain, mentioned, "coins", rng).astype(int) for _ in range(draws))
     shares = total / draws
     assert abs(shares[0] - 1 / 2) < 4.5 * np.sqrt(0.25 / draws)
