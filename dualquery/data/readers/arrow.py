@@ -81,9 +81,7 @@ class ArrowTable(TableSource):
         """Yield the rows of some columns block by block, with their types."""
         chosen = None if len(columns) == len(self.names) else list(columns)
         with self.open(chosen, rows_at_once(len(columns), self.block_rows)) as found:
-            for frame in _frames(found, self.label):
-                if frame.columns != [*columns]:
-                    frame = frame.select([frame.get_column(name) for name in columns])
+            for frame in _frames(found, self.label, list(columns)):
                 yield from frame.iter_slices(rows_at_once(len(columns), self.block_rows))
 
 
@@ -200,8 +198,8 @@ def _query(file: str, query: str, label: str, *_: object) -> Iterator[Batches]:
         raise BadInputError(f"{label}: DuckDB refuses ({fault})") from None
 
 
-def _frames(found: Batches, label: str) -> Iterator[pl.DataFrame]:
-    """Yield Arrow batches as Polars tables, without the file's remarks."""
+def _frames(found: Batches, label: str, columns: list[str]) -> Iterator[pl.DataFrame]:
+    """Yield some columns of Arrow batches as Polars tables, without the file's remarks."""
     import polars as pl
     from polars.exceptions import PanicException, PolarsError
 
@@ -223,7 +221,8 @@ def _frames(found: Batches, label: str) -> Iterator[pl.DataFrame]:
         if batch.get_total_buffer_size() > largest:
             raise too_large
         try:
-            frame = pl.DataFrame(pl.from_arrow(batch.replace_schema_metadata(None)))
+            batch = batch.select(columns).replace_schema_metadata(None)
+            frame = pl.DataFrame(pl.from_arrow(batch))
         except (TypeError, ValueError, PolarsError, PanicException) as fault:
             raise BadInputError(f"{label}: a column cannot be read ({fault})") from None
         yield frame

@@ -91,8 +91,7 @@ def answer_queries(
     """
     if isinstance(queries, str):
         raise BadInputError(f"a list of questions is needed, found one: write [{queries!r}]")
-    knowledge = Knowledge(release)
-    found = Answers()
+    knowledge, found = Knowledge(release), Answers()
     for number, text in enumerate(queries):
         try:
             if not isinstance(text, str):

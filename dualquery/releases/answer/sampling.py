@@ -120,8 +120,7 @@ def unasked(schema: Schema, asked: Queries, known: Outcome | Release) -> list[st
     domain, conjunctions = schema.domain, conjunctions_of(asked)
     if conjunctions is None:
         return []
-    found = np.zeros(domain.columns, bool)
-    literals = conjunctions.literals
+    found, literals = np.zeros(domain.columns, bool), conjunctions.literals
     found[domain.column_of_bit[literals[literals >= 0] >> 1]] = True
     if known.measurements is not None:
         found[domain.column_of_bit[factors_of(known.measurements.factors, domain)[0]]] = True

@@ -240,8 +240,7 @@ def compare(
     read = given.written_as(loaded.options.get("csv"))
     if read.csv != given.csv:
         heard.note(f"read with --csv {read.csv!r}, as the release was; --csv says otherwise")
-    table = read.source
-    relation = Neighbours.of_options(loaded.options)
+    table, relation = read.source, Neighbours.of_options(loaded.options)
     schema = loaded.schema
     if loaded.means:
         schema = schema.with_sums([each.column for each in loaded.means])

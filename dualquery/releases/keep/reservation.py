@@ -115,8 +115,7 @@ def _disk_errors(target: Path, *others: type[Exception]) -> Iterator[None]:
     try:
         yield
     except refusals as error:
-        text = str(error)
-        number = getattr(error, "errno", None)
+        text, number = str(error), getattr(error, "errno", None)
         # Polars tells the system's error in words and by its number only.
         full = number == errno.ENOSPC or "No space left" in text or "os error 28" in text
         reason = "the disk is full" if full else (getattr(error, "strerror", None) or text)

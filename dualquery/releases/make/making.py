@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dualquery.data.readers.source import TableSource
 from dualquery.estimates.intervals import Total, of_cut
 from dualquery.mechanisms.protocol import Budget, Mechanism, Outcome, Plan, Session, Task
 from dualquery.privacy.accountants.choice import best
@@ -157,8 +156,7 @@ def plan_release(
         f"{budget.epsilon:g}, delta {budget.delta:.3g}"
     )
 
-    alone = mechanism.name in NOISE_ALONE
-    paid = learned.price
+    alone, paid = mechanism.name in NOISE_ALONE, learned.price
     rest = budget if paid is None else paid.rest(budget, noise_alone=alone)
     beside = None
     if schema.grids or count.is_stated:
@@ -220,8 +218,7 @@ def release_of(spec: ReleaseSpec) -> Release:
         spec.budget_file, source, budget.relation, configured.name, spec.seed, spec.checkpoint
     )
     progress.phase("reading the table")
-    states = isinstance(source, TableSource) and source.implied_schema is not None
-    learned = GIVEN if states and spec.schema is None else learned_for(spec, payment, journal)
+    learned = learned_for(spec, payment, journal)
     schema, columns = spec.schema, spec.table.columns
     if learned.schema is not None:
         schema, columns = learned.schema, None

@@ -212,6 +212,11 @@ def _asked(spec: ReleaseSpec) -> Unknown | None:
     if table.schema_from_data and known is not None:
         raise BadInputError("--schema-from-data and --schema exclude each other: leave one out")
     if table.schema_from_data or (said and partial is None):
+        if table.public_types or table.schema_share != type(table).schema_share:
+            raise BadInputError(
+                "--schema-share and --public-types are about a schema that is learned, and nothing "
+                "of this one is: leave them out"
+            )
         return None
     if isinstance(spec.workload.queries, Queries):
         raise BadInputError(
