@@ -24,7 +24,7 @@ from dualquery.questions.plain_parser import read_question
 from dualquery.questions.remarks import on_cuts, on_what_lies_beyond
 from dualquery.rules.forbidden import Forbidden, mask_of
 from dualquery.rules.legal import legal_classes
-from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.errors import BadInputError, suggest
 from solvers import SolverError
 
 if TYPE_CHECKING:
@@ -42,6 +42,15 @@ def rules_of(schema: Schema) -> Forbidden:
     if isinstance(schema, TableSchema) and schema.rules:
         return _read(schema)
     return Forbidden.none(schema.domain)
+
+
+def check_rules(schema: TableSchema, columns: Sequence[str]) -> None:
+    """Raise `BadInputError` if a rule cannot be read, or names what is no column of a table."""
+    others = tuple(each for each in columns if each not in schema.column_names)
+    for rule in schema.rules:
+        for name in sorted(_names(rule, replace(schema, rules=(), left_out=others)) - {*columns}):
+            close = suggest(name, columns)
+            raise BadInputError(f"schema, rule {str(rule)!r}: there is no column {name!r}; {close}")
 
 
 SchemaT = TypeVar("SchemaT", bound="TableSchema | ItemSchema")

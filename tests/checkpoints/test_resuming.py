@@ -284,7 +284,7 @@ def test_where_nothing_tells_the_table_there_is_a_warning(tmp_path, monkeypatch,
     assert "nothing tells whether" not in caplog.text
     with resume(path, no_other_copy=True) as place:
         make(place, **GAME)
-    assert "nothing tells whether this is the table of the interrupted run" in caplog.text
+    assert "nothing tells whether this is the same table" in caplog.text
 
 
 def test_without_a_budget_file_the_operator_s_word_is_needed(tmp_path, monkeypatch) -> None:

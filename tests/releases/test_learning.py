@@ -62,8 +62,14 @@ def test_a_schema_that_is_known_leaves_a_budget_file_as_it_is(tmp_path) -> None:
         *[({name: "c"}, "'c'") for name in ("target", "query_columns", "means")],
         ({"way": 4}, "--way 2"),
         ({"schema": known(A), "schema_from_data": True}, "exclude each other"),
-        ({"schema": {**known(A, B), "partial": False}, "schema_share": 0.2}, "leave them out"),
-        ({"schema": {**known(A, B), "partial": False}, "public_types": True}, "leave them out"),
+        (
+            {"schema": {**known(A, B), "partial": False}, "schema_share": 0.2},
+            "nothing is learned",
+        ),
+        (
+            {"schema": {**known(A, B), "partial": False}, "public_types": True},
+            "nothing is learned",
+        ),
         ({"mechanism": "laplace", "delta": 1e-6}, "cannot follow a learned schema"),
         ({"mechanism": "auto", "options": {"rounds": 9}}, "dualquery has to be named"),
         ({"query_items": "top:2", "way": 2}, "several values"),

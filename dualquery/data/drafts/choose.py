@@ -148,8 +148,11 @@ def unknown_columns(
     names = tuple(name for name in chosen_columns(source, columns) if name not in hidden)
     said: dict[str, Column] = {}
     if types:
-        stated = zip(source.columns(), getattr(source, "types", ()), strict=False)
-        truth = (name for name, kind in stated if kind.lower() in ("bool", "boolean"))
+        stated = getattr((getattr(source, "parts", ()) or (source,))[0], "types", ())
+        if not stated:
+            raise BadInputError(f"{source.label}: only Parquet has types; leave --public-types out")
+        kinds = zip(source.columns(), stated, strict=True)
+        truth = (name for name, kind in kinds if kind.lower() in ("bool", "boolean"))
         values = ("false",), ("true",)
         said = {name: Categorical(name, values, missing="category") for name in truth}
     said |= {} if known is None else {each.name: each for each in known.columns}

@@ -119,6 +119,8 @@ def known_shape(column: Column) -> Shape | None:
     if isinstance(column, Numeric) and len(column.edges) == 2:
         decimals = 0 if column.integer else column.decimals or DECIMALS
         ends = (column.edges[0], column.edges[1])
+        if column.integer and -(-ends[0] // 1) >= ends[1] // 1:
+            raise BadInputError(f"{column.where}: its range has no two whole numbers; give edges")
         return Shape(Numbers(0, 0, column.integer, ends), missing, decimals)
     return None
 
@@ -290,8 +292,7 @@ def _dates(name: str, grid: Months, counts: Floats, shape: Shape, sd: float) -> 
     by: Period = "month" if months > 1 else "day"
     if months > 48:
         by = "year" if months <= 48 * 12 else "decade"
-    step = {"decade": 120, "year": 12}.get(by, 1)
-    start = np.datetime64(f"{grid.first}-01")
+    step, start = {"decade": 120, "year": 12}.get(by, 1), np.datetime64(f"{grid.first}-01")
     low = (start + (first - first % step)).astype("datetime64[D]")
     high = (start + (last - last % step + step)).astype("datetime64[D]") - 1
     return replace(column, by=by, first=str(low), last=str(high))

@@ -73,7 +73,7 @@ def _texts(values: pl.Series) -> pl.Series:
     if kind.is_float():
         whole = values.round().eq(values) & (values.abs() < 2.0**53)
         as_whole = values.cast(pl.Int64, strict=False).cast(pl.String)
-        values = as_whole.zip_with(whole, values.cast(pl.String))
+        values = as_whole.zip_with(whole, values.fill_nan(None).cast(pl.String))
     elif kind == pl.Boolean:
         values = values.cast(pl.Int8)
     elif isinstance(kind, pl.Datetime):

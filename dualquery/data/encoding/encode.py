@@ -71,8 +71,7 @@ class CodedRows:
             places.append(np.tile(np.arange(self.rows), len(starts)))
             bits.append((starts[:, None] + codes).ravel())
         rows = np.concatenate(places)
-        counts = np.bincount(rows, minlength=self.rows)
-        order = np.argsort(rows, kind="stable")
+        counts, order = np.bincount(rows, minlength=self.rows), np.argsort(rows, kind="stable")
         pointers = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
         return BitRows(pointers, np.concatenate(bits)[order].astype(np.int32))
 
@@ -245,12 +244,11 @@ def _dense(schema: ItemSchema, cells: NDArray[np.uint8]) -> CodedRows | None:
     """Return rows of 0s and 1s, one item a column; None if one has an item that is an error."""
     width = cells.shape[1]
     items = schema.items[schema.items < width]
-    bits = np.arange(len(items), dtype=np.int32)
     if len(items) < width:
         if schema.outside == "error" and cells[:, np.setdiff1d(np.arange(width), items)].any():
             return None
         cells = cells[:, items]
-    return CodedRows(len(cells), ((bits, cells.T),))
+    return CodedRows(len(cells), ((np.arange(len(items), dtype=np.int32), cells.T),))
 
 
 def local_codes(

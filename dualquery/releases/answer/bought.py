@@ -34,8 +34,7 @@ def likely_mean(knowledge: Knowledge, bought: BoughtMean) -> float:
     """Return a bought mean, combined with the mean that measured buckets give where they do."""
     asked = ask(Question(MEAN, column=bought.column), knowledge.release.schema)
     assert isinstance(asked, CompiledQuestion)
-    found = knowledge.estimates([asked.numerator.likely])
-    mean = bought.mean
+    found, mean = knowledge.estimates([asked.numerator.likely]), bought.mean
     if asked.denominator is None and not isinstance(found, str) and found.spanned[0]:
         mean = combined(bought, float(found.values[0]), float(np.sqrt(found.covariance[0, 0])))
     interval = bought.interval(knowledge.base)

@@ -91,8 +91,7 @@ def cross_table(
     BadInputError
         If a name or text cannot be read, columns are the same, or there are over `MOST_CELLS`.
     """
-    schema = release.schema
-    asked = _question(value)
+    schema, asked = release.schema, _question(value)
     condition = None if where is None else _condition(where, schema)
     row_labels = _labels(schema, rows)
     if rows == columns:
@@ -105,8 +104,7 @@ def cross_table(
             "fewer values"
         )
     level = 1.0 - (1.0 - LEVEL) / count if simultaneous else LEVEL
-    knowledge = Knowledge(release)
-    cells = []
+    knowledge, cells = Knowledge(release), []
     for row, column in itertools.product(row_labels, column_labels):
         cell: Condition = Comparison(rows, "=", row)
         if columns is not None:

@@ -51,8 +51,7 @@ def sampled_blocks(
     if count < 0:
         raise BadInputError(f"cannot draw {count} records; ask for 0 or more")
     source_of_records(release)
-    rules = rules_of(release.schema)
-    step = max(1, BLOCK_CELLS // release.schema.domain.bits)
+    rules, step = rules_of(release.schema), max(1, BLOCK_CELLS // release.schema.domain.bits)
     for first in range(0, max(count, 1), step):
         size = min(step, count - first)
         if release.model is not None:
@@ -124,8 +123,7 @@ def unasked(schema: Schema, asked: Queries, known: Outcome | Release) -> list[st
     found[domain.column_of_bit[literals[literals >= 0] >> 1]] = True
     if known.measurements is not None:
         found[domain.column_of_bit[factors_of(known.measurements.factors, domain)[0]]] = True
-    bought = {each.column for each in known.means}
-    names = schema.column_names
+    bought, names = {each.column for each in known.means}, schema.column_names
     return [names[place] for place in np.flatnonzero(~found).tolist() if names[place] not in bought]
 
 

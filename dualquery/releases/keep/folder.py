@@ -154,8 +154,7 @@ class Release:
     @property
     def answer_table(self) -> pl.DataFrame:
         """Every query as text, its released answer, its literals, its interval if it has one."""
-        nothing = np.full(len(self.answers), np.nan)
-        known = self.intervals
+        nothing, known = np.full(len(self.answers), np.nan), self.intervals
         return pl.DataFrame(
             {
                 "query": self.workload.text(self.schema),
@@ -297,8 +296,7 @@ def _read(folder: Path, to_ask: bool) -> Release:
     if stored["versions"].get("dualquery") != __version__:
         other = differences(stored["versions"])
         _log.warning(f"{folder}: made by another version, read as it was written; other: {other}")
-    schema = schema_from_dict(stored["schema"])
-    answers = read_table(folder / "answers.parquet")
+    schema, answers = schema_from_dict(stored["schema"]), read_table(folder / "answers.parquet")
     measurements, model = read_kept(folder, stored, schema.domain) if version >= 2 else (None, None)
     records, count = None, stored["synthetic_records"]
     if count:

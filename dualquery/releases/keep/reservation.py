@@ -17,7 +17,7 @@ from dualquery.runtime.errors import BadInputError
 if TYPE_CHECKING:
     from dualquery.checkpoints.checkpoint import Checkpoint
 
-_LONGEST_NAME = 255  # bytes, of what common file systems take
+_LONGEST_NAME = 255 - len(SUFFIX)  # bytes: common file systems take 255
 
 
 class Place:
@@ -96,9 +96,8 @@ def resume(
 
 def require_free(target: Path) -> None:
     """Raise `BadInputError` if a release's name is too long, or something is at its place."""
-    if (size := len(os.fsencode(target.name + SUFFIX))) > _LONGEST_NAME:
-        most = f"with {SUFFIX}, of the folder that it is made in, {_LONGEST_NAME} is the most"
-        raise BadInputError(f"{target}: a name of {size - len(SUFFIX)} bytes; {most}")
+    if (size := len(os.fsencode(target.name))) > _LONGEST_NAME:
+        raise BadInputError(f"{target}: a name of {size} bytes; {_LONGEST_NAME} is the most")
     if target.exists() or target.is_symlink():
         raise BadInputError(f"{target} exists already; name another folder")
 

@@ -86,8 +86,7 @@ def with_beside(
     accountant has no bound for the noise.
     """
     rest = events_of(plan.schedule)
-    counts = count.is_stated and bool(rest)
-    needs = np.array([grid.need for grid in grids])
+    counts, needs = count.is_stated and bool(rest), np.array([grid.need for grid in grids])
     needs *= SHARE / needs.sum() if grids else 1.0
     needs = np.append(TOTAL_SHARE, needs) if counts else needs
     measured: list[RowTotal | ColumnSums] = [RowTotal()] if counts else []
@@ -97,8 +96,7 @@ def with_beside(
     noise: NoiseKind = "gaussian"
     # Beside events that cost their sum, Gaussian noise may cost more than there is.
     if budget.delta == 0 or plan.accountant in _PURE_ACCOUNTANTS:
-        noise = "discrete laplace"
-        spent = without_beside(budget, grids, count).epsilon
+        noise, spent = "discrete laplace", without_beside(budget, grids, count).epsilon
         own = math.nextafter(budget.epsilon - spent, 0.0) * (1.0 - 1e-9)
         parts = needs ** (2.0 / 3.0)
         parts /= parts.sum()
@@ -112,17 +110,14 @@ def with_beside(
                 break
             own *= 0.5  # advanced composition prices them together
     else:
-        lengths = np.array([each.l2 for each in moves])
-        parts = needs / needs.sum()
+        lengths, parts = np.array([each.l2 for each in moves]), needs / needs.sum()
 
         def schedule_of(rho: float) -> Schedule:
             scales = lengths / np.sqrt(2.0 * rho * parts)
             return (*map(GaussianNoise, lengths.tolist(), scales.tolist()), *rest)
 
         rho = calibrate_rho(schedule_of, budget.epsilon, budget.delta, budget.accountant)
-        schedule = schedule_of(rho)
-        scales = (lengths / np.sqrt(2.0 * rho * parts)).tolist()
+        schedule, scales = schedule_of(rho), (lengths / np.sqrt(2.0 * rho * parts)).tolist()
     accountant, _ = best(schedule, budget.delta, budget.accountant)
-    total = scales.pop(0) if counts else None
     found = replace(plan, schedule=schedule, accountant=accountant.name)
-    return found, Beside(total, grids, tuple(scales), noise)
+    return found, Beside(scales.pop(0) if counts else None, grids, tuple(scales), noise)

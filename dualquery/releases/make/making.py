@@ -222,6 +222,7 @@ def release_of(spec: ReleaseSpec) -> Release:
     schema, columns = spec.schema, spec.table.columns
     if learned.schema is not None:
         schema, columns = learned.schema, None
+        spec = replace(spec, workload=learned.asked or spec.workload)
     read = (schema, columns, spec.table.max_ones_per_row, budget.unit, budget.weight)
     with engine.open(source, *read, sums=spec.workload.means) as data:
         if data.left_out:
@@ -443,8 +444,7 @@ def memory_needed(task: Task, mechanism: Mechanism[Any], plan: Plan[Any]) -> Mem
 
 def _bytes_of_rows(rows: int, bits: int, ones: int) -> int:
     """Return the bytes of rows with ``ones`` 1s each: packed, or listed if that is smaller."""
-    listed = _BYTES_PER_ONE * ones + _BYTES_PER_LIST * bits / BLOCK_ROWS
-    return round(rows * min(bits / 8, listed))
+    return round(rows * min(bits / 8, _BYTES_PER_ONE * ones + _BYTES_PER_LIST * bits / BLOCK_ROWS))
 
 
 def bytes_on_disk(task: Task, plan: Plan[Any]) -> int:

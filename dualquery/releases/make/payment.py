@@ -44,8 +44,7 @@ NO_WORD = (
 )
 
 UNKNOWN_TABLE = (
-    "nothing tells whether this is the table of the interrupted run, as it is in no file, or no "
-    "secret key can be kept (XDG_STATE_HOME): go on with that table only"
+    "nothing tells whether this is the same table: it is in no file, or no key can be kept for it"
 )
 
 NOT_PRIVATE = (
@@ -282,8 +281,7 @@ def keep_questions(journal: Journal, schema: Schema, queries: Queries) -> None:
 
     described = json.dumps(schema.to_dict(), sort_keys=True).encode()
     journal.same("schema", {"sha256": hashlib.sha256(described).hexdigest()})
-    digest = hashlib.sha256()
-    columns = queries.to_columns()
+    digest, columns = hashlib.sha256(), queries.to_columns()
     if columns:  # a family of the user's own may have none
         # The same from run to run of one version of Polars, and versions are compared.
         digest.update(pl.DataFrame(columns).hash_rows().to_numpy().tobytes())

@@ -130,8 +130,7 @@ def statement(
     if reasons:
         return PrivacyStatement.not_private(*reasons)
     events = (*before, *events_of(plan.schedule))
-    looked = bool(events)
-    given = [each.condition for each in declared]
+    looked, given = bool(events), [each.condition for each in declared]
     if budget.neighbours.weight is not None:
         given.append(budget.neighbours.weight.condition)
     if learned := getattr(data.schema, "learned", None):
@@ -154,8 +153,7 @@ def declarations(queries: Queries, statistics: Statistic) -> tuple[Declaration, 
 
     `BadInputError` if they are not what they declare, derive from conjunctions, or are no queries.
     """
-    held = {id(each): each for each in (queries, statistics)}
-    found = []
+    held, found = {id(each): each for each in (queries, statistics)}, []
     for each in held.values():
         if type(each) in PROVEN:
             continue

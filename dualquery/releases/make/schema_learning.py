@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from dualquery.data.encoding.blocks import encoded_blocks
 from dualquery.data.encoding.cuts import without_counting
 from dualquery.data.readers.formats import source_of
 from dualquery.data.readers.source import Source, TableSource
-from dualquery.data.schema.column_choice import ColumnChoice
+from dualquery.data.schema.column_choice import ColumnChoice, select_columns
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.numeric import Numeric
 from dualquery.data.schema.schema_files import given_schema
@@ -32,14 +32,14 @@ from dualquery.releases.make.payment import Payment
 from dualquery.releases.make.schema_price import SchemaPrice, check_learnable
 from dualquery.room.ground import Ground
 from dualquery.room.journal import NO_JOURNAL, Journal
-from dualquery.room.learning import ItemRoom, SchemaRoom
+from dualquery.room.learning import ItemRoom, SchemaRoom, rows_of_unit
 from dualquery.room.row_count import COUNT_SHARE
 from dualquery.rows.units import cut_to_units, weigh
-from dualquery.rules.reading import rules_of, without_absent
+from dualquery.rules.reading import check_rules, rules_of, without_absent
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
-    from dualquery.requests import ReleaseSpec
+    from dualquery.requests import ReleaseSpec, WorkloadRequest
 
 STAND_IN = 1_000_000  # rows to plan for where they are private: what fails then fails for fewer
 _MANY, _FEW, _ASKED = 64, 2, (10_000, 200)  # values of a column, and queries, of trial plans
@@ -57,6 +57,7 @@ class LearnedSchema:
     price: SchemaPrice | None = None  # what was charged; None if all was known
     grounds: tuple[Ground | None, ...] = ()  # why that covers it
     notes: tuple[str, ...] = ()  # for the release
+    asked: WorkloadRequest | None = None  # what is asked, by names; None: as it was
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -135,7 +136,23 @@ def learned_for(spec: ReleaseSpec, payment: Payment, journal: Journal) -> Learne
 
     whole_epsilon = spec.budget.epsilon
     learn = _learn_items if unknown.items else _learn_columns
-    return learn(unknown, spec.budget.relation, pay, spec.seed, journal)
+    found = learn(unknown, spec.budget.relation, pay, spec.seed, journal)
+    kept = getattr(found.schema, "column_names", ())
+    return replace(found, asked=_by_name(spec.workload, unknown.names, kept))
+
+
+def _by_name(asked: WorkloadRequest, names: Sequence[str], kept: Sequence[str]) -> WorkloadRequest:
+    """Return what is asked by names, as positions count columns that are not ``kept``, too."""
+    found: dict[str, Any] = {}
+    options = {"columns": "--query-columns", "means": "--means", "target": "--target"}
+    for field, option in options.items() if names else ():
+        if (choice := getattr(asked, field)) is not None:
+            choice = [choice] if field == "target" else choice
+            chosen = [names[each] for each in select_columns(choice, names, option)]
+            found[field] = [each for each in chosen if field != "columns" or each in kept]
+    if len(target := found.get("target", [None])) > 1:
+        raise BadInputError(f"--target is {asked.target!r}; name one column")
+    return replace(asked, **{**found, "target": target[0]} if names else {})
 
 
 def schema_price(spec: ReleaseSpec, rows: int | None) -> SchemaPrice | None:
@@ -152,7 +169,10 @@ def schema_price(spec: ReleaseSpec, rows: int | None) -> SchemaPrice | None:
             f"{unknown.source.label}: what a schema costs goes by the number of rows, and "
             "--dry-run reads none: give --rows"
         )
-    return _part(spec, unknown, rows)[0]
+    relation = spec.budget.relation
+    if relation.unit is not None and spec.budget.delta is None:
+        raise BadInputError("--dry-run counts no units, and delta goes by them: give --delta")
+    return _part(spec, unknown, -(-rows // rows_of_unit(relation)))[0]
 
 
 def _part(spec: ReleaseSpec, unknown: Unknown, rows: int | None) -> tuple[SchemaPrice, Budget]:
@@ -170,7 +190,8 @@ def _part(spec: ReleaseSpec, unknown: Unknown, rows: int | None) -> tuple[Schema
 
 def _check_plan(spec: ReleaseSpec, unknown: Unknown, price: SchemaPrice, whole: Budget) -> None:
     """Refuse what cannot be, whether columns will hold many values or few: nothing is paid yet."""
-    asked, configured, refused = spec.workload, spec.configured, []
+    asked = _by_name(spec.workload, unknown.names, unknown.names)
+    configured, refused = spec.configured, list[str]()
     if unknown.items:  # it may be any
         asked = replace(asked, columns=None, target=None)
     alone = configured.name in proof.NOISE_ALONE
@@ -180,8 +201,6 @@ def _check_plan(spec: ReleaseSpec, unknown: Unknown, price: SchemaPrice, whole: 
         asked.frequent(schema, configured)
         if asked.means is not None:
             schema.with_sums(asked.means)
-        if asked.target is not None:
-            schema.select([asked.target], "--target")
         queries = replace(asked, **_USUAL).build(schema, 1, _ASKED[alone])
         try:
             plan = configured.plan(Task(queries, STAND_IN, whole.neighbours.copies), rest)
@@ -213,10 +232,7 @@ def _asked(spec: ReleaseSpec) -> Unknown | None:
         raise BadInputError("--schema-from-data and --schema exclude each other: leave one out")
     if table.schema_from_data or (said and partial is None):
         if table.public_types or table.schema_share != type(table).schema_share:
-            raise BadInputError(
-                "--schema-share and --public-types are about a schema that is learned, and nothing "
-                "of this one is: leave them out"
-            )
+            raise BadInputError("leave out --schema-share and --public-types: nothing is learned")
         return None
     if isinstance(spec.workload.queries, Queries):
         raise BadInputError(
@@ -258,6 +274,8 @@ def _learn_columns(
     journal.same("learning", {"of": repr((unknown.names, unknown.columns, unknown.shapes))})
     cut = source if relation.unit is None else cut_to_units(source, relation.unit)
     # What would be refused later on is refused before anything is paid.
+    if unknown.known is not None:
+        check_rules(unknown.known, source.columns())
     if relation.weight is not None:
         weigh(cut, relation.weight)
     if found:

@@ -12,7 +12,7 @@ from dualquery.privacy.accountants.formulas import epsilon_from_rho
 from dualquery.privacy.calibrate import calibrate_rho, rho_for
 from dualquery.privacy.events import Event, GaussianNoise, ThresholdedCounts
 from dualquery.privacy.neighbours import Neighbours
-from dualquery.room.learning import shapes_sensitivity, threshold, values_sensitivity
+from dualquery.room.learning import rows_of_unit, shapes_sensitivity, threshold, values_sensitivity
 from dualquery.runtime.errors import BadInputError
 
 SHAPES_SHARE = 0.25
@@ -110,9 +110,10 @@ class SchemaPrice:
         return replace(budget, epsilon=left, delta=delta)
 
     def require_worth(self, rows: int | None) -> None:
-        """Raise `BadInputError` where hardly any value, or kind of cell, could be seen."""
+        """Raise `BadInputError` where hardly any value of some rows, or units, could be seen."""
         noise = SURE * self.shapes.scale if self.sizes[1] else 0.0
-        if rows is not None and (self.fewest > _MOST_LISTED * rows or noise > 0.5 * rows):
+        most = (rows or 0) * rows_of_unit(self.neighbours)
+        if rows is not None and (self.fewest > _MOST_LISTED * most or noise > 0.5 * most):
             raise BadInputError(
                 f"a schema cannot be learned from {rows:,} rows or units at this budget: a value "
                 f"would have to be in {math.ceil(self.fewest):,}, for {self.sizes[0]:,} "
