@@ -29,7 +29,7 @@ from dualquery.queries.family import Queries, products_of
 from dualquery.queries.products import Products
 from dualquery.room.curator import Curator
 from dualquery.runtime.errors import BadInputError
-from mwem.algorithm import multiply_weights
+from mwem.algorithm import fitting, multiply_weights, require_candidates
 from mwem.cell_records import rows_of_cells
 from mwem.intervals import measured
 from mwem.options import MwemOptions
@@ -66,6 +66,10 @@ class MwemDetails(Details):
         }
 
 
+MOST_COLUMNS = 12
+"""Of a query that is answered from cliques: a table of 2 to this power cells at least."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Mwem(MwemOptions, Mechanism[MwemDetails]):
     """Multiplicative weights over records; queries are best responses."""
@@ -83,6 +87,10 @@ class Mwem(MwemOptions, Mechanism[MwemDetails]):
         questions = Questions(start.held, len(task.queries), self, budget.neighbours)
         queries = products_of(start.held)
         spending = spend(self.shares, budget, questions.moves, start.moves(budget.neighbours))
+        representation = choose(
+            self.representation, queries, self.iterations, self.memory, self.noisy_init
+        )
+        self._require_possible(representation, queries, questions)
         accountant, cost = best(spending.schedule(), budget.delta, budget.accountant)
         if cost > budget.epsilon:
             raise BadInputError(
@@ -97,17 +105,23 @@ class Mwem(MwemOptions, Mechanism[MwemDetails]):
                 start=start,
                 queries=queries,
                 questions=questions,
-                representation=choose(
-                    self.representation,
-                    queries,
-                    self.iterations,
-                    self.memory,
-                    self.noisy_init,
-                ),
+                representation=representation,
                 records=self.records or task.default_records,
                 spending=spending,
             ),
         )
+
+    def _require_possible(self, name: Name, queries: Products, questions: Questions) -> None:
+        """Refuse before anything is paid what no iteration could answer, or even measure."""
+        if name == "histogram":
+            return
+        if (most := queries.columns.shape[1]) > MOST_COLUMNS:
+            raise BadInputError(
+                f"a query is about {most} columns; the representation {name} of mwem answers at "
+                f"most {MOST_COLUMNS}: ask shorter queries, or take another mechanism"
+            )
+        empty = make(name, queries, self.memory, 1)
+        require_candidates(questions.admitted(fitting(empty, questions, self)), 1, self)
 
     def bytes_needed(self, task: Task, plan: Plan[MwemDetails]) -> int:
         """Return the bytes of the answers, and of the vector of all cells if there is one.

@@ -84,6 +84,8 @@ class Child:
             late = thread.is_alive()
         finally:
             if not answer:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(0.0 if thread.is_alive() else 1.0)  # for its own status
                 self.close()
         if answer:
             self.served += 1

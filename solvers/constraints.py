@@ -185,8 +185,12 @@ class Rows(Sequence[LinearConstraint]):
 
         `InvalidProblemError` if one does not.
         """
-        if not np.isfinite(self.coefficients).all() or np.isnan([self.lower, self.upper]).any():
-            raise InvalidProblemError("a linear constraint holds a number that is not finite")
+        with np.errstate(over="ignore"):
+            sums = self.sums(np.abs(self.coefficients))
+        if not np.isfinite(sums).all() or np.isnan([self.lower, self.upper]).any():
+            raise InvalidProblemError(
+                "a linear constraint has, or sums to, a number that is not finite"
+            )
         wrong = (self.attributes < 0) | (self.attributes >= attributes)
         if wrong.any():
             entry = int(wrong.argmax())

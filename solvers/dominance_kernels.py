@@ -269,8 +269,7 @@ def _look_at_conjunction(s: ReductionState, term: int) -> None:
     """Make a term of positive weight true if its weight makes up for the cost."""
     if s.alive[term] == 0:
         return
-    width = s.terms.shape[1]
-    rest = s.weights[term]
+    width, rest = s.terms.shape[1], s.weights[term]
     for i in range(width):
         code = s.terms[term, i]
         if code < 0 or s.value[code >> 1] != FREE:

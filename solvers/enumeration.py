@@ -18,8 +18,7 @@ def enumerate_parts(problem: BestResponse, work: int) -> tuple[NDArray[np.int8],
     changed literals.
     """
     n = problem.attributes
-    values = np.full(n, -1, np.int8)
-    rows = problem.rows
+    values, rows = np.full(n, -1, np.int8), problem.rows
     label = _linked(problem)
 
     sizes = np.ones(n)

@@ -71,6 +71,9 @@ class BestResponse:
             )
         if not np.isfinite(self.constant):
             raise InvalidProblemError(f"the constant is {self.constant}; expected a finite number")
+        with np.errstate(over="ignore"):
+            if not np.isfinite(np.abs(weights).sum() + abs(self.constant)):
+                raise InvalidProblemError("the weights add up to more than any number of 64 bits")
         limit = 2 * self.attributes
         if terms.size and (terms.min() < -1 or terms.max() >= limit):
             term = int(np.flatnonzero(((terms < -1) | (terms >= limit)).any(axis=1))[0])

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import math
 import pickle
 import time
 from collections.abc import Callable
 from dataclasses import fields, replace
-from importlib import import_module
+from importlib.metadata import EntryPoint
 from typing import Any, Unpack
 
 from solvers.backends.local_search_backend import LocalSearch
 from solvers.child import Child, ChildError
 from solvers.errors import InfeasibleProblemError, SolverError, revived
+from solvers.feasibility import feasible_record
 from solvers.judging import judge
 from solvers.kernel_solver import KernelSolver, load
 from solvers.problem import BestResponse
@@ -53,7 +55,11 @@ class Watched(Wrapper):
             return judge(problem, self.inner.solve(problem, **options))
         except InfeasibleProblemError as fault:
             hint = options.get("hint")
-            if len(problem.rows) == 0 or (hint is not None and problem.feasible(hint)):
+            known = len(problem.rows) == 0 or (hint is not None and problem.feasible(hint))
+            with contextlib.suppress(InfeasibleProblemError):
+                deadline = time.perf_counter() + _FALLBACK_SECONDS
+                known = known or feasible_record(problem, deadline) is not None
+            if known:
                 raise self._named(
                     SolverError(f"it says that no record is feasible: {fault}")
                 ) from fault
@@ -161,9 +167,8 @@ class Isolated:
         SolverError
             If it raised, died, or did not come back in time; its process is ended then.
         """
-        if not self._child.served:
-            self.renew()
-        self._ask("load", LOADING_SECONDS)  # compiled loops, which no time limit counts
+        # Compiled loops, which no time limit counts; and the solver itself, if its process died.
+        self._ask("load", LOADING_SECONDS, *self._what)
         seconds = self._patience + (1.0 + _PATIENCE_SHARE) * options.get("time_limit", 20.0)
         return Solution(**self._ask("solve", seconds, problem, options))
 
@@ -200,12 +205,13 @@ def answer(request: bytes) -> bytes:
 
 
 def _make(value: str, argument: str) -> tuple[str, list[str]]:
-    module, _, attribute = value.partition(":")
-    _made[:] = [getattr(import_module(module), attribute)(argument)]
+    _made[:] = [EntryPoint("", value, "").load()(argument)]
     return str(_made[0].name), [each.value for each in _made[0].capabilities]
 
 
-def _load() -> None:
+def _load(value: str, argument: str) -> None:
+    if not _made:
+        _make(value, argument)
     load(_made[0])
 
 

@@ -21,7 +21,7 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-from pyarrow.parquet import read_metadata, read_schema, read_table
+import pyarrow.parquet as pq
 
 from dualquery.verification.bounds import Event, bound, events_of
 
@@ -312,7 +312,7 @@ def _measurements(stored: Stored, folder: Path) -> Iterator[str]:
     if stored["measurements"] is None or (drawn and all("numbers" not in each for each in drawn)):
         return  # kept by no mechanism that needs none, and noted in no release before 0.2
     table = _read(folder / "measurements.parquet")
-    plain = "literal_1" in _read(folder / "answers.parquet", read_schema).names
+    plain = "literal_1" in _read(folder / "answers.parquet", pq.read_schema).names
     deviations = table["deviation"].to_numpy() * stored["rows"]
     numbers = sum(each["numbers"] for each in drawn)
     if not len(deviations) == numbers == stored["measurements"]["numbers"]:
@@ -329,14 +329,14 @@ def _measurements(stored: Stored, folder: Path) -> Iterator[str]:
                 return
 
 
-def _read(path: Path, how: Callable[..., Any] = read_table) -> Any:
+def _read(path: Path, how: Callable[..., Any] = pq.read_table) -> Any:
     with path.open("rb") as file:  # Arrow changes some paths, as ~/
         return how(file)
 
 
 def _tables(stored: Stored, events: list[Stored], folder: Path) -> Iterator[str]:
     """Compare the numbers of answers, records and intervals with the tables."""
-    records = sum(_read(x, read_metadata).num_rows for x in folder.glob("synthetic.parquet"))
+    records = sum(_read(x, pq.read_metadata).num_rows for x in folder.glob("synthetic.parquet"))
     table = _read(folder / "answers.parquet")
     low, high = (table[f"interval_{end}"].to_numpy() for end in ("low", "high"))
     proof, intervals = stored["proof"], stored["intervals"]

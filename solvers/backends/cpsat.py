@@ -89,8 +89,7 @@ def _model_text(
     start: NDArray[np.uint8] | None,
 ) -> str:
     """Return the model as a text protocol buffer; a negated literal is ``~`` of its variable."""
-    attributes = kernel.attributes
-    widths = (kernel.terms >= 0).sum(axis=1).tolist()
+    attributes, widths = kernel.attributes, (kernel.terms >= 0).sum(axis=1).tolist()
     literals = np.where(kernel.terms & 1, ~(kernel.terms >> 1), kernel.terms >> 1).tolist()
     aggregated = formulation is Formulation.AGGREGATED
     lines = ["variables { domain: [0, 1] }\n" * (attributes + len(weights))]

@@ -33,8 +33,7 @@ def definitions_of(
     rank, reverse = _definable(rows, clauses, implications, objective, terms, free)
     literals = _literals(clauses, implications, rank, reverse)
     chosen = _independent(rank, *literals)
-    columns = np.flatnonzero(chosen)
-    own = chosen[literals[0]]
+    columns, own = np.flatnonzero(chosen), chosen[literals[0]]
     table = _padded(np.searchsorted(columns, literals[0][own]), literals[1][own], len(columns))
     return Definitions(columns, reverse[columns], table)
 
@@ -183,8 +182,7 @@ def _independent(
     rank: NDArray[np.int64], columns: NDArray[np.int64], literals: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
     """Return columns that can be defined; none is in another one's definition."""
-    chosen = rank > 0
-    other = literals >> 1
+    chosen, other = rank > 0, literals >> 1
     clash = chosen[other]
     one, two = columns[clash], other[clash]
     # The better one stays, of equal ones that with two literals or more, then the later one:

@@ -35,8 +35,7 @@ def parse_opb(text: str, name: str) -> Program:
     """
     # Lines keep their ends, so that they can be counted.
     plain = _RELATION.sub(r" \1 ", _COMMENT.sub("", text))
-    reading = _Reading()
-    place = 0
+    reading, place = _Reading(), 0
     for statement in plain.split(";"):
         end = place + len(statement)
         try:

@@ -122,8 +122,7 @@ class _Work:
     def group_exactly(self) -> None:
         """Take out the rows that ask for exactly one of some columns."""
         rows = self.rows
-        widths = np.diff(rows.indptr)
-        plain = rows.sums(rows.coefficients != 1.0) == 0
+        widths, plain = np.diff(rows.indptr), rows.sums(rows.coefficients != 1.0) == 0
         exact = plain & (rows.lower == 1.0) & (rows.upper == 1.0) & (widths > 0)
         clause = plain & (rows.lower == 1.0) & (rows.upper >= widths) & (widths > 1)
         for row in np.flatnonzero(exact).tolist():

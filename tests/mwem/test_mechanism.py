@@ -178,7 +178,15 @@ def test_queries_that_do_not_fit_are_excluded() -> None:
     assert 8 < len(outcome.trace) < 60  # what is paid for is released
     options["memory_gib"] = 1e-9
     with pytest.raises(BadInputError, match="no query is left whose measurement fits"):
-        run(Mwem(**options), Budget(1.0, 0.0), workload=workload, rows=rows)
+        Mwem(**options).plan(Task(workload, 200), Budget(1.0, 0.0))  # nothing is paid
+
+
+def test_queries_about_very_many_columns_are_refused_before_anything_is_paid() -> None:
+    """Linked columns beyond the 64th counted as independent ones; tables had 2^41 cells."""
+    wide = Workload(np.arange(0, 140, 2, dtype=np.int32)[None, :], Domain.binary(70))
+    for name in ("auto", "junction-tree", "factored"):
+        with pytest.raises(BadInputError, match="a query is about 70 columns; .* at most 12"):
+            Mwem(iterations=1, representation=name).plan(Task(wide, 100), Budget(1.0, 0.0))
 
 
 @pytest.mark.parametrize(

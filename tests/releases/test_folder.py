@@ -232,7 +232,7 @@ def _break(monkeypatch: pytest.MonkeyPatch, step: str, error: BaseException) -> 
 
     def parquet(self, file, *args, **options):
         write_parquet(self, file, *args, **options)
-        if Path(file).name == step:
+        if Path(file.name).name == step:
             raise error
 
     def text(self, *args, **options):

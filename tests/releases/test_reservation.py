@@ -129,7 +129,7 @@ def test_folders_of_others_are_left_alone(tmp_path) -> None:
 def test_a_name_that_has_no_room_for_its_ending_is_refused(tmp_path) -> None:
     with reserve(tmp_path / ("é" * 122)):
         pass
-    with pytest.raises(BadInputError, match=r"a name of 245 bytes; .* 244 is the most"):
+    with pytest.raises(BadInputError, match=r"a name of 245 bytes; 244 is the most"):
         enter(reserve(tmp_path / ("é" * 122 + "x")))
 
 

@@ -3,6 +3,7 @@
 import math
 import os
 import signal
+import threading
 import time
 from dataclasses import replace
 from importlib.metadata import EntryPoint, EntryPoints
@@ -38,6 +39,8 @@ class Faulty:
             os.kill(os.getpid(), signal.SIGSEGV)
         elif self.fault == "exit":
             os._exit(3)
+        elif self.fault == "exit afterwards":
+            threading.Timer(0.05, os._exit, (0,)).start()
         elif self.fault == "raise":
             raise RuntimeError("broken")
         elif self.fault == "hang":

@@ -3,6 +3,7 @@
 import math
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -71,6 +72,16 @@ def test_a_solver_that_crashed_is_started_again(tmp_path) -> None:
     assert statuses[1] is not Status.FALLBACK
 
 
+def test_one_that_dies_between_two_calls_is_started_again() -> None:
+    solver = get_solver("faulty:exit afterwards")
+    for _ in range(2):
+        check(solver.solve(PROBLEM, time_limit=0.2))
+        time.sleep(0.5)
+    solver.close()
+    with pytest.raises(SolverError, match="its process died, with status 3"):
+        get_solver("faulty:exit").solve(PROBLEM)
+
+
 def test_one_that_keeps_failing_is_asked_no_more() -> None:
     solver = guarded("faulty:raise")
     found = [solver.solve(PROBLEM, time_limit=0.1) for _ in range(MOST_FAULTS + 1)]
@@ -102,10 +113,12 @@ def test_a_record_that_violates_a_constraint_is_no_answer() -> None:
 
 def test_infeasibility_keeps_its_type_through_a_process() -> None:
     solver = get_solver("faulty:unsatisfiable")
+    never = replace(CONSTRAINED, constraints=(row([0], [1.0], 1.0, 1.0), row([0], [1.0], 0.0, 0.0)))
     with pytest.raises(InfeasibleProblemError, match="solver faulty:unsatisfiable: no record"):
-        solver.solve(CONSTRAINED)
+        solver.solve(never)
     # What cannot be so is not believed: groups alone always leave a record, and here is one.
-    for instance, hint in ((PROBLEM, None), (CONSTRAINED, np.zeros(3, np.uint8))):
+    hinted = CONSTRAINED, np.zeros(3, np.uint8)
+    for instance, hint in ((PROBLEM, None), (CONSTRAINED, None), hinted):
         with pytest.raises(SolverError, match="it says that no record is feasible") as caught:
             solver.solve(instance, hint=hint)
         assert not isinstance(caught.value, InfeasibleProblemError)

@@ -100,6 +100,8 @@ def test_violations_name_groups_and_constraints() -> None:
     ("make", "message"),
     [
         (lambda: problem(2, {(0,): float("nan")}), "weight of term 0 is nan"),
+        (lambda: problem(2, {(0,): 1e308, (1,): 1e308}), "the weights add up to more than"),
+        (lambda: problem(2, {}, None, (row([0, 1], [1e308] * 2, 0.0, 1.0),)), "not finite"),
         (lambda: problem(2, {(0, 2): 1.0}), r"term 0 has the literal codes \[0, 4\]"),
         (lambda: BestResponse(2, np.zeros(3, np.int32), np.ones(3)), r"terms have shape \(3,\)"),
         (lambda: problem(3, {}, groups_of([0, 1], [1, 2])), "attribute 1 is in 2 places"),

@@ -113,8 +113,10 @@ class DualQuery(GameOptions, Mechanism[GameDetails]):
     ) -> Outcome:
         """Play the game."""
         chosen, game = plan.details.chosen, plan.details.chosen.schedule
+        # As the room plays it, where the number of rows was stated and is measured by now.
+        step = game.step * (task.n / game.n)
         transcript = Transcript(
-            disjunctions_of(task.queries), game.step, chosen.remembered_rounds, game.rounds,
+            disjunctions_of(task.queries), step, chosen.remembered_rounds, game.rounds,
             task.rules,
         )  # fmt: skip
         solver, generator = guarded(chosen.solver), np.random.default_rng(session.public_seed)
@@ -156,4 +158,6 @@ class DualQuery(GameOptions, Mechanism[GameDetails]):
             shares = likelihood_shares(transcript, first, session.threads, fitted)
             synthetic = in_shares(synthetic, shares)
         answers = task.queries.answers_on(synthetic, threads=session.threads)
-        return Outcome(answers, synthetic, tuple(trace), solver_totals(trace))
+        told = f"The game was played with eta {step:.6g}: the stated one is for {game.n:,} rows."
+        remarks = () if task.n == game.n else (told,)
+        return Outcome(answers, synthetic, tuple(trace), solver_totals(trace), remarks=remarks)
