@@ -108,8 +108,7 @@ def any_conjunctions(domain: Domain, seed: int, m: int = 60, way: int = 3) -> Wo
 
 def functionals(measurements: Measurements, rows: np.ndarray, domain: Domain) -> np.ndarray:
     """Return each number's value on every row, uint8 ``(n, bits)``: float64, ``(m, n)``."""
-    sizes = np.maximum(domain.sizes, 2)
-    values = np.ones((len(measurements), len(rows)))
+    sizes, values = np.maximum(domain.sizes, 2), np.ones((len(measurements), len(rows)))
     for number, (start, stop) in enumerate(
         zip(measurements.starts[:-1], measurements.starts[1:], strict=True)
     ):

@@ -29,8 +29,7 @@ class Scripted:
         monkeypatch.setattr(QueryWeights, "sample", lambda weights, *_: self.draw(weights))
 
     def draw(self, weights: QueryWeights) -> Sample:
-        unit = SCHEDULE.step / SCHEDULE.n
-        largest = kernels.largest_score(weights.scores, 2)
+        unit, largest = SCHEDULE.step / SCHEDULE.n, kernels.largest_score(weights.scores, 2)
         integers = []
         for query, sign in CLASSES:
             score = sign * kernels.score_of(weights.scores, query)

@@ -260,8 +260,7 @@ def test_other_rows_and_another_schema_are_refused(tmp_path, monkeypatch) -> Non
     out, asked = tmp_path / "out", {**ASKED, **GAME}
     with stopped_at(monkeypatch, 3, "after"), pytest.raises(InterruptedRun), reserve(out) as place:
         dualquery.release(table, **asked, checkpoint=place.checkpoint)
-    path = tmp_path / "out.unfinished"
-    renamed = replace(SCHEMA, max_ones_per_row=None)
+    path, renamed = tmp_path / "out.unfinished", replace(SCHEMA, max_ones_per_row=None)
     people(seed=1).write_csv(table)
     with (
         pytest.raises(BadInputError, match="another table: keyed hash was"),

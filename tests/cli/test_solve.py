@@ -113,8 +113,7 @@ def test_our_files_hold_values_for_variables(dualquery: Run, here: Path, instanc
 def test_convert_says_where_and_overwrites_nothing(dualquery: Run, here: Path) -> None:
     (here / "a.lp").write_text("max\n x\nst\nbin\n x\nend\n")
     assert dualquery("convert", "a.lp", "a.mps").out == "written to a.mps\n"
-    written = (here / "a.mps").read_bytes()
-    done = dualquery("convert", "a.lp", "a.mps")
+    written, done = (here / "a.mps").read_bytes(), dualquery("convert", "a.lp", "a.mps")
     assert done.code == 2
     assert "a.mps exists already" in done.last
     assert (here / "a.mps").read_bytes() == written

@@ -64,8 +64,7 @@ def test_adult_has_its_rows_and_only_real_groups() -> None:
 
 
 def test_the_papers_adult_has_the_papers_bins() -> None:
-    schema = table_schema("adult-paper")
-    ones = load("adult", "adult-paper").records.ones()
+    schema, ones = table_schema("adult-paper"), load("adult", "adult-paper").records.ones()
     offsets = schema.domain.offsets
     assert list(schema.column_names) == list(PAPER_ADULT)
     for number, (_, bins, occurring) in enumerate(PAPER_ADULT.values()):

@@ -38,8 +38,7 @@ DOMAIN = domain_of(1, 3, 1, 2, 4)
 
 def random_literals(seed: int, queries: int = 200) -> LiteralRows:
     """Return conjunctions of up to 4 literals, several on one column among them."""
-    generator = np.random.default_rng(seed)
-    rows = np.full((queries, 4), -1, np.int32)
+    generator, rows = np.random.default_rng(seed), np.full((queries, 4), -1, np.int32)
     for row in rows:
         size = generator.integers(1, 5)
         bits = generator.choice(DOMAIN.bits, size, replace=False)

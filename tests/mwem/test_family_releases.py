@@ -81,8 +81,7 @@ def test_queries_as_text() -> None:
 
 def test_a_parity_and_its_value_on_columns() -> None:
     """The three ways to read a record agree: bits, columns' values, and cells."""
-    values = column_values(ROWS, DOMAIN)
-    graded = QUERIES["parities"].answers_on(ROWS)
+    values, graded = column_values(ROWS, DOMAIN), QUERIES["parities"].answers_on(ROWS)
     names = QUERIES["parities"].text(SCHEMA).to_list()
     expected = np.mean((-1.0) ** (values[:, 1] + (values[:, 2] == 2)))
     assert graded[names.index("parity(b, grade=C)")] == pytest.approx(expected)

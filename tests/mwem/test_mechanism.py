@@ -185,7 +185,7 @@ def test_queries_about_very_many_columns_are_refused_before_anything_is_paid() -
     """Linked columns beyond the 64th counted as independent ones; tables had 2^41 cells."""
     wide = Workload(np.arange(0, 140, 2, dtype=np.int32)[None, :], Domain.binary(70))
     for name in ("auto", "junction-tree", "factored"):
-        with pytest.raises(BadInputError, match="a query is about 70 columns; .* at most 12"):
+        with pytest.raises(BadInputError, match=r"a query is about 70 columns; .* at most 12"):
             Mwem(iterations=1, representation=name).plan(Task(wide, 100), Budget(1.0, 0.0))
 
 

@@ -177,8 +177,7 @@ def test_a_run_is_far_better_than_independent_columns() -> None:
     """Correlated bits at a budget where noise is small: the start's largest error is above 0.1."""
     data = correlated()
     workload = random_conjunctions(Domain.binary(6), 120, 3, True, 0)
-    task = Task(workload, len(data))
-    mechanism = MwemSampled(rounds=12, population=5000)
+    task, mechanism = Task(workload, len(data)), MwemSampled(rounds=12, population=5000)
     plan = mechanism.plan(task, Budget(2.0, 1e-3))
     room = Curator(
         records_of(data), mechanism.statistics(workload), plan.schedule, SeededRandomness(1)

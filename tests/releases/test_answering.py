@@ -118,8 +118,7 @@ LOOSE = {
 
 def test_intervals_hold_as_often_as_they_say() -> None:
     """60 draws of the noise. A question is rejected with chance 0.001 over all of them."""
-    asked = list(QUESTIONS | LOOSE)
-    truth = np.array(list((QUESTIONS | LOOSE).values()))
+    asked, truth = list(QUESTIONS | LOOSE), np.array(list((QUESTIONS | LOOSE).values()))
     held = np.zeros((60, len(asked)), bool)
     for draw in range(60):
         found = answer_queries(noisy(draw), asked)

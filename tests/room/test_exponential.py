@@ -102,8 +102,7 @@ def test_only_alternatives_are_reported() -> None:
 
 
 def test_the_room_charges_before_it_reports() -> None:
-    room = curator((LaplaceNoise(0.5),), ROWS)
-    worst = WorstQuery(np.array([0.5, 0.5, 0.5]))
+    room, worst = curator((LaplaceNoise(0.5),), ROWS), WorstQuery(np.array([0.5, 0.5, 0.5]))
     with pytest.raises(RuntimeError, match="would cost more"):
         room.select(worst, NoisyMax(0.51))
     assert room.select(worst, NoisyMax(0.5)) in range(3)

@@ -224,8 +224,7 @@ def test_the_spectral_bound_counts_sets_of_four_literals() -> None:
 @settings(max_examples=60, deadline=None)
 @given(st.integers(1, 9), st.integers(0, 2**32))
 def test_quadratic_and_cubic_bounds_hold_on_all_sign_vectors(n: int, seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    signs = np.array(list(product((-1, 1), repeat=n)))
+    rng, signs = np.random.default_rng(seed), np.array(list(product((-1, 1), repeat=n)))
     linear = rng.integers(-9, 10, n).astype(float)
     quadratic = np.triu(rng.integers(-9, 10, (n, n)), 1).astype(float)
     values = signs @ linear + np.einsum("yi,ij,yj->y", signs, quadratic, signs)

@@ -39,8 +39,7 @@ def scores_of(weights: QueryWeights) -> list[int]:
 
 def both_weights(weights: QueryWeights) -> np.ndarray:
     """Return the integer weights of queries and complements, shape (m, 2), as Python integers."""
-    unit = weights._step / weights._n
-    largest = kernels.largest_score(weights.scores, 2)
+    unit, largest = weights._step / weights._n, kernels.largest_score(weights.scores, 2)
     return np.array(
         [
             [integer_weight(sign * score, largest, unit) for sign in (1, -1)]

@@ -43,8 +43,7 @@ class TestEveryGenerator:
                 np.testing.assert_array_equal(alone[0], together[column])
 
     def test_blocks_do_not_depend_on_order_or_threads(self, generator: Generator) -> None:
-        asked = np.array([1, 2, 30], np.int32)
-        records = generated_records(generator)
+        asked, records = np.array([1, 2, 30], np.int32), generated_records(generator)
         backwards = [records.block(block, asked) for block in reversed(range(records.blocks))]
         again = generated_records(type(generator)(generator.n, generator.bits, 3))  # type: ignore[call-arg]
         with ThreadPoolExecutor(4) as executor:

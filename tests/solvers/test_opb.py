@@ -35,8 +35,7 @@ def test_a_foreign_file_is_read(tmp_path: Path) -> None:
     assert len(read.problem.groups) == 1
     for number in range(32):
         x1, x2, x3, x4, x5 = values = [number >> bit & 1 for bit in range(5)]
-        record = np.array(values, np.uint8)
-        cost = 3 * x1 - 2 * (1 - x2) + 4 * x1 * (1 - x3)
+        record, cost = np.array(values, np.uint8), 3 * x1 - 2 * (1 - x2) + 4 * x1 * (1 - x3)
         assert read.problem.value(record) == -cost
         holds = x1 + 2 * (1 - x2) + x2 >= 2 and x3 + x4 + x5 == 1 and x1 + x4 <= 1
         assert read.problem.feasible(record) == holds

@@ -52,8 +52,7 @@ def true_means(found: FeatureMeasurement, table: np.ndarray) -> np.ndarray:
     means = np.ones((len(table), len(features)))
     for place, bits in enumerate(features.bits):
         for slot, bit in enumerate(bits[bits >= 0]):
-            size = int(features.values[place, slot])
-            held = table[:, bit].astype(float)
+            size, held = int(features.values[place, slot]), table[:, bit].astype(float)
             means[:, place] *= 1 - size * held if features.contrasts[place, slot] else held
     return means.mean(axis=0)
 

@@ -33,8 +33,7 @@ def sample(*drawn: tuple[int, int]) -> Sample:
 
 def game(rounds: int = 8, draws: int = 40, seed: int = 0, remembered: int = 4) -> Transcript:
     """Play random records against draws that say "bit 0 is 1" more often than not."""
-    rng = np.random.default_rng(seed)
-    transcript = Transcript(QUERIES, STEP, remembered, 20)
+    rng, transcript = np.random.default_rng(seed), Transcript(QUERIES, STEP, remembered, 20)
     for number in range(rounds):
         transcript.play(rng.integers(0, 2, 3, dtype=np.uint8))
         if number < rounds - 1:
