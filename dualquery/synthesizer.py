@@ -74,7 +74,7 @@ class Synthesizer:
         """Return rows of the fitted table's kind and types: see `Release.sample`.
 
         ``n`` is by default what the release says of the table's number of rows. Categorical columns
-        have the schema's categories.
+        have the schema's categories, and those of hours, days of a week or months their names.
         """
         least = self.release.base.rows_at_least
         return self._kind.made_of(self.release.sample(least if n is None else n, seed=seed))

@@ -43,8 +43,7 @@ def answers(release: Release, compared: Evaluation | None) -> Html:
     head = ["query", "answer", "interval from", "to"]
     if compared is not None:
         head += ["truth", "error"]
-    rows = list(_answer_rows(release, compared, places))
-    name = "answers-data"
+    rows, name = list(_answer_rows(release, compared, places)), "answers-data"
     search = element(
         "p",
         element(

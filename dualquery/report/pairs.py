@@ -90,8 +90,7 @@ def pairs(release: Release, known: BitShares) -> Pairs | None:
     if noise_known := bool(measured.any()):
         telling &= off > least  # and about which something was measured
     np.fill_diagonal(telling, False)
-    strength = np.sqrt(np.clip(sums / degrees, 0, 1))
-    return Pairs(columns, strength, telling, noise_known)
+    return Pairs(columns, np.sqrt(np.clip(sums / degrees, 0, 1)), telling, noise_known)
 
 
 def _count(columns: int) -> int:

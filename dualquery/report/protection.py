@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 
 def in_short(release: Release, compared: Evaluation | None) -> Html:
     """What a reader must know who reads no further."""
-    privacy = release.privacy
-    strength = "None: this release is not private."
-    if privacy.private:
+    privacy, strength = release.privacy, "None: this release is not private."
+    if privacy.private and privacy.epsilon == 0:
+        strength = "No row was looked at."
+    elif privacy.private:
         assert privacy.epsilon is not None
         unit = Neighbours.of_options(release.options).unit
         one = "row" if unit is None else f"unit of {unit.column!r}"

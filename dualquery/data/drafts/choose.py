@@ -153,8 +153,7 @@ def unknown_columns(
             raise BadInputError(f"{source.label}: only Parquet has types; leave --public-types out")
         kinds = zip(source.columns(), stated, strict=True)
         truth = (name for name, kind in kinds if kind.lower() in ("bool", "boolean"))
-        values = ("false",), ("true",)
-        said = {name: Categorical(name, values, missing="category") for name in truth}
+        said = {n: Categorical(n, (("false",), ("true",)), missing="category") for n in truth}
     said |= {} if known is None else {each.name: each for each in known.columns}
     found = {name: known_shape(said[name]) for name in names if name in said}
     shapes = {name: shape for name, shape in found.items() if shape is not None}

@@ -63,14 +63,14 @@ class Dates(Buckets):
         Name of the column in the user's table.
     by
         What a bucket is: a ``"decade"``, ``"year"``, ``"quarter"``, ``"month"`` or ``"day"``,
-        from that of ``first`` to that of ``last``; or a ``"month of year"``, ``"day of week"`` or
-        ``"hour of day"``, whatever the year.
+        from that of ``first`` to that of ``last``, or a ``"month of year"``, ``"day of week"`` or
+        ``"hour of day"``, which records have in place of a date.
     first, last
         Dates, as ISO 8601 (``2014-01-31``); public. For periods only. Records have dates from one
         to the other, unless rules move them; others in the same periods count as well.
     format
         How texts are written, in the signs of ``strftime`` such as ``%d.%m.%Y``; None for ISO
-        8601. Records are written so, too.
+        8601. Dates of records are written so, too.
     missing
         What a missing value does: it is an error, or a category of its own.
     outside

@@ -277,8 +277,7 @@ class TableSchema:
             if text not in (known := self.missing_in(column)):
                 text = next(iter(known), "")
             if values.null_count() and not known and getattr(column, "unparsable", "") != "missing":
-                told = "missing_values is empty, so no text stands for its missing values"
-                raise BadInputError(f"{column.where}: {told}; write a .parquet file")
+                raise BadInputError(f"{column.where}: no text means missing; write a .parquet file")
             empty = not text or not values.null_count()
             filled.append(values if empty else values.cast(pl.String).fill_null(text))
         return pl.DataFrame(filled)
