@@ -94,8 +94,7 @@ class CountingPass:
         Rows are read once, one block a thread in memory at a time; `BadInputError` if they cannot
         be read to the end.
         """
-        blocks = _SharedBlocks(rows.stream())
-        busy = min(threads, max(-(-rows.n // BLOCK_ROWS), 1))
+        blocks, busy = _SharedBlocks(rows.stream()), min(threads, max(-(-rows.n // BLOCK_ROWS), 1))
         with workers(busy) as pool:
             futures = [pool.submit(self._count, blocks) for _ in range(busy)]
             try:
@@ -275,8 +274,7 @@ def count_sparse(literals: Array, words: Array, occupied: Array, counts: Array) 
     every row of a word that is 0 in all of them satisfies the query.
     """
     for q in range(len(literals)):
-        candidates = ~np.uint64(0)
-        union = np.uint64(0)
+        candidates, union = ~np.uint64(0), np.uint64(0)
         positive = False
         for j in range(literals.shape[1]):
             held = occupied[literals[q, j] >> 1]

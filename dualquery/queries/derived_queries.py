@@ -68,8 +68,7 @@ class Cuboids:
                 f"query {wrong[0]} is no cell of a marginal, or is there twice: cuboids need one "
                 "value of each column; ask for whole marginals"
             )
-        first = first_occurrences(columns, domain.columns)
-        leaders, cuboid = np.unique(first, return_inverse=True)
+        leaders, cuboid = np.unique(first_occurrences(columns, domain.columns), return_inverse=True)
         counts = np.bincount(cuboid)
         cells = np.where(used, axis_sizes(domain)[columns], 1).astype(np.float64).prod(axis=1)
         return Cuboids(

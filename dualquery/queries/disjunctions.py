@@ -61,9 +61,8 @@ class Disjunctions:
         literals: NDArray[np.int32], owner: NDArray[np.int64], domain: Domain
     ) -> Disjunctions:
         """Gather conjunctions, int32 ``(t, k)``, by the query that each belongs to."""
-        order = np.argsort(owner, kind="stable")
         indptr = np.concatenate(([0], np.cumsum(np.bincount(owner)))).astype(np.int64)
-        return Disjunctions(LiteralRows(literals[order], domain), indptr)
+        return Disjunctions(LiteralRows(literals[np.argsort(owner, kind="stable")], domain), indptr)
 
     def __len__(self) -> int:
         return len(self.indptr) - 1

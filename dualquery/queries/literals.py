@@ -157,8 +157,7 @@ def read_padded(name: str, columns: Mapping[str, pl.Series]) -> NDArray[np.int32
 
 def different_bits(literals: NDArray[np.int32]) -> int:
     """Return how many different sets of bits conjunctions mention."""
-    supports = np.where(literals >= 0, literals | 1, -1)
-    first = first_occurrences(supports, int(literals.max()) + 2)
+    first = first_occurrences(np.where(literals >= 0, literals | 1, -1), int(literals.max()) + 2)
     return int(np.count_nonzero(first == np.arange(len(first))))
 
 
@@ -232,8 +231,7 @@ def read_plain(lines: pl.Series, schema: Schema) -> tuple[NDArray[np.int32], NDA
         on="piece",
         maintain_order="left",
     )
-    rows = coded["row"].to_numpy()
-    plain = formed.to_numpy().copy()
+    rows, plain = coded["row"].to_numpy(), formed.to_numpy().copy()
     plain[rows[coded["code"].is_null().to_numpy()]] = False
     lengths = np.bincount(rows, minlength=len(lines))
     literals = np.full((len(lines), max(lengths.max(initial=0), 1)), -1, np.int32)

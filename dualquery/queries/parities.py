@@ -114,10 +114,8 @@ class Parities(QueryFamily):
 
     def products(self) -> Products:
         """Return the parities as products of signs, one a column."""
-        used = np.unique(self.sets[self.sets >= 0])
-        column_of_bit = self.domain.column_of_bit
-        columns = column_of_bit[used]
-        sizes = axis_sizes(self.domain)
+        used, column_of_bit = np.unique(self.sets[self.sets >= 0]), self.domain.column_of_bit
+        columns, sizes = column_of_bit[used], axis_sizes(self.domain)
         values = []
         for bit, column in zip(used.tolist(), columns.tolist(), strict=True):
             signs = np.ones(sizes[column])
@@ -205,8 +203,7 @@ def _checked(rows: NDArray[np.integer[Any]], domain: Domain) -> NDArray[np.int32
     columns = np.where(sets >= 0, domain.column_of_bit[sets], -1)
     again = ((columns[:, 1:] == columns[:, :-1]) & (columns[:, 1:] >= 0)).any(axis=1)
     _refuse(again, sets, "has two bits of one column")
-    repeated = first_occurrences(sets, domain.bits) != np.arange(len(sets))
-    _refuse(repeated, sets, "is repeated")
+    _refuse(first_occurrences(sets, domain.bits) != np.arange(len(sets)), sets, "is repeated")
     return sets
 
 

@@ -204,8 +204,7 @@ class _Indicators:
 
 def _one_factor_a_column(rows: LiteralRows) -> tuple[NDArray[np.int32], _Indicators]:
     """Return for each query the sets of values that it asks for, one a column, padded with -1."""
-    domain = rows.domain
-    codes = rows.literals.copy()
+    domain, codes = rows.domain, rows.literals.copy()
     columns = np.where(codes >= 0, domain.column_of_bit[codes >> 1], -1)
     of_code = np.repeat(domain.column_of_bit, 2).astype(np.int32)
     again = (columns[:, 1:] == columns[:, :-1]) & (columns[:, 1:] >= 0)

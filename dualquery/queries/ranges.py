@@ -73,8 +73,7 @@ class RangeQueries(QueryFamily):
         """Take arrays of integers of shape ``(m, k)``, increasing columns, all padded with -1."""
         if 0 in columns.shape:
             raise BadInputError("ranges need at least one box of at least one column")
-        sizes = axis_sizes(domain)
-        used = columns >= 0
+        sizes, used = axis_sizes(domain), columns >= 0
         unknown = (columns >= domain.columns) | (columns < -1)
         repeated = used[:, 1:] & (columns[:, 1:] <= columns[:, :-1])
         for wrong, complaint in (
@@ -170,15 +169,13 @@ class RangeQueries(QueryFamily):
 
     def products(self) -> Products:
         """Return the boxes as products of intervals, each one or two terms ``[x >= v]``."""
-        sizes = axis_sizes(self.domain)
-        used = self.columns >= 0
+        sizes, used = axis_sizes(self.domain), self.columns >= 0
         keys = np.stack((self.columns[used], self.first[used], self.last[used]), axis=1)
         intervals, number = np.unique(keys, axis=0, return_inverse=True)
         factors = np.full(self.columns.shape, -1, dtype=np.int32)
         factors[used] = number.ravel()
         column, first, last = intervals.T
-        ends = last + 1 < sizes[column]
-        index = np.stack((first, last + 1), axis=1)
+        ends, index = last + 1 < sizes[column], np.stack((first, last + 1), axis=1)
         coefficient = np.broadcast_to([1.0, -1.0], index.shape)
         kept = np.stack((np.ones(len(ends), dtype=np.bool_), ends), axis=1)
         cumulative = np.zeros(len(sizes), dtype=np.bool_)
@@ -293,8 +290,7 @@ def _cells_of_boxes(
         value = first[owner, place] + left % widths[owner, place]
         left //= widths[owner, place]
         column = columns[owner, place]
-        offset = domain.offsets[column]
-        binary = domain.sizes[column] == 1
+        offset, binary = domain.offsets[column], domain.sizes[column] == 1
         literal = np.where(binary, 2 * offset + (1 - value), 2 * (offset + value))
         literals[:, place] = np.where(used[owner, place], literal, -1)
     return literals, owner

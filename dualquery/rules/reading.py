@@ -73,9 +73,10 @@ def without_absent(schema: SchemaT, *, learned: bool = False) -> tuple[SchemaT, 
             _ = rules_of(replace(schema, rules=(*kept, rule), left_out=()))
             kept = (*kept, rule)
     absent = [str(rule) for rule in schema.rules if rule not in kept]
-    what = "columns or values" if learned else "columns"
-    remark = f"rules about {what} that are not released were left out: {'; '.join(absent)}"
-    return replace(schema, rules=kept, left_out=()), (remark,) if absent else ()
+    told = "about columns that are not released were left out"
+    told = f"rules {'that what is learned may keep or not' if learned else told}"
+    remarks = (f"{told}: {'; '.join(absent)}",) if absent else ()
+    return replace(schema, rules=kept, left_out=()), remarks
 
 
 def _applicable(schema: TableSchema) -> tuple[Rule, ...]:

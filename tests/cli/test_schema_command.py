@@ -71,7 +71,9 @@ def test_schema_check_says_what_a_schema_means(dualquery, files, here, tmp_path)
     partial = {"partial": True, "rules": ["a=x => b=y"], "declared": True}
     written.write_text(json.dumps({**partial, "columns": [{"name": "a", "kind": "categorical"}]}))
     done = dualquery("schema", "check", written)
-    assert (done.code, "left out: a=x => b=y" in " ".join(done.out.split())) == (0, True)
+    said = " ".join(done.out.split())
+    assert (done.code, "what is learned may keep or not: a=x => b=y" in said) == (0, True)
+    assert "declared; what it does not say is learned" in said
     done = dualquery("budget", "plan", "-n", "100", "--epsilon", "1", "--schema", written)
     assert "is partial: use release --dry-run" in done.last
     written.write_text('{"columns": [{"name": "a", "kind": "binry"}]}')

@@ -83,9 +83,6 @@ def test_intervals_of_cut_rows_say_so() -> None:
     assert made.intervals.basis.endswith("; of the rows as cut to 3 ones each")
 
 
-# --- where the number of rows is private --------------------------------------------------------
-
-
 @pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (-1.0, 1.0), (0.25, 1.0)])
 def test_intervals_allow_for_a_noisy_number_of_rows(low: float, high: float) -> None:
     """All true answers, and numbers of rows up to the allowed distance; noise of at most 0.01."""

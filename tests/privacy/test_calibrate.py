@@ -92,9 +92,6 @@ def test_delta_0_uses_basic_composition() -> None:
     assert draws == pytest.approx(1.0, rel=1e-3)
 
 
-# --- what does not fit ----------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("budget", "given", "message"),
     [
@@ -110,9 +107,6 @@ def test_delta_0_uses_basic_composition() -> None:
 def test_what_does_not_fit_says_which_bound_failed(budget, given, message: str) -> None:
     with pytest.raises(BadInputError, match=message):
         calibrate_game(*budget, **given)
-
-
-# --- budget ---------------------------------------------------------------------------------
 
 
 def test_laplace_scale() -> None:
@@ -157,9 +151,6 @@ def test_a_large_delta_or_epsilon_is_warned_about(epsilon, delta, facts) -> None
     warnings = check_budget(epsilon, delta, 1000)
     assert len(warnings) == bool(facts)
     assert [fact for fact in facts if fact not in warnings[0]] == []
-
-
-# --- statement ------------------------------------------------------------------------------
 
 
 @given(st.floats(1e-12, 100.0), st.floats(0.0, 0.5))

@@ -99,8 +99,6 @@ def iid_delta(width: float, draws: int, epsilons: NDArray[np.float64]) -> NDArra
     return best
 
 
-# --- never below the truth ------------------------------------------------------------------
-
 SMALL_RUNS = [
     ((SampledQueries(2.0, 1),), 400),
     ((SampledQueries(0.7, 3),), 400),
@@ -143,9 +141,6 @@ def test_never_below_two_events_of_many_draws_with_an_adaptive_second_pair() -> 
             q.append(first_q * q2)
         true = delta_of_pair(np.concatenate(p), np.concatenate(q), epsilons)
         assert np.all(true <= stated * (1 + 1e-12))
-
-
-# --- and hardly above the optimum -----------------------------------------------------------
 
 
 @pytest.mark.parametrize("widths", [(1.5,), (0.5, 0.5), (1.0, 0.4), (0.8, 0.8, 0.8)])
@@ -226,9 +221,6 @@ def test_mixed_events_dominate_enumeration() -> None:
         assert np.all((p * tail).sum(axis=1) <= stated)
 
 
-# --- against zCDP ---------------------------------------------------------------------------
-
-
 @settings(max_examples=25, deadline=None)
 @given(
     rounds=st.integers(2, 12),
@@ -246,9 +238,6 @@ def test_never_worse_than_zcdp_by_more_than_half_a_percent(
     assert epsilon <= ZCDP.epsilon(schedule, delta) * 1.005
     if 0 < epsilon < 0.999 * ADVANCED.epsilon(schedule, 0.0):
         assert EXACT.delta(schedule, epsilon) == pytest.approx(delta, rel=0.01)
-
-
-# --- edges ----------------------------------------------------------------------------------
 
 
 def test_what_it_refuses() -> None:

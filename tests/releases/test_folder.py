@@ -133,8 +133,6 @@ def test_each_file_has_its_digest_and_a_saved_copy_computes_them_anew(made, tmp_
         assert stored["proof"].pop("content") == hashlib.sha256(canonical(stored)).hexdigest()
 
 
-# --- what is in it --------------------------------------------------------------------------------
-
 OPTIONS = {
     "csv", "epsilon", "delta", "accountant", "neighbours", "rows", "seed", "records", "budget_file",
     "mechanism", "unit", "weight",
@@ -223,9 +221,6 @@ def test_times_of_files_tell_only_when_the_release_was_asked_for(made, tmp_path)
         assert path.stat().st_mtime == created
 
 
-# --- whole or not there ---------------------------------------------------------------------------
-
-
 def _break(monkeypatch: pytest.MonkeyPatch, step: str, error: BaseException) -> None:
     """Make one step of writing fail, after part of the file was written."""
     write_parquet, write_text = pl.DataFrame.write_parquet, Path.write_text
@@ -302,9 +297,6 @@ def test_a_target_that_appears_meanwhile_is_left_alone(made, tmp_path) -> None:
     assert names(tmp_path / "out") == set()
 
 
-# --- what cannot be read --------------------------------------------------------------------------
-
-
 @pytest.fixture
 def saved(made, tmp_path) -> Path:
     return made.save(tmp_path / "out")
@@ -339,9 +331,6 @@ def test_a_file_that_was_changed_is_named(saved, name) -> None:
 def test_a_newer_format_says_upgrade(saved) -> None:
     edit(saved, put("format_version", FORMAT_VERSION + 1), seal=True)
     refuse(saved, f"format {FORMAT_VERSION + 1} is newer than {FORMAT_VERSION}")
-
-
-# --- parts ----------------------------------------------------------------------------------------
 
 
 def test_notebooks_show_a_release_and_its_guarantee_and_escape_names() -> None:

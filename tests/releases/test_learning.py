@@ -20,6 +20,7 @@ from dualquery.verification import verify
 ROWS = 20_000
 FRAME = pl.DataFrame({"a": ["x", "y"] * (ROWS // 2), "b": [1, 2, 2, 2] * (ROWS // 4)})
 A = {"name": "a", "kind": "categorical", "values": ["x", "y"]}
+PART = {"name": "a", "kind": "categorical"}
 B = {"name": "b", "kind": "numeric", "edges": [1, 2, 3], "integer": True}
 
 
@@ -70,6 +71,13 @@ def test_a_schema_that_is_known_leaves_a_budget_file_as_it_is(tmp_path) -> None:
             {"schema": {**known(A, B), "partial": False}, "public_types": True},
             "nothing is learned",
         ),
+        ({"queries": ["a=x", "c=1"]}, "query 1: there is no column 'c'"),
+        ({"queries": ["a=x", "a >> 3 &"]}, "query 1: 'a >> 3 &' is no question"),
+        ({"schema": {**known(PART), "rules": ["((( hello"]}}, "is no question"),
+        ({"schema": {**known(PART), "rules": ["c=1 => a=x"]}}, "there is no column 'c'"),
+        ({"schema": known({**B, "edges": [0.5, 1]})}, "no two whole numbers"),
+        ({"public_types": True}, "only Parquet has types"),
+        ({"target": "0-1"}, "name one column"),
         ({"mechanism": "laplace", "delta": 1e-6}, "cannot follow a learned schema"),
         ({"mechanism": "auto", "options": {"rounds": 9}}, "dualquery has to be named"),
         ({"query_items": "top:2", "way": 2}, "several values"),
@@ -84,6 +92,25 @@ def test_what_cannot_be_is_refused_before_a_schema_is_paid(asked, named, tmp_pat
     with pytest.raises(BadInputError, match=named):
         dualquery.release(FRAME, budget=file.path, **asked)
     assert file.read().releases == {}
+
+
+def test_positions_count_columns_that_are_not_learned_too() -> None:
+    frame = FRAME.rename({"a": "sex", "b": "kids"}).with_columns(pl.Series("ill", FRAME["b"] == 1))
+    frame = frame.insert_column(0, pl.Series("id", range(ROWS)))
+    made = dualquery.release(frame, query_columns="1,3", queries="all", way=2, epsilon=8.0)
+    assert made.schema.column_names == ("sex", "kids", "ill")
+    asked = made.schema.domain.column_of_bit[made.workload.literals >> 1]
+    assert {*asked.ravel().tolist()} == {0, 2}
+    rest = dualquery.release(frame, query_columns="!id", queries="all", way=1, epsilon=8.0)
+    assert {*rest.schema.domain.column_of_bit[rest.workload.literals >> 1].ravel()} == {0, 1, 2}
+    made = dualquery.release(frame, target=3, epsilon=8.0)
+    assert made.workload.description["target"] == 2
+
+
+def test_a_schema_of_units_goes_by_the_rows_that_they_may_have() -> None:
+    homes = FRAME.with_columns(pl.Series("home", np.arange(ROWS) // 4)).head(6_000)
+    made = dualquery.release(homes, unit=dualquery.Unit("home", 5), epsilon=2.0, queries=9, way=1)
+    assert made.schema.column_names == ("a", "b")
 
 
 def test_a_large_epsilon_learns_a_schema() -> None:

@@ -146,7 +146,9 @@ def test_every_kind_of_release_has_a_page(mechanism: str, tmp_path: Path) -> Non
     )
     Reader(report(released))
     released.save(tmp_path / "r")
-    Reader(report(load_release(tmp_path / "r")))
+    page = report(load_release(tmp_path / "r"))
+    Reader(page)
+    assert ("No row was looked at" in page) == (mechanism == "zero") != ("Noise was added" in page)
 
 
 def test_pairs_that_noise_explains_are_not_listed() -> None:

@@ -72,9 +72,6 @@ def test_the_room_needs_a_public_number_of_rows() -> None:
         Curator(records, workload, (), NoNoise(0), public_rows=4)
 
 
-# --- the number of rows ---------------------------------------------------------------------------
-
-
 def test_the_noisy_number_of_rows_is_geometric_around_the_true_one() -> None:
     """Mean and deviation of 4,000 draws: six deviations are a false alarm of 1e-8."""
     records = records_of(np.zeros((5000, 1), np.uint8))
@@ -118,8 +115,6 @@ def test_delta_needs_a_number_of_rows_that_is_no_noise() -> None:
     budget, _ = bought.resolve(gaussian, count)
     assert budget.epsilon == pytest.approx(1 - COUNT_SHARE)
 
-
-# --- releases -------------------------------------------------------------------------------------
 
 TRUE_ROWS = 7919
 MECHANISMS = {

@@ -180,9 +180,6 @@ def test_only_the_room_s_own_statistics_noise_and_scores_are_taken() -> None:
     assert room._ledger.spent == 0
 
 
-# --- one ledger, one verb at a time: copies, forks and threads spend nothing twice ---------------
-
-
 class Interrupted(SeededRandomness):
     """Lets another thread act, if it can, between a charge and its draw."""
 
@@ -259,9 +256,6 @@ def test_a_forked_process_spends_nothing() -> None:
         os._exit(2)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert len(room.measure(AllQueries(), noise)) == len(WORKLOAD)
-
-
-# --- everything that a tiny game can show, enumerated ---------------------------------------------
 
 
 CLASSES = tuple((query, sign) for query in range(len(WORKLOAD)) for sign in (1, -1))
@@ -342,8 +336,6 @@ def check_all(schedule: GameSchedule, neighbours: list[np.ndarray]) -> None:
                     checked += truth > 0
     assert checked > 10
 
-
-# --- sums of columns ------------------------------------------------------------------------------
 
 GRIDS = (Grid("a", 0.0, 3.0, 3, True), Grid("b", -1.0, 1.0, 2, True))
 QUERIES = Workload(np.array([[0]], np.int32), domain_of(1))

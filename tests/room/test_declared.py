@@ -247,8 +247,6 @@ def test_queries_stay_what_was_proven() -> None:
         sums.indptr[1] = 2
 
 
-# --- sums of conjunctions that exclude each other, against brute force ----------------------------
-
 MIXED = Domain(np.array([0, 1, 4, 6, 7], np.int64))
 """A binary column, one of three values, one of two one-hot bits, and a binary one."""
 

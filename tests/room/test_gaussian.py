@@ -35,9 +35,6 @@ def discrete(scale: float, reach: int) -> NDArray[np.float64]:
     return weights / math.fsum(weights)
 
 
-# --- the lemma --------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("s", [1.0, 1.5, 4.0, 20.0])
 @pytest.mark.parametrize("far", [1.0, 3.0, 6.0])
 def test_rounded_continuous_noise_is_close_to_discrete_noise(s: float, far: float) -> None:
@@ -94,9 +91,6 @@ def test_the_accountant_covers_coarse_discrete_noise_up_to_the_lemma(
         left = max(epsilon - a - m * xi, 0.0)
         stated = math.exp(a) * (EXACT.delta(events, left) + math.exp(epsilon) * tau)
         assert true <= stated
-
-
-# --- the draw ---------------------------------------------------------------------------------
 
 
 class Fixed:

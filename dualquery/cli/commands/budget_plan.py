@@ -106,8 +106,7 @@ def plan(
             raise BadInputError(f"{schema} is partial: use release --dry-run, which plans for that")
         if not described.declared:
             warnings = (*warnings, "a release with this draft is not private: declare it first")
-        asked = built(WorkloadRequest, {"queries": queries})
-        task = Task(asked.build(described, rows), rows)
+        task = Task(built(WorkloadRequest, {"queries": queries}).build(described, rows), rows)
         whole = Budget(epsilon, used, neighbours=relation)
         if by_policy:
             progress.phase("planning dualquery")

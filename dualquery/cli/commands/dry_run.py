@@ -36,12 +36,11 @@ def show_outlook(terminal: Terminal, given: Mapping[str, Any]) -> None:
         require_free(given["out"])
     if is_stdin(given["data"]):
         raise BadInputError("--dry-run reads no rows, so no standard input (-): name a file")
-    progress = terminal.progress()
     from dualquery.privacy.guarantee import round_up
     from dualquery.releases.make.making import seconds_needed
     from dualquery.releases.make.schema_learning import schema_price
 
-    progress.phase("planning")
+    terminal.progress().phase("planning")
     if price := schema_price(spec, given["rows"]):
         show_price(terminal, price, given["rows"])
         return

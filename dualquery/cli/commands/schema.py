@@ -89,7 +89,8 @@ def check(
     from dualquery.rules.reading import rules_of, without_absent
 
     found = load_schema(file)
-    known, remarks = without_absent(found, learned=getattr(found, "partial", False))
+    partial = getattr(found, "partial", False)
+    known, remarks = without_absent(found, learned=partial)
     if isinstance(found, TableSchema):
         _show_columns(terminal, ("column", "kind", "bits", "values"), found.columns, _described)
         for remark in (*_on_missing_values(found), *remarks):
@@ -100,8 +101,9 @@ def check(
     if out is not None:
         _write(found, out)
     draft = "not declared, so releases with it are not private: " + _CHECK_IT
+    declared = "declared; what it does not say is learned" if partial else "declared"
     written = "" if out is None else f"; written to {out}"
-    terminal.say(f"{_size(found)}: {'declared' if found.declared else draft}{written}")
+    terminal.say(f"{_size(found)}: {declared if found.declared else draft}{written}")
     if table is None:
         return
 
@@ -199,8 +201,7 @@ def _learn(
         raise BadInputError(
             f'--schema {known}: what it says is taken as public, so it must say "declared": true'
         )
-    progress = terminal.progress()
-    progress.phase("learning the schema")
+    terminal.progress().phase("learning the schema")
     rows = given_table(table, asked["csv"])
     learned = schema_of_table(
         rows, asked["epsilon"], asked["delta"], columns=asked["columns"], neighbours=relation,

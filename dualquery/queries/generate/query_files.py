@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,9 +20,9 @@ from dualquery.queries.conjunctions import Workload
 from dualquery.queries.literals import are_apart, read_plain, refuse_contradictions
 from dualquery.questions.compiler import Compiled, CompiledQuestion, ask
 from dualquery.questions.plain_parser import read_question
-from dualquery.questions.syntax_tree import SHARE
+from dualquery.questions.syntax_tree import SHARE, literals_of
 from dualquery.rows.repeats import first_occurrences, pad_right, side_by_side
-from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.errors import BadInputError, suggest
 
 if TYPE_CHECKING:
     from dualquery.data.schema.any_schema import Schema
@@ -28,8 +30,7 @@ if TYPE_CHECKING:
 
 MOST_PARTS = 5_000_000  # conjunctions that the questions of a list are made from, repeats counted
 
-LARGEST = 1 << 28
-MOST_LINES = 1 << 24
+LARGEST, MOST_LINES = 1 << 28, 1 << 24
 """Bytes and lines of a list of queries: five million of them. Reading takes about five times the
 bytes, and forty more a line."""
 
@@ -44,6 +45,28 @@ def read_queries(path: str | Path, schema: Schema) -> Workload:
     """
     texts, place = read_texts(Path(path))
     return workload_of_texts(texts, schema, Path(path).name, place)
+
+
+def check_texts(queries: object, names: Sequence[str]) -> None:
+    """Refuse a list, of a file or of texts, that is wrong whatever values the columns may have."""
+    if not names or queries == "all" or not isinstance(queries, str | Path | list | tuple):
+        return
+
+    def literal(name: str, _: object = None) -> int:
+        if name not in names:
+            raise BadInputError(f"there is no column {name!r}; {suggest(name, names)}")
+        return 0
+
+    any_value: Any = SimpleNamespace(literal=literal)  # what is asked of a schema
+    named: Any = queries, "query {}".format
+    texts, place = read_texts(Path(queries)) if isinstance(queries, str | Path) else named
+    for row, text in enumerate(texts):
+        try:
+            asked = read_question(text, any_value)
+            both = *literals_of(asked.condition), *literals_of(asked.given)
+            deque(map(literal, ({asked.column} - {""}).union(each.column for each in both)), 0)
+        except BadInputError as error:
+            raise BadInputError(f"{place(row)}: {error}") from None
 
 
 def read_texts(path: Path) -> tuple[pl.Series, Callable[[int], str]]:
@@ -114,9 +137,8 @@ def workload_of_texts(
     parts = _parts(questions, lines, place)
     joined = side_by_side(kept, parts) if len(kept) else parts
     first = first_occurrences(pad_right(joined), 2 * schema.domain.bits)
-    distinct = joined[first == np.arange(len(first))]
     description["questions"] = lines.to_list()
-    return Workload(distinct, schema.domain, description)
+    return Workload(joined[first == np.arange(len(first))], schema.domain, description)
 
 
 def _refuse_repeats(

@@ -88,12 +88,10 @@ def list_choices(
     """
     sets = len(indptr) - 1
     set_of_item = np.repeat(np.arange(sets), np.diff(indptr))
-    rows = np.zeros((1, 0), np.int32)
-    start = np.zeros(1, np.int64)
+    rows, start = np.zeros((1, 0), np.int32), np.zeros(1, np.int64)
     for left in range(way, 0, -1):
         # The next item comes from a later set that leaves enough sets for the rest.
-        stop = indptr[sets - left + 1]
-        repeats = stop - start
+        repeats = indptr[sets - left + 1] - start
         origin = np.repeat(np.arange(len(rows)), repeats)
         ends = np.cumsum(repeats)
         position = np.arange(len(origin)) - (ends - repeats)[origin] + start[origin]
@@ -198,20 +196,17 @@ def _draw(
     rng: np.random.Generator,
 ) -> NDArray[np.int32]:
     """Draw conjunctions independently, literals in the order of their columns."""
-    sizes = domain.sizes[chosen]
-    starts = domain.offsets[chosen]
+    sizes, starts = domain.sizes[chosen], domain.offsets[chosen]
     # below[r][i] counts the sets of r bits on different ones of the last i columns. Sizes are
     # scaled (shares stay the same) because the count itself may exceed the range of a float.
     scaled = sizes[::-1] * (way / sizes.sum())
     below = [np.ones(len(chosen) + 1)]
     for _ in range(way):
         below.append(np.concatenate(([0.0], np.cumsum(scaled * below[-1][:-1]))))
-    literals = np.empty((count, way), np.int32)
-    last = np.full(count, len(chosen))
+    literals, last = np.empty((count, way), np.int32), np.full(count, len(chosen))
     for position in range(way):
         table = below[way - position]
-        share = (1.0 - rng.random(count)) * table[last]
-        last = np.searchsorted(table, share, side="left") - 1
+        last = np.searchsorted(table, (1.0 - rng.random(count)) * table[last], side="left") - 1
         column = len(chosen) - 1 - last
         literals[:, position] = starts[column] + rng.integers(0, sizes[column])
     literals *= 2
@@ -311,8 +306,7 @@ def target_marginals(domain: Domain, target: int, columns: Columns | None = None
     indptr, literals = _cells(domain, np.arange(domain.columns), signed=True)
     listed = list_choices(np.arange(len(others) + 1), np.arange(len(others), dtype=np.int32), pairs)
     sets = np.sort(np.column_stack((others[listed], np.full(len(listed), target))), axis=1)
-    sizes = np.diff(indptr)
-    _check_memory(int(_cell_counts(sizes, sets).sum()), pairs + 1)
+    _check_memory(int(_cell_counts(np.diff(indptr), sets).sum()), pairs + 1)
     description = {
         "kind": "target marginals",
         "target": int(target),

@@ -170,8 +170,7 @@ class Knowledge:
                 ratio = found.values[above] / found.values[below] if found.values[below] else 0.0
                 combination = np.zeros(4)
                 combination[pair] = 1.0, -np.clip(ratio, *range)
-                variance = float(combination @ found.covariance @ combination)
-                distance = 0.0
+                variance, distance = float(combination @ found.covariance @ combination), 0.0
                 if variance > 0:
                     distance = float(combination @ found.values) / math.sqrt(variance)
                 critical = math.hypot(found.critical(level, combination), distance)

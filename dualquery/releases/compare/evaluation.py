@@ -299,8 +299,7 @@ def _compare(
     # The truth is about the rows before any cut; without a cut it is counted already.
     counts = workload.counts(known if whole is data else whole.records, threads=cores)
     data = replace(data, records=known)
-    truth = np.asarray(counts * (workload.step / whole.n), dtype=np.float64)
-    synthetic = None
+    truth, synthetic = np.asarray(counts * (workload.step / whole.n), dtype=np.float64), None
     if loaded.records is not None:
         synthetic = Errors.between(workload.answers_on(loaded.records, threads=cores), truth)
 

@@ -27,6 +27,7 @@ from dualquery.privacy.events import Event
 from dualquery.privacy.guarantee import check_ranges, default_delta
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.family import Queries
+from dualquery.queries.generate.query_files import check_texts
 from dualquery.releases.make import proof
 from dualquery.releases.make.payment import Payment
 from dualquery.releases.make.schema_price import SchemaPrice, check_learnable
@@ -192,6 +193,7 @@ def _check_plan(spec: ReleaseSpec, unknown: Unknown, price: SchemaPrice, whole: 
     """Refuse what cannot be, whether columns will hold many values or few: nothing is paid yet."""
     asked = _by_name(spec.workload, unknown.names, unknown.names)
     configured, refused = spec.configured, list[str]()
+    check_texts(asked.queries, unknown.names)
     if unknown.items:  # it may be any
         asked = replace(asked, columns=None, target=None)
     alone = configured.name in proof.NOISE_ALONE
