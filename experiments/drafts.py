@@ -235,8 +235,7 @@ def _answers(released: Release, questions: Sequence[Question], place: int) -> ND
     """Return what a release's model answers: sums of conjunctions of two literals."""
     from dualquery.queries.literals import LiteralRows
 
-    sizes = released.schema.domain.sizes
-    columns = dict(zip(released.schema.column_names, sizes, strict=True))
+    columns = dict(zip(released.schema.column_names, released.schema.domain.sizes, strict=True))
     literals: list[tuple[int, ...]] = []
     owners = []
     for number, pair in enumerate(questions):
@@ -250,8 +249,7 @@ def _answers(released: Release, questions: Sequence[Question], place: int) -> ND
         owners += [number] * len(own)
     assert released.model is not None
     rows = LiteralRows(np.array(literals, np.int32), released.schema.domain)
-    sums = np.bincount(owners, released.model.answers(rows), len(questions))
-    return sums.astype(np.float64)
+    return np.bincount(owners, released.model.answers(rows), len(questions)).astype(np.float64)
 
 
 def expect(table: pl.DataFrame) -> Sequence[Finding]:

@@ -77,8 +77,7 @@ def question_about(data: Dataset[Any], queries: Any, threads: int = 1) -> Questi
     counts = queries.counts(data.records, threads)
     seconds = time.perf_counter() - start
     truth = np.asarray(counts / data.n, dtype=np.float64)
-    task = Task(queries, data.n, rules=rules_of(data.schema))
-    return Question(data, task, truth, seconds)
+    return Question(data, Task(queries, data.n, rules=rules_of(data.schema)), truth, seconds)
 
 
 def question_of(run: Run, threads: int) -> Question:

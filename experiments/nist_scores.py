@@ -112,8 +112,7 @@ def pearson(truth: pl.DataFrame, made: pl.DataFrame) -> float:
                 columns.append(_numbers(rows[name].replace("N", "1" if name == "NPF" else "-1")))
         with np.errstate(invalid="ignore", divide="ignore"):
             found.append(np.nan_to_num(np.corrcoef(np.array(columns, dtype=np.float64))))
-    pairs = np.triu_indices(len(names), 1)
-    return float(abs(found[0] - found[1])[pairs].mean())
+    return float(abs(found[0] - found[1])[np.triu_indices(len(names), 1)].mean())
 
 
 def slope(rows: pl.DataFrame) -> float:

@@ -110,8 +110,7 @@ def _unmentioned(groups: Groups, mentioned: NDArray[np.bool_]) -> tuple[Groups, 
     """Return the unmentioned members of each partly mentioned group, and all groups' counts."""
     if len(groups) == 0:
         return Groups.none(), np.zeros(0, np.int64)
-    sizes = np.diff(groups.indptr)
-    named = mentioned[groups.members]
+    sizes, named = np.diff(groups.indptr), mentioned[groups.members]
     counts = np.add.reduceat(named.astype(np.int64), groups.indptr[:-1])
     partly = (counts > 0) & (counts < sizes)
     members = groups.members[~named & np.repeat(partly, sizes)]
@@ -127,8 +126,7 @@ def _kernel_groups(
 ) -> Groups:
     if len(groups) == 0:
         return groups
-    sizes = np.diff(groups.indptr)
-    alive = counts > 0
+    sizes, alive = np.diff(groups.indptr), counts > 0
     kernel_sizes = (counts + (counts < sizes))[alive]
     members = number[groups.members[kept[groups.members]]]
     return Groups(np.concatenate(([0], np.cumsum(kernel_sizes))), members)

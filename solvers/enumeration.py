@@ -19,9 +19,7 @@ def enumerate_parts(problem: BestResponse, work: int) -> tuple[NDArray[np.int8],
     """
     n = problem.attributes
     values, rows = np.full(n, -1, np.int8), problem.rows
-    label = _linked(problem)
-
-    sizes = np.ones(n)
+    label, sizes = _linked(problem), np.ones(n)
     sizes[problem.groups.members] = 0.0
     bits = np.bincount(label, sizes, minlength=n)
     firsts = problem.groups.members[problem.groups.indptr[:-1]]

@@ -206,8 +206,7 @@ def _claimed(path: Path) -> IO[bytes] | None:
         handle = os.open(path / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
     except FileNotFoundError:  # the folder was removed meanwhile
         return None
-    lock = os.fdopen(handle, "r+b", buffering=0)
-    ours = False
+    lock, ours = os.fdopen(handle, "r+b", buffering=0), False
     try:
         with suppress(FileNotFoundError):  # whoever had it before may have removed it
             ours = try_lock(lock) and os.path.samestat(os.fstat(handle), (path / LOCK).stat())

@@ -129,8 +129,7 @@ class Forbidden:
         if self.boxes:
             for first in range(0, len(records), _BLOCK_ROWS):
                 rows = slice(first, first + _BLOCK_ROWS)
-                classes = self.classes(records[rows])
-                broken_boxes(self.compiled, classes, found[rows], counts[rows])
+                broken_boxes(self.compiled, self.classes(records[rows]), found[rows], counts[rows])
         return found
 
     def allowed(self, values: Mapping[int, NDArray[np.bool_]]) -> NDArray[np.uint8]:
@@ -163,8 +162,7 @@ def _starts(sizes: list[int]) -> NDArray[np.int64]:
 
 def _classes(size: int, sets: Sequence[NDArray[np.int64]]) -> NDArray[np.int32]:
     """Return a number for each value: the same for those that no set tells apart, from 0 on."""
-    found = np.zeros(size, np.int64)
-    sizes = [size]
+    found, sizes = np.zeros(size, np.int64), [size]
     for members in sets:
         if 2 * len(members) > size:  # the others say the same, and are fewer
             outside = np.ones(size, bool)

@@ -67,8 +67,7 @@ def _exchange(
     """
     boxes, rows = rules.compiled, len(values)
     inside, counts = _boxes_of(values, rules)
-    offer_of = np.empty(rows, np.int64)
-    idle = 0
+    offer_of, idle = np.empty(rows, np.int64), 0
     for _ in range(_ROUNDS):
         mine = np.flatnonzero(counts)
         if not len(mine) or idle == _PATIENCE:
@@ -125,8 +124,7 @@ def _become_nearest(
         options = nearest_classes(rules, axes.class_of[axes.starts[:-1] + start])
         moves = [[*map(move, columns, start.tolist(), option)] for option in options.tolist()]
         distances, ways = np.array(moves).transpose(2, 0, 1)
-        far = distances.sum(axis=1)
-        rows = broken[pattern.ravel() == number]
+        far, rows = distances.sum(axis=1), broken[pattern.ravel() == number]
         values[rows] = ways[generator.choice(np.flatnonzero(far <= far.min() + 1e-9), len(rows))]
     for column, classes, weights in zip(values.T, class_of, shares, strict=True):
         for which in np.unique(column[column < 0]).tolist():

@@ -127,8 +127,7 @@ class Chart:
     def draw(self, axes: Axes) -> None:
         """Draw it into a panel."""
         for label, curve in self.looks.items():
-            lines = self.table.filter(pl.col(self.by) == label)
-            line_with_band(axes, lines, self.x, self.y, curve)
+            line_with_band(axes, self.table.filter(pl.col(self.by) == label), self.x, self.y, curve)
         for (label, height), dashes in zip(self.levels, (":", "-"), strict=False):
             axes.axhline(height, color=GREY, linestyle=dashes, linewidth=0.9, label=label)
         axes.set(title=self.title, xscale=self.scales[0], yscale=self.scales[1])

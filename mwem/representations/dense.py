@@ -123,8 +123,7 @@ class Histogram:
 
     def shares(self) -> NDArray[np.float64]:
         """Return the share of every cell: one axis a column."""
-        out = np.empty(self._cells)
-        density = self._density()
+        out, density = np.empty(self._cells), self._density()
         if not len(self._prior):
             density = density / self._cells
         kernels.spread(density, self._classes, self._prior, out)
@@ -133,8 +132,7 @@ class Histogram:
     def _inclusive(self) -> NDArray[np.float64]:
         """Return all inclusive marginals at once (`dualquery.queries.products`): ``(cells,)``."""
         axes = self.shares()
-        table = axes.ravel()
-        cumulative = self._queries.cumulative
+        table, cumulative = axes.ravel(), self._queries.cumulative
         if not cumulative.any():
             kernels.include_any(table, self._sizes)
             return table

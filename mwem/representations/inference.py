@@ -135,8 +135,7 @@ class Marginals:
 
     def _fill_at_hubs(self, parts: NDArray[np.int32], tables: TablePool) -> None:
         """Fill the tables of parts of two or three columns."""
-        forest = self._forest
-        hub = self._hubs(parts)
+        forest, hub = self._forest, self._hubs(parts)
         nodes = np.unique(parts[parts >= 0])
         sources: dict[int, NDArray[np.int32]] = {}
         known: dict[int, NDArray[np.float64]] = {}
@@ -181,8 +180,7 @@ class Marginals:
     def _hubs(self, parts: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return a clique on all paths between the columns' top cliques, for each part."""
         forest = self._forest
-        tops = forest.holder[forest.top]
-        cells = np.diff(forest.cell_ptr)
+        tops, cells = forest.holder[forest.top], np.diff(forest.cell_ptr)
         first, second = tops[parts[:, 0]], tops[parts[:, 1]]
         hub = np.where(cells[first] <= cells[second], first, second)
         if parts.shape[1] > 2:

@@ -109,8 +109,7 @@ class JunctionTree:
         fits = self._grown_cells(scopes, sizes) <= most
         for scope in np.flatnonzero(~fits):
             wanted = np.vstack((self._scopes, np.tile(scopes[scope], (int(more[scope]), 1))))
-            after = queries.sizes.copy()
-            used = scopes[scope] >= 0
+            after, used = queries.sizes.copy(), scopes[scope] >= 0
             after[scopes[scope][used]] = sizes[scope][used]
             tried = self._eliminated(wanted, after, effort=0)
             fits[scope] = tree_bytes(tried, wanted) <= self._memory
@@ -161,13 +160,11 @@ class JunctionTree:
         values = self._start.sample(count, generator)
         if self._forest is None:
             return values
-        forest = self._forest
-        classes = np.zeros(values.shape, dtype=values.dtype)
+        forest, classes = self._forest, np.zeros(values.shape, dtype=values.dtype)
         for clique in range(len(forest.parent)):
             entries = slice(forest.start[clique], forest.start[clique + 1])
             columns = forest.columns[forest.members[entries]]
-            stride = forest.stride[entries]
-            block = int(forest.block[clique])
+            stride, block = forest.stride[entries], int(forest.block[clique])
             shared = stride >= block
             below = classes[:, columns[shared]].astype(np.int64) @ stride[shared]
             cells = slice(forest.cell_ptr[clique], forest.cell_ptr[clique + 1])
@@ -175,8 +172,7 @@ class JunctionTree:
             low, high = cumulative[below], cumulative[below + block]
             point = low + generator.random(count) * (high - low)
             cell = np.searchsorted(cumulative, point, side="right") - 1
-            cell = np.clip(cell, below, below + block - 1)
-            new = columns[~shared]
+            cell, new = np.clip(cell, below, below + block - 1), columns[~shared]
             sizes = self._coarsening.queries.sizes[new]
             classes[:, new] = (cell[:, None] // stride[~shared]) % sizes
         self._coarsening.expand(classes, values, generator)
@@ -244,8 +240,7 @@ class JunctionTree:
 
     def _update_tables(self) -> None:
         """Tabulate the measured queries over the classes that they are measured on now."""
-        queries = self._coarsening.queries
-        used = self._scopes >= 0
+        queries, used = self._coarsening.queries, self._scopes >= 0
         shapes = np.where(used, queries.sizes[self._scopes], 1)
         stale = (self._shapes != shapes[: len(self._shapes)]).any(axis=1)
         for place in np.flatnonzero(stale).tolist():

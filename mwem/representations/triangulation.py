@@ -59,8 +59,7 @@ def eliminate(
     local = np.where(scopes >= 0, np.searchsorted(columns, scopes), -1).astype(np.int32)
     graph = np.zeros((nodes, -(-nodes // 64)), dtype=np.uint64)
     kernels.connect(graph, local)
-    log_size = np.log2(sizes[columns])
-    generator = np.random.default_rng(0)
+    log_size, generator = np.log2(sizes[columns]), np.random.default_rng(0)
     jitters = [np.zeros(nodes), np.zeros(nodes)]
     if previous is not None:
         rank = np.full(nodes, len(previous.order))
@@ -72,8 +71,7 @@ def eliminate(
     jitters += [generator.random(nodes) for _ in range(min(62, effort // nodes**2))]
     best: Elimination | None = None
     for attempt, jitter in enumerate(jitters):
-        order = np.empty(nodes, dtype=np.int32)
-        cliques = np.empty_like(graph)
+        order, cliques = np.empty(nodes, dtype=np.int32), np.empty_like(graph)
         rule = kernels.MIN_FILL if attempt % 2 == 0 else kernels.MIN_WEIGHT
         cells = kernels.eliminate(graph.copy(), log_size, jitter, rule, order, cliques)
         if best is None or cells < best.cells:
@@ -117,8 +115,7 @@ def forest(elimination: Elimination) -> Forest:
     number[kept] = np.arange(len(kept))
     parent = number[above[kept]]
     cliques = np.ascontiguousarray(elimination.cliques[kept])
-    sizes = elimination.sizes
-    entries = int(kernels.size_of(cliques.ravel()))
+    sizes, entries = elimination.sizes, int(kernels.size_of(cliques.ravel()))
     start = np.empty(len(kept) + 1, dtype=np.int64)
     members = np.empty(entries, dtype=np.int32)
     stride = np.empty(entries, dtype=np.int64)

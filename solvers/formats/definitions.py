@@ -60,8 +60,7 @@ def _clauses(rows: Rows) -> tuple[_Clauses, _Implications]:
     unit = np.full(len(rows), np.inf)
     np.minimum.at(unit, row, np.abs(rows.coefficients))
     unit[widths == 0] = 1.0
-    size = np.abs(rows.coefficients) / unit[row]
-    positive = rows.coefficients > 0
+    size, positive = np.abs(rows.coefficients) / unit[row], rows.coefficients > 0
     # Every row as at-least rows: an at-most row with its signs turned round.
     found_clauses, found = [], []
     for lower, upper, sign in ((rows.lower, rows.upper, 1), (-rows.upper, -rows.lower, -1)):
@@ -195,8 +194,7 @@ def _independent(
 
 def _padded(row: NDArray[np.int64], literals: NDArray[np.int64], count: int) -> NDArray[np.int32]:
     """Return literals by row as a table padded with -1."""
-    sizes = np.bincount(row, minlength=count)
-    order = np.argsort(row, kind="stable")
+    sizes, order = np.bincount(row, minlength=count), np.argsort(row, kind="stable")
     table = np.full((count, int(sizes.max(initial=1))), -1, np.int32)
     table[np.arange(table.shape[1]) < sizes[:, None]] = literals[order]
     return table

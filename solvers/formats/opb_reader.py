@@ -105,8 +105,7 @@ class _Reading:
             self.members.append(column)
             self.coefficients.append(-factor if negated else factor)
         self.indptr.append(len(self.members))
-        side = float(_number(words[-1]) - constant)
-        relation = words[-2]
+        side, relation = float(_number(words[-1]) - constant), words[-2]
         self.sides.append(
             (-np.inf if relation == "<=" else side, np.inf if relation == ">=" else side)
         )

@@ -80,8 +80,7 @@ class Expansion:
             "take fewer or shorter queries",
         )
         bits, negated, possible = literals_of(workload)
-        binary = domain.has_two_values[bits]
-        present = bits >= 0
+        binary, present = domain.has_two_values[bits], bits >= 0
         # What a literal contributes to a term with its factor, and to a term without it.
         inside = np.where(binary, 0.5, 1.0) * np.where(binary ^ negated, -1.0, 1.0)
         outside = np.where(binary, 0.5, np.where(negated, 1.0, 0.0))
