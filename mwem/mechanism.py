@@ -66,10 +66,6 @@ class MwemDetails(Details):
         }
 
 
-MOST_COLUMNS = 12
-"""Of a query that is answered from cliques: a table of 2 to this power cells at least."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Mwem(MwemOptions, Mechanism[MwemDetails]):
     """Multiplicative weights over records; queries are best responses."""
@@ -115,10 +111,11 @@ class Mwem(MwemOptions, Mechanism[MwemDetails]):
         """Refuse before anything is paid what no iteration could answer, or even measure."""
         if name == "histogram":
             return
-        if (most := queries.columns.shape[1]) > MOST_COLUMNS:
+        # A table of a query's columns has two values each at least, and the places of its cells.
+        if 8 * (most := queries.columns.shape[1]) * 2.0**most > self.memory:
             raise BadInputError(
-                f"a query is about {most} columns; the representation {name} of mwem answers at "
-                f"most {MOST_COLUMNS}: ask shorter queries, or take another mechanism"
+                f"a query is about {most} columns, and 2^{most} cells at least exceed memory_gib = "
+                f"{self.memory_gib:g}: ask shorter queries, or take another mechanism"
             )
         empty = make(name, queries, self.memory, 1)
         require_candidates(questions.admitted(fitting(empty, questions, self)), 1, self)

@@ -19,9 +19,6 @@ SMALL = {"schema": SCHEMA, "queries": 30, "way": 2}
 QUICK = {**SMALL, "options": {"rounds": 6, "samples": 5}}
 
 
-# --- what comes out -------------------------------------------------------------------------------
-
-
 def test_a_declared_table_gives_a_private_release() -> None:
     made = dualquery.release(people(), **QUICK)
     assert made.privacy.private
@@ -121,9 +118,6 @@ def test_auto_is_the_default_mechanism() -> None:
     assert implied.mechanism == implied.chosen == "dualquery"
 
 
-# --- what is refused, and when --------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -203,9 +197,6 @@ def test_a_workload_of_another_domain_is_refused() -> None:
     other = random_conjunctions(Domain.binary(SCHEMA.domain.bits), 5, 2)
     with pytest.raises(BadInputError, match="make it for the schema's own domain"):
         dualquery.release(people(), schema=SCHEMA, queries=other)
-
-
-# --- parts ----------------------------------------------------------------------------------------
 
 
 def test_a_table_of_two_columns_is_asked_2_way_queries_by_default() -> None:

@@ -65,9 +65,10 @@ class FrameKind:
                 texts = getattr(kind, "kind", "") in ("M", "b") and held == pl.String
                 if held is None or texts or (kind == "bool" and rows[name].null_count()):
                     continue  # pandas would guess the format, null is False, or a text True
-                values, decimals = rows[name], getattr(kind, "scale", 0)
+                values, of = rows[name], getattr(kind, "pyarrow_dtype", kind)
                 whole = str(kind).lower().startswith(("int", "uint", "decimal"))
-                if whole and values.dtype.is_float() and (values.round(decimals) != values).any():
+                kept = values.round(getattr(of, "scale", 0)) if values.dtype.is_float() else values
+                if whole and (kept != values).any():
                     continue  # other numbers may be in other buckets
                 if zone := getattr(kind, "time_zone", getattr(kind, "tz", None)):
                     local = values.cast(pl.Datetime("us")).dt  # a cast would take it for UTC

@@ -93,6 +93,10 @@ def test_ctrl_c_is_exit_code_130_and_leaves_nothing(dualquery, small, here, monk
         assert done.out == ""
         assert done.last == "error: interrupted: nothing was written"
         assert names(here) == set()
+    monkeypatch.undo()
+    monkeypatch.setattr("dualquery.cli.commands.release._show", interrupt)
+    done = dualquery(*small, "--out", "out")
+    assert (done.code, done.last) == (130, "error: interrupted: the release is written to out")
 
 
 class TestThirdPartyCommands:

@@ -71,6 +71,13 @@ def test_they_are_written_back_as_they_were_read(tmp_path: Path) -> None:
     assert load_schema(tmp_path / "s.toml").columns[0].missing_values == ("9", "k.A.")  # type: ignore[union-attr]
 
 
+def test_where_no_text_means_missing_a_text_file_cannot_hold_it() -> None:
+    column = Numeric("n", (0.0, 1.0, 2.0), missing="category")
+    schema = TableSchema((column, Binary("b")), declared=True, missing_values=())
+    with pytest.raises(BadInputError, match="no text means missing"):
+        schema.with_missing_texts(pl.DataFrame({"n": [0.5, None], "b": [0, 1]}))
+
+
 @pytest.mark.parametrize("texts", [True, False])
 def test_a_number_is_missing_in_the_columns_that_list_it(texts: bool) -> None:
     day = datetime.date

@@ -176,7 +176,7 @@ def test_queries_that_do_not_fit_are_excluded() -> None:
     options["iterations"] = 60
     _, outcome = run(Mwem(**options), Budget(1.0, 0.0), workload=workload, rows=rows)
     assert 8 < len(outcome.trace) < 60  # what is paid for is released
-    options["memory_gib"] = 1e-9
+    options["memory_gib"] = 1e-7
     with pytest.raises(BadInputError, match="no query is left whose measurement fits"):
         Mwem(**options).plan(Task(workload, 200), Budget(1.0, 0.0))  # nothing is paid
 
@@ -185,7 +185,7 @@ def test_queries_about_very_many_columns_are_refused_before_anything_is_paid() -
     """Linked columns beyond the 64th counted as independent ones; tables had 2^41 cells."""
     wide = Workload(np.arange(0, 140, 2, dtype=np.int32)[None, :], Domain.binary(70))
     for name in ("auto", "junction-tree", "factored"):
-        with pytest.raises(BadInputError, match=r"a query is about 70 columns; .* at most 12"):
+        with pytest.raises(BadInputError, match=r"70 columns, and 2\^70 cells at least exceed"):
             Mwem(iterations=1, representation=name).plan(Task(wide, 100), Budget(1.0, 0.0))
 
 

@@ -216,6 +216,7 @@ TARIFFS = TableSchema(
         Numeric("price", (0.0, 20.0, 2000.0), outside="clip"),
         Numeric("kwh", (0.0, 1000.0, 20_000.0), integer=True),
         Binary("change", zero="-1", one="2"),
+        Binary("left", zero="yes", one="0"),
     ),
     declared=True,
 )
@@ -240,6 +241,7 @@ TARIFFS = TableSchema(
         (TARIFFS, "tariff=Day & Heat", ("'Heat'",)),
         (TARIFFS, "price=12,50", ("'price'", "12.50")),
         (TARIFFS, "price between 1.000,5 and 2000", ("point",)),
+        (TARIFFS, "left=1", ("'left' has no value '1'",)),
         *((TARIFFS, f"change={bit}", (f"'change' has no value '{bit}'",)) for bit in (0, 1)),
         (CLINIC, "Seen=\udce9", ("udce9",)),  # what a terminal of another encoding sends
     ],

@@ -76,7 +76,7 @@ def test_a_schema_that_is_known_leaves_a_budget_file_as_it_is(tmp_path) -> None:
         ({"schema": {**known(PART), "rules": ["((( hello"]}}, "is no question"),
         ({"schema": {**known(PART), "rules": ["c=1 => a=x"]}}, "there is no column 'c'"),
         ({"schema": known({**B, "edges": [0.5, 1]})}, "no two whole numbers"),
-        ({"public_types": True}, "only Parquet has types"),
+        ({"public_types": True}, "it states no types"),
         ({"target": "0-1"}, "name one column"),
         ({"mechanism": "laplace", "delta": 1e-6}, "cannot follow a learned schema"),
         ({"mechanism": "auto", "options": {"rounds": 9}}, "dualquery has to be named"),
@@ -96,7 +96,7 @@ def test_what_cannot_be_is_refused_before_a_schema_is_paid(asked, named, tmp_pat
 
 def test_positions_count_columns_that_are_not_learned_too() -> None:
     frame = FRAME.rename({"a": "sex", "b": "kids"}).with_columns(pl.Series("ill", FRAME["b"] == 1))
-    frame = frame.insert_column(0, pl.Series("id", range(ROWS)))
+    frame = frame.insert_column(0, pl.Series("id", [f"k{n}" for n in range(ROWS)]))
     made = dualquery.release(frame, query_columns="1,3", queries="all", way=2, epsilon=8.0)
     assert made.schema.column_names == ("sex", "kids", "ill")
     asked = made.schema.domain.column_of_bit[made.workload.literals >> 1]
@@ -105,6 +105,12 @@ def test_positions_count_columns_that_are_not_learned_too() -> None:
     assert {*rest.schema.domain.column_of_bit[rest.workload.literals >> 1].ravel()} == {0, 1, 2}
     made = dualquery.release(frame, target=3, epsilon=8.0)
     assert made.workload.description["target"] == 2
+    # A name is no position, and has its blanks.
+    odd = frame.rename({"id": "2", "sex": " 0"})
+    assert dualquery.release(odd, target=1, epsilon=8.0).workload.description["target"] == 0
+    for asked in ({"target": "2"}, {"query_columns": "2"}):
+        with pytest.raises(BadInputError, match=r"of \['2'\] not all could be learned"):
+            dualquery.release(odd, epsilon=8.0, **asked)
 
 
 def test_a_schema_of_units_goes_by_the_rows_that_they_may_have() -> None:

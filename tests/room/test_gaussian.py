@@ -143,9 +143,6 @@ def test_what_cannot_be_drawn_is_refused() -> None:
             gaussian.check_gaussian(scale, numbers)
 
 
-# --- calibration ------------------------------------------------------------------------------
-
-
 def analytic_delta(scale: float, epsilon: float) -> float:
     """Balle and Wang 2018, Theorem 8, for sensitivity 1."""
     shift = 1 / scale
@@ -165,9 +162,6 @@ def test_one_measurement_has_analytic_scale(epsilon: float, delta: float, golden
     assert analytic_delta(scale, epsilon) <= delta
     assert analytic_delta(scale * (1 - 1e-5), epsilon) > delta
     assert EXACT.epsilon((GaussianNoise(1.0, scale),), delta) <= epsilon
-
-
-# --- Laplace noise: what it costs on every pair of neighbours, and its law ------------------------
 
 
 def measured(numbers, moves: Moves, noise: Laplace, planned: float, seed: int = 0, scales=1.0):

@@ -169,8 +169,6 @@ def test_too_many_queries_are_refused() -> None:
         QueryWeights(counts, 10, 1.0)
 
 
-# --- the exponential of the weights, against 40 decimal digits ------------------------------------
-
 BOUND = Decimal(2) ** -51
 
 

@@ -73,10 +73,12 @@ def test_a_solver_that_crashed_is_started_again(tmp_path) -> None:
 
 
 def test_one_that_dies_between_two_calls_is_started_again() -> None:
-    solver = get_solver("faulty:exit afterwards")
+    solver = get_solver("faulty:")
     for _ in range(2):
         check(solver.solve(PROBLEM, time_limit=0.2))
-        time.sleep(0.5)
+        process = solver.inner._child._running
+        process.kill()
+        process.wait()
     solver.close()
     with pytest.raises(SolverError, match="its process died, with status 3"):
         get_solver("faulty:exit").solve(PROBLEM)

@@ -69,9 +69,6 @@ def test_the_check_imports_nothing_of_the_program() -> None:
                 assert own or first in allowed | sys.stdlib_module_names, (path.name, name)
 
 
-# --- what is confirmed ----------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.name} {case.options}")
 def test_a_release_of_every_mechanism_is_confirmed(case: Case, tmp_path) -> None:
     # Randomized response is refused there: its reports give away their number.
@@ -206,9 +203,6 @@ def test_an_older_folder_has_no_proof(tmp_path) -> None:
     folder = made(tmp_path / "out", mechanism="zero")
     edit(folder, lambda stored: [stored.update(format_version=1), stored.pop("proof")])
     assert verify(folder).faults == ("format 1, not 2: no proof record",)
-
-
-# --- what is not ----------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -517,9 +511,6 @@ def test_other_noise_than_was_drawn_is_refused(mechanism, tmp_path) -> None:
 
         edit(folder, count, seal=True)
         assert verify(folder).refuted
-
-
-# --- the arithmetic -------------------------------------------------------------------------------
 
 
 def test_the_recursion_is_above_the_truth_and_close_to_the_program() -> None:

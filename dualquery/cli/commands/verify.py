@@ -54,7 +54,8 @@ def verify(
             raise BadInputError(f"the signature cannot be checked: {fault}") from fault
     stated = {"confirmed": not faults, "signed": signature is not None and not faults}
     # JSON has no infinity, which numbers of a refuted release may be.
-    numbers = {key: None if each == math.inf else each for key, each in asdict(report).items()}
+    unlike = (math.inf, -math.inf)
+    numbers = {key: None if each in unlike else each for key, each in asdict(report).items()}
     Terminal(machine=as_json).emit({"release": str(release), **stated, **numbers, "faults": faults})
     if faults:
         raise BadInputError(f"{release} is not confirmed: {'; '.join(faults)}")

@@ -150,7 +150,7 @@ def unknown_columns(
     if types:
         stated = getattr((getattr(source, "parts", ()) or (source,))[0], "types", ())
         if not stated:
-            raise BadInputError(f"{source.label}: only Parquet has types; leave --public-types out")
+            raise BadInputError(f"{source.label}: it states no types; leave --public-types out")
         kinds = zip(source.columns(), stated, strict=True)
         truth = (name for name, kind in kinds if kind.lower() in ("bool", "boolean"))
         said = {n: Categorical(n, (("false",), ("true",)), missing="category") for n in truth}

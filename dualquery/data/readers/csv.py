@@ -318,7 +318,9 @@ class _Blocks(io.BufferedReader):
 
     def read(self, size: int | None = -1) -> bytes:
         found = super().read(size and size - (size > 1))
-        return found + super().read(1) if found.endswith(b"\r") else found
+        while found.endswith(b"\r") and (more := super().read(1)):
+            found += more
+        return found
 
 
 class _Utf8(io.RawIOBase):

@@ -99,8 +99,7 @@ class MatrixSource(_TextFile):
         # Two values that touch, such as 10, are a number that is neither 0 nor 1.
         fault[1:] |= value[1:] & value[:-1]
         self.refuse(text, fault, first_line, "0 and 1, separated by commas or spaces,")
-        ends = np.flatnonzero(text == LINE_FEED)
-        masks = value, text == _COMMA
+        ends, masks = np.flatnonzero(text == LINE_FEED), (value, text == _COMMA)
         counts, commas = (np.diff(np.cumsum(mask)[ends], prepend=0) for mask in masks)
         wrong = (counts > 0) & (counts != self.width)
         wrong |= (commas > 0) & (commas != counts - 1)

@@ -32,6 +32,7 @@ def select_columns(
     positions = {name: position for position, name in enumerate(names)}
     kept, left_out = set[int](), set[int]()
     for token in _tokens(choice):
+        token = token if token in positions else token.strip()
         if token.startswith("!") and token not in positions:
             left_out.update(_named(token[1:].strip(), positions, option))
         else:
@@ -59,7 +60,7 @@ def _named(token: str, positions: Mapping[str, int], option: str) -> range:
 def select_items(choice: ColumnChoice) -> NDArray[np.int64]:
     """Return the item ids that a choice names: int64, strictly increasing, at least one."""
     bounds = []
-    for token in _tokens(choice):
+    for token in map(str.strip, _tokens(choice)):
         if token.startswith("!"):
             raise BadInputError(
                 f"items: {token!r} leaves an item out, but only columns can be left out; list the "
@@ -90,7 +91,7 @@ def _tokens(choice: ColumnChoice) -> list[str]:
             pieces = next(csv.reader([choice], skipinitialspace=True, strict=True), [])
         except csv.Error as error:
             raise BadInputError(f"columns: {choice!r} is no list with commas: {error}") from None
-    if not (kept := [token for piece in pieces if (token := piece.strip())]):
+    if not (kept := [piece for piece in pieces if piece.strip()]):
         raise BadInputError(
             "columns: nothing is selected; give names, positions or item ids, or !name to leave "
             "one out"

