@@ -112,7 +112,7 @@ class Mwem(MwemOptions, Mechanism[MwemDetails]):
         if name == "histogram":
             return
         # A table of a query's columns has two values each at least, and the places of its cells.
-        if 8 * (most := queries.columns.shape[1]) * 2.0**most > self.memory:
+        if 8 * (most := queries.columns.shape[1]) << most > self.memory:
             raise BadInputError(
                 f"a query is about {most} columns, and 2^{most} cells at least exceed memory_gib = "
                 f"{self.memory_gib:g}: ask shorter queries, or take another mechanism"

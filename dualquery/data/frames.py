@@ -65,9 +65,9 @@ class FrameKind:
                 texts = getattr(kind, "kind", "") in ("M", "b") and held == pl.String
                 if held is None or texts or (kind == "bool" and rows[name].null_count()):
                     continue  # pandas would guess the format, null is False, or a text True
-                values, of = rows[name], getattr(kind, "pyarrow_dtype", kind)
-                whole = str(kind).lower().startswith(("int", "uint", "decimal"))
-                kept = values.round(getattr(of, "scale", 0)) if values.dtype.is_float() else values
+                values, whole = rows[name], str(kind).lower().startswith(("int", "uint", "decimal"))
+                scale = max(getattr(getattr(kind, "pyarrow_dtype", kind), "scale", 0), 0)
+                kept = values.round(scale) if values.dtype.is_float() else values
                 if whole and (kept != values).any():
                     continue  # other numbers may be in other buckets
                 if zone := getattr(kind, "time_zone", getattr(kind, "tz", None)):

@@ -23,7 +23,8 @@ def in_short(release: Release, compared: Evaluation | None) -> Html:
     """What a reader must know who reads no further."""
     privacy, strength = release.privacy, "None: this release is not private."
     if privacy.private and privacy.epsilon == 0:
-        strength = "No row was looked at."
+        learned = getattr(release.schema, "learned", None)
+        strength = f"No row was looked at{', but for the schema' if learned else ''}."
     elif privacy.private:
         assert privacy.epsilon is not None
         unit = Neighbours.of_options(release.options).unit

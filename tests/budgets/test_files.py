@@ -193,8 +193,7 @@ def test_a_failed_making_leaves_nothing(tmp_path: Path, monkeypatch) -> None:
 
 def test_the_clock_decides_nothing(make: Make, monkeypatch) -> None:
     """Entries keep their order and their cost whatever the clock says."""
-    file = make()
-    times = ["2030-01-01T00:00:00+00:00", "1970-01-01T00:00:00+00:00"]
+    file, times = make(), ["2030-01-01T00:00:00+00:00", "1970-01-01T00:00:00+00:00"]
     for number in range(10):
         Charge(file, begun=times[number % 2]).pay(TENTH, mechanism="x")
     with pytest.raises(BadInputError, match="has no room"):

@@ -57,12 +57,10 @@ def _after(kept: Checkpoint):
 
 
 def test_a_file_that_is_cut_off_anywhere_is_read_up_to_its_last_whole_line(tmp_path) -> None:
-    whole = written(tmp_path / "journal").read_bytes()
-    part = tmp_path / "part"
+    whole, part = written(tmp_path / "journal").read_bytes(), tmp_path / "part"
     for end in range(0, len(whole), 7):
         part.write_bytes(whole[:end])
-        kept = Checkpoint(part)
-        draws = whole[:end].rpartition(b"\n")[0].count(b' {"begin"')
+        kept, draws = Checkpoint(part), whole[:end].rpartition(b"\n")[0].count(b' {"begin"')
         assert kept.draws == draws
         kept.begin((SampledQueries(0.25, 3),), GROUND, spare=True)
         kept.close()
@@ -133,8 +131,7 @@ def test_a_full_disk_takes_what_was_held_and_then_says_so(tmp_path, monkeypatch)
         given.append(True)
         return len(given) == 1
 
-    lines = CheckpointLines(tmp_path / "journal", give)
-    sync = os.fsync
+    lines, sync = CheckpointLines(tmp_path / "journal", give), os.fsync
 
     def full(handle: int) -> None:
         if len(given) in (0, 2):

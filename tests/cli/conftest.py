@@ -52,8 +52,7 @@ def dualquery(capsys: pytest.CaptureFixture[str], here: Path) -> Run:
 
     def run(*arguments: object) -> Done:
         capsys.readouterr()
-        code = main([str(argument) for argument in arguments])
-        captured = capsys.readouterr()
+        code, captured = main([str(argument) for argument in arguments]), capsys.readouterr()
         return Done(code, captured.out, captured.err)
 
     return run

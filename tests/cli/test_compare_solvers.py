@@ -57,8 +57,7 @@ def test_a_table(dualquery: Run, here: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 def compare_flags(dualquery: Run, here: Path, *more: object) -> Run:
     """Compare on a table of the user's, with a declared schema."""
-    rows = np.random.default_rng(0).integers(0, 2, (400, 6))
-    names = [f"b{i}" for i in range(6)]
+    rows, names = np.random.default_rng(0).integers(0, 2, (400, 6)), [f"b{i}" for i in range(6)]
     table = pl.DataFrame(rows, schema=names)
     table.with_columns(home=pl.int_range(pl.len()) // 2, w=1.5).write_csv(here / "t.csv")
     columns = [{"name": name, "kind": "binary"} for name in names]

@@ -86,17 +86,18 @@ def test_ctrl_c_is_exit_code_130_and_leaves_nothing(dualquery, small, here, monk
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("dualquery.room.curator.Curator.evaluate", interrupt)
-    for extra in ([], ["--json"], ["--quiet"]):
-        done = dualquery(*small, "--out", "deep/out", *extra)
-        assert done.code == 130
-        assert done.out == ""
-        assert done.last == "error: interrupted: nothing was written"
-        assert names(here) == set()
-    monkeypatch.undo()
+    with monkeypatch.context() as patched:
+        patched.setattr("dualquery.room.curator.Curator.evaluate", interrupt)
+        for extra in ([], ["--json"], ["--quiet"]):
+            done = dualquery(*small, "--out", "deep/out", *extra)
+            assert done.code == 130
+            assert done.out == ""
+            assert done.last == "error: interrupted: nothing was written"
+            assert names(here) == set()
     monkeypatch.setattr("dualquery.cli.commands.release._show", interrupt)
     done = dualquery(*small, "--out", "out")
     assert (done.code, done.last) == (130, "error: interrupted: the release is written to out")
+    assert names(here) == {"out"}
 
 
 class TestThirdPartyCommands:

@@ -102,8 +102,7 @@ def test_our_files_hold_values_for_variables(dualquery: Run, here: Path, instanc
     assert dualquery("convert", instance, here / "p.wcnf").code == 0
     done = dualquery("solve", here / "p.wcnf", "--format", "maxsat")
     assert done.code == 30
-    values = done.out.splitlines()[-1].removeprefix("v ")
-    read = read_instance(here / "p.wcnf")
+    values, read = done.out.splitlines()[-1].removeprefix("v "), read_instance(here / "p.wcnf")
     assert len(values) == len(read.variables) > 4
     assert f"o {read.cost(np.array([*values], np.uint8))}" in done.out.splitlines()
     assert dualquery("convert", instance, here / "p.mps.gz").code == 0

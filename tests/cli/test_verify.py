@@ -75,8 +75,9 @@ def test_what_is_not_confirmed_exits_2_and_says_why(here, folder, why, capsys) -
 
 def test_a_refuted_release_is_told_in_json_though_its_numbers_are_infinite(here, capsys) -> None:
     text = (here / "mine" / "release.json").read_text()
-    for odd in ('"delta": 0.0, "d": ', '"delta": -1e999, "d": '):
-        (here / "mine" / "release.json").write_text(text.replace('"delta": ', odd))
+    for key, odd in (("delta", "0.0"), ("epsilon", "-1e999"), ("epsilon", "1e999")):
+        changed = text.replace(f'"{key}": ', f'"{key}": {odd}, "other": ')
+        (here / "mine" / "release.json").write_text(changed)
         assert main(["verify", "mine", "--json"]) == 2
         said = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
         assert (said["confirmed"], None in said.values()) == (False, True)

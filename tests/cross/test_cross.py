@@ -173,8 +173,7 @@ class Number:
         if self.ends is None:
             return not least - self.loose - tiny <= self.found <= most + self.loose + tiny
         low, high = self.ends
-        further = (HALF_LENGTHS - 1) / 2 * (high - low) + tiny
-        own = self.fitted + tiny
+        further, own = (HALF_LENGTHS - 1) / 2 * (high - low) + tiny, self.fitted + tiny
         near = low - own <= self.found <= high + own
         return not (near and low - further <= most and least <= high + further)
 
@@ -275,8 +274,7 @@ def _of_table(
     except dualquery.BadInputError:  # no model answers what its workload does not determine
         assert features & {*WITHOUT_RECORDS}
         return
-    pairs = itertools.product(table.row_labels, table.column_labels)
-    far = loose * world.total
+    pairs, far = itertools.product(table.row_labels, table.column_labels), loose * world.total
     for (sex, job), cell in zip(pairs, table.cells, strict=True):
         truth = world.weight(world.labels["sex", sex] & world.labels["job", job])
         around = ends(cell["low"], cell["high"])

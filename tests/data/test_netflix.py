@@ -70,8 +70,7 @@ def test_many_movies_a_file(tmp_path: Path, ending: str) -> None:
 def test_chunks_and_blocks_do_not_show(
     tmp_path_factory: pytest.TempPathFactory, rated: dict[int, set[int]], chunk: int, block: int
 ) -> None:
-    path = tmp_path_factory.mktemp("netflix") / "combined_data_1.txt"
-    lines = []
+    path, lines = tmp_path_factory.mktemp("netflix") / "combined_data_1.txt", []
     for movie, users in rated.items():
         lines += [f"{movie}:", *(f"{user},3,2004-02-29" for user in users)]
     path.write_text("\n".join(lines))

@@ -46,8 +46,7 @@ def test_they_cover_every_share_whatever_the_guess(level: float, noise: float) -
                 for share in (guess - apart * noise, guess + apart * noise):
                     share, middle = np.clip((share, guess), 0.0, 1.0)
                     low, high = ends(share + noise * STEPS, noise, middle, spread, z)
-                    held = CHANCES[(low <= share) & (share <= high)].sum()
-                    miss = 1 - level
+                    held, miss = CHANCES[(low <= share) & (share <= high)].sum(), 1 - level
                     # More often where accepted shares have a gap: a little, far from the guess.
                     assert level - min(2e-3, miss / 10) <= held <= level + miss / 4
                     assert np.all(low < high)

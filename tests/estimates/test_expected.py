@@ -36,8 +36,7 @@ def test_a_release_is_within_the_range(mechanism) -> None:
         WORKLOAD, n, mechanism=mechanism, delta=1e-6, accountant=budget.accountant
     )
     configured, task = configure(mechanism, {}), Task(WORKLOAD, n)
-    plan = configured.plan(task, budget)
-    truth = WORKLOAD.counts(records.records, threads=1) / n
+    plan, truth = configured.plan(task, budget), WORKLOAD.counts(records.records, threads=1) / n
     off = [
         np.abs(run(records, task, configured, plan, seed, 1).answers - truth) for seed in range(3)
     ]

@@ -24,8 +24,7 @@ def test_patterns_with_and_without_counts(tmp_path, text) -> None:
 
 def test_the_matrix_of_ranges_counts_what_the_ranges_count() -> None:
     study = numeric_table("Transfusion: recency x frequency", None)
-    queries = ranges.random_ranges(study.data.schema.domain, 40)
-    cells = np.zeros((75, 50))
+    queries, cells = ranges.random_ranges(study.data.schema.domain, 40), np.zeros((75, 50))
     rows = study.data.records.dense_rows(0, study.data.n)
     np.add.at(cells, (rows[:, :75].argmax(axis=1), rows[:, 75:].argmax(axis=1)), 1)
     matrix = ranges.indicator_matrix(queries)

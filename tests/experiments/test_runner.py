@@ -98,8 +98,7 @@ def test_runs_depend_on_all_code_but_what_looks_at_their_results(tmp_path, monke
 
 def test_half_written_and_foreign_files_are_done_again(tmp_path) -> None:
     out = tmp_path / "out"
-    whole = run(out, runs=3)
-    folder = RunFolder(out / "runs", "toy", code_version())
+    whole, folder = run(out, runs=3), RunFolder(out / "runs", "toy", code_version())
     planned = toy.plan(Choices(runs=3, options={"log": str(tmp_path / "log")}))
     first, second, third = map(folder.path, planned)
     first.write_bytes(first.read_bytes()[:40])

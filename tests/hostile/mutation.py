@@ -165,8 +165,7 @@ def spoil_table(chance: random.Random, data: bytes) -> bytes:
         name = chance.choice(
             (table.column_names[at], table.column_names[0], "", "\x1b", "x" * 9999)
         )
-        stream = io.BytesIO()
-        changed = table.set_column(at, name, pa.array(values, kind))
+        stream, changed = io.BytesIO(), table.set_column(at, name, pa.array(values, kind))
         pq.write_table(changed, stream, compression=chance.choice(("none", "zstd", "gzip")))
     except (pa.ArrowException, OSError, TypeError, ValueError, OverflowError):
         return spoil_bytes(chance, data)

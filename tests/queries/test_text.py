@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dualquery.data import Binary, Categorical, Numeric, TableSchema
-from dualquery.queries.generate.query_files import workload_of_texts
+from dualquery.queries.generate.query_files import check_texts, workload_of_texts
 from dualquery.queries.generate.workloads import count_distinct, random_conjunctions
 from dualquery.queries.literals import print_queries
 from dualquery.runtime.errors import BadInputError
@@ -135,3 +135,13 @@ def test_any_names_and_values_survive_printing_and_reading(data: st.DataObject) 
     workload = random_conjunctions(schema.domain, m, 2)
     printed = print_queries(workload.literals, schema)
     np.testing.assert_array_equal(parse_workload(printed, schema).literals, workload.literals)
+    check_texts(printed.to_list(), names)  # nor are they refused before values are known
+
+
+def test_however_long_a_list_s_texts_are_they_are_not_refused_before_values_are_known() -> None:
+    check_texts(
+        ["&".join(f"name {number}={'x' * 99}" for number in range(300))] * 2,
+        [f"name {number}" for number in range(300)],
+    )
+    with pytest.raises(BadInputError, match="query 1: there is no column 'c'"):
+        check_texts(["a=1", "c=1"], ["a"])

@@ -8,6 +8,7 @@ import pytest
 
 import dualquery
 from dualquery.budgets.budget_file import BudgetFile
+from dualquery.data.schema.column_choice import select_columns
 from dualquery.data.schema.schema_files import schema_from_dict
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.generate.workloads import random_conjunctions
@@ -106,6 +107,10 @@ def test_positions_count_columns_that_are_not_learned_too() -> None:
     made = dualquery.release(frame, target=3, epsilon=8.0)
     assert made.workload.description["target"] == 2
     # A name is no position, and has its blanks.
+    assert (
+        select_columns("!b ,c", ["a", "b ", "c"]) == select_columns(["c"], ["a", "b ", "c"]) == [2]
+    )
+    assert select_columns(["! 0"], [" 0", "x"]) == [1]
     odd = frame.rename({"id": "2", "sex": " 0"})
     assert dualquery.release(odd, target=1, epsilon=8.0).workload.description["target"] == 0
     for asked in ({"target": "2"}, {"query_columns": "2"}):

@@ -96,8 +96,6 @@ def shape_of(name: str, counts: Counts, sd: float) -> Shape:
         best = int(np.argmax(dates))
         if "%d/%m/%" in str(shapes.FORMATS[best]):  # which has the days to 12 of the next format
             best += int(dates[best + 1] > _SLIPS * dates[best])
-        own = dates[best] + dates[best - 1] * ("%m/%d/%" in str(shapes.FORMATS[best]))
-        shape = replace(shape, slips=sd > 0 or bool(kept[: shapes.FIRST_MISSING].sum() > own))
         held = of_decades[decades[0] : decades[-1] + 1].sum()
         shape = replace(shape, beyond=_beyond(of_decades, [0, -1], sure) or 2 * held < dates.max())
         return replace(shape, how=Months(shapes.FORMATS[best], first, last + 10 - first))

@@ -32,9 +32,10 @@ def select_columns(
     positions = {name: position for position, name in enumerate(names)}
     kept, left_out = set[int](), set[int]()
     for token in _tokens(choice):
-        token = token if token in positions else token.strip()
+        token = token if {token, token.removeprefix("!")} & {*positions} else token.strip()
         if token.startswith("!") and token not in positions:
-            left_out.update(_named(token[1:].strip(), positions, option))
+            rest = token[1:] if token[1:] in positions else token[1:].strip()
+            left_out.update(_named(rest, positions, option))
         else:
             kept.update(_named(token, positions, option))
     if not (kept := (kept or {*range(len(names))}) - left_out):

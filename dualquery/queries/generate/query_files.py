@@ -60,9 +60,10 @@ def check_texts(queries: object, names: Sequence[str]) -> None:
     any_value: Any = SimpleNamespace(literal=literal)  # what is asked of a schema
     named: Any = queries, "query {}".format
     texts, place = read_texts(Path(queries)) if isinstance(queries, str | Path) else named
-    for row, text in enumerate(texts):
+    lines = pl.Series("line", texts, dtype=pl.String)
+    for row in np.flatnonzero(~read_plain(lines, any_value)[1]).tolist():
         try:
-            asked = read_question(text, any_value)
+            asked = read_question(lines[row], any_value)
             both = *literals_of(asked.condition), *literals_of(asked.given)
             deque(map(literal, ({asked.column} - {""}).union(each.column for each in both)), 0)
         except BadInputError as error:

@@ -25,8 +25,7 @@ REPLACED, ADDED = Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE
 @pytest.mark.parametrize("way", [1, 2, 3, 4])
 @pytest.mark.parametrize("blocks", [False, True])
 def test_queries_are_the_sums_of_their_features(domain: Domain, way: int, blocks: bool) -> None:
-    work = cases.any_conjunctions(domain, seed=way, way=way)
-    records = cases.all_records(domain)
+    work, records = cases.any_conjunctions(domain, seed=way, way=way), cases.all_records(domain)
     expansion = Expansion.of(work).in_blocks() if blocks else Expansion.of(work)
     assert expansion.features.centred.any() == (blocks and domain is not cases.BINARY)
     truth = np.stack([work.on_record(record) for record in records])
