@@ -158,6 +158,6 @@ class DualQuery(GameOptions, Mechanism[GameDetails]):
             shares = likelihood_shares(transcript, first, session.threads, fitted)
             synthetic = in_shares(synthetic, shares)
         answers = task.queries.answers_on(synthetic, threads=session.threads)
-        told = f"The game was played with eta {step:.6g}; the stated one is for what was stated."
+        told = f"The parameter eta goes with the stated number of rows; {step:.6g} was played."
         remarks = () if task.n == game.n else (told,)
         return Outcome(answers, synthetic, tuple(trace), solver_totals(trace), remarks=remarks)

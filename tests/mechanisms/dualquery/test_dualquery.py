@@ -81,7 +81,7 @@ def test_a_number_of_rows_that_is_stated_wrongly_costs_little_accuracy() -> None
         neighbours="add-remove", epsilon=2.0, delta=1e-6, options={"effort": 0.05},
     )  # fmt: skip
     assert evaluate(made, table)["mean_error"] < 0.006  # .0155 if fitted to the plan
-    assert any("was played with eta" in note for note in made.notes)
+    assert any("The parameter eta goes with" in note for note in made.notes)
 
 
 def test_under_served_queries_gain_weight() -> None:
