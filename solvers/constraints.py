@@ -138,9 +138,15 @@ class Rows(Sequence[LinearConstraint]):
         return np.repeat(np.arange(len(self), dtype=np.int32), np.diff(self.indptr))
 
     @cached_property
+    def totals(self) -> NDArray[np.float64]:
+        """The sum of the sizes of each row's coefficients, shape ``(R,)``; it may be infinite."""
+        with np.errstate(over="ignore"):
+            return self.sums(np.abs(self.coefficients))
+
+    @cached_property
     def slack(self) -> NDArray[np.float64]:
         """How far rounding may carry each row past a bound, shape ``(R,)``."""
-        total = self.sums(np.abs(self.coefficients))
+        total = self.totals
         broken = self.sums(self.coefficients != np.rint(self.coefficients))
         most = np.where((broken == 0) & (total < 2.0**53), _MOST_OF_WHOLE, np.inf)
         return np.minimum(_RELATIVE_TOLERANCE * np.maximum(1.0, total), most)
@@ -152,7 +158,7 @@ class Rows(Sequence[LinearConstraint]):
     @property
     def provable(self) -> bool:
         """Whether a solver's tolerance of 1e-6 of each bit hides no unit of a row's sum."""
-        return bool((self.sums(np.abs(self.coefficients)) < 5e5).all())
+        return bool((self.totals < 5e5).all())
 
     def activity(self, record: NDArray[np.uint8]) -> NDArray[np.float64]:
         """Return the rows' sums on a record, shape ``(R,)``."""
@@ -185,9 +191,7 @@ class Rows(Sequence[LinearConstraint]):
 
         `InvalidProblemError` if one does not.
         """
-        with np.errstate(over="ignore"):
-            sums = self.sums(np.abs(self.coefficients))
-        if not np.isfinite(sums).all() or np.isnan([self.lower, self.upper]).any():
+        if not np.isfinite(self.totals).all() or np.isnan([self.lower, self.upper]).any():
             raise InvalidProblemError(
                 "a linear constraint has, or sums to, a number that is not finite"
             )

@@ -54,7 +54,7 @@ class LagrangianDual:
         touching = touching + np.bincount(
             rows.attributes, np.abs(rows.coefficients), minlength=kernel.attributes
         )
-        row_sizes = rows.sums(np.abs(rows.coefficients))
+        row_sizes = rows.totals
         self._literals = int(widths.sum()) + len(rows.attributes) + kernel.attributes
         self._state = kernels.DualState(
             terms=terms,

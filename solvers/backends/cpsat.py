@@ -135,7 +135,7 @@ def _at_least_times(true: list[int], term: int) -> str:
 
 def _rows_text(rows: Rows) -> Iterator[str]:
     """Yield one constraint a row; those of small integers need no scaling."""
-    total = rows.sums(np.abs(rows.coefficients))
+    total = rows.totals
     plain = (rows.sums(rows.coefficients != np.rint(rows.coefficients)) == 0) & (total < 2**52)
     lower = np.maximum(np.ceil(rows.lower - rows.slack), -total)
     upper = np.minimum(np.floor(rows.upper + rows.slack), total)

@@ -104,7 +104,8 @@ def encode_frame(schema: TableSchema, piece: Piece, watch: Watch | None = None) 
     offsets = schema.domain.offsets[:-1].astype(np.int32)
     flags, codes = [], []
     for part in parts:
-        bits, found = offsets[part.numbers], part.codes if keep is None else part.codes[:, keep]
+        bits = offsets[part.numbers]
+        found = part.codes if keep is None else part.codes[:, keep]
         if isinstance(schema.columns[part.numbers[0]], Binary):
             flags.append((bits, found.astype(np.uint8, copy=False)))
         elif found.dtype.itemsize == 1 and (last := found.max(initial=0)) < _FEW:

@@ -161,7 +161,7 @@ def _parsed(text: str) -> Any:
 
 def _located(form: str | None, path: str, text: str) -> Callable[[], Source]:
     """Return what opens the files of a path; ``form`` is the format that the user named."""
-    place, whole = Path(path), FORMATS[form] if form else None
+    place, whole = Path(path), (FORMATS[form] if form else None)
     if whole and whole.parts:
         for mark in (at for at, sign in enumerate(path) if sign == "?"):
             if (file := Path(path[:mark])).is_file():

@@ -307,9 +307,9 @@ class Dates(Buckets):
             # One row without a date can make a column of whole numbers one of others.
             whole = values.cast(pl.Int64, strict=False)
             values = whole.set(whole != values, None).cast(pl.String)
-        if values.dtype not in (pl.String, pl.Categorical, pl.Enum):
+        if values.dtype != pl.String:
             return pl.Series([None], dtype=pl.Datetime("us")).new_from_index(0, len(values))
-        return read_moments(values.cast(pl.String).str.strip_chars(), self.format)
+        return read_moments(values.str.strip_chars(), self.format)
 
 
 def read_moments(texts: pl.Series, pattern: str | None) -> pl.Series:
