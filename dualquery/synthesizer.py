@@ -71,9 +71,9 @@ class Synthesizer:
         return self.release_
 
     def sample(self, n: int | None = None, *, seed: int | None = None) -> Any:
-        """Return rows of the fitted table's kind and types: see `Release.sample`.
+        """Return rows as Polars, pandas or NumPy, as was fitted: see `Release.sample`.
 
-        ``n`` is by default what the release says of the table's number of rows. Categorical columns
+        ``n`` is by default the release's number of rows, or total weight. Categorical columns
         have the schema's categories, and those of hours, days of a week or months their names.
         """
         least = self.release.base.rows_at_least

@@ -117,7 +117,7 @@ def with_records(mechanism: Mechanism[Any], records: int | None) -> Mechanism[An
         return mechanism
     if not getattr(mechanism, "makes_records", True):
         raise BadInputError(
-            f"{mechanism.name!r} makes no synthetic records: leave --records out, or take adaptive"
+            f"{mechanism.name!r} makes no synthetic records: take adaptive, or ask for none"
         )
     own = getattr(mechanism, "records", None)
     if own not in (None, records):

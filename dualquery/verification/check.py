@@ -181,6 +181,8 @@ def _statements(stored: Stored, events: list[Stored]) -> Iterator[str]:
             ("columns of weights", False, weight["column"] in columns),
             ("weights as a condition", True, repr(weight["column"]) in str(proof["condition"])),
         )
+    for what, said in (("unit", unit), ("weight", weight)):
+        yield from _unequal((f"that there is no {what}", said is None, options.get(what) is None))
     grounds = [event["ground"] for event in events if event["ground"]]
     measured = next((each for each in grounds if each["statistic"] == "RowTotal"), None)
     noise = measured or bought
@@ -206,6 +208,8 @@ def _statements(stored: Stored, events: list[Stored]) -> Iterator[str]:
         ("a declared schema", True, schema["declared"]),
         ("most 1s of a row", proof["limits"]["max_ones_per_row"], schema.get("max_ones_per_row")),
     )
+    if replaces and schema.get("drop_incomplete") and "complete" not in str(proof["condition"]):
+        yield "that the number of complete rows is public is no condition"
     cheap = bought and not 0 < bought["sensitivity"] / bought["scale"] <= bought["epsilon"]
     if cheap or (noise and noise["sensitivity"] < most):
         yield f"noise in the number of rows, which moves by {most:,}, is too small for its charge"

@@ -3,7 +3,7 @@
 import gzip
 import io
 import re
-from datetime import date, datetime
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from pathlib import Path
 
@@ -164,7 +164,7 @@ def test_a_bad_parquet_file_is_explained(tmp_path: Path) -> None:
         (pd.DataFrame({"a": [1, "x"]}), "table: column 'a' mixes values of several types"),
         (pd.DataFrame({"a": [np.True_, 0]}, dtype=object), "table: column 'a' mixes values of"),
         (pd.DataFrame({"a": [date(2020, 1, 1), datetime(2020, 1, 1, 5)]}, dtype=object),
-         "table: column 'a' mixes dates, times or time zones, and the first of them would tell"),
+         "table: column 'a' mixes numbers, truth values, dates, times or zones, and the first"),
         (pd.DataFrame({"a": [Decimal(2**53)]}), "(decimals from 2^53 on; as texts they stay exact"),
         (pl.DataFrame({"a": [[1]], "b": [[1]]}), "table: no column can be kept"),
     ],
@@ -172,6 +172,15 @@ def test_a_bad_parquet_file_is_explained(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_a_bad_object_is_explained(data: object, message: str) -> None:
     refuse(data, message)
+
+
+@pytest.mark.parametrize(("first", "others"), [
+    (time(8), 25), (date(2020, 2, 29), 20210101), (2.5, True), (b"a", "b"), (timedelta(1), 3),
+])  # fmt: skip
+@pytest.mark.parametrize("kind", [object, "category"])
+def test_an_object_tells_nothing_of_how_others_are_read(first, others, kind) -> None:
+    cells = [None, first, others, others]
+    refuse(pd.DataFrame({"a": pd.Series(cells, dtype=object).astype(kind)}), "column 'a' mixes")
 
 
 @pytest.mark.parametrize("cells", [[np.float32(0.7), 0.25], [Decimal(1), Decimal("0.5")]])

@@ -224,6 +224,7 @@ def released(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "weights": dualquery.release(
             homes(), queries=30, way=2, schema=SCHEMA, mechanism="gaussian", epsilon=4.0, **WEIGHT
         ).save(root / "weights"),
+        "complete": made(root / "complete", schema=COMPLETE, queries=9),
         "given": made(root / "given", schema=schema_of_table(people(), 30.0).schema),
         "later": made(root / "later", schema=None, epsilon=30.0, options={"rounds": 9}),
         "learned": dualquery.release(homes(), queries=30, epsilon=9.0).save(root / "learned"),
@@ -368,6 +369,7 @@ def unconditional(stored: Stored) -> None:
     stored["privacy"]["condition"] = stored["proof"]["condition"] = None
 
 
+COMPLETE = replace(SCHEMA, columns=SCHEMA.columns[2:], drop_incomplete=True)
 EVENT, THRESHOLD = (("proof", "schedule", place, "events", 0) for place in (0, 1))
 NOISE, SCALE, ROWS = (*EVENT, "ground", "scale"), (*EVENT, "scale"), ("proof", "rows", "bought")
 FORGED: list[tuple[str, str, Callable[[Stored], object]]] = [
@@ -405,6 +407,9 @@ FORGED: list[tuple[str, str, Callable[[Stored], object]]] = [
     ("condition dropped", "family", lambda s: s["privacy"].pop("condition")),
     ("weights without condition", "weights", unconditional),
     ("a schema learned for nothing", "given", unconditional),
+    ("units that are none", "gaussian", put("options", "unit", {"column": "h", "max_rows": 5})),
+    ("weights that are none", "units", put("options", "weight", {"column": "w", "max": 2.0})),
+    ("complete rows without condition", "complete", unconditional),
     ("another total", "gaussian", put("total", "copies", 301)),
     ("rounds fewer", "game", put(*EVENT, "rounds", 10)),
     ("samples fewer", "game", put(*EVENT, "samples", 10)),

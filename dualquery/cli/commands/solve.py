@@ -157,8 +157,8 @@ def convert(
 ) -> None:
     """Write a problem in another format: the suffixes tell which.
 
-    Real weights are scaled to integers in WCNF, exactly so for decimals of up to
-    9 places. Variables that only stand for conjunctions become terms, so the
+    Real weights are scaled to integers in WCNF, exactly so for up to 9 decimals
+    and 15 digits. Variables that only stand for conjunctions become terms, so the
     others are numbered anew.
 
     Example:

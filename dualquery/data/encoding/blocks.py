@@ -138,6 +138,10 @@ def drops_rows(schema: TableSchema | ItemSchema) -> bool:
     return isinstance(schema, TableSchema) and schema.drop_incomplete
 
 
+COMPLETE = "the number of complete rows, or of units with one, being public"
+"""What is taken for granted where rows are replaced, and those that lack a value are left out."""
+
+
 def left_out_columns(source: Source, schema: TableSchema | ItemSchema) -> tuple[str, ...]:
     """Return the names of a table's columns that the schema does not describe."""
     if not isinstance(source, TableSource):

@@ -88,7 +88,10 @@ def column_of(source: Source, column: str, option: str) -> TableSource:
 
 
 def in_one_order(table: TableSource) -> TableSource:
-    """Return a table whose rows come in one order, as places tell which stay: a query's is held."""
+    """Return a table whose rows come in one order, as places tell which stay.
+
+    A query's are held and sorted by what is in them: its own order may depend on other rows.
+    """
     if table.steady:
         return table
     import polars as pl
@@ -98,7 +101,7 @@ def in_one_order(table: TableSource) -> TableSource:
     names = table.columns()
     frames = list(table.frames(names))
     whole = pl.concat(frames) if frames else pl.DataFrame({name: [] for name in names})
-    return FrameSource(whole, table.label)
+    return FrameSource(whole.to_struct().sort().struct.unnest(), table.label)
 
 
 def without_counting(source: Source, unit: Unit | None, weight: Weight | None) -> Source:

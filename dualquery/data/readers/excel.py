@@ -97,8 +97,11 @@ def answer(request: bytes) -> bytes:
         cells = book.load_sheet(0 if sheet is None else sheet, header_row=None, dtypes="string")
         frame = cells.to_polars()
         if frame.width:
-            filled = (~frame.select(pl.all_horizontal(pl.all().is_null())).to_series()).arg_true()
-            frame = frame[filled[0] : filled[-1] + 1] if len(filled) else frame.clear()
+            filled = frame.select(pl.any_horizontal(pl.all().is_not_null())).to_series()
+            at = filled.arg_true()
+            # Of several columns a blank row is none, wherever: rows below it must not decide.
+            kept = frame[at[0] : at[-1] + 1] if frame.width == 1 and len(at) else None
+            frame = frame.filter(filled) if kept is None else kept
         frame = frame.select(pl.all().str.replace(_MIDNIGHT, "$1"))
     except Exception as fault:  # the reader's own errors have no common class
         return _FAULT + str(fault).encode("utf-8", "replace")

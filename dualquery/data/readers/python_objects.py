@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import datetime
+import numbers
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -164,17 +165,21 @@ def frame_of_pandas(table: Any, label: str) -> FrameSource:
                 f"{label}: column {name!r} mixes values of several types, or has a type that "
                 f"cannot become bits ({fault}); make them all texts, numbers or dates"
             ) from None
-        clocks = {
-            (isinstance(each, datetime.datetime), str(getattr(each, "tzinfo", None)))
-            for each in (column.dropna() if of_objects and found.dtype.is_temporal() else ())
+        kinds = {
+            (*(isinstance(each, kind) for kind in _KINDS), str(getattr(each, "tzinfo", None)))
+            for each in (column.dropna() if of_objects and found.dtype != pl.String else ())
         }
-        if len(clocks) > 1:
+        if len(kinds) > 1:
             raise BadInputError(
-                f"{label}: column {name!r} mixes dates, times or time zones, and the first of them "
-                "would tell how all are read; make them alike, such as by pd.to_datetime(utc=True)"
+                f"{label}: column {name!r} mixes numbers, truth values, dates, times or zones, "
+                "and the first of them would tell how all are read; make them alike, such as by "
+                "pd.to_datetime(utc=True)"
             )
         series.append(found)
     return FrameSource(pl.DataFrame(series), label)
+
+
+_KINDS = (bool, numbers.Number, str, datetime.datetime, np.generic)
 
 
 def _plain(value: Any) -> Any:

@@ -168,7 +168,7 @@ def _accountant_for(schedule: GameSchedule, budget: Budget, who: str) -> str:
         raise BadInputError(
             f"rounds {schedule.rounds}, samples {schedule.samples} and eta "
             f"{schedule.step:g} (from {who}) cost epsilon {round_up(epsilon, 4)} at delta "
-            f"{budget.delta:.3g}, above the budget's {budget.epsilon:g}; take a larger alpha, or "
-            "leave one of the three out to have it solved for"
+            f"{budget.delta:.3g}, above the budget's {budget.epsilon:g}; give fewer of "
+            "them, or a larger alpha or epsilon"
         )
     return accountant.name

@@ -98,8 +98,9 @@ def best(schedule: Schedule, delta: float, name: str = AUTO) -> tuple[Accountant
         else:
             reasons.append(f"{accountant.name}: {reason}")
     if not found:
+        more = "" if delta else ", or a positive --delta (laplace and smalldb spend none)"
         raise BadInputError(
             f"No valid accounting of this run at delta = {delta:g} ({'; '.join(reasons)}). "
-            "Use --accountant auto, or a positive --delta (laplace and smalldb spend none)."
+            f"Use --accountant auto{more}."
         )
     return min(found, key=lambda pair: pair[1])

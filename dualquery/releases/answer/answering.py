@@ -77,12 +77,13 @@ def answer_queries(
     Answers
         A list of dicts: ``query`` as given; ``answered``, the same in canonical form, where a value
         has become its bucket or category; ``answer``: a share of the rows, a number of rows, or a
-        number of the column's, None where the given rows are none; ``low`` and ``high``: they hold
-        the true answer with probability ``level``, over the noise, for each question by itself; all
-        three None where that is not known; ``source``: ``released`` when the query is in the
-        workload, else ``model``, ``synthetic`` or ``measured`` (least squares), or ``rules`` where
-        those of the schema leave one answer only; ``basis``: what the interval rests on, or why
-        there is none. ``interval``, the pair of low and high, is kept for one release.
+        number of the column's, None where the given rows are none or nothing answers; ``low`` and
+        ``high``: they hold the true answer with probability ``level``, over the noise, for each
+        question by itself; all three None where that is not known; ``source``: ``released`` when
+        the query is in the workload, else ``model``, ``synthetic`` or ``measured`` (least squares),
+        or ``rules`` where those of the schema leave one answer only; ``basis``: what the interval
+        rests on, or why there is none. ``interval``, the pair of low and high, is kept for one
+        release.
 
     Raises
     ------

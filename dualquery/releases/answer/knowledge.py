@@ -33,6 +33,7 @@ _NOT_SPANNED = "outside the span of what was measured, so nothing is known of th
 _NEARLY_EMPTY = "the given rows may be none: any answer is possible"
 _FEW_ROWS = "the noise in the number of rows is about as large as that number"
 _TELLS = 3.0  # deviations of its noise that a total must be, for parts of it to be known
+_LINEAR = 10.0  # and for them to be linear in the noise (Cochran 1977, p. 153), else ratios
 _SURELY = 1e-6  # a chance that is neglected
 _KEPT = 32  # sets of columns whose factorisation is kept
 
@@ -136,6 +137,8 @@ class Knowledge:
             return Limits(_NOT_SPANNED)
         if denominator is not None:
             return self._ratio(found.take([0, 1, 2, 3]), range, level)
+        if not summed and self.base.known == "measured" and _deviations(found) < _LINEAR:
+            return self._ratio(found.take([0, 1, -1, -1]), range, level)
         whole, factors = 1.0, self._shares(found)
         if isinstance(factors, str):
             return Limits(factors)
@@ -201,7 +204,7 @@ class Knowledge:
         """Return what estimated sums are of the estimated total, which comes last."""
         if self.base.known != "measured":
             return sums
-        if sums.values[-1] < _TELLS * math.sqrt(sums.covariance[-1, -1]):
+        if _deviations(sums) < _TELLS:
             return _FEW_ROWS
         return sums.over(len(sums.values) - 1)
 
@@ -233,6 +236,11 @@ class Knowledge:
         if measurements is None or not len(measurements):
             return None
         return Measured(measurements, self.release.schema.domain)
+
+
+def _deviations(sums: Estimates) -> float:
+    """Return how many deviations of its noise the total is, which comes last."""
+    return float(sums.values[-1]) / math.sqrt(sums.covariance[-1, -1])
 
 
 def _guesses(found: Estimates, factors: Estimates, literals: int) -> Guesses:

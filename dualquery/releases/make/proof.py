@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
+from dualquery.data.encoding.blocks import COMPLETE, drops_rows
 from dualquery.mechanisms.protocol import Budget, Plan
 from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.events import (
@@ -133,6 +134,8 @@ def statement(
     looked, given = bool(events), [each.condition for each in declared]
     if budget.neighbours.weight is not None:
         given.append(budget.neighbours.weight.condition)
+    if budget.neighbours.replaces and drops_rows(data.schema):  # else who is added may be left out
+        given.append(COMPLETE)
     if learned := getattr(data.schema, "learned", None):
         cost = ", ".join(f"{name} {x}" for name, x in learned.items() if x and name != "events")
         given.append(f"the schema (learned: {cost}; to be added, if from the same rows)")
