@@ -9,8 +9,6 @@ release with its table (both not private); `BudgetFile` holds what all releases 
 cost together; `Synthesizer` has fit and sample; `Engine` says where the rows are read.
 """
 
-from __future__ import annotations
-
 import importlib
 from typing import TYPE_CHECKING, Any
 

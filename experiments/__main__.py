@@ -1,7 +1,5 @@
 """``python -m experiments NAME [--quick] [--runs N] [--data PATH] [--out DIR]``."""
 
-from __future__ import annotations
-
 import sys
 
 from dualquery.cli.main import guarded

@@ -1,7 +1,5 @@
 """The command line of the experiments."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 from collections.abc import Mapping
@@ -51,8 +49,7 @@ Quick = Annotated[
 ]
 Runs = Annotated[int | None, typer.Option(help="Seeds 1 to N.", min=1)]
 Data = Annotated[
-    list[str] | None,
-    typer.Option(help="A folder of data, or NAME:PATH; may be repeated."),
+    list[str] | None, typer.Option(help="A folder of data, or NAME:PATH; may be repeated.")
 ]
 Jobs = Annotated[int | None, typer.Option(help="Runs at a time; one a core by default.", min=1)]
 Out = Annotated[Path | None, typer.Option(help="Folder of the results; results/NAME by default.")]
@@ -87,10 +84,7 @@ def recipe_named(name: str) -> Recipe:
 
 
 app = typer.Typer(
-    cls=_Group,
-    invoke_without_command=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
+    cls=_Group, invoke_without_command=True, add_completion=False, pretty_exceptions_enable=False
 )
 
 
@@ -198,13 +192,7 @@ def _command_of(recipe: Recipe) -> Any:
 
 
 def _folder(out: Path | None, name: str, quick: bool) -> Path:
-    """Return the folder of results, made if it is not there.
-
-    Raises
-    ------
-    BadInputError
-        If it cannot be made, or is a release.
-    """
+    """Return the folder of results, made if it is not there; refuse that of a release."""
     folder = out or DEFAULT_OUT / (f"{name}-quick" if quick else name)
     if (folder / "release.json").exists():
         raise BadInputError(

@@ -1,7 +1,5 @@
 """Summaries of tables, and what findings say of curves: both by means over runs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 import polars as pl

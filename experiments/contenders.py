@@ -1,7 +1,5 @@
 """The mechanisms that the experiments on conjunctions compare, by their names in legends."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any

@@ -54,10 +54,7 @@ class Method:
     """Share of the budget for a noisy count of every cell, from which MWEM starts."""
 
 
-BARAK = {
-    "Barak et al., 10 passes": Method(None),
-    "Barak et al., 1 pass": Method(None, passes=1),
-}
+BARAK = {"Barak et al., 10 passes": Method(None), "Barak et al., 1 pass": Method(None, passes=1)}
 ALL_PASSES, ONE_PASS = "MWEM, 10 passes", "MWEM, 1 pass"
 NOISY_START = "MWEM, noisy start, 1 pass"
 SMALL_METHODS = {
@@ -185,8 +182,7 @@ def noiseless_table(study: Study, way: int) -> NDArray[np.float64]:
     odd = odd_counts(sets, sets.counts(study.data.records, threads=1))
     truth = exact_cells(study.data)
     passes = int(np.clip(_MOST_UPDATES / (len(sets) * truth.size), 20, 1_000))
-    shares = Cells(sets).multiply_weights(1.0 - 2.0 * odd / study.data.n, passes)
-    return shares.reshape(truth.shape)
+    return Cells(sets).multiply_weights(1.0 - 2.0 * odd / study.data.n, passes).reshape(truth.shape)
 
 
 def summarise(table: pl.DataFrame) -> pl.DataFrame:

@@ -1,11 +1,9 @@
 """How often intervals hold the truth: with noise drawn many times, and of whole releases."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -14,6 +12,7 @@ from scipy.stats import binom
 
 import dualquery
 from dualquery.data.domain import Domain, axis_sizes, column_values
+from dualquery.data.schema.any_schema import Schema
 from dualquery.data.schema.schema_files import schema_from_dict
 from dualquery.estimates.cell_evidence import CellEvidence, Measured
 from dualquery.estimates.intervals import bounded_interval, guesses_of
@@ -23,6 +22,7 @@ from dualquery.mechanisms.registry import configure
 from dualquery.queries.conjunctions import Workload, require_conjunctions
 from dualquery.questions.linear_form import Bounds, LinearForm
 from dualquery.releases.answer.knowledge import Knowledge
+from dualquery.releases.keep.folder import Release
 from dualquery.releases.make.making import run as run_mechanism
 from dualquery.requests import BudgetRequest
 from dualquery.room.row_count import RowCount
@@ -30,10 +30,6 @@ from dualquery.rows.cached import CachedRows
 from dualquery.rows.engines import Dataset, load
 from experiments.data_sets import chosen
 from experiments.harness.recipe import Choices, Finding, Recipe, Row, Run
-
-if TYPE_CHECKING:
-    from dualquery.data.schema.any_schema import Schema
-    from dualquery.releases.keep.folder import Release
 
 NAMES = ("adult", "mushroom")
 EVERY_TYPE = "every type"

@@ -1,7 +1,5 @@
 """The data sets of the experiments on conjunctions, by name: how each is read."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

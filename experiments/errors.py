@@ -161,10 +161,7 @@ def expect_headline(table: pl.DataFrame) -> Sequence[Finding]:
     return [
         finding
         for name, lines in tables(table)
-        for finding in (
-            *best_below_all(name, lines, BOTH),
-            *gains_over_the_paper(name, lines),
-        )
+        for finding in (*best_below_all(name, lines, BOTH), *gains_over_the_paper(name, lines))
     ]
 
 

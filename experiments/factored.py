@@ -186,10 +186,8 @@ def expect(table: pl.DataFrame) -> Sequence[Finding]:
 
 
 def _steepening(seconds: Sequence[float], widths: Sequence[int]) -> float:
-    """Return what an attribute of the last step adds, over what all of them add on average.
-
-    What every run takes, however small, drops out.
-    """
+    """Return what an attribute of the last step adds, over what all of them add on average."""
+    # What every run takes, however small, drops out.
     last = (seconds[-1] - seconds[-2]) / (widths[-1] - widths[-2])
     return last / ((seconds[-1] - seconds[0]) / (widths[-1] - widths[0]))
 

@@ -1,7 +1,5 @@
 """Figure 1 of the DualQuery paper: the data sets, as our own loaders read them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import polars as pl
@@ -10,11 +8,7 @@ from dualquery.rows.engines import load
 from experiments.data_sets import DATA_SETS
 from experiments.harness.recipe import Choices, Finding, Recipe, Row, Run
 
-PAPER = {
-    "adult": (30_162, 235),
-    "kdd99": (494_021, 396),
-    "netflix": (480_189, 17_770),
-}
+PAPER = {"adult": (30_162, 235), "kdd99": (494_021, 396), "netflix": (480_189, 17_770)}
 """Rows and binary attributes in the paper."""
 
 

@@ -5,8 +5,6 @@ all tables but those of ``--data`` are generated. The kept figures are `KEPT`. F
 folder `python -m experiments.gate FOLDER` finds the factors of `forecast` anew.
 """
 
-from __future__ import annotations
-
 import csv
 import math
 import sys

@@ -3,8 +3,6 @@
 Not private: it reads the exact answers. The tables of the experiments are public.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field

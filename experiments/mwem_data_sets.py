@@ -4,15 +4,14 @@ A stand-in is drawn from a model that is written down here, with a fixed seed; i
 it is one. Its number of rows and columns are the real table's, the rest is not.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from dualquery.data.schema.columns import Binary, Categorical
@@ -22,9 +21,6 @@ from dualquery.rows.engines import Dataset, load
 from dualquery.rows.histogram import Histogram
 from dualquery.rows.packed import Records
 from dualquery.runtime.errors import BadInputError
-
-if TYPE_CHECKING:
-    import polars as pl
 
 STAND_IN = "stand-in"
 
@@ -75,8 +71,6 @@ def numeric_table(name: str, path: str | None) -> Study:
 
 def transfusion_stand_in() -> pl.DataFrame:
     """Return 748 donors: geometric numbers of donations and months, each donation 250 c.c."""
-    import polars as pl
-
     generator = np.random.default_rng(748)
     frequency = np.minimum(generator.geometric(1 / 5.5, 748), 50)
     recency = np.minimum(generator.geometric(1 / 10, 748), 74)
@@ -189,8 +183,7 @@ def log_linear(bits: int, n: int, main: float, pair: float) -> NDArray[np.uint8]
     pairs = np.triu(generator.normal(0.0, pair, (bits, bits)), 1)
     logs = signs @ generator.normal(0.0, main, bits) + np.einsum("ci,ij,cj->c", signs, pairs, signs)
     shares = np.exp(logs - logs.max())
-    drawn = generator.choice(len(cells), n, p=shares / shares.sum())
-    return cells[drawn].astype(np.uint8)
+    return cells[generator.choice(len(cells), n, p=shares / shares.sum())].astype(np.uint8)
 
 
 def _latent_classes() -> NDArray[np.uint8]:
@@ -203,8 +196,6 @@ def _latent_classes() -> NDArray[np.uint8]:
 
 def _read_cells(name: str, path: Path) -> Dataset[Records]:
     """Read one line a cell, the count last."""
-    import polars as pl
-
     cells = pl.read_csv(path, infer_schema=False)
     *names, last = cells.columns
     if last != "count" or any(cells[column].n_unique() != 2 for column in names):

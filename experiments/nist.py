@@ -4,8 +4,6 @@ The schema is written from NIST's data dictionary. Codes of industries and densi
 public facts, which the published excerpts list.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import time

@@ -4,8 +4,6 @@ Tables have texts in all columns, with "N" for what does not apply, as NIST's fi
 drops a column with a code that its list of the excerpt's codes lacks; here all columns count.
 """
 
-from __future__ import annotations
-
 import math
 from itertools import combinations
 from typing import Any

@@ -4,8 +4,6 @@ The working folder holds ``job.json`` and ``table.npy``, a row of category codes
 gets ``records.npy``, of the same columns; with our own library a release, too.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from itertools import combinations
@@ -46,11 +44,9 @@ def private_pgm(job: dict[str, Any], table: Any) -> Any:
 
 
 def _mend_drawing() -> None:
-    """Let mbi 1.1 draw records of its own models.
-
-    It gives columns that depend on the same column the same order of rows, and forgets what the
-    junction tree adds to cliques: both are mended in 2.0, which these libraries do not take.
-    """
+    """Let mbi 1.1 draw records of its own models."""
+    # It gives columns that depend on the same column the same order of rows, and forgets what the
+    # junction tree adds to cliques: both are mended in 2.0, which these libraries do not take.
     from mbi import MarkovRandomField, junction_tree, markov_random_field
 
     def in_random_order(keys: Any, **_: Any) -> Any:

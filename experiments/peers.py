@@ -6,8 +6,6 @@ removed. Ours keeps the number of rows private; smartnoise-synth and dpmm are to
 estimate it. Into private-pgm's environment its folder `mechanisms` is copied by hand.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -16,11 +16,7 @@ from experiments.solver_problems import instance_name
 from experiments.weak_solvers import WEAK
 from solvers.comparison import Measurement
 from solvers.comparison import summarise as summaries
-from solvers.comparison.summary import (
-    best_known,
-    by_instance,
-    primal_integral,
-)
+from solvers.comparison.summary import best_known, by_instance, primal_integral
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -3,21 +3,17 @@
 The rules follow from what the columns mean; five rows of the table break one all the same.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dualquery.data import load_schema
 from experiments.harness.recipe import Run
 from experiments.harness.run_folder import code_version, write_whole
 from experiments.instances.family import form_names, game_problems, in_form
-
-if TYPE_CHECKING:
-    from solvers import BestResponse
+from solvers import BestResponse
 
 RULED_ADULT = "adult-rules"
 """Name of the schema."""

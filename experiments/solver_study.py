@@ -1,12 +1,12 @@
 """Best-response solvers on problems of real games: records, proofs, and what stopping costs."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from dualquery.runtime.errors import BadInputError
 from experiments.contenders import AS_PUBLISHED, CONTENDERS, OURS, RECOUNTED, Contender
@@ -27,14 +27,8 @@ from experiments.solver_findings import (
 )
 from experiments.solver_problems import RULED_ADULT, instance_name, problem_of, ruled_adult
 from experiments.weak_solvers import WEAK, weak_solvers
-from solvers import get_solver
+from solvers import BestResponse, available_solvers, get_solver
 from solvers.comparison import Measurement, NamedProblem, compare
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from solvers import BestResponse
 
 QUERIES, ROUNDS, SAMPLES = 100_000, (1, 2, 5, 20, 80), 1_000
 RANDOM_BITS = DataSet("random-bits", "biased:100000,512000,1")
@@ -82,10 +76,8 @@ def plan(choices: Choices) -> Sequence[Run]:
 
 
 def _problems(choices: Choices, tables: Sequence[Run]) -> list[Run]:
-    """Return the calls: every solver on every problem.
-
-    The first and the last round have the full limit, the form without groups, and all settings.
-    """
+    """Return the calls: every solver on every problem."""
+    # The first and the last round have the full limit, the form without groups, and all settings.
     names = choices.options.get("solver") or (_QUICK_SOLVERS if choices.quick else installed())
     rounds = choices.options.get("round") or (_QUICK_ROUNDS if choices.quick else ROUNDS)
     limit = choices.options.get("limit", (_QUICK_LIMIT if choices.quick else LIMIT,))[-1]
@@ -138,13 +130,10 @@ def _strengths(choices: Choices, tables: Sequence[Run]) -> list[Run]:
 
 def _tables(choices: Choices) -> list[DataSet]:
     """Return the tables of the games: the random one only if none is named."""
-    found = chosen(choices, ("adult", "kdd99", _wide(choices)))
+    wide = "npm-deps" if "npm-deps" in choices.data else "netflix-like"
+    found = chosen(choices, ("adult", "kdd99", wide))
     every = not choices.quick and not choices.options.get("table")
     return [*found, RANDOM_BITS] if every else found
-
-
-def _wide(choices: Choices) -> str:
-    return "npm-deps" if "npm-deps" in choices.data else "netflix-like"
 
 
 def installed() -> tuple[str, ...]:
@@ -153,8 +142,6 @@ def installed() -> tuple[str, ...]:
     ``exhaustive`` refuses problems of this size; ``maxsat`` and ``pb`` need a command: ``--solver
     maxsat:COMMAND``.
     """
-    from solvers import available_solvers
-
     known = [each.name for each in available_solvers() if each.installed]
     own = [name for name in known if name not in ("exhaustive", "maxsat", "pb")]
     return (*own, *(f"{name}:aggregated" for name in own if name in FORMULATED))
@@ -205,9 +192,7 @@ def perform(run: Run, threads: int) -> Sequence[Row]:
 def _later(call: Measurement, seconds: float) -> Measurement:
     """Return a call that had to wait for its hint."""
     return replace(
-        call,
-        incumbent_seconds=call.incumbent_seconds + seconds,
-        seconds=call.seconds + seconds,
+        call, incumbent_seconds=call.incumbent_seconds + seconds, seconds=call.seconds + seconds
     )
 
 
@@ -239,8 +224,6 @@ def _contender(run: Run) -> Contender:
 
 def _hint(problem: BestResponse) -> tuple[NDArray[np.uint8], float]:
     """Return the record that local search finds at once, and the seconds it took."""
-    from solvers import get_solver
-
     found = get_solver("local-search").solve(problem, time_limit=HINT_SECONDS)
     return found.record, found.seconds
 

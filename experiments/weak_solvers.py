@@ -1,7 +1,5 @@
 """Solvers that are meant to be weak, to see how much a release loses by them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 

@@ -5,8 +5,6 @@ keeps weights on records and answers with queries. It stands on the shared modul
 (queries, curator, accountants); ``README.md`` says where what is.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Any
 
 __all__ = [

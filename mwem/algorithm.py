@@ -8,8 +8,6 @@ all measurements so far (``repetitions``), the last distribution or the average 
 start that was measured (`mwem.start`).
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Answers of all queries from a product of independent components."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

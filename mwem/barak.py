@@ -5,8 +5,6 @@ but there may be no table that has them: the paper finds one by a linear program
 (section 3.2) by multiplicative weights with all coefficients as measurements.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
@@ -18,15 +16,7 @@ from dualquery.data.domain import axis_sizes, cells_of
 from dualquery.estimates.measurements import Measurements
 from dualquery.mechanisms.baselines.noise import Noise, price_noise
 from dualquery.mechanisms.options import check_choice, check_whole
-from dualquery.mechanisms.protocol import (
-    Budget,
-    Details,
-    Mechanism,
-    Outcome,
-    Plan,
-    Session,
-    Task,
-)
+from dualquery.mechanisms.protocol import Budget, Details, Mechanism, Outcome, Plan, Session, Task
 from dualquery.queries.conjunctions import Workload, require_conjunctions
 from dualquery.queries.derived_queries import Subqueries, answers_of, asked_sets
 from dualquery.queries.family import Queries
@@ -136,7 +126,7 @@ class Barak(Mechanism[BarakDetails]):
         """Measure the coefficients, fit a table, and answer from its coefficients."""
         chosen, sets = plan.details, plan.details.sets
         noisy = noisy_coefficients(task.n, chosen.noise, curator)
-        bits, kind = _bits_of(sets.workload), chosen.noise.kind
+        bits, kind = sets.workload.literals >> 1, chosen.noise.kind  # -1 for padding
         kept = Measurements.of_codes(
             -bits - 1, noisy, chosen.deviation / task.n, kind, present=bits >= 0
         )
@@ -160,15 +150,9 @@ class Barak(Mechanism[BarakDetails]):
         )
 
 
-def _bits_of(sets: Workload) -> NDArray[np.int32]:
-    """Return the bits of positive conjunctions, padded with -1."""
-    return np.where(sets.literals >= 0, sets.literals >> 1, np.int32(-1))
-
-
 def noisy_coefficients(n: int, noise: Noise, curator: Curator) -> NDArray[np.float64]:
     """Return the noisy Fourier coefficients, not cut to [-1, 1]; float64, one a set; charged."""
-    coefficients: NDArray[np.float64] = 1.0 - 2.0 * noise.measure(curator, OddCounts()) / n
-    return coefficients
+    return 1.0 - 2.0 * noise.measure(curator, OddCounts()) / n
 
 
 def choose_fit(fit: Fit, sets: Workload) -> Fit:
@@ -250,8 +234,7 @@ class Cells:
         if found.x is None:
             raise RuntimeError(f"the linear program failed: {found.message}")
         positive = np.maximum(found.x[:-1], 0.0)
-        shares: NDArray[np.float64] = positive / positive.sum()
-        return shares
+        return np.asarray(positive / positive.sum())
 
 
 def _words(rows: NDArray[np.uint8]) -> NDArray[np.uint64]:

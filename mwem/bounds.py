@@ -1,7 +1,5 @@
 """Bounds on errors: an upper one for MWEM, a lower one for mechanisms that see queries only."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Turn a distribution over cells into a table of records."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,7 +1,5 @@
 """Numba kernels of multiplicative weights with parities as queries, on an explicit vector."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from dualquery.runtime.array_types import Array, kernel

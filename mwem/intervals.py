@@ -1,7 +1,5 @@
 """What a run measured: the numbers as a release keeps them, and intervals from their noise."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

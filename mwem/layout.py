@@ -101,8 +101,7 @@ class Layout:
         base[zeros] = 1.0 - base[zeros + 1]
         base = np.maximum(base, _LEAST_SHARE * deviation)
         totals = np.add.reduceat(base, self.starts[:-1])
-        distribution: NDArray[np.float64] = base / np.repeat(totals, np.diff(self.starts))
-        return distribution
+        return np.asarray(base / np.repeat(totals, np.diff(self.starts)))
 
     def draw(
         self, base: NDArray[np.float64], count: int, generator: np.random.Generator

@@ -1,7 +1,5 @@
 """Distances from the truth. **Not private**: for the holder of the data, and for experiments."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

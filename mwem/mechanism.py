@@ -4,8 +4,6 @@ DualQuery keeps weights on queries and answers with records; MWEM keeps weights 
 answers with queries. The game itself is in `mwem.algorithm`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar
@@ -15,15 +13,7 @@ from numpy.typing import NDArray
 
 from dualquery.data.domain import Domain, rows_of_values
 from dualquery.estimates.measurements import Measurements
-from dualquery.mechanisms.protocol import (
-    Budget,
-    Details,
-    Mechanism,
-    Outcome,
-    Plan,
-    Session,
-    Task,
-)
+from dualquery.mechanisms.protocol import Budget, Details, Mechanism, Outcome, Plan, Session, Task
 from dualquery.privacy.accountants.choice import best
 from dualquery.queries.family import Queries, products_of
 from dualquery.queries.products import Products
@@ -145,11 +135,7 @@ class Mwem(MwemOptions, Mechanism[MwemDetails]):
         chosen, spending = plan.details, plan.details.spending
         first, kept = chosen.start.measure(curator, spending, task.n)
         distribution = make(
-            chosen.representation,
-            chosen.queries,
-            self.memory,
-            session.threads,
-            first,
+            chosen.representation, chosen.queries, self.memory, session.threads, first
         )
         output = Output(
             n=task.n,

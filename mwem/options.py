@@ -1,7 +1,5 @@
 """The user's options of MWEM, and their validation."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal

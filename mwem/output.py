@@ -1,7 +1,5 @@
 """What a run gives out: the last distribution, or the average of those before each update."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What an iteration asks: one query, or a whole marginal at once (a cuboid, section 3.3)."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """How MWEM spends its budget: from public options to noise scales and a schedule of events."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Literal
@@ -9,13 +7,7 @@ from typing import Literal
 from dualquery.mechanisms.baselines.noise import Noise
 from dualquery.mechanisms.protocol import Budget
 from dualquery.privacy.calibrate import calibrate_rho, laplace_scale
-from dualquery.privacy.events import (
-    RANGE_SLACK,
-    Event,
-    GaussianNoise,
-    LaplaceNoise,
-    SampledQueries,
-)
+from dualquery.privacy.events import RANGE_SLACK, Event, GaussianNoise, LaplaceNoise, SampledQueries
 from dualquery.room.curator import Curator
 from dualquery.room.draws.exponential import Exponential
 from dualquery.room.draws.noisy_max import NoisyMax

@@ -1,7 +1,5 @@
 """Where a run starts: the uniform distribution, noisy cells, or columns with noisy shares."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -4,8 +4,6 @@ Nothing but lengths and bytes goes to and fro. The process is started at the fir
 again after a crash; it ends with the one that started it, since its standard input does.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import json

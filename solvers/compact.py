@@ -1,7 +1,5 @@
 """The kernel of a problem: only the attributes on which the objective or a constraint depends."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -119,10 +117,7 @@ def _unmentioned(groups: Groups, mentioned: NDArray[np.bool_]) -> tuple[Groups, 
 
 
 def _kernel_groups(
-    groups: Groups,
-    kept: NDArray[np.bool_],
-    number: NDArray[np.int32],
-    counts: NDArray[np.int64],
+    groups: Groups, kept: NDArray[np.bool_], number: NDArray[np.int32], counts: NDArray[np.int64]
 ) -> Groups:
     if len(groups) == 0:
         return groups

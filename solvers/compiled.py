@@ -1,7 +1,5 @@
 """How compiled loops are declared: each compiles at its first call, for the types it declares."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 from functools import partial

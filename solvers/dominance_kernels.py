@@ -12,8 +12,6 @@ out if ``high(u) <= low(v)``; a term of positive weight is made true if its weig
 the moves to its literals can cost. Both keep an optimum.
 """
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

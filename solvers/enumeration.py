@@ -1,7 +1,5 @@
 """Exact solution of the small separate parts of a problem, by enumeration in Gray-code order."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,7 +1,5 @@
 """Records that satisfy the linear constraints, or the constraints that contradict each other."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The one judge: what a solver states is compared with the problem, whoever the solver is."""
 
-from __future__ import annotations
-
 import math
 from contextlib import suppress
 

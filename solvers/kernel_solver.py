@@ -1,7 +1,5 @@
 """What every built-in back-end shares: the kernel, the deadline, the checks and the fallback."""
 
-from __future__ import annotations
-
 import math
 import time
 from abc import ABC, abstractmethod

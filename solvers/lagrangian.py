@@ -13,8 +13,6 @@ alpha = 1). Begun at an optimal record it mostly certifies that in some ten iter
 relaxed record, rounded, is where to search from.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,7 +1,5 @@
 """Compiled loop of the Lagrangian dual: see :mod:`solvers.lagrangian` for the mathematics."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
@@ -54,11 +52,9 @@ _STATE = types.NamedTuple(
 def _threshold(
     values: NDArray[np.float64], reach: NDArray[np.float64], count: int, total: float
 ) -> float:
-    """Return theta such that the positive parts of ``values - theta * reach`` add up to the total.
-
-    Michelot (J. Optimization Theory and Applications 50, 1986): the threshold of the projection
-    onto a simplex rises as entries below it are left out, and ends after at most ``count`` rounds.
-    """
+    """Return theta with which positive parts of ``values - theta * reach`` add up to the total."""
+    # Michelot (J. Optimization Theory and Applications 50, 1986): the threshold of the projection
+    # onto a simplex rises as entries below it are left out, and ends after at most `count` rounds.
     theta = -np.inf
     while True:
         mass, width = -total, 0.0

@@ -1,7 +1,5 @@
 """What a search may use."""
 
-from __future__ import annotations
-
 import math
 import time
 from dataclasses import dataclass

@@ -9,8 +9,6 @@ All randomness comes from a generator whose state is in the search: searches in 
 not disturb each other.
 """
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Compiled loop that lists where each attribute occurs in the terms."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

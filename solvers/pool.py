@@ -1,7 +1,5 @@
 """Many problems about the same conjunctions: what they share is worked out once."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -82,10 +80,5 @@ class TermPool:
         )
         kept = np.flatnonzero(totals != 0.0)
         return BestResponse(
-            every.attributes,
-            every.terms[kept],
-            totals[kept],
-            every.groups,
-            every.rows,
-            constant,
+            every.attributes, every.terms[kept], totals[kept], every.groups, every.rows, constant
         )

@@ -1,7 +1,5 @@
 """What linear constraints allow: ranges of their sums, and values that they force."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

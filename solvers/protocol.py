@@ -4,8 +4,6 @@ Every solver takes the same problems and returns a feasible record at its time l
 solvers differ in what they prove, in time and in memory.
 """
 
-from __future__ import annotations
-
 from enum import Enum
 from typing import Protocol, TypedDict, Unpack
 

@@ -1,7 +1,5 @@
 """Any solver after the reductions."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import replace
 from typing import Unpack

@@ -5,8 +5,6 @@ constraints force; dominance (:mod:`solvers.dominance_kernels`); a group of two 
 free attribute; equal terms merge. At last small separate parts are enumerated.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from dataclasses import dataclass, replace
@@ -183,10 +181,7 @@ class _Work:
         return raising, lowering
 
     def _apply_rules(
-        self,
-        processed: NDArray[np.bool_],
-        raising: NDArray[np.uint8],
-        lowering: NDArray[np.uint8],
+        self, processed: NDArray[np.bool_], raising: NDArray[np.uint8], lowering: NDArray[np.uint8]
     ) -> None:
         from solvers import dominance_kernels as kernels
 

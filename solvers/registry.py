@@ -1,7 +1,5 @@
 """Solvers by name: the built-in ones in a table, third parties' through entry points."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

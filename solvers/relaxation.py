@@ -1,7 +1,5 @@
 """What follows from a bound on the optimum, and problems among some of the records."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Real weights and coefficients as integers, for solvers and formats that know no others."""
 
-from __future__ import annotations
-
 from math import ceil, floor, frexp
 from sys import float_info
 

@@ -1,7 +1,5 @@
 """What a solver returns."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import Enum
 

@@ -1,7 +1,5 @@
 """Canonical arrays of weighted conjunctions."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

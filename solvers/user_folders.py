@@ -1,7 +1,5 @@
 """Where the user's own files are kept: caches, and state that programs remember."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Solvers that are not ours: in a process of their own, judged, and named in what goes wrong."""
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import math
@@ -121,8 +119,7 @@ class Guarded(Wrapper):
                 return found
             self._faults += 1
             _log.warning("solver %s failed, and a local search stands in: %s", self.name, fault)
-        limit = min(options.get("time_limit", _FALLBACK_SECONDS), _FALLBACK_SECONDS)
-        options["time_limit"] = limit
+        options["time_limit"] = min(options.get("time_limit", _FALLBACK_SECONDS), _FALLBACK_SECONDS)
         own = LocalSearch().solve(problem, **options)
         return replace(
             own,

@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 from dualquery.audit.cases import records_of
 from dualquery.data import Binary, Categorical, ItemSchema, Numeric, TableSchema
 from dualquery.data.domain import Domain
+from dualquery.data.schema.schema_files import write_schema
 from dualquery.mechanisms.protocol import Task
 from dualquery.queries.generate.workloads import random_conjunctions
+from dualquery.releases.keep.stored import sealed
 from dualquery.rows.engines import Dataset
 
 SCHEMA = TableSchema(
@@ -54,8 +56,6 @@ def homes() -> pl.DataFrame:
 
 def write_people(folder: Path, rows: int = 300, seed: int = 0) -> tuple[Path, Path]:
     """Write the table as CSV and its schema as JSON."""
-    from dualquery.data.schema.schema_files import write_schema
-
     table, schema = folder / "people.csv", folder / "people.json"
     people(rows, seed).write_csv(table)
     write_schema(SCHEMA, schema)
@@ -69,8 +69,6 @@ def names(folder: Path) -> set[str]:
 
 def reseal(folder: Path) -> None:
     """Give a release digests that fit its files as they are now, as one who edits it could."""
-    from dualquery.releases.keep.stored import sealed
-
     path = folder / "release.json"
     stored = json.loads(path.read_text())
     path.unlink()

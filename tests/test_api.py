@@ -146,10 +146,7 @@ def test_auto_is_the_default_mechanism() -> None:
     ],
 )
 def test_what_is_wrong_is_refused_before_the_table_is_read(options, message, monkeypatch) -> None:
-    def read(*_):
-        raise AssertionError("the table was read")
-
-    monkeypatch.setattr("dualquery.rows.engines.read", read)
+    monkeypatch.setattr("dualquery.rows.engines.read", None)  # so that nobody can call it
     with pytest.raises(BadInputError) as error:
         dualquery.release("adult", **options)
     assert message in str(error.value)

@@ -1,7 +1,5 @@
 """Tiny tables with all their neighbours, and random cases of everything that the room counts."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Mapping
 from functools import cache

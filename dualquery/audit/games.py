@@ -4,8 +4,6 @@ The mechanism plans and runs as in a release, on `Rooms` that hold all tables of
 Every accountant that supports the schedule is held against the truth over its whole curve.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, cached_property

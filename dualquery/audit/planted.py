@@ -5,8 +5,6 @@ function or method of the project by one with a bug that has been made before, s
 the room knows nothing of it. The named check must report a violation then, and none without it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace

@@ -6,14 +6,12 @@ bound its two chances by Clopper and Pearson's intervals (1934), and with them e
 delta) / q)``. At each of two budgets it exceeds epsilon with a chance of `ERROR / 2` at most.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -26,11 +24,9 @@ from dualquery.audit.findings import ERROR, Finding
 from dualquery.data import Binary, Categorical, Numeric, TableSchema
 from dualquery.mechanisms.registry import configure
 from dualquery.privacy.neighbours import Neighbours
+from dualquery.releases.keep.folder import Release
 from dualquery.room.randomness import randomness
 from dualquery.runtime.errors import BadInputError
-
-if TYPE_CHECKING:
-    from dualquery.releases.keep.folder import Release
 
 DELTA = 1e-3
 """For mechanisms that are not pure."""

@@ -5,8 +5,6 @@ A mechanism runs once, on `Rooms` in the place of a curator. Each call goes to o
 result is drawn, a guide says what is drawn, and the audit notes how likely that is on every table.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import sys

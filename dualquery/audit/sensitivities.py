@@ -5,8 +5,6 @@ some rows with every legal record of a small domain besides. The largest move ov
 records (or to the table without a record) is the truth.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from itertools import product

@@ -1,7 +1,5 @@
 """The checks of the audit, in order; what each runs, and how much of it."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import multiprocessing
@@ -125,8 +123,7 @@ def carry_out(effort: Effort, check: str, bug: str = "") -> Result:
         try:
             finding = list_checks(effort)[check]()
         except Exception as error:
-            fault = f"{check} ended with {type(error).__name__}: {error}"
-            finding = Finding(violations=[fault])
+            finding = Finding(violations=[f"{check} ended with {type(error).__name__}: {error}"])
     return Result(check, bug, finding, round(time.monotonic() - begun, 1), fault)
 
 

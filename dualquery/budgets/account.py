@@ -4,8 +4,6 @@ Entries are only ever added, each with a digest of itself and of the entry befor
 entry is found, and so are two copies of a file that were charged separately.
 """
 
-from __future__ import annotations
-
 import datetime
 import hashlib
 import json

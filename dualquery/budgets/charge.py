@@ -7,8 +7,6 @@ before it is counted here, and is counted before it is made: a checkpoint with f
 file was restored or shortened, and one whose last draw was not counted did not make it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -106,8 +104,7 @@ class Charge:
             counted.append(claim.begun)
             if open_draw and needed and claim.begun == draws:
                 return ()
-            stage = FINISH if known.finished else RESUME
-            entry = self._entry(stage, known.attempt + 1)
+            entry = self._entry(FINISH if known.finished else RESUME, known.attempt + 1)
             return entry, replace(claim, nonce=self.nonce)
 
         self.file.write(decide)

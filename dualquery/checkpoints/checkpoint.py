@@ -7,8 +7,6 @@ nothing depends on it. The digests show every other change, unless all are compu
 belongs to the operator.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -6,8 +6,6 @@ is dead is removed by the next run beside it, unless it was charged to a budget 
 it can be resumed.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Entry point of the command line: the commands, and what an exception becomes."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

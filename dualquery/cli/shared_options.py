@@ -1,7 +1,5 @@
 """What commands share: options as the request's fields declare them, ``--config``, the table."""
 
-from __future__ import annotations
-
 import datetime
 import inspect
 import sys

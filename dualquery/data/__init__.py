@@ -5,8 +5,6 @@ public schema that tells what their bits mean. What is imported from here loads 
 that importing the package costs nothing.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 

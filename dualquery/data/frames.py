@@ -9,15 +9,13 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
+import polars as pl
 
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.schema_files import given_schema
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 @dataclass(frozen=True)
@@ -33,8 +31,6 @@ class FrameKind:
 
         Its types are taken as public: pandas' ``float64`` tells that some row lacks a number.
         """
-        import polars as pl
-
         if isinstance(table, pl.DataFrame | pl.LazyFrame):
             plain = {n: k for n, k in table.collect_schema().items() if not k.is_nested()}
             known = {n: pl.Categorical() if k == pl.Enum else k for n, k in plain.items()}
@@ -47,8 +43,6 @@ class FrameKind:
 
     def made_of(self, rows: pl.DataFrame) -> Any:
         """Return rows of a release as this kind; a column that its type cannot hold stays."""
-        import polars as pl
-
         rows = rows.with_columns(
             (rows[name].str.to_lowercase() == "true").alias(name)
             for name, kind in self.types.items()
@@ -88,8 +82,6 @@ def as_table(data: Any, schema: Any, most_ones: int | None = None) -> Any:
     One of items, as its schema says, or ``most_ones`` without one, is returned as it is, as are all
     other data. Which numbers a matrix holds decides nothing: its rows are private.
     """
-    import polars as pl
-
     numbers = isinstance(data, np.ndarray) and data.ndim == 2 and data.dtype.kind in "iuf"
     given = given_schema(schema)
     if not numbers or isinstance(given, ItemSchema) or (given is None and most_ones is not None):

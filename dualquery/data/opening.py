@@ -4,8 +4,6 @@ A gzipped file of a few megabytes may hold gigabytes, and one line may be all of
 read in pieces, a line has at most `LONGEST_LINE` bytes, and what is read whole has a limit.
 """
 
-from __future__ import annotations
-
 import contextlib
 import gzip
 import io

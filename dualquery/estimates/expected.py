@@ -1,7 +1,5 @@
 """The error to expect of a mechanism, from public facts, before any budget is spent."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

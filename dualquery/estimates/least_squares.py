@@ -110,10 +110,8 @@ class LeastSquares:
         )
 
     def _solve(self, functions: Float64) -> tuple[Float64, Float64]:
-        """Return the shortest loadings whose sums are the functions, and the lengths of misfits.
-
-        By conjugate gradients (Hestenes and Stiefel 1952), for all functions at once.
-        """
+        """Return the shortest loadings whose sums are the functions, and the lengths of misfits."""
+        # By conjugate gradients (Hestenes and Stiefel 1952), for all functions at once.
         less, deviations = self._evidence.less, self._evidence.deviations
         factors, scales, places = self._factors, self._scales, self._places
         shape = tuple(len(each) for each in factors)

@@ -1,18 +1,12 @@
 """The errors to expect of all mechanisms that have a model of it, before a budget is spent."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from dualquery.estimates.expected import ExpectedError
-from dualquery.mechanisms.protocol import Mechanism
+from dualquery.mechanisms.protocol import Budget, Mechanism, Task
 from dualquery.mechanisms.registry import BUILT_IN, PRESETS, configure, mechanism_class
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.progress import NO_PROGRESS, Progress
-
-if TYPE_CHECKING:
-    from dualquery.mechanisms.protocol import Budget, Task
 
 
 @dataclass(frozen=True)

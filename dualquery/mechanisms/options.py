@@ -4,8 +4,6 @@ Options are the fields of a mechanism's frozen dataclass. Their types say how a 
 which of them may be None: those whose default is None, for "chosen by the mechanism".
 """
 
-from __future__ import annotations
-
 import math
 import typing
 from collections.abc import Callable, Iterator, Mapping

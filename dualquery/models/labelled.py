@@ -4,8 +4,6 @@ A mixture that fits many marginals overfits: it says little of the target of oth
 logistic model gives a weight to each cell of each pair of columns, and so generalises.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar

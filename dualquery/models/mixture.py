@@ -70,12 +70,10 @@ class ProductMixture:
         return np.clip(np.concatenate(parts), 0.0, 1.0)
 
     def _chances(self, literals: NDArray[np.int32], weights: Float64) -> Float64:
-        """Return each component's part of each conjunction's chance: float64, ``(m, components)``.
-
-        Literals increase in a row, then padding -1. A one-hot column takes a single value: two
-        positive literals on it exclude each other, a positive one implies the negations of others,
-        and the chances of negated values add up.
-        """
+        """Return each component's part of each conjunction's chance: ``(m, components)``."""
+        # Literals increase in a row, then padding -1. A one-hot column takes a single value: two
+        # positive literals on it exclude each other, a positive one implies the others' negations,
+        # and the chances of negated values add up.
         product = np.repeat(weights[None], len(literals), axis=0)
         # Of the column that each row has reached: its chance so far, and if its value is given.
         reached, given = np.ones_like(product), np.zeros((len(literals), 1), bool)

@@ -3,8 +3,6 @@
 A model is post-processing of private draws, so to ask it or to draw records from it costs nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path

@@ -1,7 +1,5 @@
 """How a model's chances become whole records: compiled loops, whose random words are public."""
 
-from __future__ import annotations
-
 import numpy as np
 from numba import float32, float64, int64, uint8, uint16, uint64, void
 

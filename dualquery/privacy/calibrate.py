@@ -6,8 +6,6 @@ alone or among other private draws. Every answer is on the safe side: the epsilo
 that it stands for was computed and is at most the budget's. Only public quantities enter.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -6,8 +6,6 @@ composition), but its cost may not: the schedule is public. Events carry no arit
 own parameters; :mod:`dualquery.privacy.accountants.choice` turns a schedule into a guarantee.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -56,7 +54,7 @@ class SampledQueries:
     draws: int
 
     def __post_init__(self) -> None:
-        _require_finite("the range of a sampled query", self.range, minimum=0.0)
+        _require_finite("the range of a sampled query", self.range)
         _require_count("the number of draws", self.draws)
 
 
@@ -75,7 +73,7 @@ class GaussianNoise:
     scale: float
 
     def __post_init__(self) -> None:
-        _require_finite("the sensitivity of Gaussian noise", self.sensitivity, minimum=0.0)
+        _require_finite("the sensitivity of Gaussian noise", self.sensitivity)
         require_positive("the scale of Gaussian noise", self.scale)
 
 
@@ -89,7 +87,7 @@ class LaplaceNoise:
     epsilon: float
 
     def __post_init__(self) -> None:
-        _require_finite("the epsilon of Laplace noise", self.epsilon, minimum=0.0)
+        _require_finite("the epsilon of Laplace noise", self.epsilon)
 
 
 @dataclass(frozen=True)
@@ -233,11 +231,9 @@ def zcdp_rho(event: Event) -> float:
             return (event.sensitivity / event.scale) ** 2 / 2.0
 
 
-def _require_finite(what: str, value: float, minimum: float) -> None:
-    if not (math.isfinite(value) and value >= minimum):
-        raise BadInputError(
-            f"{what.capitalize()} is {value}; a finite number >= {minimum:g} is needed."
-        )
+def _require_finite(what: str, value: float) -> None:
+    if not (math.isfinite(value) and value >= 0):
+        raise BadInputError(f"{what.capitalize()} is {value}; a finite number >= 0 is needed.")
 
 
 def require_positive(what: str, value: float) -> None:

@@ -131,5 +131,4 @@ def table_cells(workload: Workload, query: int) -> NDArray[np.int32]:
     literals = workload.literals[query]
     bits = literals[literals >= 0] >> 1
     zero = 1 - (np.arange(1 << len(bits))[:, None] >> np.arange(len(bits)) & 1)
-    cells: NDArray[np.int32] = (2 * bits + zero).astype(np.int32)
-    return cells
+    return np.asarray((2 * bits + zero).astype(np.int32))

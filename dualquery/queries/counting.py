@@ -73,7 +73,7 @@ class CountingPass:
         mentioned = np.zeros(int(literals.max() >> 1) + 1, np.uint8)
         mention(literals, mentioned)
         self.attributes = np.flatnonzero(mentioned).astype(np.int32)
-        numbers, local = np.cumsum(mentioned, dtype=np.int32) - np.int32(1), np.empty_like(literals)
+        numbers = np.cumsum(mentioned, dtype=np.int32) - np.int32(1)
         local = np.empty_like(literals)
         self._negative = np.empty(len(local), np.bool_)
         renumber(literals, numbers, local, self._negative)

@@ -154,8 +154,7 @@ def odd_counts(sets: Workload, counts: NDArray[np.int64]) -> NDArray[np.int64]:
     own = inside.place[np.arange(len(sets)), whole]
     held = np.zeros(len(sets) + 1, np.int64)
     held[own] = counts
-    odd: NDArray[np.int64] = np.where(repeats, 0, factor * held[inside.place]).sum(axis=1)
-    return odd
+    return np.asarray(np.where(repeats, 0, factor * held[inside.place]).sum(axis=1))
 
 
 def answers_of(
@@ -175,5 +174,4 @@ def answers_of(
     present = (absent[:, None] & patterns) == 0
     extended = np.append(coefficients, 1.0)[sets.place]
     total = np.where(present, (1.0 - 2.0 * (ones & 1)) * extended, 0.0).sum(axis=1)
-    result: NDArray[np.float64] = total / present.sum(axis=1)
-    return result
+    return np.asarray(total / present.sum(axis=1))

@@ -178,8 +178,7 @@ def _all_sets(domain: Domain, way: int) -> NDArray[np.int32]:
     total = sum(count_choices(domain.sizes, size) for size in range(1, way + 1))
     check_memory(12 * way * total, f"{total:,} parities", "take a smaller way or fewer bits")
     bits = np.arange(domain.bits, dtype=np.int32)
-    rows = [list_choices(domain.offsets, bits, size) for size in range(1, way + 1)]
-    return side_by_side(*rows)
+    return side_by_side(*(list_choices(domain.offsets, bits, size) for size in range(1, way + 1)))
 
 
 def _require_way(way: int) -> None:

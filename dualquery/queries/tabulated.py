@@ -132,8 +132,7 @@ class HistogramQueries(QueryFamily):
         """Return ``n q(D) / step`` exactly: int64, shape ``(m,)``."""
         require_bits(records, self.domain)
         cells = records.total(Histogram(self.domain), threads).astype(np.int64)
-        counts: NDArray[np.int64] = self.steps @ cells.ravel()
-        return counts
+        return self.steps @ cells.ravel()
 
     def products(self) -> Products:
         """Return the queries as functions of one column, the cell, each scaled into [-1, 1].

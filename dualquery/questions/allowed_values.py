@@ -6,8 +6,6 @@ bucket as its schema says (`dualquery.data.schema.numeric`). For numbers beyond 
 `dualquery.questions.remarks`.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import re
@@ -260,8 +258,7 @@ def _ordered(column: Column, relation: str, number: float) -> Allowed:
 
 def _holds(relation: str, numbers: Any, number: float) -> NDArray[np.bool_]:
     compare = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}
-    found: NDArray[np.bool_] = compare[relation](numbers, number)
-    return found
+    return np.asarray(compare[relation](numbers, number))
 
 
 def _as_spans(column: Numeric | Dates, values: Iterable[int]) -> Iterator[Span]:
@@ -288,10 +285,8 @@ def _buckets(column: Numeric | Dates) -> Iterator[tuple[float, float]]:
 
 
 def _text_numbers(column: Column) -> tuple[Float64, Float64, Float64] | None:
-    """Return the least, mean and largest number of each value of texts; None if some is no number.
-
-    "(other)" and "(missing)" are NaN.
-    """
+    """Return the least, mean and largest number of each value of texts; None if some has none."""
+    # "(other)" and "(missing)" are NaN.
     numbers = np.full((3, values_of(column)), np.nan)
     for value, merged in enumerate(getattr(column, "values", ())):
         each = [finite_number(text) for text in merged]

@@ -5,8 +5,6 @@ whole number; a column that it does not name may have any. Each record lies in a
 boxes of a condition, so that its share is the sum of theirs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 

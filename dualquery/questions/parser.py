@@ -18,8 +18,6 @@ value that holds such signs or words stands in double quotation marks, in which 
 doubled. Spaces around names, values and signs mean nothing.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from typing import NoReturn, cast

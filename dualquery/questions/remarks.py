@@ -5,8 +5,6 @@ range that ends at an outermost edge, or beyond it, tells it apart: it becomes *
 bucket, likely empty and at most all of it, and the limits of an answer allow for that.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from typing import TypeGuard

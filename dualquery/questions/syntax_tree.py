@@ -105,7 +105,8 @@ def print_question(question: Question) -> str:
     if question.measure == SHARE:
         asked = "share(*)" if question.condition is None else print_condition(question.condition)
     elif question.measure == COUNT:
-        asked = f"count({_inside(question.condition)})"
+        rows = "*" if question.condition is None else print_condition(question.condition)
+        asked = f"count({rows})"
     elif question.measure != QUANTILE:
         asked = f"{question.measure}({name})"
     elif question.level == 0.5:
@@ -164,10 +165,6 @@ def quoted(text: str, *, of_value: bool = False) -> str:
 _IN_VALUES = re.compile(r'[&"()]|^\s|\s$|^$|^=')
 _IN_NAMES = re.compile(r'[&"()=!<>#,*]|^\s|\s$|^$')
 _KEYWORD = re.compile(rf"(?:^|\s)(?:{'|'.join(KEYWORDS)})(?:$|\s)", re.IGNORECASE)
-
-
-def _inside(condition: Condition | None) -> str:
-    return "*" if condition is None else print_condition(condition)
 
 
 def _operand(condition: Condition, weaker: tuple[type, ...]) -> str:

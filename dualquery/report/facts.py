@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dualquery.data.schema.table import TableSchema
 from dualquery.estimates.intervals import LEVEL
 from dualquery.queries.conjunctions import conjunctions_of
-from dualquery.queries.literals import print_queries
+from dualquery.queries.literals import LiteralRows, print_queries
 from dualquery.questions.plain_parser import read_question
 from dualquery.releases.answer.answering import answer_question
 from dualquery.releases.answer.knowledge import Knowledge
@@ -68,8 +68,6 @@ def _shown(release: Release, share: Float64) -> NDArray[np.int64]:
 
 def _guessed(release: Release) -> Float64:
     """Return the share of every bit by the model, the records or its answer; NaN without any."""
-    from dualquery.queries.literals import LiteralRows
-
     codes = 2 * np.arange(release.schema.domain.bits, dtype=np.int32)
     if release.model is not None:
         every = LiteralRows(codes[:, None], release.schema.domain)

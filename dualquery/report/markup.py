@@ -1,7 +1,5 @@
 """HTML as values: what is not known to be markup is escaped when it is put into an element."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Sequence
 from typing import Any

@@ -67,7 +67,8 @@ def report(release: Release, compared: Evaluation | None = None) -> str:
             ),
         ]
     )
-    style, script = (_part(name) for name in ("page.css", "page.js"))
+    here = files("dualquery.report")
+    style, script = ((here / name).read_text("utf-8") for name in ("page.css", "page.js"))
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -77,7 +78,3 @@ def report(release: Release, compared: Evaluation | None = None) -> str:
 
 
 _NOT_PRIVATE = "NOT PRIVATE: this page shows exact answers; for the holder of the table only"
-
-
-def _part(name: str) -> str:
-    return (files("dualquery.report") / name).read_text(encoding="utf-8")

@@ -126,11 +126,9 @@ def _off_independence(
 def _telling(
     sums: Float64, categories: Float64, rarest: Float64, records: int
 ) -> NDArray[np.bool_]:
-    """Return which pairs are too strong for chance, by the test of chi-square.
-
-    Of all pairs, were they independent, one would pass on average. The test needs some records in
-    each cell: as usual, five must be expected where two binary columns are both 1.
-    """
+    """Return which pairs are too strong for chance, by the test of chi-square."""
+    # Of all pairs, were they independent, one would pass on average. The test needs some records in
+    # each cell: as usual, five must be expected where two binary columns are both 1.
     from scipy.stats import chi2
 
     free = np.maximum(categories - 1, 1)
@@ -140,11 +138,9 @@ def _telling(
 
 
 def _chi_squares(together: Float64, share: Float64, single: NDArray[np.bool_]) -> Float64:
-    """Return what each pair of bits adds to its columns' mean square contingency.
-
-    A binary column's one bit stands for both of its cells: their deviations from independence are
-    equal but for the sign, so the sum over both is that of one times 1 / (1 - share).
-    """
+    """Return what each pair of bits adds to its columns' mean square contingency."""
+    # A binary column's one bit stands for both of its cells: their deviations from independence are
+    # equal but for the sign, so the sum over both is that of one times 1 / (1 - share).
     off = (together - np.outer(share, share)) ** 2
     spread = np.where(single, share * (1 - share), share)
     bottom = np.outer(spread, spread)

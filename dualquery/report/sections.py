@@ -45,7 +45,10 @@ def errors_to_expect(release: Release) -> Html:
             "says what is known of errors; else only the holder of the table can tell (evaluate).",
         )
     rows = [
-        (*(f"{count:,}" for count in (e.literals, e.queries, e.known)), *map(_number, e.half))
+        (
+            *(f"{count:,}" for count in (e.literals, e.queries, e.known)),
+            *("none" if math.isnan(half) else share(half) for half in e.half),
+        )
         for e in found
     ]
     level, low, high = f"{release.intervals.level:.0%}", release.workload.low, release.workload.high
@@ -148,7 +151,3 @@ def making(release: Release) -> Html:
             ),
         ]
     )
-
-
-def _number(value: float) -> str:
-    return "none" if math.isnan(value) else share(value)

@@ -6,8 +6,6 @@ is post-processing of these results and of public inputs. To audit the privacy o
 this folder, from its ``README.md`` on.
 """
 
-from __future__ import annotations
-
 import threading
 from dataclasses import replace
 

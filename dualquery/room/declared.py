@@ -1,7 +1,5 @@
 """What a user's own family of queries declares, held against public records."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

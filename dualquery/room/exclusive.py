@@ -14,8 +14,6 @@ what is charged. So the room proves it, by one of two arguments:
 A query for which neither argument works is refused. Both look at public facts only.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -88,8 +86,7 @@ def _are_cells(queries: Disjunctions) -> NDArray[np.bool_]:
     codes = 2 * domain.bits
     keyed = np.column_stack((np.sort(literals, axis=1), owner + codes)).astype(np.int32)
     different = first_occurrences(keyed, codes + len(queries)) == np.arange(len(keyed))
-    proven: NDArray[np.bool_] = np.logical_and.reduceat(fixes & same & different, indptr[:-1])
-    return proven
+    return np.logical_and.reduceat(fixes & same & different, indptr[:-1])
 
 
 def _pairs(indptr: Int64, queries: Int64) -> tuple[Int64, Int64, Int64]:
@@ -110,5 +107,4 @@ def _contradict(one: Int32, other: Int32, domain: Domain) -> NDArray[np.bool_]:
     negation = (a ^ 1) == b
     columns = domain.column_of_bit[a >> 1] == domain.column_of_bit[b >> 1]
     values = columns & (a & 1 == 0) & (b & 1 == 0) & (a != b)
-    excluded: NDArray[np.bool_] = (both & (negation | values)).any(axis=(1, 2))
-    return excluded
+    return np.asarray((both & (negation | values)).any(axis=(1, 2)))

@@ -1,7 +1,5 @@
 """Why a charge covers what is drawn: what a release's proof record says of every event."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -17,8 +17,6 @@ So over all attempts every event of the schedule is drawn at most once, given th
 and the schedule's guarantee covers them all together.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any

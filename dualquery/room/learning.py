@@ -35,8 +35,6 @@ for epsilon up to `LARGEST_EPSILON`. That is what the other half of delta_0 is f
 text has noise of its own. All other noise is drawn as in `dualquery.room.noise.gaussian`.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Sequence

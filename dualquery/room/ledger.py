@@ -3,8 +3,6 @@
 `Ledger.draw` is the one place where private draws are made: it charges, tells the journal, draws.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from dataclasses import replace

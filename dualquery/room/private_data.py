@@ -1,7 +1,5 @@
 """What the room holds: the private rows, and the exact answers counted from them."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import cached_property

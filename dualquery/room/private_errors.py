@@ -7,8 +7,6 @@ many words (``--show-private-errors``, ``show_private_errors=True``): being verb
 Nothing else in the room logs, prints, warns or writes (`tests/room/test_private_errors.py`).
 """
 
-from __future__ import annotations
-
 import logging
 
 import numpy as np

@@ -4,8 +4,6 @@ Both sources draw from the *same* distributions, so that an experiment shows wha
 release that used a seed states no guarantee: whoever knows the seed can undo the noise.
 """
 
-from __future__ import annotations
-
 import math
 import os
 from typing import Any, Protocol

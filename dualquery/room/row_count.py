@@ -16,8 +16,6 @@ composition; Dwork and Roth 2014, Theorem B.1). Delta may not depend on N: it ha
 This module is part of the private room: it reads the number of rows.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

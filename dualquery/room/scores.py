@@ -12,8 +12,6 @@ range of the queries.
 The set of scores is closed, as that of statistics is (`dualquery.room.statistics`).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import get_args
 
@@ -47,8 +45,7 @@ class WorstQuery:
         """Return the errors in steps of the queries, centred where n is private."""
         offset = (GRID // 2) * twice_the_middle(data.queries) * data.excess
         errors = _errors(data, self.model, offset)
-        move = score_move(data.queries, data.neighbours)
-        return ExactScores(type(self).__name__, errors, move)
+        return ExactScores(type(self).__name__, errors, score_move(data.queries, data.neighbours))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -111,5 +108,4 @@ def error_scores(
     # Far-off answers are cut, which is up to the public model; integers could overflow otherwise.
     model = np.clip(model, 2 * low - high, 2 * high - low)
     rounded: NDArray[np.int64] = np.rint(model * float(GRID * n)).astype(np.int64)
-    scores: NDArray[np.int64] = np.abs(GRID * counts.astype(np.int64) + offset - rounded)
-    return scores
+    return np.asarray(np.abs(GRID * counts.astype(np.int64) + offset - rounded))

@@ -34,8 +34,6 @@ M is a property of encoded rows, as their legality is: `Grid.encode` refuses or 
 by 1. Units of several rows move everything by as many steps (`dualquery.privacy.neighbours`).
 """
 
-from __future__ import annotations
-
 import math
 import operator
 from collections.abc import Callable
@@ -141,7 +139,9 @@ class _Counts(_Statistic):
 
     def published(self, noisy: Numbers, data: PrivateData) -> Numbers:
         """Return the counts that noisy ones stand for."""
-        return _as_counts(data, self._of(data.queries), noisy)
+        if data.rows_public:
+            return noisy
+        return np.where(complemented(self._of(data.queries)), data.public_rows - noisy, noisy)
 
     def _of(self, queries: Statistic) -> Statistic:
         """Return those of the queries that are counted."""
@@ -298,8 +298,7 @@ class ColumnSums(_Statistic):
 
     def moves(self, queries: Statistic, neighbours: Neighbours) -> Moves:  # noqa: ARG002
         """Return how the sums over their grids' steps move, whatever the queries are."""
-        each = neighbours.furthest(2.0, 1.0)
-        return Moves.of_entries(len(self.grids), each, "clipped numbers")
+        return Moves.of_entries(len(self.grids), neighbours.furthest(2.0, 1.0), "clipped numbers")
 
     def exact(self, data: PrivateData) -> Exact:
         """Return the sums.
@@ -363,10 +362,3 @@ def _strategy_moves(strategy: Strategy) -> Moves:
 def _some(queries: Workload, positions: bytes) -> Workload:
     """Return the queries at some positions, int64."""
     return queries.take(np.frombuffer(positions, np.int64))
-
-
-def _as_counts(data: PrivateData, queries: Statistic, noisy: Numbers) -> Numbers:
-    """Return the counts that noisy ones of complements stand for."""
-    if data.rows_public:
-        return noisy
-    return np.where(complemented(queries), data.public_rows - noisy, noisy)

@@ -44,13 +44,11 @@ of this row alone, neighbours differ in what one row adds, and the bounds above 
 either kind: the load of one that is left out is 0.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numba import float64, int32, int64, uint64, void
@@ -61,12 +59,8 @@ from dualquery.queries.counting import ConjunctionCounts
 from dualquery.room.features import Features, Monomials
 from dualquery.room.sensitivity.contrasts import largest_distance, squared_lengths
 from dualquery.rows.repeats import first_occurrences
-from dualquery.rows.row_sums import Block, BlockRows
+from dualquery.rows.row_sums import Block, BlockRows, Rows
 from dualquery.runtime.array_types import kernel, read_only
-
-if TYPE_CHECKING:
-    from dualquery.rows.row_sums import Rows
-
 
 _STREAK = 25
 """Climbs from a disturbed record before the search starts again from a random one."""
@@ -125,10 +119,8 @@ class Loads:
         return held
 
     def _climbs(self, climbs: int, streak: int) -> tuple[list[float], NDArray[np.int64]]:
-        """Climb from random records, or from disturbed ones for a streak.
-
-        Return the loads at the ends, and at how many of these each feature with indicators holds.
-        """
+        """Climb; return the loads at ends, and at how many each feature with indicators holds."""
+        # From random records, or from disturbed ones for a streak.
         loads, met = list[float](), np.zeros(len(self._chosen), np.int64)
         if not len(self._chosen):
             return loads, met
@@ -243,8 +235,7 @@ class LightBlock:
         totals = np.zeros(64 * words.shape[1])
         members, *classes = loads.by_weight
         add_loads(words, _numbered(members, loads.attributes), *classes, totals)
-        heavy = np.packbits(totals > self.limit, bitorder="little")
-        return heavy.view("<u8").astype(np.uint64)
+        return np.packbits(totals > self.limit, bitorder="little").view("<u8").astype(np.uint64)
 
     def pack(self, attributes: NDArray[np.int32]) -> NDArray[np.uint64]:
         """Return the packed bits of increasing ``attributes``."""

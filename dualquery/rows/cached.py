@@ -3,8 +3,6 @@
 The known totals are exact, hence private. They live in memory, for as long as the rows do.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -6,8 +6,6 @@ passes: when one is lost, Dask gives its tasks to another. Exact, hence private,
 between the machines of the cluster, which must all be the operator's.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -126,8 +124,7 @@ class ClusterRows:
                 self.client.submit(_sum, totals[start : start + _SUMMED_AT_ONCE], pure=False)
                 for start in range(0, len(totals), _SUMMED_AT_ONCE)
             ]
-        found: NDArray[np.int64] = _result(totals[0].result)
-        return found
+        return np.asarray(_result(totals[0].result))
 
 
 def cluster_rows(client: Any, parts: Sequence[Source], schema: Schema) -> ClusterRows:
@@ -167,5 +164,4 @@ def _part_total(part: Source, n: int, shared: tuple[RowSum, Schema]) -> NDArray[
 
 
 def _sum(totals: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
-    total: NDArray[np.int64] = np.sum(totals, axis=0, dtype=np.int64)
-    return total
+    return np.asarray(np.sum(totals, axis=0, dtype=np.int64))

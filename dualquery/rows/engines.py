@@ -5,8 +5,6 @@ and how long a pass takes, never a count. The operator chooses it, or the sizes 
 free memory do; a release does not say which it was.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -29,7 +27,6 @@ from dualquery.data.readers.source import Source
 from dualquery.data.schema.any_schema import Schema
 from dualquery.data.schema.column_choice import ColumnChoice
 from dualquery.data.schema.items import ItemSchema
-from dualquery.data.schema.table import TableSchema
 from dualquery.rows.engine_choice import EngineChoice
 from dualquery.rows.packed import Records, RecordsBuilder
 from dualquery.rows.row_sums import BLOCK_ROWS, Rows
@@ -60,7 +57,7 @@ class Dataset(Generic[R_co]):
     """Private records with their public schema."""
 
     records: R_co  # the rows as bits, in memory or wherever an engine reads them; private
-    schema: TableSchema | ItemSchema
+    schema: Schema
     """What the bits mean; ``schema.declared`` tells whether a release may call itself private."""
     source: str  # what messages call the data
     notes: tuple[str, ...] = ()
@@ -110,14 +107,13 @@ def load(
         or the records do not fit into memory.
     """
     source = source_of(data)
-    table = without_counting(source, unit, None)
-    chosen = choose_schema(table, schema, columns, max_ones_per_row)
+    chosen = choose_schema(without_counting(source, unit, None), schema, columns, max_ones_per_row)
     if unit is not None:
         source = cut_to_units(source, unit, chosen)
     return dataset(read(source, chosen, Misfits(source.label)), chosen, source)
 
 
-def dataset(rows: R, schema: TableSchema | ItemSchema, source: Source) -> Dataset[R]:
+def dataset(rows: R, schema: Schema, source: Source) -> Dataset[R]:
     """Return rows of a source as a data set; raise `BadInputError` if there is none."""
     units = source.units if isinstance(source, CutTable) else None
     if not rows.n:
@@ -128,7 +124,7 @@ def dataset(rows: R, schema: TableSchema | ItemSchema, source: Source) -> Datase
     return Dataset(rows, schema, source.label, intake_notes(source, schema), units, left_out)
 
 
-def read(source: Source, schema: TableSchema | ItemSchema, misfits: Misfits) -> Records:
+def read(source: Source, schema: Schema, misfits: Misfits) -> Records:
     """Read all rows of a source into memory (see `load`); ``misfits`` tell the operator."""
     uncut = schema.max_ones_per_row is None
     if isinstance(source, RecordsSource) and isinstance(schema, ItemSchema) and uncut:
@@ -188,7 +184,7 @@ class Engine(EngineChoice):
         self.check_source(source, unit, weight)
         table = without_counting(source, unit, weight)
 
-        def choose() -> TableSchema | ItemSchema:
+        def choose() -> Schema:
             chosen = choose_schema(table, schema, columns, max_ones_per_row)
             return chosen if sums is None else chosen.with_sums(sums)
 

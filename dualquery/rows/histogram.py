@@ -1,7 +1,5 @@
 """The histogram of the rows: how many of them lie in every cell of a product of columns."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

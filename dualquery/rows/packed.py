@@ -5,8 +5,6 @@ Readers of a block need not know: `Records.block` packs the bits asked for, so t
 sparse data never holds more than one packed block for each thread.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

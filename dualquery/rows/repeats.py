@@ -1,7 +1,5 @@
 """Rows of integer codes, padded with -1: sorting each, and finding repeated ones."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -47,8 +45,7 @@ def _row_keys(literals: NDArray[np.int32], codes: int) -> list[NDArray[np.uint64
 def pad_right(rows: NDArray[np.int32]) -> NDArray[np.int32]:
     """Sort each row, with the padding -1 to the right."""
     # As unsigned numbers the padding -1 is the largest.
-    ordered: NDArray[np.int32] = np.sort(rows.view(np.uint32), axis=1).view(np.int32)
-    return ordered
+    return np.sort(rows.view(np.uint32), axis=1).view(np.int32)
 
 
 def side_by_side(*lists: NDArray[np.int32]) -> NDArray[np.int32]:

@@ -1,7 +1,5 @@
 """Rows that stay in their source: each pass reads and encodes them anew, in flat memory."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -11,8 +9,7 @@ from numpy.typing import NDArray
 from dualquery.data.encoding.blocks import Misfits, drops_rows, encoded_blocks, present_columns
 from dualquery.data.encoding.cuts import CutTable
 from dualquery.data.readers.source import ItemSource, Source
-from dualquery.data.schema.items import ItemSchema
-from dualquery.data.schema.table import TableSchema
+from dualquery.data.schema.any_schema import Schema
 from dualquery.rows.packed import RecordsBuilder
 from dualquery.rows.row_sums import Block, RowSum
 from dualquery.runtime.errors import BadInputError
@@ -23,7 +20,7 @@ class StreamedRows:
     """Rows of a source as bits, a block at a time."""
 
     source: Source  # read from the start in each pass
-    schema: TableSchema | ItemSchema  # what the bits mean
+    schema: Schema  # what the bits mean
     n: int  # number of rows, as `count_rows` found it
     threads: int = 1  # that encode what one reads
     misfits: Misfits | None = None  # told to the operator after the first pass
@@ -57,14 +54,12 @@ class StreamedRows:
         return statistic(replace(self, threads=threads), threads)
 
 
-def stream_rows(
-    source: Source, schema: TableSchema | ItemSchema, misfits: Misfits | None = None
-) -> StreamedRows:
+def stream_rows(source: Source, schema: Schema, misfits: Misfits | None = None) -> StreamedRows:
     """Return the rows of a source, counted (see `count_rows`)."""
     return StreamedRows(source, schema, count_rows(source, schema), misfits=misfits)
 
 
-def count_rows(source: Source, schema: TableSchema | ItemSchema) -> int:
+def count_rows(source: Source, schema: Schema) -> int:
     """Return the number of rows, without encoding them unless the schema leaves some out.
 
     That is a pass unless the source states it. Raises `BadInputError` if the source is damaged.
@@ -77,5 +72,4 @@ def count_rows(source: Source, schema: TableSchema | ItemSchema) -> int:
         return source.row_count
     if isinstance(source, ItemSource):
         return sum(len(rows) for rows in source.item_rows())
-    first = present_columns(source, schema)[:1]
-    return sum(frame.height for frame in source.frames(first))
+    return sum(frame.height for frame in source.frames(present_columns(source, schema)[:1]))

@@ -12,8 +12,6 @@ binary digits of their number (`weighted_rows`). **Not covered**: weights that w
 to totals of the whole table depend on other rows. Neither column is ever released.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -26,14 +24,12 @@ from dualquery.data.encoding.cuts import CutTable, Piece, column_of, in_one_orde
 from dualquery.data.encoding.encode import can_become_bits, complete_rows, missing_mask, to_numbers
 from dualquery.data.given_table import Unit, Weight
 from dualquery.data.readers.source import Source, TableSource
-from dualquery.data.schema.items import ItemSchema
+from dualquery.data.schema.any_schema import Schema
 from dualquery.data.schema.table import TableSchema
 from dualquery.runtime.errors import BadInputError
 
 
-def cut_to_units(
-    source: Source, unit: Unit, schema: TableSchema | ItemSchema | None = None
-) -> CutTable:
+def cut_to_units(source: Source, unit: Unit, schema: Schema | None = None) -> CutTable:
     """Find the units of a table and the rows that stay; a row that ``schema`` leaves out is none's.
 
     In one pass. Takes memory for the values of the unit column, and a byte a row afterwards.
@@ -52,7 +48,7 @@ def cut_to_units(
 
 
 def weigh(
-    source: Source, weight: Weight, schema: TableSchema | ItemSchema | None = None
+    source: Source, weight: Weight, schema: Schema | None = None
 ) -> tuple[CutTable, tuple[CutTable, ...]]:
     """Find how many copies each row of a table has, in one pass over the column of weights.
 
@@ -79,7 +75,7 @@ def weigh(
 
 
 def _columns(
-    table: TableSource, column: str, schema: TableSchema | ItemSchema | None
+    table: TableSource, column: str, schema: Schema | None
 ) -> Iterator[tuple[Piece, NDArray[np.bool_]]]:
     """Yield blocks with a column, and which rows a schema does not leave out."""
     filters = schema if isinstance(schema, TableSchema) and drops_rows(schema) else None
@@ -108,8 +104,7 @@ def _named_units(piece: Piece, column: str) -> pl.Series:
             "nobody can tell whose row it is; leave such rows out of the table, or give each a "
             "unit of its own"
         )
-    named = values.dtype in (pl.Categorical, pl.Enum)
-    return values.cast(pl.String) if named else values
+    return values.cast(pl.String) if values.dtype in (pl.Categorical, pl.Enum) else values
 
 
 def _copies(piece: Piece, weight: Weight) -> NDArray[np.int64]:

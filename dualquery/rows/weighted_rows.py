@@ -1,7 +1,5 @@
 """Rows that count several times each, by the binary digits of how often."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Rules as linear constraints of a best-response problem, and records that a solver finds."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

@@ -5,8 +5,6 @@ whatever the rows are, as long as these keep the rules. Both are proven by a sea
 records that could; what that leaves open is not called forced.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 

@@ -29,7 +29,6 @@ from solvers import SolverError
 
 if TYPE_CHECKING:
     from dualquery.data.schema.any_schema import Schema
-    from dualquery.data.schema.items import ItemSchema
 
 _ARROW = re.compile(r'"(?:[^"]|"")*"|\s=>\s')
 
@@ -53,7 +52,7 @@ def check_rules(schema: TableSchema, columns: Sequence[str]) -> None:
             raise BadInputError(f"schema, rule {str(rule)!r}: there is no column {name!r}; {close}")
 
 
-SchemaT = TypeVar("SchemaT", bound="TableSchema | ItemSchema")
+SchemaT = TypeVar("SchemaT", bound="Schema")
 
 
 def without_absent(schema: SchemaT, *, learned: bool = False) -> tuple[SchemaT, tuple[str, ...]]:

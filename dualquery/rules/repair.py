@@ -1,7 +1,5 @@
 """Records that keep the rules: they exchange values; the others become the nearest."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np
@@ -60,11 +58,9 @@ def _boxes_of(
 def _exchange(
     values: NDArray[np.int32], rules: Forbidden, generator: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Exchange values in place; return the records that still break a rule.
-
-    In each round a broken record offers its value of one of a box's columns to another record. They
-    exchange if the two then lie in fewer boxes together.
-    """
+    """Exchange values in place; return the records that still break a rule."""
+    # In each round a broken record offers its value of one of a box's columns to another record.
+    # They exchange if the two then lie in fewer boxes together.
     boxes, rows = rules.compiled, len(values)
     inside, counts = _boxes_of(values, rules)
     offer_of, idle = np.empty(rows, np.int64), 0
@@ -106,10 +102,8 @@ def _become_nearest(
 
     @cache
     def move(column: int, value: int, chosen: int) -> tuple[float, int]:
-        """Return the distance of a value to the nearest one of a class, and that value.
-
-        Where no order determines it, it is -1 - the class. The first buckets have an order.
-        """
+        """Return the distance of a value to the nearest one of a class, and that value."""
+        # Where no order determines it, it is -1 - the class. The first buckets have an order.
         classes, buckets = class_of[column], int(rules.buckets[rules.columns[column]])
         if classes[value] == chosen:
             return 0.0, value

@@ -9,8 +9,6 @@ given number of changes, finds every legal record that many columns away, if non
 where nothing was cut off by that number, there is no legal record at all.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """NumPy's ``.npz`` files of unknown origin: nothing is run, and little memory is taken on trust."""
 
-from __future__ import annotations
-
 import zipfile
 import zlib
 from collections.abc import Mapping

@@ -5,8 +5,6 @@ OOPSLA 2014), the same in any order and thread. It is no source of noise, nor of
 """
 # ruff: noqa: ARG001 - Numba prescribes the parameters of an intrinsic.
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

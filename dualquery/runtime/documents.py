@@ -5,8 +5,6 @@ numbers, whole ones of at most 100 digits, texts of whole characters, no nesting
 Python's own. It takes at most about 40 times its bytes.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import tomllib

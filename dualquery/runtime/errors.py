@@ -1,7 +1,5 @@
 """The error for everything that a user can cause; the command line prints it in one line."""
 
-from __future__ import annotations
-
 import difflib
 import itertools
 import logging

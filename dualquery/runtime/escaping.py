@@ -5,8 +5,6 @@ Whatever writes there calls the function for it, on each text by itself. Rich's 
 escaped by `rich.markup.escape`. Shares and lists are shown by the functions at the end.
 """
 
-from __future__ import annotations
-
 import html
 import json
 import re
@@ -69,8 +67,7 @@ def share(value: float, towards: int = 0) -> str:
 
     It is the nearest one; ``towards`` -1 the next below, 1 the next above, for ends of intervals.
     """
-    small = 0 < abs(value) < 0.001
-    places = 1 - int(f"{value:e}".partition("e")[2]) if small else 4
+    places = 1 - int(f"{value:e}".partition("e")[2]) if 0 < abs(value) < 0.001 else 4
     value += 0.4999 * towards * 10.0**-places if value else 0.0
     return f"{value:.{places}f}" if places <= 9 else f"{value:.1e}"
 

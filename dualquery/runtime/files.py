@@ -3,8 +3,6 @@
 Signals that ask a program to end wait for what is too dear to be cut off.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

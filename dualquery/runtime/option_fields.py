@@ -4,8 +4,6 @@ The command line, keywords in Python, configuration files, checkpoints and the p
 options are derived from these fields.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from numbers import Integral, Real

@@ -1,7 +1,5 @@
 """How long work reports its progress: public facts only."""
 
-from __future__ import annotations
-
 import logging
 import sys
 import time

@@ -1,7 +1,5 @@
 """What a run has: memory, with a clear refusal of what does not fit, threads, and versions."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import platform
@@ -69,8 +67,7 @@ class _Space:
         with self._lock:
             if not self._blocks:
                 self._before = resource.getrlimit(resource.RLIMIT_AS)
-                pages = int(_OWN_SIZE.read_text().split()[0])
-                self._limit = pages * resource.getpagesize()
+                self._limit = int(_OWN_SIZE.read_text().split()[0]) * resource.getpagesize()
             self._set(self._limit + more)
             self._limit += more
             self._blocks += 1

@@ -5,8 +5,6 @@ Gaussian noise alone has a closed form (Balle and Wang 2018, Theorem 8); other `
 III.3), ``paper`` (Gaboardi et al. 2014, Theorem 4.1) are as printed. All are upper bounds.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from itertools import chain, islice, pairwise
@@ -120,16 +118,14 @@ def _zcdp(rho: float, delta: float) -> float:
 
 
 def _recursion(events: list[Event], rho: float, pure: float, delta: float, fine: int) -> float:
-    """Return an epsilon of events that an adversary chooses one after the other.
-
-    V(e) is the residual delta at threshold e: 1 - exp(e), at least 0, after the last event; before
-    an event the largest mean of V(e - loss) over the pairs it may have (dominating pairs compose
-    adaptively: Zhu, Dong and Wang 2022, Theorem 10). Each V is convex and falls in exp(e), so a
-    loss between two grid points may be split between them, keeping the means of 1 and exp(-loss):
-    that raises V. A draw of range r has losses t and t - r for a t that the adversary chooses
-    (Dong, Durfee and Rogers 2020): anew for each of a few draws, else once for all, where t between
-    a and b is no worse than the losses b and a - r. ``rho``, the cost in zCDP, sets the grid.
-    """
+    """Return an epsilon of events that an adversary chooses one after the other."""
+    # V(e) is the residual delta at threshold e: 1 - exp(e), at least 0, after the last event;
+    # before one, the largest mean of V(e - loss) over pairs it may have (dominating ones compose
+    # adaptively: Zhu, Dong and Wang 2022, Theorem 10). Each V is convex and falls in exp(e), so a
+    # loss between two grid points may be split between them, keeping the means of 1 and exp(-loss):
+    # that raises V. A draw of range r has losses t and t - r for a t that the adversary chooses
+    # (Dong, Durfee and Rogers 2020): anew for each of a few draws, else once for all, where t in
+    # [a, b] is no worse than the losses b and a - r. ``rho``, the cost in zCDP, sets the grid.
     draws = [draws for kind, _, draws in events if kind == "draws"]
     few = FEW_DRAWS if sum(each for each in draws if each < FEW_DRAWS) <= MOST_STEPS else 0
     steps = sum(each if each < few else 1 for _, _, each in events)
@@ -159,12 +155,10 @@ def _recursion(events: list[Event], rho: float, pure: float, delta: float, fine:
 
 
 def _before_one(values: Floats, step: float, width: float) -> Floats:
-    """Return V before one draw. With a = exp(-t), R = exp(width), V is linear in a at both ends.
-
-    So its mean is C - A a - B / a between two places where t or width - t passes a grid point, with
-    A = R (right slope - left slope) / (R - 1) and B = (left - right intercept) / (R - 1), both at
-    least 0 as V is convex: it is largest at a = sqrt(B / A), or at an end.
-    """
+    """Return V before one draw. With a = exp(-t), R = exp(width), V is linear in a at both ends."""
+    # So its mean is C - A a - B / a between two places where t or width - t passes a grid point,
+    # with A = R (right slope - left slope) / (R - 1) and B = (left - right intercept) / (R - 1),
+    # both at least 0 as V is convex: it is largest at a = sqrt(B / A), or at an end.
     size, points = math.ceil(width / step) + 2, len(values)
     padded = _padded(values, step, size, size)
     marks = step * np.arange(1, math.ceil(width / step))

@@ -7,8 +7,6 @@ with the number of rows, at most the (epsilon, delta) that the release states. *
 the proofs of sensitivities, assumptions, what the program did, and who wrote it (`signature`).
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

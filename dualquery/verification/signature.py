@@ -8,8 +8,6 @@ PEM files, and the signature is the plain 64 bytes, as OpenSSL makes and checks 
     openssl pkeyutl -verify -rawin -pubin -inkey public.pem -in release.json -sigfile FILE
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path

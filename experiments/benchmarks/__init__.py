@@ -4,8 +4,6 @@ Absolute times depend on the machine and on what else it does; the ratios are wh
 work can only add to a time, so each is the smallest of a few repetitions.
 """
 
-from __future__ import annotations
-
 import os
 import platform
 from collections.abc import Callable, Collection

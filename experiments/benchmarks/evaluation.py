@@ -4,8 +4,6 @@ Beside it what a user would count with instead, each on its own best layout of t
 prepared for a small sample of the queries and not timed.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import time
@@ -14,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
@@ -77,8 +76,6 @@ def _scipy(bits: NDArray[np.uint8], literals: NDArray[np.int32]) -> Count:
 
 
 def _polars(bits: NDArray[np.uint8], literals: NDArray[np.int32]) -> Count:
-    import polars as pl
-
     frame = pl.DataFrame({f"c{i}": column.astype(bool) for i, column in enumerate(bits.T)})
 
     def literal(code: int) -> pl.Expr:
@@ -94,7 +91,6 @@ def _polars(bits: NDArray[np.uint8], literals: NDArray[np.int32]) -> Count:
 
 def _duckdb(bits: NDArray[np.uint8], literals: NDArray[np.int32]) -> Count:
     import duckdb
-    import polars as pl
 
     frame = pl.DataFrame({f"c{i}": column.astype(bool) for i, column in enumerate(bits.T)})
     connection = duckdb.connect()

@@ -6,8 +6,6 @@
 Both play DualQuery with its own policy at (1, 0.001), as a user would.
 """
 
-from __future__ import annotations
-
 import tempfile
 import time
 from pathlib import Path

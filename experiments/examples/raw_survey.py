@@ -1,7 +1,5 @@
 """A made-up survey as surveys arrive: 24 columns, semicolons, Latin-1, odd codes."""
 
-from __future__ import annotations
-
 import datetime
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 ``--data`` names a folder with the files, or one file as ``NAME:PATH``; it may be given again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

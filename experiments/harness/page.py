@@ -1,7 +1,5 @@
 """One HTML page of several experiments: nothing outside it is needed to read it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -4,8 +4,6 @@ Spawned, not forked: a process forked after a parallel kernel can hang, and coun
 memory.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import sys

@@ -5,8 +5,6 @@ run twice. One that cannot be read (half written by something else, or of anothe
 nothing and is replaced.
 """
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Carries out an experiment: what is missing is run, and the results are written."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

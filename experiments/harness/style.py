@@ -1,22 +1,18 @@
 """The look of all pictures: sizes, colours that everyone can tell apart, lines with bands."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import matplotlib as mpl
 import polars as pl
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter, StrMethodFormatter
 
 from experiments.harness.run_folder import write_whole
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 COLUMN = 3.6
 """Width of a column of text, in inches: a picture of one panel is as wide."""

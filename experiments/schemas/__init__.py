@@ -4,8 +4,6 @@ Its drafts are measured by them in `experiments.drafts`. They were written once,
 columns mean and how the values of these public tables are spread, and are not changed.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from dualquery.data import load_schema

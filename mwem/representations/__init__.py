@@ -4,8 +4,6 @@
 ``junction-tree`` tables on cliques of the measured scopes.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Literal
 

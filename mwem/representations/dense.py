@@ -5,8 +5,6 @@ same factors, so passes of multiplicative weights run on classes (t measurements
 make at most 2^t), and cells are only visited to answer queries.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -174,8 +172,7 @@ class Histogram:
         """Return each class's factor on A_0, from logarithms: nothing overflows or drifts."""
         exponents = self._history.scales @ self._values
         density = np.exp(exponents - exponents.max())
-        result: NDArray[np.float64] = density / math.fsum(self._initial * density)
-        return result
+        return np.asarray(density / math.fsum(self._initial * density))
 
 
 def dense_bytes(cells: int, measurements: int) -> int:

@@ -1,7 +1,5 @@
 """Numba kernels of an explicit vector over the cells of a few columns."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

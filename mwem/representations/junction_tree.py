@@ -1,7 +1,5 @@
 """MWEM's distribution by exact inference on a junction tree of the measured queries' scopes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -76,11 +74,7 @@ class JunctionTree:
             return answer(queries, component, columns, _no_tables, self._threads)
         forest = self._forest
         marginals = Marginals(
-            forest,
-            self._beliefs,
-            queries.counts_any[forest.columns],
-            self._memory,
-            self._threads,
+            forest, self._beliefs, queries.counts_any[forest.columns], self._memory, self._threads
         )
         for node, column in enumerate(forest.columns.tolist()):
             columns.set(column, marginals.column(node))
@@ -113,8 +107,7 @@ class JunctionTree:
             after[scopes[scope][used]] = sizes[scope][used]
             tried = self._eliminated(wanted, after, effort=0)
             fits[scope] = tree_bytes(tried, wanted) <= self._memory
-        result: NDArray[np.bool_] = fits[queries.scope_of]
-        return result
+        return np.asarray(fits[queries.scope_of])
 
     def update(self, queries: NDArray[np.int64], targets: NDArray[np.float64]) -> None:
         """Enter measurements of one scope and multiply by ``exp(q (target - q(A)) / 2)``.
@@ -312,8 +305,7 @@ class Factored(JunctionTree):
         fresh[:, 1:] &= touched[:, 1:] != touched[:, :-1]
         cells += np.where(fresh, np.append(logs, 0.0)[touched], 0.0).sum(axis=1)
         # The steps of an elimination have at most twice the cells of its cliques.
-        bound: NDArray[np.float64] = 2.0 * (np.exp2(logs).sum() + np.exp2(np.minimum(cells, 100.0)))
-        return bound
+        return np.asarray(2.0 * (np.exp2(logs).sum() + np.exp2(np.minimum(cells, 100.0))))
 
 
 def tree_cell_bytes(values: int, measurements: NDArray[np.int64] | int) -> Any:

@@ -1,7 +1,5 @@
 """What MWEM needs of a distribution over records, and all that one depends on."""
 
-from __future__ import annotations
-
 from typing import Any, Protocol
 
 import numpy as np

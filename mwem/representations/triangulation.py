@@ -1,7 +1,5 @@
 """From the scopes of measured queries to a forest of cliques (a junction tree a component)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -99,8 +97,7 @@ def components(scopes: NDArray[np.int32]) -> NDArray[np.int32]:
 def grown_cells(previous: Elimination | None, scope_cells: NDArray[np.float64]) -> NDArray[Any]:
     """Return upper bounds on the cells that `eliminate` finds with one scope more, by its cells."""
     before = 0.0 if previous is None else previous.cells
-    bound: NDArray[np.float64] = (before + _LONGEST) * scope_cells
-    return bound
+    return (before + _LONGEST) * scope_cells
 
 
 def forest(elimination: Elimination) -> Forest:

@@ -3,8 +3,6 @@
 Row u of a graph is a set of nodes as 64-bit words: node x is bit ``x % 64`` of word ``x // 64``.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from dualquery.runtime.array_types import Array, kernel, popcount

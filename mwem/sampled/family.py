@@ -125,8 +125,7 @@ class SampledFamily:
         if not len(self.tables):
             return self._answers_of(self.population, counting)
         weights, _ = self._rake()
-        copies = self._resampled(weights, _COPIES * len(self.population))
-        return self._answers_of(copies, counting)
+        return self._answers_of(self._resampled(weights, _COPIES * len(self.population)), counting)
 
     def enlarge(self, times: int) -> None:
         """Hold ``times`` copies of every record; later sweeps make them differ."""
@@ -200,8 +199,7 @@ class SampledFamily:
     ) -> NDArray[np.float64]:
         """Return the share of some records on which each query holds."""
         rows = PopulationRows(self.layout, population)
-        shares: NDArray[np.float64] = counting.run(rows, self.threads) / rows.n
-        return shares
+        return counting.run(rows, self.threads) / rows.n
 
     def _tally(self, part: Callable[[int, int, NDArray[np.int64]], None]) -> NDArray[np.int64]:
         """Add up what ``part`` counts in runs of records, several at a time."""
@@ -216,8 +214,7 @@ class SampledFamily:
             ]
             for future in futures:
                 future.result()
-        total: NDArray[np.int64] = np.sum(tallies, axis=0)
-        return total
+        return np.asarray(np.sum(tallies, axis=0))
 
 
 def target_shares(
@@ -238,5 +235,4 @@ def target_shares(
     excess = (np.cumsum(above) - (n - cells * floor)) / np.arange(1, cells + 1)
     taken = excess[np.flatnonzero(above > excess)[-1]]
     shares = np.where(possible, np.maximum(counts - taken, floor), 0.0)
-    total: NDArray[np.float64] = shares / n
-    return total
+    return shares / n

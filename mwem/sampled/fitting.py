@@ -5,8 +5,6 @@ by the log-weights. Then the population is drawn anew by weight, and Gibbs sweep
 forget that they were copies (resample-move: Gilks and Berzuini 2001). Residuals are public.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -4,8 +4,6 @@ Random numbers are a hash of (seed, record, number of the draw), so that a sweep
 population however its records are shared among threads: SplitMix64, one stream a record.
 """
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

@@ -6,8 +6,6 @@ Tables that share bits measure the same characters; means weighted by inverse va
 best linear unbiased estimates (as in Barak et al., PODS 2007).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

@@ -1,7 +1,5 @@
 """One round after another: select a query, measure its table, fit."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import Any

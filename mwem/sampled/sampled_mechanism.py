@@ -6,8 +6,6 @@ of its literals, and fits to all measurements so far. The defaults were chosen o
 mushroom with an eye on the private error, which a release may not: expect a little less.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import ClassVar
@@ -15,15 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from dualquery.mechanisms.options import check_number, check_whole
-from dualquery.mechanisms.protocol import (
-    Budget,
-    Details,
-    Mechanism,
-    Outcome,
-    Plan,
-    Session,
-    Task,
-)
+from dualquery.mechanisms.protocol import Budget, Details, Mechanism, Outcome, Plan, Session, Task
 from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.calibrate import rho_for
 from dualquery.queries.conjunctions import Workload, require_conjunctions

@@ -8,8 +8,6 @@ limits of a stage are counted work, not time: unless a call reaches its time lim
 function of problem, hint and seed.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import sys
@@ -26,12 +24,14 @@ from solvers.backends.local_search_backend import LocalSearch
 from solvers.errors import UnknownSolverError
 from solvers.kernel_solver import Ending, KernelSolver, Preprocessed, SearchResult
 from solvers.limits import SearchLimits
+from solvers.local_search import Search, first_place, greedy_record
 from solvers.problem import BestResponse
 from solvers.protocol import Capability
+from solvers.reduction import reduce
+from solvers.relaxation import attainable, fixing, restricted
 
 if TYPE_CHECKING:
     from solvers.lagrangian import LagrangianDual
-    from solvers.local_search import Search
 
 _EXACT = "ortools.sat.python.cp_model"
 _LOADING_SECONDS = 1.0  # what the first search for a proof in a process may take to load CP-SAT
@@ -81,8 +81,6 @@ class Auto(KernelSolver):
 
     def preprocess(self, problem: BestResponse, limits: SearchLimits) -> Preprocessed:
         """Reduce the problem."""
-        from solvers.reduction import reduce
-
         return reduce(problem, limits.reductions)
 
     def search(
@@ -165,8 +163,6 @@ Stage = Callable[[Attempt], None]
 
 def search_locally(attempt: Attempt, effort: float, by: str) -> None:
     """Search from the greedy record, or from the start where that is not feasible, or go on."""
-    from solvers.local_search import Search, first_place
-
     kernel = attempt.kernel
     if attempt.search is None:
         attempt.search = Search(kernel, first_place(kernel, attempt.record), attempt.limits)
@@ -177,7 +173,6 @@ def search_locally(attempt: Attempt, effort: float, by: str) -> None:
 def relax(attempt: Attempt) -> None:
     """Bound by the dual as long as that gets on; search from its rounded records."""
     from solvers.lagrangian import LagrangianDual
-    from solvers.local_search import Search, greedy_record
 
     kernel, limits = attempt.kernel, attempt.limits
     begin = greedy_record(kernel) if attempt.record is None else attempt.record
@@ -204,8 +199,6 @@ def relax(attempt: Attempt) -> None:
 
 def prove(attempt: Attempt, work: float) -> None:
     """Search for a better record or a proof by the exact back-end, among all that may be better."""
-    from solvers.relaxation import attainable, restricted
-
     better = attempt.kernel
     if attempt.dual is not None:
         better = restricted(better, attempt.dual.bounds(), attempt.value)
@@ -229,8 +222,6 @@ def search_near(attempt: Attempt, turn: int) -> None:
 
     How many these are follows from whether the last such search was finished.
     """
-    from solvers.relaxation import fixing
-
     kernel, best = attempt.kernel, attempt.record
     if best is None:
         return
@@ -252,8 +243,6 @@ def _ask_exact(
     attempt: Attempt, part: BestResponse, work: float, start: NDArray[np.uint8] | None
 ) -> tuple[SearchResult, BestResponse] | None:
     """Search a part of the records exactly; return the result and the reduced problem."""
-    from solvers.reduction import reduce
-
     limits = attempt.limits
     loading = 0.0 if _EXACT in sys.modules else _LOADING_SECONDS
     exact = _exact_solver() if loading < limits.remaining() else None

@@ -1,7 +1,5 @@
 """CPLEX through its Python package; needs a licence, or a problem within the free edition."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

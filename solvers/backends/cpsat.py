@@ -1,7 +1,5 @@
 """OR-Tools' CP-SAT."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -78,8 +76,7 @@ class CpSat(Formulated):
         bound = kernel.constant + (error - solver.best_objective_bound) / scale
         values = np.fromiter(response.solution, np.int64, len(response.solution))
         record = values[: kernel.attributes].astype(np.uint8)
-        last = found[-1] if found else None
-        return SearchResult(ending, record, bound, last)
+        return SearchResult(ending, record, bound, found[-1] if found else None)
 
 
 def _model_text(

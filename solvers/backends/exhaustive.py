@@ -1,7 +1,5 @@
 """Enumeration of all legal records: the reference on tiny problems."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

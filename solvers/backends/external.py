@@ -4,8 +4,6 @@ The command and whatever it starts are one process group (on Windows: one proces
 deadline all of it is asked to stop, and shortly after made to.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

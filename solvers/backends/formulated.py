@@ -1,7 +1,5 @@
 """What back-ends share that come in two formulations, and those that solve 0-1 linear programs."""
 
-from __future__ import annotations
-
 import math
 from abc import abstractmethod
 from dataclasses import dataclass, replace

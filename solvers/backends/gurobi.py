@@ -1,7 +1,5 @@
 """Gurobi through gurobipy; needs a licence, or a problem within the limits of the free one."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """HiGHS, the one inside SciPy (``highspy`` and OR-Tools cannot be imported together)."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -27,10 +25,7 @@ class Highs(LinearSolver):
     least_seconds_per_term = 20e-6
 
     def optimise(
-        self,
-        program: LinearProgram,
-        limits: SearchLimits,
-        start: NDArray[np.uint8] | None,
+        self, program: LinearProgram, limits: SearchLimits, start: NDArray[np.uint8] | None
     ) -> Optimised:
         """Solve the program from scratch."""
         # The default gap of 1e-4 would stop short of the optimum.

@@ -1,7 +1,5 @@
 """The local search as a back-end of its own: see :mod:`solvers.local_search`."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

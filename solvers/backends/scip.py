@@ -1,7 +1,5 @@
 """SCIP through PySCIPOpt."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

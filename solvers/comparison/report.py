@@ -1,7 +1,5 @@
 """A comparison's files: every call as Parquet, and all of it as JSON."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping, Sequence

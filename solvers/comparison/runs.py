@@ -4,8 +4,6 @@ It solves a tiny problem and, for at most a second, the problem itself before th
 is then asked with growing limits until a proof: what a round of a game with that limit would get.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress

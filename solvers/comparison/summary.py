@@ -1,7 +1,5 @@
 """What a comparison says: a line a solver."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence

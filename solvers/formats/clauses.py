@@ -6,8 +6,6 @@ literals. Groups and constraints are hard clauses, by reduced ordered decision d
 a node (Abio, Nieuwenhuis, Oliveras, Rodriguez-Carbonell, Mayer-Eichberger, JAIR 2012, section 6).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations, count

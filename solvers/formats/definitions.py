@@ -5,8 +5,6 @@ implies every literal, and its weight is not negative; all literals together imp
 weight is not positive; or both, whatever its weight. The same holds with ``1 - y`` for ``y``.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
@@ -19,10 +17,7 @@ _WIDEST = 100  # most literals of a conjunction that a column is taken to stand 
 
 
 def definitions_of(
-    rows: Rows,
-    objective: NDArray[np.float64],
-    terms: NDArray[np.int32],
-    free: NDArray[np.bool_],
+    rows: Rows, objective: NDArray[np.float64], terms: NDArray[np.int32], free: NDArray[np.bool_]
 ) -> Definitions:
     """Return columns that rows define, independently of each other; none if there are none.
 

@@ -1,7 +1,5 @@
 """Files of problems: the format by the suffix, compression by a second one."""
 
-from __future__ import annotations
-
 import gzip
 import lzma
 import zlib

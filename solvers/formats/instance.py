@@ -1,7 +1,5 @@
 """A problem that was read from a file, and the way back to the file's variables."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

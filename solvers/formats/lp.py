@@ -4,8 +4,6 @@ Attributes are ``x0``, ``x1``, ...; a term of two or more literals is a binary `
 with a row a literal. The first line is the comment ``\ dualquery attributes N`` (MPS: ``* ...``).
 """
 
-from __future__ import annotations
-
 import math
 import tempfile
 from collections.abc import Iterator

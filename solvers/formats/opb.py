@@ -4,8 +4,6 @@ Variable ``x1`` is attribute 0, and so on; a conjunction of two or more literals
 its own after these. The file asks for the minimum of the negated weights.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

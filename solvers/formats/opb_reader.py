@@ -3,8 +3,6 @@
 Products of literals are read in the objective only, where they are weighted conjunctions.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field

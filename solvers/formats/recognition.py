@@ -5,8 +5,6 @@ rows; nested ones one after another. Rows that ask for exactly one of some colum
 far as these are disjoint, also where clauses say so pair by pair.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from itertools import combinations

@@ -5,8 +5,6 @@ SCIP crash or hang is a malformed file. What SCIP says of one that it cannot rea
 error, and nowhere else. Back come a JSON text and NumPy's arrays (no pickle).
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json
@@ -189,8 +187,7 @@ def _ordered(variables: list[Any], attributes: int | None, name: str) -> list[An
             f"variable {min(missing, key=own.__getitem__)}"
         )
     return sorted(
-        variables,
-        key=lambda variable: own.get(variable.name, len(own) + variable.getIndex()),
+        variables, key=lambda variable: own.get(variable.name, len(own) + variable.getIndex())
     )
 
 

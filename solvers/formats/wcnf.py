@@ -40,8 +40,7 @@ def wcnf_text(clauses: WeightedClauses, *, header: bool = False) -> str:
     hard = "h"
     if header:
         hard = str(sum(weight for weight, _ in clauses.soft) + 1)
-        total = len(must) + len(clauses.soft)
-        lines.append(f"p wcnf {max(clauses.variables, 1)} {total} {hard}")
+        lines.append(f"p wcnf {max(clauses.variables, 1)} {len(must) + len(clauses.soft)} {hard}")
     lines += [f"{hard} {' '.join(map(str, clause))} 0" for clause in must]
     lines += [f"{weight} {' '.join(map(str, clause))} 0" for weight, clause in clauses.soft]
     return "\n".join([*lines, ""])

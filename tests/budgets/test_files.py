@@ -12,6 +12,7 @@ import pytest
 
 from dualquery.budgets.budget_file import BudgetFile
 from dualquery.budgets.charge import Charge
+from dualquery.budgets.sqlite_files import connected
 from dualquery.privacy.composition import Composition, Cost, PrivacyFilter
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.runtime.errors import BadInputError
@@ -37,8 +38,6 @@ def test_a_file_says_what_it_was_made_with(make: Make) -> None:
 
 
 def test_a_file_holds_no_journal_and_is_synced(make: Make) -> None:
-    from dualquery.budgets.sqlite_files import connected
-
     file = make()
     charged(file)
     with connected(Path(file.path), "the file") as connection:

@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 
 from dualquery.budgets.budget_file import BudgetFile
+from dualquery.budgets.charge import Charge
 from dualquery.budgets.sqlite_files import Seen
 from dualquery.releases.make.payment import is_new, mark_of
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.files import state_folder
 from tests.budgets.conftest import Make
-from tests.budgets.test_charges import charged
+from tests.budgets.test_charges import TENTH, charged
 
 
 def copy(file: BudgetFile, name: str) -> BudgetFile:
@@ -124,9 +125,6 @@ def test_a_damaged_or_impossible_state_is_told(make: Make, state: Path, monkeypa
 def test_marks_are_keyed_and_only_compared_under_one_key(
     make: Make, tmp_path: Path, monkeypatch, state: Path
 ) -> None:
-    from dualquery.budgets.charge import Charge
-    from tests.budgets.test_charges import TENTH
-
     (table := tmp_path / "t.csv").write_text("a\n0\n1\n")
     first = mark_of(str(table))
     assert first == mark_of(table)

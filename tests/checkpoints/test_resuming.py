@@ -10,6 +10,7 @@ import pytest
 
 import dualquery
 from dualquery.checkpoints.checkpoint import Checkpoint
+from dualquery.mechanisms.dualquery.record_player import RecordPlayer
 from dualquery.releases.keep.reservation import reserve, resume
 from dualquery.room.randomness import SeededRandomness
 from dualquery.rules.reading import rules_of
@@ -222,8 +223,6 @@ def test_it_may_be_stopped_again_and_again(tmp_path, monkeypatch) -> None:
 
 def test_best_responses_are_recalled_and_not_searched_again(tmp_path, monkeypatch) -> None:
     path = stop(monkeypatch, tmp_path / "out", 6, "before", **GAME)
-    from dualquery.mechanisms.dualquery.record_player import RecordPlayer
-
     respond, searched = RecordPlayer.respond, []
 
     def counted(self, *arguments):

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from dualquery import BudgetFile
 from tests.cli.conftest import Run
 
 INIT = ["budget", "init", "b.budget", "--epsilon", "1", "--delta", "1e-6"]
@@ -46,8 +47,6 @@ def test_releases_charge_a_file_until_nothing_is_left(dualquery: Run, noisy, her
 def test_export_holds_all_entries_and_no_hash_of_the_table(dualquery: Run, noisy, here) -> None:
     assert dualquery(*INIT).code == 0
     assert dualquery(*noisy, "--budget", "b.budget", "--out", "one").code == 0
-    from dualquery import BudgetFile
-
     account = BudgetFile("b.budget").read()
     mark = account.entries[0].mark
     assert mark

@@ -1,18 +1,17 @@
 """Mechanisms and their options: listed, chosen by `auto`, read from ``--config``."""
 
 import json
+from dataclasses import fields
 
 import pytest
 
+from dualquery.cli.commands.release import option_helps
+from dualquery.mechanisms.registry import BUILT_IN, mechanism_class
 from tests.tables import names
 
 
 @pytest.mark.parametrize("mechanism", ["dualquery", "mwem"])
 def test_the_options_of_a_mechanism_are_listed(dualquery, here, mechanism) -> None:
-    from dataclasses import fields
-
-    from dualquery.mechanisms.registry import mechanism_class
-
     done = dualquery("release", "no-such-file.csv", "--mechanism", mechanism, "-o", "help")
     assert done.code == 0
     for field in fields(mechanism_class(mechanism)):
@@ -24,9 +23,6 @@ def test_the_options_of_a_mechanism_are_listed(dualquery, here, mechanism) -> No
 
 
 def test_every_mechanism_documents_its_options() -> None:
-    from dualquery.cli.commands.release import option_helps
-    from dualquery.mechanisms.registry import BUILT_IN, mechanism_class
-
     for name in BUILT_IN:
         for option, text in option_helps(mechanism_class(name)).items():
             assert text, (name, option)

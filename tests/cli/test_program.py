@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
 
 import pytest
@@ -105,8 +106,6 @@ class TestThirdPartyCommands:
 
     @pytest.fixture(autouse=True)
     def entry_points(self, monkeypatch: pytest.MonkeyPatch):
-        from importlib.metadata import EntryPoint, EntryPoints
-
         here = "tests.cli.test_program"
         greeting = EntryPoint("greet", f"{here}:greet", "dualquery.commands")
         kinds = {

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -101,8 +102,6 @@ def test_a_forgery_with_new_digests_breaks_the_signature(here, capsys) -> None:
     path = here / "copy" / "release.json"
     assert path.read_bytes() == (here / "mine" / "release.json").read_bytes()
     assert main(["verify", "copy", "--signature", "s", "--key", "private-public.pem"]) == 0
-    from dataclasses import replace
-
     replace(package.load_release("mine"), notes=("trust me",)).save("forged")
     assert main(["verify", "forged"]) == 0
     assert main(["verify", "forged", "--signature", "s", "--key", "private-public.pem"]) == 2

@@ -16,6 +16,7 @@ from dualquery.data.encoding.cuts import Piece
 from dualquery.data.encoding.encode import MISSING, OUTSIDE, encode_frame, local_codes
 from dualquery.data.readers.formats import source_of
 from dualquery.data.schema.dates import ABOVE, BELOW, UNPARSABLE
+from dualquery.data.schema.items import ItemSchema
 from dualquery.rows.engines import Engine, load
 from dualquery.rows.packed import ListedBlock
 from dualquery.runtime.errors import BadInputError
@@ -210,8 +211,6 @@ def test_truth_values_are_0_and_1(library) -> None:
 
 
 def test_a_matrix_with_other_items_than_the_schema_is_refused_or_cut() -> None:
-    from dualquery.data.schema.items import ItemSchema
-
     bits = np.eye(5, dtype=np.int8)
     items = ItemSchema(np.array([1, 3, 9]), "three", outside="drop", declared=True)
     assert load(bits, items).records.dense_rows(0, 5).tolist() == [

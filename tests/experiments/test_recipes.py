@@ -6,6 +6,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from dualquery.data.builtin import dataset_path
 from dualquery.rows.engines import load
 from experiments import measuring
 from experiments.commands import recipe_named
@@ -39,8 +40,6 @@ def small(run: Run) -> Run:
 @pytest.fixture
 def quick_parts(monkeypatch) -> Iterator[None]:
     """Stand in for the best mechanism, which takes seconds a run, and for Adult: its first rows."""
-    from dualquery.data.builtin import dataset_path
-
     few = pl.read_parquet(str(dataset_path("adult"))).head(2_000)
 
     def loaded(source: Any, *how: Any) -> Any:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field, fields, is_dataclass, replace
+from importlib.metadata import EntryPoint, EntryPoints
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from dualquery.data.domain import Domain
 from dualquery.mechanisms.baselines.independent import uniform_probabilities
 from dualquery.mechanisms.protocol import Budget, Mechanism, Outcome, Plan, Session, Task
-from dualquery.mechanisms.registry import BUILT_IN, configure
+from dualquery.mechanisms.registry import BUILT_IN, configure, mechanism_names
 from dualquery.privacy.accountants.choice import ACCOUNTANTS, best
 from dualquery.privacy.events import GaussianNoise, events_of
 from dualquery.privacy.guarantee import PrivacyStatement
@@ -419,8 +420,6 @@ class TestThirdParty:
 
     @pytest.fixture
     def entry_points(self, monkeypatch: pytest.MonkeyPatch):
-        from importlib.metadata import EntryPoint, EntryPoints
-
         points = EntryPoints(
             [
                 EntryPoint("mine", "tests.mechanisms.test_mechanisms:Half", "dualquery.mechanisms"),
@@ -432,8 +431,6 @@ class TestThirdParty:
         )
 
     def test_is_found_configured_and_listed(self, entry_points) -> None:
-        from dualquery.mechanisms.registry import mechanism_names
-
         assert {"mine", "broken", "dualquery"} <= {*mechanism_names()}
         made = configure("mine", {"strength": "0.25", "loud": "TRUE"})
         assert (made.strength, made.loud) == (0.25, True)

@@ -11,12 +11,15 @@ from dualquery.privacy.events import GaussianNoise, LaplaceNoise, SampledQueries
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.generate.workloads import all_marginals, count_distinct, random_conjunctions
 from dualquery.queries.parities import Parities
+from dualquery.queries.products import Products
 from dualquery.room.curator import Curator
 from dualquery.room.randomness import SeededRandomness
 from dualquery.rows.histogram import Histogram as CellCounts
 from dualquery.runtime.errors import BadInputError
 from mwem import Mwem, rounded_table, sampled_table
+from mwem.algorithm import clip_to_range
 from mwem.measures import mean_squared_error
+from mwem.representations import Histogram
 from tests.cases import domain_of, records_of
 
 DOMAIN = domain_of(1, 1, 3, 1, 1)
@@ -147,10 +150,6 @@ def test_the_average_is_over_the_distributions_before_each_update() -> None:
     averaged = run(Mwem(iterations=3, **options), Budget(3.0, 0.0))[1].answers
     lasts = []
     events = run(Mwem(iterations=3, **options), Budget(3.0, 0.0))[1].trace
-    from dualquery.queries.products import Products
-    from mwem.algorithm import clip_to_range
-    from mwem.representations import Histogram
-
     queries = Products.of_conjunctions(WORKLOAD)
     model = Histogram(queries, 1 << 20)
     for line in events:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import chi2
 
 from dualquery.data.domain import Domain, column_values
 from dualquery.mechanisms.protocol import Budget, Session, Task
@@ -101,8 +102,6 @@ def test_sweeps_leave_and_reach_the_exact_family(seed) -> None:
     values = column_values(family.layout.to_rows(family.population, family.generator), domain)
     cells = np.ravel_multi_index(tuple(values.T), (2, 3, 2, 2))
     found = np.bincount(cells, minlength=len(expected))
-    from scipy.stats import chi2
-
     assert ((found - expected) ** 2 / expected).sum() < chi2.ppf(1 - 1e-4, len(expected) - 1)
 
 

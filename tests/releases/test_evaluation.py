@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import dualquery
+from dualquery.rows.engines import load
 from dualquery.rows.streamed import StreamedRows
 from tests.tables import SCHEMA, people
 
@@ -21,8 +22,6 @@ def found(made):
 
 
 def truth(made, table=None) -> np.ndarray:
-    from dualquery.rows.engines import load
-
     data = load(people() if table is None else table, made.schema)
     return made.workload.counts(data.records, threads=1) / data.n
 

@@ -19,6 +19,7 @@ from dualquery.data.schema.table import TableSchema
 from dualquery.releases.keep.folder import FORMAT_VERSION, Release, load_release
 from dualquery.releases.keep.reservation import reserve
 from dualquery.releases.keep.stored import canonical
+from dualquery.room.draws.exact_draws import Sample
 from dualquery.runtime.errors import BadInputError
 from tests.tables import SCHEMA, names, people, reseal
 from tests.verification.test_verify import KEYS, edit, put
@@ -189,7 +190,6 @@ def test_two_tables_with_equal_draws_give_equal_folders(mechanism, tmp_path, mon
 
 def test_a_game_that_draws_the_same_leaves_the_same_but_for_time(tmp_path, monkeypatch) -> None:
     """With the samples equal, the whole release is equal: all else is public."""
-    from dualquery.room.draws.exact_draws import Sample
 
     def sample(self, draws, randomness):
         return Sample(np.arange(draws, dtype=np.int64), np.ones(draws, np.int8))

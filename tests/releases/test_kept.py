@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -43,8 +44,6 @@ def test_measurements_and_model_come_back(made, saved) -> None:
 def test_a_model_of_a_third_party_is_used_but_not_stored(made, tmp_path) -> None:
     class Own(ProductMixture):
         kind = "own"
-
-    from dataclasses import replace
 
     own = Own(made.model.domain, made.model.weights, made.model.chances)
     folder = replace(made, model=own).save(tmp_path / "out")

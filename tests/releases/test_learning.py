@@ -64,14 +64,8 @@ def test_a_schema_that_is_known_leaves_a_budget_file_as_it_is(tmp_path) -> None:
         *[({name: "c"}, "'c'") for name in ("target", "query_columns", "means")],
         ({"way": 4}, "--way 2"),
         ({"schema": known(A), "schema_from_data": True}, "exclude each other"),
-        (
-            {"schema": {**known(A, B), "partial": False}, "schema_share": 0.2},
-            "nothing is learned",
-        ),
-        (
-            {"schema": {**known(A, B), "partial": False}, "public_types": True},
-            "nothing is learned",
-        ),
+        ({"schema": {**known(A, B), "partial": False}, "schema_share": 0.2}, "nothing is learned"),
+        ({"schema": {**known(A, B), "partial": False}, "public_types": True}, "nothing is learned"),
         ({"queries": ["a=x", "c=1"]}, "query 1: there is no column 'c'"),
         ({"queries": ["a=x", "a >> 3 &"]}, "query 1: 'a >> 3 &' is no question"),
         ({"schema": {**known(PART), "rules": ["((( hello"]}}, "is no question"),

@@ -16,7 +16,7 @@ from dualquery.room.features import Features
 from dualquery.room.noise.gaussian import Gaussian
 from dualquery.room.randomness import SeededRandomness
 from dualquery.room.statistics import FeatureSums
-from dualquery.room.strategy import LightCounts, Strategy
+from dualquery.room.strategy import LightCounts, LightRows, Strategy
 from tests import cases
 
 REPLACED, ADDED = Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE
@@ -122,8 +122,6 @@ def test_sums_leave_out_heavy_rows_only(domain: Domain, relation: Neighbours, bl
 
 
 def test_light_rows_read_as_dense_rows_do() -> None:
-    from dualquery.room.strategy import LightRows
-
     features = Expansion.of(random_conjunctions(cases.WIDE, 12, 3, seed=5)).features
     loads = Strategy(features, np.ones(len(features)), REPLACED).loads
     records = np.tile(cases.all_records(cases.WIDE), (3, 1))

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, chi2, norm
 
+from dualquery.data.readers.formats import parse_source
 from dualquery.queries.generate.workloads import random_conjunctions
 from dualquery.rows.engines import load
 from dualquery.rows.generated import kernels
@@ -174,8 +175,6 @@ def test_sources_declare_their_items() -> None:
 @settings(max_examples=20, deadline=None)
 @given(st.integers(1, 9_000), st.integers(1, 40), st.integers(0, 2**64 - 1))
 def test_rows_of_the_source_are_the_records(n: int, d: int, seed: int) -> None:
-    from dualquery.data.readers.formats import parse_source
-
     source = parse_source(f"biased:{n},{d},{seed}")
     records: Records = load(source).records
     rows, start = np.zeros((n, d), np.uint8), 0

@@ -20,7 +20,8 @@ import pytest
 import dualquery
 from dualquery import verification
 from dualquery.privacy.accountants.choice import choices
-from dualquery.privacy.events import GameSchedule
+from dualquery.privacy.accountants.exact import ExactAccountant
+from dualquery.privacy.events import GameSchedule, GaussianNoise, LaplaceNoise, SampledQueries
 from dualquery.releases.keep.folder import Release, load_release
 from dualquery.releases.make.schema_learning import schema_of_table
 from dualquery.verification import bounds, verify
@@ -520,9 +521,6 @@ def test_other_noise_than_was_drawn_is_refused(mechanism, tmp_path) -> None:
 
 def test_the_recursion_is_above_the_truth_and_close_to_the_program() -> None:
     """Random schedules: at most the program's bound, and at least 97% of it."""
-    from dualquery.privacy.accountants.exact import ExactAccountant
-    from dualquery.privacy.events import GaussianNoise, LaplaceNoise, SampledQueries
-
     rng = np.random.default_rng(3)
     for _ in range(12):
         plain = []

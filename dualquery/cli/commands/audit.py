@@ -1,7 +1,6 @@
 """``dualquery audit``: tries to refute what releases state. Looks at made-up tables only."""
 
-from __future__ import annotations
-
+import datetime
 import json
 from pathlib import Path
 from typing import Annotated
@@ -12,6 +11,7 @@ from dualquery.cli.shared_options import Json, Quiet, with_options
 from dualquery.cli.terminal import Terminal, start
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.files import whole_file
+from dualquery.runtime.resources import __version__, thread_count
 
 
 @with_options("threads")
@@ -41,11 +41,8 @@ def audit(
     start(quiet=True, threads=1)  # of each process
     terminal = Terminal(machine=as_json, quiet=quiet)
     progress = terminal.progress()
-    import datetime
-
     from dualquery.audit.findings import to_data, to_markdown, verdict
     from dualquery.audit.suite import run_audit
-    from dualquery.runtime.resources import __version__, thread_count
 
     if out is not None:
         try:  # before the work begins

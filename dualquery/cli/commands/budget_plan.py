@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from dualquery.cli.shared_options import Json, with_options
 from dualquery.cli.terminal import Terminal
-from dualquery.privacy.guarantee import round_up
+from dualquery.data.given_table import Table
+from dualquery.mechanisms.protocol import Budget, Task
+from dualquery.privacy.accountants.choice import ACCOUNTANTS, Accountant
+from dualquery.privacy.calibrate import calibrate_game
+from dualquery.privacy.events import GameSchedule
+from dualquery.privacy.guarantee import check_budget, default_delta, round_up
+from dualquery.privacy.neighbours import Neighbours
+from dualquery.requests import LARGEST_ROWS, WorkloadRequest
 from dualquery.runtime.errors import BadInputError
-
-if TYPE_CHECKING:
-    from dualquery.privacy.accountants.choice import Accountant
-    from dualquery.privacy.neighbours import Neighbours
+from dualquery.runtime.option_fields import built
 
 
 @with_options("rounds", "samples", "eta", "delta", "schema", "queries", "neighbours", epsilon=None)
@@ -57,19 +61,12 @@ def plan(
       dualquery budget plan -n 30162 --rounds 40 --samples 1000 --epsilon 1 --delta 0.001
     """
     from dualquery.cli.commands.dry_run import show_price
-    from dualquery.data.given_table import Table
     from dualquery.data.schema.schema_files import load_schema
     from dualquery.mechanisms.dualquery.game_forecast import game_error
     from dualquery.mechanisms.dualquery.game_options import GameOptions
     from dualquery.mechanisms.dualquery.parameters import choose_parameters
     from dualquery.mechanisms.forecast import Forecast, forecast
-    from dualquery.mechanisms.protocol import Budget, Task
-    from dualquery.privacy.accountants.choice import ACCOUNTANTS
-    from dualquery.privacy.guarantee import check_budget, default_delta
-    from dualquery.privacy.neighbours import Neighbours
     from dualquery.releases.make.schema_price import SchemaPrice
-    from dualquery.requests import LARGEST_ROWS, WorkloadRequest
-    from dualquery.runtime.option_fields import built
 
     if rows > LARGEST_ROWS:
         raise BadInputError(f"--rows is {rows:,}; at most {LARGEST_ROWS:,} can be accounted for")
@@ -169,9 +166,6 @@ def _price(
     neighbours: Neighbours,
 ) -> dict[str, Any]:
     """Return the parameter that one accountant allows, or why it has no answer."""
-    from dualquery.privacy.calibrate import calibrate_game
-    from dualquery.privacy.events import GameSchedule
-
     rounds, samples, eta = parameters["rounds"], parameters["samples"], parameters["eta"]
     if epsilon is None:
         schedule = GameSchedule(rounds, samples, eta, rows, neighbours)

@@ -22,11 +22,13 @@ from dualquery.cli.terminal import Terminal, start
 from dualquery.requests import ReleaseSpec
 from dualquery.runtime.errors import BadInputError, InterruptedRun
 from dualquery.runtime.option_fields import built
+from solvers import BestResponse, available_solvers, get_solver
+from solvers.protocol import Wrapper
+from solvers.registry import registered
 
 if TYPE_CHECKING:
     from dualquery.privacy.guarantee import PrivacyStatement
     from dualquery.releases.keep.folder import Release
-    from solvers import BestResponse
     from solvers.comparison import Measurement, NamedProblem, SolverSummary
 
 _NOT_PRIVATE = "NOT-PRIVATE-"  # begins the name of every file of a run without a guarantee
@@ -93,7 +95,6 @@ def compare_solvers(
     terminal = start(machine=as_json, quiet=quiet, verbose=verbose, threads=threads)
 
     from dualquery.data.readers.formats import is_public
-    from solvers import available_solvers, get_solver
     from solvers.comparison import NamedProblem, compare, summarise
     from solvers.comparison.plots import write_plots
     from solvers.comparison.report import report, write_report
@@ -213,9 +214,6 @@ def released_with_problems(
         Fields of DualQuery's configuration but the solver.
     """
     from dualquery.api import release
-    from solvers import get_solver
-    from solvers.protocol import Wrapper
-    from solvers.registry import registered
 
     found: dict[int, BestResponse] = {}
 

@@ -1,7 +1,5 @@
 """``dualquery evaluate``: compare a release with its table. The output is not private."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any
 

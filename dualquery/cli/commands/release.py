@@ -26,6 +26,9 @@ from dualquery.cli.shared_options import (
     with_options,
 )
 from dualquery.cli.terminal import Terminal, start
+from dualquery.mechanisms.registry import AUTOMATIC, mechanism_class
+from dualquery.queries.conjunctions import require_conjunctions
+from dualquery.queries.literals import print_queries
 from dualquery.requests import ReleaseSpec
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.escaping import share, terminal_line
@@ -121,8 +124,6 @@ def option_helps(mechanism: type[Any]) -> dict[str, str]:
 
 def _show_options(terminal: Terminal, mechanism: str | None) -> None:
     """List a mechanism's options with their defaults; None for all that ``auto`` may take."""
-    from dualquery.mechanisms.registry import AUTOMATIC, mechanism_class
-
     for name in AUTOMATIC if mechanism is None else (mechanism,):
         helps = option_helps(mechanism_class(name))
         terminal.say(f"options of the mechanism {name}" if helps else f"{name} has no options")
@@ -202,9 +203,6 @@ def _show(terminal: Terminal, made: Release, target: Path, *, verbose: bool) -> 
     """Show a release to a person."""
     from rich.markup import escape
     from rich.panel import Panel
-
-    from dualquery.queries.conjunctions import require_conjunctions
-    from dualquery.queries.literals import print_queries
 
     style = "green" if made.privacy.private else "bold red"
     statement = made.privacy.text() if verbose else made.privacy.guarantee()

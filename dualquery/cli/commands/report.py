@@ -1,7 +1,5 @@
 """``dualquery report``: one page about a release, for people."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """``dualquery sample``: new records from a release."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

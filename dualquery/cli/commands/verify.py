@@ -1,7 +1,5 @@
 """``dualquery verify`` and ``dualquery sign``: a release as seen from outside."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import asdict
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The data sets and schemas inside the package; NOTICE.txt tells their sources and licences."""
 
-from __future__ import annotations
-
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 

@@ -1,7 +1,5 @@
 """Which schema a table is read with, and what a partial one leaves to learn of a private table."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Collection, Mapping
 from contextlib import suppress
@@ -35,7 +33,7 @@ def choose_schema(
     schema: Schema | Mapping[str, object] | str | Path | None = None,
     columns: ColumnChoice | None = None,
     max_ones_per_row: int | None = None,
-) -> TableSchema | ItemSchema:
+) -> Schema:
     """Return the schema with which `load` reads a source; drafting one takes a pass.
 
     Columns that are never released, such as that of units, are not in it.

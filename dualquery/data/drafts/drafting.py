@@ -5,8 +5,6 @@ counts, a draft for a person to check exact ones, whose noise has standard devia
 that is proposed from noisy counts takes every cell, so that no later error can depend on one.
 """
 
-from __future__ import annotations
-
 import logging
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Edges of buckets that suit how numbers lie, by counts on a grid: round, and of few digits."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import sys

@@ -4,8 +4,6 @@ Every cell lies in one *kind* and in one *size*: of a number its sign and power 
 its decade. Both are fixed before any table is read.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property

@@ -5,8 +5,6 @@ column may be lost without a fault. The counts are exact, hence private: they go
 terminal, and no result, file or exit code depends on them.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections import deque

@@ -33,8 +33,7 @@ class CutTable(TableSource):
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        whole = self.source
-        vars(self).update(label=whole.label, implied_schema=whole.implied_schema)
+        vars(self).update(label=self.source.label, implied_schema=self.source.implied_schema)
 
     def columns(self) -> Sequence[str]:
         """Return the names of the columns but the hidden ones."""

@@ -3,8 +3,6 @@
 A cell's bits depend on its column in the public schema and its own value, on no other cell.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast

@@ -6,8 +6,6 @@ as it was. A hash of the row's own content chooses the 1s that stay, evenly over
 cut is the same in every pass and on every worker; privacy does not rest on the hash.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numba import int32, int64, types
 

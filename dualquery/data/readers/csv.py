@@ -12,17 +12,16 @@ import weakref
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 import numpy as np
+import polars as pl
+import polars.selectors as cs
 
 from dualquery.data.opening import FilePath, line_chunks, open_bytes, reading_errors
 from dualquery.data.readers.source import TableSource, check_columns, rows_at_once
 from dualquery.data.schema.schema_files import load_schema
 from dualquery.runtime.errors import BadInputError, suggest
-
-if TYPE_CHECKING:
-    import polars as pl
 
 _BLOCK_BYTES = 1 << 22  # of text that is held, and of the longest row; more for very many columns
 _MOST_LINES = 20  # lines of a column's name, which a header may break in a quoted cell
@@ -90,8 +89,6 @@ class Dialect:
 
     def as_standard(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Return a table of texts as standard CSV would hold them, numbers with decimal points."""
-        import polars as pl
-
         if self.spaces == "trim":
             frame = frame.select(pl.all().str.strip_chars())
         if self.decimal == ".":
@@ -105,8 +102,6 @@ class Dialect:
 
     def write(self, frame: pl.DataFrame, *, header: bool) -> bytes:
         """Return a table as separated text that is read back by `as_standard`; spaces stay."""
-        import polars.selectors as cs
-
         if comma := self.decimal == ",":
             frame = frame.with_columns(cs.string().str.replace(_WITH_POINT, "$1,$2"))
         text = frame.write_csv(
@@ -210,8 +205,6 @@ class CsvSource(TableSource):
 
     def _bits(self, columns: Sequence[str]) -> Generator[pl.DataFrame, None, tuple[int, bool]]:
         """Yield rows of ``0`` and ``1`` up to any other; return how many, and whether all are."""
-        import polars as pl
-
         names, dialect = self._header
         width, done = 2 * len(names), 0
         encoding = codecs.lookup(dialect.encoding).name
@@ -242,8 +235,6 @@ class CsvSource(TableSource):
 
     def _texts(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """Yield the rows of some columns block by block, all String."""
-        import polars as pl
-        import polars.selectors as cs
         import pyarrow as pa
         import pyarrow.csv as pa_csv
 

@@ -3,8 +3,6 @@
 A name is a built-in data set or a generator, which takes numbers after a colon instead of a path.
 """
 
-from __future__ import annotations
-
 import glob
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -13,9 +11,10 @@ from functools import cached_property, partial
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
+import polars as pl
 
 from dualquery.data.builtin import DATASETS, dataset_path
 from dualquery.data.opening import FilePath
@@ -28,9 +27,6 @@ from dualquery.data.readers.npz import open_npz
 from dualquery.data.readers.python_objects import ArraySource, frame_of_pandas, frame_source
 from dualquery.data.readers.source import ItemSource, ListItems, Source, TableSource
 from dualquery.runtime.errors import BadInputError, suggest
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,5 @@
 """Rows of items as ``fimi``, ``matrix``, ``bitstring``: chunks of bytes become arrays at once."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property

@@ -5,14 +5,13 @@ rating: one file a movie, ``mv_*.txt``, or a few files, ``combined_data_*.txt``.
 order of the user ids; users without any rating are not there. The movies, 1 to 17770, are public.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from dualquery.data.opening import CHUNK_BYTES, line_chunks
@@ -97,8 +96,6 @@ def _parse(
     chunk: bytes, label: str, first_line: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Return the users of a chunk, its movies, and how many of these stand before each user."""
-    import polars as pl
-
     text = pl.Series("line", chunk.decode("latin-1").split("\n")[:-1], dtype=pl.String)
     found = text.str.extract_groups(_LINE).struct.unnest()
     number = found["number"].cast(pl.Int64, strict=False)

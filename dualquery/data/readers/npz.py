@@ -1,7 +1,5 @@
 """``npz``: a SciPy sparse matrix of 0s and 1s, as `scipy.sparse.save_npz` writes it."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Mapping
 from typing import Any

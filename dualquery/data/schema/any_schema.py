@@ -1,7 +1,5 @@
 """Every schema is one of a table or one of numbered items. A schema is public."""
 
-from __future__ import annotations
-
 from typing import TypeAlias
 
 from dualquery.data.schema.items import ItemSchema

@@ -5,8 +5,6 @@
 in double quotation marks: ``age,"city, state"``.
 """
 
-from __future__ import annotations
-
 import csv
 import re
 from collections.abc import Iterable, Mapping, Sequence

@@ -3,8 +3,6 @@
 A column's bits are counted from 0 within the column.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """A column of dates or times, in buckets of the calendar."""
 
-from __future__ import annotations
-
 import calendar
 import datetime
 import re

@@ -5,8 +5,6 @@ A bucket's rule is said by the public schema, and records draw their values by i
 only one that is used), or a list of numbers, each as likely as often as it is listed.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Schemas in files and releases: JSON or TOML is read, JSON is written."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from collections.abc import Callable, Iterable, Mapping
@@ -32,7 +30,7 @@ from dualquery.runtime.errors import BadInputError, suggest
 from dualquery.runtime.files import whole_file
 
 
-def load_schema(name_or_path: str | Path) -> TableSchema | ItemSchema:
+def load_schema(name_or_path: str | Path) -> Schema:
     """Return a built-in schema (``adult``, ``adult-paper``, ``kdd99``), or the one in a file.
 
     The file is JSON, or TOML (ending ``.toml``); a schema without a name takes that of its file.
@@ -40,11 +38,10 @@ def load_schema(name_or_path: str | Path) -> TableSchema | ItemSchema:
     """
     if name_or_path in SCHEMAS:
         path: Path | Traversable = dataset_path(str(name_or_path), "json")
-    else:
-        if not is_file(path := Path(name_or_path)):
-            known = f"the built-in schemas are {', '.join(SCHEMAS)}"
-            close = suggest(str(name_or_path), SCHEMAS, known)
-            raise BadInputError(f"{name_or_path}: there is no such schema file; {close}")
+    elif not is_file(path := Path(name_or_path)):
+        known = f"the built-in schemas are {', '.join(SCHEMAS)}"
+        close = suggest(str(name_or_path), SCHEMAS, known)
+        raise BadInputError(f"{name_or_path}: there is no such schema file; {close}")
     try:
         if not isinstance(document := read_document(path), dict):
             raise BadInputError(f"a schema is a table of keys, found {type(document).__name__}")
@@ -61,7 +58,7 @@ def given_schema(schema: Schema | Mapping[str, object] | str | Path | None) -> S
     return schema_from_dict(schema) if isinstance(schema, Mapping) else schema
 
 
-def write_schema(schema: TableSchema | ItemSchema, path: str | Path) -> None:
+def write_schema(schema: Schema, path: str | Path) -> None:
     """Write a schema as a JSON file for the user to check (see `format_schema`).
 
     The file is whole or as it was before. `BadInputError` if it cannot be written.
@@ -70,7 +67,7 @@ def write_schema(schema: TableSchema | ItemSchema, path: str | Path) -> None:
         part.write_text(format_schema(schema), encoding="utf-8")
 
 
-def format_schema(schema: TableSchema | ItemSchema) -> str:
+def format_schema(schema: Schema) -> str:
     """Return the text of a schema file: JSON, one line a column or rule.
 
     A draft leaves out its name, which is that of the data, for its file's.
@@ -88,7 +85,7 @@ def format_schema(schema: TableSchema | ItemSchema) -> str:
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
-def schema_from_dict(fields: Mapping[str, object]) -> TableSchema | ItemSchema:
+def schema_from_dict(fields: Mapping[str, object]) -> Schema:
     """Return the schema that `Schema.to_dict` or a schema file describes.
 
     Only ``columns`` (or ``items``) must be there; a schema declares itself only by

@@ -140,8 +140,7 @@ class Expansion:
     def answers(self, means: Float64) -> Float64:
         """Return the answers that the means of the features over the rows give: ``(m,)``."""
         terms = self.coefficient * self.projection(means)[self.feature]
-        result: Float64 = self.constant + np.bincount(self.query, terms, len(self.constant))
-        return result
+        return self.constant + np.bincount(self.query, terms, len(self.constant))
 
     @cached_property
     def uses(self) -> Float64:
@@ -323,8 +322,7 @@ class Projection:
         sizes = features.values[first]
         wide = features.contrasts[first] & (sizes > 2)
         same = features.bits[first] == features.bits[second]
-        entries: Float64 = np.where(wide, same - 1.0 / sizes, 1.0).prod(axis=1)
-        return entries
+        return np.asarray(np.where(wide, same - 1.0 / sizes, 1.0).prod(axis=1))
 
 
 def in_contrasts(

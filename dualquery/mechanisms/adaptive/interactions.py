@@ -138,8 +138,7 @@ class Interactions:
         shared = self.common * product
         typical = shared**2 + (self.own * CORRELATION) ** 2 * product
         trust = np.divide(shared**2, typical, out=np.zeros_like(typical), where=typical > 0.0)
-        found: Float64 = shared * trust
-        return found
+        return np.asarray(shared * trust)
 
 
 def expected_interactions(products: ProductTerms, chances: Float64) -> Float64:
@@ -244,5 +243,4 @@ def _pairs_of(
 
 def _variances(factors: Float64, slopes: Float64, uncertain: Float64) -> Float64:
     off = products_of_others(factors) * slopes * uncertain
-    variances: Float64 = (off**2).sum(axis=1) + _CERTAIN**2
-    return variances
+    return np.asarray((off**2).sum(axis=1) + _CERTAIN**2)

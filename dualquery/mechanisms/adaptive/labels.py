@@ -6,8 +6,6 @@ of the target the chance q, a coefficient changes its share by ``w = p q (1 - q)
 deviation s and a prior variance ``c / sqrt(w)`` the penalty is ``s^2 / (c sqrt(w))``.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 
@@ -136,8 +134,7 @@ class _Fit:
             objective, np.zeros(units.size), jac=True, method="L-BFGS-B",
             callback=lambda _: progress(next(done), _STEPS), options={"maxiter": _STEPS},
         )  # fmt: skip
-        solution: Float64 = found.x.reshape(self.shape) * units
-        return solution
+        return np.asarray(found.x.reshape(self.shape) * units)
 
 
 def _cells(workload: Workload) -> tuple[Int64, Int64]:

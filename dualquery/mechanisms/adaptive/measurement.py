@@ -112,8 +112,7 @@ class FeatureMeasurement:
 
     def deviations(self, deviations: Float64) -> Float64:
         """Add up the features' variances."""
-        spread: Float64 = np.sqrt(self.expansion.variances(deviations**2))
-        return spread
+        return np.sqrt(self.expansion.variances(deviations**2))
 
     def guesses(self, workload: Workload, means: Float64, deviations: Float64) -> Guesses:
         """Return guesses of the answers, independent of the noise of their own features."""
@@ -323,12 +322,10 @@ class _Sets:
         *,
         fitted: bool = True,
     ) -> Float64:
-        """Return the precisions, beside ``known`` ones, that bring errors down the most.
-
-        With p what a set costs at precision 1 and c its sum of squared coefficients, ``sum c v`` is
-        least where variances are ``sqrt(level p / c)``, or what they were (reverse water-filling:
-        Cover and Thomas 2006, Section 10.3.3; if nothing is known, ResidualPlanner's closed form).
-        """
+        """Return the precisions, beside ``known`` ones, that bring errors down the most."""
+        # With p what a set costs at precision 1 and c its sum of squared coefficients, sum c v is
+        # least where variances are sqrt(level p / c), or what they were (reverse water-filling:
+        # Cover and Thomas 2006, Section 10.3.3; ResidualPlanner's closed form, if none is known).
         weights = np.ones(len(expansion.constant))
         for _ in range(_ROUNDS if fitted else 1):
             used = self.sums(expansion.uses * weights[expansion.query], expansion.feature)
@@ -346,8 +343,7 @@ class _Sets:
     def met(self, strategy: Strategy) -> Float64:
         """Return how often records of large load meet a cell of each set, 1 of whole ones."""
         shares = np.bincount(self.of, strategy.loads.shares_held(_CLIMBS), len(self.leaders))
-        met: Float64 = np.where(self.partial, np.maximum(shares, 1 / _CLIMBS), 1.0)
-        return met
+        return np.where(self.partial, np.maximum(shares, 1 / _CLIMBS), 1.0)
 
     def strategy(self, expansion: Expansion, scales: Float64, neighbours: Neighbours) -> Strategy:
         """Return a strategy of few different scales, the answers' mean variance being 1."""

@@ -7,8 +7,6 @@ ratio, and the ledger refuses it otherwise (Bun and Steinke 2016, Lemma 2.3; Don
 "Gaussian differential privacy", JRSS B 84, 2022, Theorem 4). All else is post-processing.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -31,11 +29,7 @@ from dualquery.mechanisms.adaptive.evidence import (
 )
 from dualquery.mechanisms.adaptive.expansion import Expansion, ProductTerms, bytes_on_features
 from dualquery.mechanisms.adaptive.interactions import Interactions
-from dualquery.mechanisms.adaptive.measurement import (
-    FeatureMeasurement,
-    QueryMeasurement,
-    sums_of,
-)
+from dualquery.mechanisms.adaptive.measurement import FeatureMeasurement, QueryMeasurement, sums_of
 from dualquery.mechanisms.adaptive.mixture_fit import STEPS, MixtureFit, mixture_of, with_columns
 from dualquery.mechanisms.adaptive.predictions import expansion_of, expected_error
 from dualquery.mechanisms.adaptive.stage_planner import (

@@ -313,8 +313,7 @@ class _Batch:
         kernels.update(
             self.columns, self.touched, slab.parameters, slab.slopes, centres, rates, slab.table
         )
-        sums: Float32 = slab.parameters.odds.sum(axis=1)
-        return sums
+        return np.asarray(slab.parameters.odds.sum(axis=1))
 
 
 def mixture_of(

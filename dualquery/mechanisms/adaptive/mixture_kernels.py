@@ -4,8 +4,6 @@ Every array holds one slab of W components, and sums over slabs are taken in the
 do not depend on threads. Single precision and reordered sums: all is post-processing.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 
@@ -188,8 +186,7 @@ def set_terms(columns: Layout, touched: Array, odds: Array, values: Array, table
 
 
 @kernel(
-    void(_COLUMNS, int64[::1], _PARAMETERS, _TABLE, float32[::1], _RATES, _TABLE),
-    fastmath=True,
+    void(_COLUMNS, int64[::1], _PARAMETERS, _TABLE, float32[::1], _RATES, _TABLE), fastmath=True
 )
 def update(
     columns: Layout,

@@ -4,8 +4,6 @@ All follow from the noise, and from shares that are public or noisy. The error t
 is spent is that on public facts, times factors found by the gate.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

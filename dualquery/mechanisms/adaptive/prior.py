@@ -6,8 +6,6 @@ laws are points of [0, 1] (Jiang and Zhang, Annals of Statistics 37, 2009); of i
 laws around 0 of multiples of their expected size (Stephens, Biostatistics 18, 2017).
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -4,8 +4,6 @@ On public facts it chooses the first stage and fixes the schedule; given noisy m
 predicted errors of what the next stage may measure.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

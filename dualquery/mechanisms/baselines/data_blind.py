@@ -1,7 +1,5 @@
 """Answers that look at no data: of uniform columns, and of the record with every bit 0."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """Independent columns with noisy 1-way marginals: the first thing a sober analyst would try."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """One noisy measurement of a whole workload: the plan and the draw."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

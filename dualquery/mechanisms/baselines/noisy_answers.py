@@ -1,7 +1,5 @@
 """Noise on every answer: hard to beat when queries are few or rows are many."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import ClassVar
 

@@ -11,8 +11,6 @@ product over the columns has the query's value as its mean. Multiplied out, the 
 sum of the shares of reports that satisfy the conjunctions inside the query.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

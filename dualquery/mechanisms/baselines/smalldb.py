@@ -1,7 +1,5 @@
 """The small-database mechanism of Blum, Ligett and Roth (2008), exact, on tiny universes."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """From sampled queries to the best-response problem that a solver gets. All of it is public."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -13,8 +13,6 @@ that the query player maximises; as in the authors' own code, the weight of a qu
 cancel for every record, and any public record is a best response in expectation.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """What is known of a game before it is played: the error to expect, and the RAM that it takes."""
 
-from __future__ import annotations
-
 import math
 
 from dualquery.estimates.expected import Estimate, ExpectedError

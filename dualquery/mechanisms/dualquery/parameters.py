@@ -17,8 +17,6 @@ these and other data. ``effort`` divides the step and multiplies these bounds, s
 look at as many times more draws, or fewer.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """The record player: answers a public sample with the record that satisfies most of it."""
 
-from __future__ import annotations
-
 import logging
 from dataclasses import dataclass
 from functools import cached_property
@@ -87,11 +85,9 @@ class RecordPlayer:
     def _hint(
         self, problem: BestResponse, previous: NDArray[np.uint8], seed: int
     ) -> NDArray[np.uint8]:
-        """Return a legal record to start from, the previous one or a better one.
-
-        Rules may tie columns to each other: a search by moves in one column would play the same
-        values for ever. This one may break rules, for a price, and its record is repaired.
-        """
+        """Return a legal record to start from, the previous one or a better one."""
+        # Rules may tie columns to each other: a search by moves in one column would play the same
+        # values for ever. This one may break rules, for a price, and its record is repaired.
         soft = softened(problem, self._penalties)
         seconds = min(self.time_limit, _HINT_SECONDS)
         found = self._searcher.solve(soft, time_limit=seconds, seed=seed, hint=previous)
@@ -111,8 +107,7 @@ class RecordPlayer:
         """Return the record, or a nearest one that keeps the rules."""
         if not self.rules:
             return record
-        kept: NDArray[np.uint8] = repaired(record[None, :], self.rules, self.generator)[0]
-        return kept
+        return np.asarray(repaired(record[None, :], self.rules, self.generator)[0])
 
 
 def rehearse(solver: str, task: Task, samples: int, time_limit: float) -> None:

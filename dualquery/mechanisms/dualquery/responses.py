@@ -1,7 +1,5 @@
 """A solver's answer to a round: judged, kept for a run that goes on, and described. All public."""
 
-from __future__ import annotations
-
 import math
 import sys
 from collections import Counter

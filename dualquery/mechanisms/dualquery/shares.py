@@ -16,8 +16,6 @@ shares, by Newton's method. The gradient is exact. The curvature, which only gui
 is estimated from `SKETCH` queries, chosen in proportion to what each adds to it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -106,8 +104,7 @@ class _Likelihood:
     def at(self, shares: Float64) -> _Point:
         """Return the value of some shares."""
         answers = np.zeros(8 * self._kept.shape[1])
-        parts = [answers] * _PARTS
-        _in_parts(kernels.add_answers, self._kept, (shares,), parts, self._threads)
+        _in_parts(kernels.add_answers, self._kept, (shares,), [answers] * _PARTS, self._threads)
         answers = answers[: len(self._drawn)]
         totals = self._totals(answers)
         if totals.max(initial=0.0) >= kernels.LARGEST:
@@ -138,8 +135,7 @@ class _Likelihood:
         padded = np.pad(answers, (0, self._padding))
         expected, information = np.zeros(len(padded)), np.zeros(len(padded))
         given = self._draws / totals, self._step, padded, expected
-        visited = [information] * _PARTS
-        _in_parts(kernels.add_moments, self._truths, given, visited, self._threads)
+        _in_parts(kernels.add_moments, self._truths, given, [information] * _PARTS, self._threads)
         return expected[: len(answers)], information[: len(answers)]
 
 

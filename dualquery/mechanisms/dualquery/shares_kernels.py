@@ -3,8 +3,6 @@
 Sums are reordered for speed: everything here is post-processing.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Compiled loops over a sample of the queries: how many of them hold on both of two records."""
 
-from __future__ import annotations
-
 import numpy as np
 from numba import float64, int64, types, uint8, uint64, void
 

@@ -8,8 +8,6 @@ is, near the end of a game, about what the records answer on average. So a draw 
 ratio. It is post-processing of draws that are paid for, and lets a round make do with far fewer.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

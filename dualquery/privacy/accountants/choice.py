@@ -13,8 +13,6 @@ All are valid where they support a schedule, so the smallest may be taken as lon
 looks at public quantities only: that is `best`.
 """
 
-from __future__ import annotations
-
 from typing import Protocol
 
 from dualquery.privacy.accountants.exact import ExactAccountant

@@ -61,8 +61,6 @@ with V(0) = 1: this holds for the last one, and is kept by averages over shifts 
    events all this stays below `_RESULT_MARGIN`, by which the result is raised.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -362,8 +360,7 @@ def _slack(events: tuple[Event, ...]) -> _Slack:
 
 
 def _costly(schedule: Schedule) -> tuple[Event, ...]:
-    noisy = events_of(noise_alone(schedule))
-    return tuple(event for event in noisy if zcdp_rho(event) > 0.0)
+    return tuple(event for event in events_of(noise_alone(schedule)) if zcdp_rho(event) > 0.0)
 
 
 def _shift(events: tuple[Event, ...]) -> float:

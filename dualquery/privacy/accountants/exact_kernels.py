@@ -7,8 +7,6 @@ where delta is close to 1. Either way an entry is a sum of positive terms with n
 its error is relative.
 """
 
-from __future__ import annotations
-
 import math
 
 from dualquery.runtime.array_types import Array, kernel
@@ -112,10 +110,8 @@ def raise_to_two_points(
 
 @kernel("void(float64[::1], float64, int64, int64, float64[::1])")
 def _extend(values: Array, step: float, below: int, above: int, padded: Array) -> None:
-    """Write ``values`` to ``padded`` after ``below`` and before ``above`` upper bounds of V.
-
-    V is at most the chord from V(y = 0) = 1 below the grid, and at most its last value above.
-    """
+    """Write ``values`` to ``padded`` after ``below`` and before ``above`` upper bounds of V."""
+    # V is at most the chord from V(y = 0) = 1 below the grid, and at most its last value above.
     points = len(values)
     for i in range(below):
         padded[i] = 1.0 - (1.0 - values[0]) * math.exp((i - below) * step)

@@ -3,8 +3,6 @@
 Costs in zero-concentrated differential privacy add up; one optimisation turns rho into delta.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

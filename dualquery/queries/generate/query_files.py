@@ -1,12 +1,10 @@
 """A user's list of queries, read from a file."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -16,6 +14,7 @@ from dualquery.data.opening import open_bytes, read_whole
 from dualquery.data.readers.arrow import open_parquet
 from dualquery.data.readers.csv import CsvSource
 from dualquery.data.readers.source import TableSource
+from dualquery.data.schema.any_schema import Schema
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.literals import are_apart, read_plain, refuse_contradictions
 from dualquery.questions.compiler import Compiled, CompiledQuestion, ask
@@ -23,10 +22,6 @@ from dualquery.questions.plain_parser import read_question
 from dualquery.questions.syntax_tree import SHARE, literals_of
 from dualquery.rows.repeats import first_occurrences, pad_right, side_by_side
 from dualquery.runtime.errors import BadInputError, suggest
-
-if TYPE_CHECKING:
-    from dualquery.data.schema.any_schema import Schema
-
 
 MOST_PARTS = 5_000_000  # conjunctions that the questions of a list are made from, repeats counted
 

@@ -3,8 +3,6 @@
 Never two literals on one column; every cell of a marginal of k columns is one query.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import TypeAlias
@@ -216,10 +214,7 @@ def _draw(
 
 
 def all_marginals(
-    domain: Domain,
-    way: int,
-    signed: bool = True,
-    columns: Columns | None = None,
+    domain: Domain, way: int, signed: bool = True, columns: Columns | None = None
 ) -> Workload:
     """Return every cell of every ``way``-way marginal of the columns.
 
@@ -374,8 +369,7 @@ def _draw_sets(
 
 def _cell_counts(sizes: NDArray[np.int64], sets: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return the number of cells of each set; a float, which cannot overflow to a small number."""
-    counts: NDArray[np.float64] = sizes[sets].astype(np.float64).prod(axis=1)
-    return counts
+    return np.asarray(sizes[sets].astype(np.float64).prod(axis=1))
 
 
 def _too_few(found: int, count: int, way: int, max_cells: int) -> BadInputError:

@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 
 from dualquery.estimates.intervals import LEVEL, of_cut
 from dualquery.estimates.means import BoughtMean
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import conjunctions_of
+from dualquery.queries.literals import print_queries
 from dualquery.questions.compiler import Compiled, CompiledQuantile, CompiledQuestion, ask
 from dualquery.questions.linear_form import Bounds
 from dualquery.questions.plain_parser import read_question
@@ -24,8 +26,6 @@ from dualquery.releases.answer.knowledge import Knowledge, Limits
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from dualquery.releases.keep.folder import Release
 
 _NONE_SUCH = "no row of the schema can be like the given ones"
@@ -41,8 +41,6 @@ class Answers(list[dict[str, Any]]):
 
     def frame(self) -> pl.DataFrame:
         """Return the answers as a table, a row a question, without ``interval``."""
-        import polars as pl
-
         kinds = {name: pl.String if name in _TEXTS else pl.Float64 for name in _COLUMNS}
         return pl.DataFrame([{name: line[name] for name in kinds} for line in self], schema=kinds)
 
@@ -123,8 +121,6 @@ def answer_question(
 
 
 def _answer(knowledge: Knowledge, asked: Compiled, level: float) -> dict[str, Any]:
-    from dualquery.queries.literals import print_queries
-
     schema, base = knowledge.schema, knowledge.base
     if asked.denominator is not None and not asked.denominator.high.terms:
         return _line(asked, None, Limits(_NONE_SUCH), knowledge.source)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.domain import column_values
+from dualquery.estimates.cell_evidence import Measured
 from dualquery.estimates.intervals import LEVEL, Guesses, Total, bounded_interval, guesses_of
 from dualquery.estimates.least_squares import Estimates, LeastSquares, fieller
 from dualquery.queries.literals import LiteralRows
@@ -20,7 +21,6 @@ from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
     from dualquery.data.schema.any_schema import Schema
-    from dualquery.estimates.cell_evidence import Measured
     from dualquery.releases.keep.folder import Release
     from dualquery.rules.forbidden import Forbidden
 
@@ -230,8 +230,6 @@ class Knowledge:
 
     @cached_property
     def _measured(self) -> Measured | None:
-        from dualquery.estimates.cell_evidence import Measured
-
         measurements = self.release.measurements
         if measurements is None or not len(measurements):
             return None

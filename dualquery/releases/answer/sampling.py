@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from dualquery.estimates.measurements import factors_of
@@ -18,8 +19,6 @@ from dualquery.runtime.escaping import some
 from dualquery.runtime.resources import check_memory
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from dualquery.data.schema.any_schema import Schema
     from dualquery.queries.family import Queries
     from dualquery.releases.keep.folder import Release
@@ -63,8 +62,6 @@ def sampled_blocks(
 
 def sampled_rows(release: Release, count: int, seed: int | None) -> pl.DataFrame:
     """Return new rows in the user's columns; raises as `Release.sample`."""
-    import polars as pl
-
     check_memory(
         2 * max(count, 0) * release.schema.domain.bits,
         f"{count:,} records of {release.schema.domain.bits:,} bits",

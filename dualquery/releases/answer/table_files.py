@@ -1,19 +1,16 @@
 """Tables as files that other programs read, written in blocks: whole or not at all."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import polars as pl
+from polars.exceptions import PolarsError
 
 from dualquery.data.readers.csv import Dialect
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.escaping import csv_cell
 from dualquery.runtime.files import require_new, whole_file
-
-if TYPE_CHECKING:
-    import polars as pl
 
 SUFFIXES = (".csv", ".parquet")
 
@@ -31,8 +28,6 @@ def write_frames(frames: Iterable[pl.DataFrame], path: Path, csv: Dialect | None
     ``csv`` says how CSV is written. `BadInputError` if the file cannot be written; nothing is
     left behind then.
     """
-    from polars.exceptions import PolarsError
-
     try:
         with whole_file(path) as part:
             if path.suffix == ".csv":
@@ -45,8 +40,6 @@ def write_frames(frames: Iterable[pl.DataFrame], path: Path, csv: Dialect | None
 
 
 def _write_csv(frames: Iterable[pl.DataFrame], path: Path, dialect: Dialect) -> None:
-    import polars as pl
-
     with path.open("wb") as file:
         for number, frame in enumerate(frames):
             if any(isinstance(dtype, pl.List) for dtype in frame.dtypes):
@@ -59,8 +52,6 @@ def _write_csv(frames: Iterable[pl.DataFrame], path: Path, dialect: Dialect) -> 
 
 def _plain(frame: pl.DataFrame) -> pl.DataFrame:
     """Return a table whose names and texts no spreadsheet takes for formulas."""
-    import polars as pl
-
     columns = []
     for column in frame:
         if column.dtype == pl.String:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from polars.exceptions import PolarsError
 
 from dualquery.estimates.intervals import Intervals, Total
 from dualquery.estimates.means import BoughtMean
@@ -28,6 +29,7 @@ from dualquery.models.model import KINDS, Model, write_model
 from dualquery.privacy.guarantee import PrivacyStatement
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.releases.answer.answering import answer_queries
+from dualquery.releases.answer.bought import calibrated_schema
 from dualquery.releases.keep.stored import (
     MEASUREMENTS,
     MODEL,
@@ -147,8 +149,6 @@ class Release:
         """The schema by which records draw the numbers of buckets, and questions are read."""
         if not self.means:
             return self.schema
-        from dualquery.releases.answer.bought import calibrated_schema
-
         return calibrated_schema(self)
 
     @property
@@ -278,9 +278,7 @@ def load_release(path: str | Path, *, to_ask: bool = False) -> Release:
     except BadInputError as error:
         raise BadInputError(f"{folder}: {error}") from error
     # The latter are what JSON of another shape than ours raises.
-    except (
-        OSError, pl.exceptions.PolarsError, ValueError, KeyError, TypeError, AttributeError,
-    ) as error:  # fmt: skip
+    except (OSError, PolarsError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise BadInputError(
             f"{folder} holds a damaged release ({type(error).__name__}: {error}); copy it again "
             "from where it was made"

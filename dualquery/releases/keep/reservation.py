@@ -1,21 +1,16 @@
 """The place of a release on the disk: claimed before work begins, filled in one step at the end."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from dualquery.checkpoints import unfinished as unfinished_folder
+from dualquery.checkpoints.checkpoint import Checkpoint
 from dualquery.checkpoints.unfinished import LEAST_SPACE, SUFFIX, Unfinished
 from dualquery.runtime.errors import BadInputError
-
-if TYPE_CHECKING:
-    from dualquery.checkpoints.checkpoint import Checkpoint
 
 _LONGEST_NAME = 255 - len(SUFFIX)  # bytes: common file systems take 255
 

@@ -8,8 +8,6 @@ The sum of squares of these errors is least where costs of Gaussian noise are in
 needs, and costs of Laplace noise to their powers of 2/3.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from typing import Any
@@ -73,11 +71,7 @@ def without_beside(budget: Budget, grids: tuple[Grid, ...], count: RowCount) -> 
 
 
 def with_beside(
-    plan: Plan[Any],
-    grids: tuple[Grid, ...],
-    count: RowCount,
-    queries: Statistic,
-    budget: Budget,
+    plan: Plan[Any], grids: tuple[Grid, ...], count: RowCount, queries: Statistic, budget: Budget
 ) -> tuple[Plan[Any], Beside]:
     """Return a plan that measures the number of rows and the sums first, and how.
 

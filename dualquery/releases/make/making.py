@@ -46,8 +46,7 @@ from dualquery.runtime.progress import NO_PROGRESS, Progress, listener
 from dualquery.runtime.resources import check_memory, mebibytes, thread_count, versions
 
 if TYPE_CHECKING:
-    from dualquery.data.schema.items import ItemSchema
-    from dualquery.data.schema.table import TableSchema
+    from dualquery.data.schema.any_schema import Schema
     from dualquery.estimates.expected import ExpectedError
     from dualquery.privacy.guarantee import PrivacyStatement
     from dualquery.queries.family import Statistic
@@ -91,7 +90,7 @@ class Planned:
     """All that is decided before anything private is looked at."""
 
     spec: ReleaseSpec
-    schema: TableSchema | ItemSchema  # without rules about absent columns
+    schema: Schema  # without rules about absent columns
     count: RowCount  # the public number of rows
     budget: Budget  # of the mechanism and of what is measured beside it, together
     task: Task
@@ -123,7 +122,7 @@ class Planned:
 
 def plan_release(
     spec: ReleaseSpec,
-    schema: TableSchema | ItemSchema,
+    schema: Schema,
     count: RowCount,
     progress: Progress = NO_PROGRESS,
     learned: LearnedSchema = GIVEN,
@@ -173,9 +172,7 @@ def plan_release(
     )  # fmt: skip
 
 
-def require_possible(
-    spec: ReleaseSpec, schema: TableSchema | ItemSchema, units: int | None
-) -> None:
+def require_possible(spec: ReleaseSpec, schema: Schema, units: int | None) -> None:
     """Refuse what no number of rows allows before one is bought; ``units`` is public, or None."""
     if not spec.budget.buys_rows:
         return
@@ -186,7 +183,7 @@ def require_possible(
         plan_release(spec, schema, count)
 
 
-def _check_records(spec: ReleaseSpec, schema: TableSchema | ItemSchema) -> None:
+def _check_records(spec: ReleaseSpec, schema: Schema) -> None:
     """Refuse more records than the memory holds."""
     if number := spec.records.number or getattr(spec.configured, "records", None):
         check_memory(

@@ -74,11 +74,7 @@ class Price:
 
 
 def price(
-    plan: Plan[Any],
-    budget: Budget,
-    before: tuple[Event, ...] = (),
-    *,
-    noise_alone: bool = False,
+    plan: Plan[Any], budget: Budget, before: tuple[Event, ...] = (), *, noise_alone: bool = False
 ) -> Price:
     """Price a plan's schedule, and the events that came before it was made.
 

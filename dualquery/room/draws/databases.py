@@ -11,8 +11,6 @@ rows keep the weight e^-24). Where a unit of at most K rows is replaced, added o
 by at most K, and so the score by K times as much; log-weights are ``epsilon * score / (2 K size)``.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

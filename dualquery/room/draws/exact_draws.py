@@ -45,11 +45,7 @@ class Sample:
 
 
 def draw_outcomes(
-    scores: kernels.Scores,
-    sides: int,
-    unit: float,
-    draws: int,
-    randomness: Randomness,
+    scores: kernels.Scores, sides: int, unit: float, draws: int, randomness: Randomness
 ) -> Sample:
     """Draw outcomes independently, each with probability proportional to its integer weight.
 

@@ -7,8 +7,6 @@ and the processor does eight numbers at a time.
 """
 # ruff: noqa: ARG001 - Numba prescribes the parameters of an intrinsic.
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

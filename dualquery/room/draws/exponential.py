@@ -7,8 +7,6 @@ is exact; weights far below the largest are clamped, which keeps this
 (`dualquery.room.draws.exact_draws`, whose rounding `RANGE_SLACK` pays for).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

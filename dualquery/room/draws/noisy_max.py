@@ -9,8 +9,6 @@ much further away with a probability at least ``exp(-epsilon)`` times as large. 
 pure ``epsilon``-differentially private.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -7,8 +7,6 @@ replacing a record costs a pure epsilon of its logarithm for each reported colum
 is one report, and the probabilities are exact. Nobody but a record needs to know its true values.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -45,8 +43,7 @@ def steps_of(epsilon: float, values: int) -> int:
 def asked_columns(workload: Workload) -> NDArray[np.int64]:
     """Return the columns that some query looks at, increasing: int64. Only these are reported."""
     used = workload.literals[workload.literals >= 0] >> 1
-    columns: NDArray[np.int64] = np.unique(workload.domain.column_of_bit[used]).astype(np.int64)
-    return columns
+    return np.unique(workload.domain.column_of_bit[used]).astype(np.int64)
 
 
 def count_reports(

@@ -45,8 +45,6 @@ the one rounding of the sum ``c + z 2^-g`` is that of the exact value on the gri
 A noise of 2^53 steps is far beyond K s, and counted there.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

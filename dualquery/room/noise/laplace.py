@@ -7,8 +7,6 @@ inequality. Both noise and numbers are integers, and the draw is exact
 (`dualquery.room.randomness`): no rounding shows the numbers.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 

@@ -97,8 +97,7 @@ class Conjunctions:
     @cached_property
     def column_of_value(self) -> Int64:
         """Column of each value, int64, shape ``(values,)``."""
-        columns = np.arange(len(self.offsets) - 1, dtype=np.int64)
-        return np.repeat(columns, np.diff(self.offsets))
+        return np.repeat(np.arange(len(self.offsets) - 1, dtype=np.int64), np.diff(self.offsets))
 
     @cached_property
     def positives(self) -> Int64:

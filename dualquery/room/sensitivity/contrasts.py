@@ -37,8 +37,6 @@ is the same argument for pairs.
   2r. Where all columns are binary, there may be thousands: this alone is looked at.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -57,8 +55,7 @@ def squared_lengths(domain: Domain, columns: Int64) -> Float64:
     """Return G of blocks, float64 ``(b,)``; their columns are int64 ``(b, k)``, padded with -1."""
     sizes = axis_sizes(domain)
     own = np.where(sizes == 2, 1, sizes * (sizes - 1)).astype(np.float64)
-    lengths: Float64 = np.where(columns >= 0, own[columns], 1.0).prod(axis=1)
-    return lengths
+    return np.asarray(np.where(columns >= 0, own[columns], 1.0).prod(axis=1))
 
 
 def largest_distance(domain: Domain, columns: Int64, weights: Float64) -> float:
@@ -84,10 +81,8 @@ def _tried_apart(domain: Domain, columns: Int64, lengths: Float64) -> float:
 
 
 def _least_products(domain: Domain, columns: Int64, lengths: Float64) -> float:
-    """Return no more than the least sum over all D of the blocks' products times lengths: (*).
-
-    Every D of the tried columns is looked at; these are cut in halves.
-    """
+    """Return no more than the least sum over all D of the blocks' products times lengths: (*)."""
+    # Every D of the tried columns is looked at; these are cut in halves.
     ratios = (1.0 / (axis_sizes(domain) - 1.0)).astype(np.float64)
     used = np.unique(columns[columns >= 0])
     tried = np.sort(used[np.argsort(-ratios[used], kind="stable")[:MOST_TRIED]])
@@ -105,8 +100,7 @@ def _least_products(domain: Domain, columns: Int64, lengths: Float64) -> float:
         """Return the sums of coefficients times products, for every D."""
         table = np.zeros((len(left), len(right)))
         np.add.at(table, (at_left.ravel(), at_right.ravel()), coefficients)
-        sums: Float64 = _products(factors[:half], left) @ table @ _products(factors[half:], right).T
-        return sums
+        return _products(factors[:half], left) @ table @ _products(factors[half:], right).T
 
     own = ratios[tried]
     sums = sums_of(lengths * (1.0 - largest) / 2.0, -own)

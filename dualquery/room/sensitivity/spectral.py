@@ -1,7 +1,5 @@
 """A spectral bound on the number of differing queries, for queries on binary columns."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from math import fsum, sqrt
 

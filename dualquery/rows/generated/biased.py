@@ -4,8 +4,6 @@ What is stored is a seed: a block of any columns is computed from (seed, column,
 6.4 GB is evaluated in as much memory as one block of the columns that the queries mention.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Protocol
 

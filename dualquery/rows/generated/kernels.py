@@ -6,8 +6,6 @@ Stafford's constants) applied to a Weyl sequence. Start and step of the sequence
 it, which lets the processor make eight at a time.
 """
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

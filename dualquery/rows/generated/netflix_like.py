@@ -9,8 +9,6 @@ being the movie's factor within the user's taste. The rates are fitted such that
 of ratings of each movie is its share of the popularity curve.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -113,8 +111,7 @@ class NetflixLike:
             middle = (low + high) / 2
             too_much = np.minimum(curve * middle, _LARGEST_SHARE).mean() > density
             low, high = (low, middle) if too_much else (middle, high)
-        shares: NDArray[np.float64] = np.minimum(curve * low, _LARGEST_SHARE)
-        return shares
+        return np.minimum(curve * low, _LARGEST_SHARE)
 
     def fill(self, block: int, columns: NDArray[np.int32], out: NDArray[np.uint64]) -> None:
         """Write some bits of a block."""
@@ -146,8 +143,7 @@ class NetflixLike:
     def _taste_shares(self) -> NDArray[np.float64]:
         """Share of the users of each taste: float64, shape ``(TASTES,)``."""
         sizes = 0.3 + generate_kernels.uniforms(self._seed, _TASTE_STREAM, TASTES)
-        shares: NDArray[np.float64] = sizes / sizes.sum()
-        return shares
+        return np.asarray(sizes / sizes.sum())
 
     @cached_property
     def _rates(self) -> NDArray[np.float64]:
@@ -167,5 +163,4 @@ class NetflixLike:
             within = np.interp(middle[:, None] + np.log(factors), grid, reached)
             too_much = within @ self._taste_shares > self.shares
             low, high = np.where(too_much, low, middle), np.where(too_much, middle, high)
-        rates: NDArray[np.float64] = np.exp(low)[:, None] * factors
-        return rates
+        return np.asarray(np.exp(low)[:, None] * factors)

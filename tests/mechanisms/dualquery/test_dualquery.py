@@ -10,12 +10,14 @@ from dualquery import evaluate, release
 from dualquery.mechanisms.dualquery.game import DualQuery
 from dualquery.mechanisms.dualquery.responses import legal_response
 from dualquery.mechanisms.protocol import Budget, Task
+from dualquery.mechanisms.registry import configure
 from dualquery.privacy.events import GameSchedule
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.generate.workloads import all_marginals
 from dualquery.releases.make.making import run
 from dualquery.room.curator import Curator
 from dualquery.room.randomness import SeededRandomness
+from dualquery.rows.engines import load
 from dualquery.rules.constraints import groups_of
 from dualquery.runtime.errors import BadInputError
 from solvers import BestResponse, Status
@@ -27,8 +29,6 @@ BUDGET = Budget(epsilon=1.0, delta=1e-6, accountant="zcdp")
 
 
 def loaded(rows: int = 300):
-    from dualquery.rows.engines import load
-
     return load(people(rows), SCHEMA)
 
 
@@ -63,8 +63,6 @@ def test_it_learns_what_independent_columns_cannot() -> None:
 
 
 def run_independent(data, work) -> np.ndarray:
-    from dualquery.mechanisms.registry import configure
-
     mechanism = configure("independent", {})
     return run(data, work, mechanism, mechanism.plan(work, BUDGET), 0, 1).answers
 
