@@ -123,7 +123,8 @@ def carry_out(effort: Effort, check: str, bug: str = "") -> Result:
         try:
             finding = list_checks(effort)[check]()
         except Exception as error:
-            finding = Finding(violations=[f"{check} ended with {type(error).__name__}: {error}"])
+            fault = f"{check} ended with {type(error).__name__}: {error}"
+            finding = Finding(violations=[fault])
     return Result(check, bug, finding, round(time.monotonic() - begun, 1), fault)
 
 

@@ -181,7 +181,9 @@ class _Compiler:
         worth = self.target, (pieces.low, pieces.mean, pieces.high)
         numerator = Bounds.of_boxes(boxes, self.pieces, self.domain, worth)
         least, most = float(np.nanmin(pieces.low)), float(np.nanmax(pieces.high))
-        remark = "numbers taken to lie in their buckets as the schema says" * (not numerator.exact)
+        remark = (
+            "" if numerator.exact else "numbers taken to lie in their buckets as the schema says"
+        )
         if asked.measure == SUM:
             rows = (min(least, 0.0), max(most, 0.0))
             return self._asked(numerator, None, rows, of_rows=True, remark=remark)
