@@ -19,9 +19,8 @@ from tests.tables import random_records
 
 AGE = Numeric("age", (0.0, 30.0, 35.0, 100.0), integer=True)
 SEX = Categorical("sex", (("Female", "F"), ("Male", "M")))
-FLAG = Binary("flag")
 RATE = Numeric("rate", (0.0, 0.5, 1.0), missing="category", outside="clip")
-TABLE = TableSchema((AGE, SEX, FLAG, RATE), name="people", declared=True)
+TABLE = TableSchema((AGE, SEX, Binary("flag"), RATE), name="people", declared=True)
 
 
 def test_labels_name_columns_and_values() -> None:

@@ -9,8 +9,6 @@ import pytest
 
 from tests.pages import ROOT
 
-EXAMPLES = ROOT / "experiments" / "examples"
-
 
 @pytest.fixture
 def run(monkeypatch, tmp_path, capsys) -> Callable[[str], str]:
@@ -22,7 +20,7 @@ def run(monkeypatch, tmp_path, capsys) -> Callable[[str], str]:
         monkeypatch.setenv("DUALQUERY_EXAMPLES", "small")
         monkeypatch.setenv("TMPDIR", str(tmp_path))
         monkeypatch.setattr("tempfile.tempdir", None)
-        runpy.run_path(str(EXAMPLES / f"{name}.py"))
+        runpy.run_path(str((ROOT / "experiments" / "examples") / f"{name}.py"))
         return str(capsys.readouterr().out)
 
     return run

@@ -14,7 +14,6 @@ from dualquery.runtime.errors import BadInputError
 
 SCHEMA = TableSchema((Binary("flag"), Categorical("sex", (("Male",), ("Female",)))), declared=True)
 TEXT = "# my queries\n\nflag & sex=Male\r\n  !flag  \n   # more\nsex!=Female"
-EXPECTED = [[0, 2], [1, -1], [5, -1]]
 
 
 @pytest.mark.parametrize("name", ["q.txt", "queries", "q.txt.gz", "q.csv", "q.csv.gz", "q.parquet"])
@@ -30,7 +29,7 @@ def test_each_kind_of_file_is_read(tmp_path: Path, name: str) -> None:
         content = TEXT.encode("utf-8-sig")
         path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
     workload = read_queries(path, SCHEMA)
-    np.testing.assert_array_equal(workload.literals, EXPECTED)
+    np.testing.assert_array_equal(workload.literals, [[0, 2], [1, -1], [5, -1]])
     assert workload.description == {"kind": "list", "source": name}
 
 

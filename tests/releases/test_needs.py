@@ -9,8 +9,6 @@ from dualquery.mechanisms.registry import configure
 from dualquery.queries.conjunctions import Workload
 from dualquery.releases.make.making import Memory, memory_needed
 
-MEBIBYTE = 1 << 20
-
 
 def task_of(domain: Domain, rows: int, queries: int = 50, way: int = 2) -> Task:
     rng = np.random.default_rng(1)
@@ -29,7 +27,7 @@ def test_rows_of_many_items_may_be_full_and_those_of_a_table_cannot() -> None:
     listed = 2 * 128 + 6 * 8_000 / 4_096
     assert items.most - items.usual == pytest.approx(500_000 * (8_000 / 8 - listed), abs=2)
     assert items.text().endswith(" if rows have many 1s")
-    assert items.text().startswith(f"memory: about {round(items.usual / MEBIBYTE):,} MiB")
+    assert items.text().startswith(f"memory: about {round(items.usual / (1 << 20)):,} MiB")
     table = needed(task_of(Domain(np.arange(0, 900, 30)), 100_000))
     assert table.usual == table.most
     assert table.text().endswith("with all rows in it")

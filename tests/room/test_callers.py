@@ -78,7 +78,6 @@ HARMLESS = frozenset(
 )
 """Types, texts and rules about names in these modules: nobody can read a row with them."""
 
-PROTOCOLS = "dualquery.data.readers.source."  # what a reader offers; classes without a body
 
 _FRAMES = re.compile(
     r"(read|scan)_(csv|parquet|ipc|feather|ndjson|json|excel|ods|avro|delta|database|table|lines)\w*"
@@ -158,7 +157,7 @@ def openings(tree: ast.AST) -> Iterator[str]:
 
 def opens(name: str) -> bool:
     """Return whether a full name opens tables, or is a module that does."""
-    if name in HARMLESS or f"{name}.".startswith(PROTOCOLS):
+    if name in HARMLESS or f"{name}.".startswith("dualquery.data.readers.source."):
         return False
     return name in {"dualquery", *EXPORTED} or f"{name}.".startswith(
         tuple(f"{each}." for each in OPENERS)

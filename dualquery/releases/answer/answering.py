@@ -117,15 +117,15 @@ def answer_question(
     except BadInputError as unanswered:
         if alone:  # of several, one that has no answer leaves the others
             raise
-        return _line(asked, None, Limits(str(unanswered)), knowledge.source)
+        return _line(asked, None, Limits(str(unanswered)), knowledge.source())
 
 
 def _answer(knowledge: Knowledge, asked: Compiled, level: float) -> dict[str, Any]:
     schema, base = knowledge.schema, knowledge.base
     if asked.denominator is not None and not asked.denominator.high.terms:
-        return _line(asked, None, Limits(_NONE_SUCH), knowledge.source)
+        return _line(asked, None, Limits(_NONE_SUCH), knowledge.source())
     if isinstance(asked, CompiledQuantile):
-        return _line(asked, *_quantile(knowledge, asked, level), knowledge.source)
+        return _line(asked, *_quantile(knowledge, asked, level), knowledge.source())
     if knowledge.rules is not None:
         from dualquery.releases.answer.ruled import FORCED, NO_SUCH_ROWS, forced_share
 
@@ -146,7 +146,8 @@ def _answer(knowledge: Knowledge, asked: Compiled, level: float) -> dict[str, An
         asked.numerator, asked.denominator, asked.range, level, summed=asked.of_rows
     )
     if (released := _released(knowledge.release, asked)) is None:
-        answer, source = _likely(knowledge, asked), knowledge.source
+        answer = _likely(knowledge, asked)
+        source = knowledge.source(asked.numerator.likely)
         if answer is None and asked.denominator is not None:
             limits = replace(limits, basis=f"{_why_none(asked.denominator)}; {limits.basis}")
     else:
@@ -185,7 +186,7 @@ def _likely(knowledge: Knowledge, asked: CompiledQuestion) -> float | None:
     """Return the model's answer, in the range; None where the given rows are none."""
     likely = knowledge.mean(asked.numerator.likely)
     if asked.denominator is not None:
-        below = knowledge.mean(asked.denominator.likely)
+        below = knowledge.mean(asked.denominator.likely, asked.numerator.likely)
         if below <= 0:
             return None
         likely /= below
@@ -243,7 +244,7 @@ def _quantile(
     """Return the number below which the asked share of the given rows lies, and its limits."""
     # The numbers of all steps but those whose shares' limits exclude it (Woodruff 1952).
     level, steps = asked.question.level, len(asked.below)
-    whole = knowledge.mean(asked.denominator.likely)
+    whole = knowledge.mean(asked.denominator.likely, asked.below[-1].likely)
     if whole <= 0:
         return None, Limits(_why_none(asked.denominator))
     below = np.array([knowledge.mean(each.likely) for each in asked.below]) / whole

@@ -60,12 +60,17 @@ class Knowledge:
         self.release = release
         self._solvers: dict[tuple[int, ...], LeastSquares] = {}
 
-    @property
-    def source(self) -> str:
-        """The source of answers that were not released."""
-        if self.release.model is not None:
+    def source(self, form: LinearForm | None = None) -> str:
+        """Return the source of answers that were not released, that of a form's mean."""
+        if self.release.model is not None and not (form is not None and self._tied(form)):
             return "model"
         return "measured" if self.release.records is None else "synthetic"
+
+    def _tied(self, form: LinearForm) -> bool:
+        """Return whether rules tie a form's columns: records keep these, a model does not."""
+        if self.rules is None or self.release.records is None:
+            return False
+        return len(np.intersect1d(self.rules.columns, form.columns)) > 1
 
     @cached_property
     def schema(self) -> Schema:
@@ -91,11 +96,11 @@ class Knowledge:
         records = self.release.records
         return None if records is None else column_values(records, self.release.schema.domain)
 
-    def mean(self, form: LinearForm) -> float:
-        """Return the mean of a form by the model, or else the records, or least squares."""
+    def mean(self, form: LinearForm, beside: LinearForm | None = None) -> float:
+        """Return the mean of a form by its source, that of the form which it is divided into."""
         if not form.columns:
             return float(form.table(()))
-        if (model := self.release.model) is not None:
+        if (model := self.release.model) is not None and not self._tied(beside or form):
             literals, coefficients, constant = form.conjunctions()
             if not len(literals):
                 return constant

@@ -299,7 +299,8 @@ def _read(folder: Path, to_ask: bool) -> Release:
     records, count = None, stored["synthetic_records"]
     if count:
         check_files(folder, (SYNTHETIC,))
-    if count and not (to_ask and model is not None and not stored.get("means")):
+    asked = stored.get("means") or stored["schema"].get("rules")  # of these with a model, too
+    if count and (asked or model is None or not to_ask):
         from dualquery.data.encoding.blocks import Misfits
         from dualquery.data.readers.arrow import open_parquet
         from dualquery.rows.engines import read

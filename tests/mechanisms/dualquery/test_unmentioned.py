@@ -15,8 +15,6 @@ from dualquery.rules.constraints import groups_of
 from solvers import BestResponse, get_solver
 from tests.tables import legal, random_records
 
-FREE_POLICIES = get_args(FreePolicy)
-
 
 @st.composite
 def situations(draw: st.DrawFn) -> tuple[Domain, np.ndarray, int]:
@@ -26,7 +24,7 @@ def situations(draw: st.DrawFn) -> tuple[Domain, np.ndarray, int]:
     return domain, np.array(mentioned), draw(st.integers(0, 2**32 - 1))
 
 
-@given(situations(), st.sampled_from(FREE_POLICIES), st.booleans())
+@given(situations(), st.sampled_from(get_args(FreePolicy)), st.booleans())
 def test_records_are_legal_under_every_policy(situation, policy, first) -> None:
     domain, mentioned, seed = situation
     rng = np.random.default_rng(seed)
