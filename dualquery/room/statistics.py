@@ -139,9 +139,7 @@ class _Counts(_Statistic):
 
     def published(self, noisy: Numbers, data: PrivateData) -> Numbers:
         """Return the counts that noisy ones stand for."""
-        if data.rows_public:
-            return noisy
-        return np.where(complemented(self._of(data.queries)), data.public_rows - noisy, noisy)
+        return _as_counts(data, self._of(data.queries), noisy)
 
     def _of(self, queries: Statistic) -> Statistic:
         """Return those of the queries that are counted."""
@@ -362,3 +360,10 @@ def _strategy_moves(strategy: Strategy) -> Moves:
 def _some(queries: Workload, positions: bytes) -> Workload:
     """Return the queries at some positions, int64."""
     return queries.take(np.frombuffer(positions, np.int64))
+
+
+def _as_counts(data: PrivateData, queries: Statistic, noisy: Numbers) -> Numbers:
+    """Return the counts that noisy ones of complements stand for."""
+    if data.rows_public:
+        return noisy
+    return np.where(complemented(queries), data.public_rows - noisy, noisy)

@@ -166,7 +166,7 @@ def _accountant_for(schedule: GameSchedule, budget: Budget, who: str) -> str:
         raise BadInputError(
             f"rounds {schedule.rounds}, samples {schedule.samples} and eta "
             f"{schedule.step:g} (from {who}) cost epsilon {round_up(epsilon, 4)} at delta "
-            f"{budget.delta:.3g}, above the budget's {budget.epsilon:g}; give fewer of "
-            "them, or a larger alpha or epsilon"
+            f"{budget.delta:.3g}, above the budget's {budget.epsilon:g}; leave one of "
+            "them out, or give a larger alpha or epsilon"
         )
     return accountant.name
