@@ -145,7 +145,9 @@ def fitted_table(
     from mwem.barak import Cells, noisy_coefficients
     from mwem.representations import Histogram as FittedHistogram
 
-    domain, n, budget = study.data.schema.domain, study.data.n, Budget(epsilon, 0.0)
+    domain = study.data.schema.domain
+    n = study.data.n
+    budget = Budget(epsilon, 0.0)
 
     def curator(queries: Any, plan: Plan[Any]) -> Curator:
         return Curator(study.data.records, queries, plan.schedule, randomness(seed))
@@ -155,7 +157,8 @@ def fitted_table(
             Barak(fit="weights", repetitions=method.passes),
             all_marginals(domain, way),
         )
-        plan, sets = barak.plan(Task(workload, n), budget), barak.statistics(workload)
+        plan = barak.plan(Task(workload, n), budget)
+        sets = barak.statistics(workload)
         noisy = noisy_coefficients(n, plan.details.noise, curator(sets, plan))
         measured = np.clip(noisy, -1.0, 1.0)
         return Cells(sets).multiply_weights(measured, method.passes).reshape(axis_sizes(domain))

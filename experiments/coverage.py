@@ -184,7 +184,8 @@ def questions_of(
     queries: Workload, generator: np.random.Generator
 ) -> Iterator[tuple[str, LinearForm]]:
     """Yield questions of each form, with its name, about columns that queries look at together."""
-    domain, sizes = queries.domain, axis_sizes(queries.domain)
+    domain = queries.domain
+    sizes = axis_sizes(queries.domain)
     for _ in range(QUESTIONS):
         codes = queries.literals[generator.integers(len(queries))]
         term = dict(_literal(domain, code) for code in codes[codes >= 0].tolist())
@@ -204,7 +205,8 @@ def questions_of(
 
 def _literal(domain: Domain, code: int) -> tuple[int, NDArray[np.float64]]:
     """Return the column of a literal, and which of its values satisfy it."""
-    bit, column = code >> 1, int(domain.column_of_bit[code >> 1])
+    bit = code >> 1
+    column = int(domain.column_of_bit[code >> 1])
     if domain.sizes[column] == 1:
         return column, np.array([code & 1, 1 - (code & 1)], np.float64)
     here = np.arange(domain.sizes[column]) == bit - domain.offsets[column]
@@ -280,7 +282,8 @@ def expect(table: pl.DataFrame) -> Sequence[Finding]:
     for (name, kind), lines in known.group_by("data", "kind", maintain_order=True):
         draws, held = lines["draws"].to_numpy(), lines["held"].to_numpy()
         coverage = float((held / draws).mean())
-        few, many = binom.cdf(held, draws, LEVEL), binom.sf(held - 1, draws, LEVEL)
+        few = binom.cdf(held, draws, LEVEL)
+        many = binom.sf(held - 1, draws, LEVEL)
         rejected = int((2 * np.minimum(few, many) < CHANCE / len(held)).sum())
         expected = f"{name}, {kind}: mean coverage {ENDS[0]} to {ENDS[1]}, no question rejected"
         figures = f"{coverage:.4f} of {len(held)} questions, {rejected} rejected"

@@ -57,7 +57,8 @@ def perform(run: Run, threads: int) -> Sequence[Row]:  # noqa: ARG001
         model, measured = mwem_cube(data, run["epsilon"], run["seed"])
         errors = [float(np.abs(off).mean()) for _, off in cuboids(model.table() * data.n - truth)]
     else:
-        errors, measured = noisy_cuboids(truth, run["epsilon"], run["seed"]), []
+        errors = noisy_cuboids(truth, run["epsilon"], run["seed"])
+        measured = []
     names = np.array(run["attributes"].split(","))
     return [
         {
@@ -183,7 +184,8 @@ def asked_cuboids(domain: Domain, most_cells: int) -> tuple[list[Columns], Workl
     literals = []
     for columns in chosen:
         values = np.indices(tuple(sizes[list(columns)].tolist())).reshape(len(columns), -1).T
-        first, binary = domain.offsets[list(columns)], domain.sizes[list(columns)] == 1
+        first = domain.offsets[list(columns)]
+        binary = domain.sizes[list(columns)] == 1
         cells = np.where(binary, 2 * first + 1 - values, 2 * (first + values))
         padding = ((0, 0), (0, domain.columns - len(columns)))
         literals.append(np.pad(cells, padding, constant_values=-1).astype(np.int32))

@@ -261,7 +261,8 @@ def expect(table: pl.DataFrame) -> Sequence[Finding]:
     for name, lines in tables(averages):
         by = {line["made"]: line for line in lines.iter_rows(named=True)}
         over = by[LEARNED]["mean_error"] / by[BY_HAND]["mean_error"]
-        types, same = by[LEARNED]["types"], f"{name}: {ALL_FOUND.get(name, SAME_TYPES)}"
+        types = by[LEARNED]["types"]
+        same = f"{name}: {ALL_FOUND.get(name, SAME_TYPES)}"
         bar = f"{name}: mean error at most {BARS[name]} times that with the schema by hand"
         found += [
             Finding(bar, f"{over:.2f} times", over <= BARS[name]),

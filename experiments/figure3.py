@@ -24,7 +24,8 @@ RUNS = 3
 FLAT = 1.5
 """Error may grow by this factor from the fewest to the most queries, and count as flat."""
 
-_QUICK_QUERIES, _QUICK_EPSILON = (2_000, 10_000, 50_000), 0.1
+_QUICK_QUERIES = (2_000, 10_000, 50_000)
+_QUICK_EPSILON = 0.1
 _QUICK_COMPARED = (OURS, NOISE, "independent columns")
 
 

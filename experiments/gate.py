@@ -277,7 +277,8 @@ def expect(table: pl.DataFrame) -> Sequence[Finding]:
         ]
     for kind in ("max", "mean"):
         error, low, high = (table[f"{kind}_{end}"].to_numpy() for end in ("error", "low", "high"))
-        share, widest = np.mean((error >= low) & (error <= high)), np.max(high / low)
+        share = np.mean((error >= low) & (error <= high))
+        widest = np.max(high / low)
         expected = f"{kind} error inside the range told beforehand in {TOLD_BAR:.0%}, high / low"
         found = f"{share:.0%} of {len(table)} runs, {widest:.3g}"
         holds = bool(share >= TOLD_BAR and widest <= WIDEST * (1.0 + 1e-9))
@@ -302,7 +303,8 @@ RECIPE = Recipe(
 
 def main(folder: str) -> None:
     """Print the factors of the forecast whose ranges hold the most errors of results."""
-    table, wide = pl.read_parquet(Path(folder) / "results.parquet"), math.log(WIDEST)
+    table = pl.read_parquet(Path(folder) / "results.parquet")
+    wide = math.log(WIDEST)
     for kind, factor in (("max", predictions.MAX), ("mean", predictions.MEAN)):
         told = table.filter(pl.col(f"{kind}_told") < 1.0)
         logs = np.sort(np.log((told[f"{kind}_error"] / told[f"{kind}_told"]).to_numpy()))

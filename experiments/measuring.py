@@ -144,7 +144,8 @@ def release(
     configured = configure(contender.mechanism, contender.options)
     # Counting is not the mechanism's own work: it must be over before the clock starts.
     configured.statistics(asked.task.queries).counts(asked.data.records, threads=threads)
-    start, cpu_start = time.perf_counter(), time.process_time()
+    start = time.perf_counter()
+    cpu_start = time.process_time()
     wanted = BudgetRequest(epsilon=epsilon, delta=delta, accountant=contender.accountant)
     plan = asked.plan(configured, wanted)
     outcome = run_mechanism(asked.data, asked.task, configured, plan, seed, threads)

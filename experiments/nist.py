@@ -104,7 +104,8 @@ def _released(
 
 def schema(names: Sequence[str], excerpt: str = GENERATED) -> dict[str, Any]:
     """Return the schema of some columns of an excerpt, with the rules about them alone."""
-    others, state = set(ALL).difference(names), EXCERPTS.get(excerpt, "")
+    others = set(ALL).difference(names)
+    state = EXCERPTS.get(excerpt, "")
     density = {puma: value for puma, value in DENSITIES.items() if re.match(state, puma)}
     values = {"PUMA": [*density], "DENSITY": sorted(set(density.values()), key=float)}
     rules = [
@@ -139,7 +140,8 @@ def expect(table: pl.DataFrame) -> Sequence[Finding]:
     found = []
     ours = RECIPE.summarise(table).filter(contender=OURS, epsilon=EPSILONS[0])
     for line in ours.iter_rows(named=True):
-        at, score = f"{line['excerpt']}, {line['features']} features", line["k_marginal"]
+        at = f"{line['excerpt']}, {line['features']} features"
+        score = line["k_marginal"]
         bar = BARS.get((line["excerpt"], line["features"]), 0)
         off = abs(line["slope"] - line["true_slope"])
         found += [

@@ -78,9 +78,11 @@ def _codes(truth: pl.DataFrame, made: pl.DataFrame, name: str) -> tuple[list[Any
         ends = DENSITIES if name == "DENSITY" else _ends(truth[name], made[name], RANKED[name])
         values = both.cast(pl.Float64, strict=False).to_numpy()
         places = np.minimum(np.searchsorted(ends, values), len(ends) - 1)
-        codes, size = np.where(np.isnan(values), len(ends), places), len(ends) + 1
+        codes = np.where(np.isnan(values), len(ends), places)
+        size = len(ends) + 1
     else:
-        codes, size = both.rank("dense").to_numpy().astype(np.int64) - 1, both.n_unique()
+        codes = both.rank("dense").to_numpy().astype(np.int64) - 1
+        size = both.n_unique()
     return [codes[: truth.height], codes[truth.height :]], size
 
 

@@ -108,7 +108,8 @@ def dpmm(job: dict[str, Any], table: Any) -> Any:
         **{name: job[name] for name in ("epsilon", "delta")}, disable_processing=True,
         max_model_size=80 if job["mechanism"] == "AIM" else None,
     )  # fmt: skip
-    frame, seed = pd.DataFrame(table, columns=[*job["sizes"]]), job["seed"]
+    frame = pd.DataFrame(table, columns=[*job["sizes"]])
+    seed = job["seed"]
     made.fit(frame, job["sizes"], random_state=seed)
     return made.generate(len(table), random_state=seed)[[*frame]].to_numpy()
 

@@ -67,7 +67,8 @@ def plan(choices: Choices) -> Sequence[Run]:
             "--peer-env: name a folder for the environments of other libraries, which are made if "
             "they are not there. Without it, --quick compares ours with independent columns"
         )
-    files, has = ("adult-train", "adult-test", *nist.EXCERPTS), choices.data
+    files = ("adult-train", "adult-test", *nist.EXCERPTS)
+    has = choices.data
     paths = {name: str(has.path(name, "")) if name in has else None for name in files}
     asked = [each for each in PACKAGES if any(name.startswith(f"{each} ") for name in wanted)]
     pythons = {each: _environment(Path(own["peer_env"][-1]), each) for each in asked}

@@ -225,7 +225,8 @@ def _draw_strengths(table: pl.DataFrame) -> Figure:
     """Draw the max error by solver, from weak to strong: a panel a table, a curve a game."""
     from experiments.harness import style
 
-    parts, errors = tables(table), table["max_error"].to_numpy()
+    parts = tables(table)
+    errors = table["max_error"].to_numpy()
     looks = style.curves(table["contender"].unique(maintain_order=True))
     figure, panels = style.panels(len(parts), 1, 2.6)
     for panel, (name, of_table) in zip(panels, parts, strict=True):

@@ -30,7 +30,9 @@ from experiments.weak_solvers import WEAK, weak_solvers
 from solvers import BestResponse, available_solvers, get_solver
 from solvers.comparison import Measurement, NamedProblem, compare
 
-QUERIES, ROUNDS, SAMPLES = 100_000, (1, 2, 5, 20, 80), 1_000
+QUERIES = 100_000
+ROUNDS = (1, 2, 5, 20, 80)
+SAMPLES = 1_000
 RANDOM_BITS = DataSet("random-bits", "biased:100000,512000,1")
 LIMIT = 20.0
 SHORTER = (0.1, 1.0, 5.0)
@@ -51,7 +53,9 @@ VARIANTS = ("auto:brief", "auto:fast", "auto:prove", "local-search:anytime")
 HINT_SECONDS = 0.1
 """Limit of the local search that finds a hint; its time counts as the hinted solver's."""
 
-_QUICK_ROUNDS, _QUICK_LIMIT, _QUICK_QUERIES = (1, 20), 1.0, 20_000
+_QUICK_ROUNDS = (1, 20)
+_QUICK_LIMIT = 1.0
+_QUICK_QUERIES = 20_000
 _QUICK_SOLVERS = ("auto", "local-search", "cpsat", "scip")
 _QUICK_STOPS, _QUICK_GAME_ROUNDS = (0.02, 0.2), 12
 

@@ -67,7 +67,8 @@ class Coarsening:
         finer = copy(self)
         finer._classes, finer._terms = self._classes.copy(), self._terms.copy()
         finer.log_weights = self.log_weights.copy()
-        sizes, scope = self.queries.sizes.copy(), self._queries.scope(query)
+        sizes = self.queries.sizes.copy()
+        scope = self._queries.scope(query)
         for column, factor in zip(scope, self._queries.factors[query], strict=False):
             full = int(self._queries.sizes[column])
             old = self._classes.get(column, np.zeros(full, dtype=np.int64))
@@ -107,7 +108,8 @@ class Coarsening:
             reached = np.cumsum(self._start.of(column)[order])
             last = np.cumsum(np.bincount(class_of)) - 1
             first, high = np.append(0, last[:-1] + 1), reached[last]
-            low, drawn = np.append(0.0, high[:-1]), classes[:, column]
+            low = np.append(0.0, high[:-1])
+            drawn = classes[:, column]
             point = low[drawn] + generator.random(len(drawn)) * (high - low)[drawn]
             found = np.searchsorted(reached, point, side="right")
             values[:, column] = order[np.clip(found, first[drawn], last[drawn])]

@@ -43,7 +43,8 @@ def measured(
     for line in trace:
         places.append(np.atleast_1d(line.get("queries", line.get("query"))))
         values.append(np.atleast_1d(line["measured"]))
-    place, value = np.concatenate(places), np.concatenate(values).astype(np.float64)
+    place = np.concatenate(places)
+    value = np.concatenate(values).astype(np.float64)
     noise = spending.noise(spending.measure_scale)
     # A row that is not there counts 0; but what cells are shifted by is no count.
     absent = None if any("queries" in line for line in trace) else 0.0

@@ -43,7 +43,8 @@ class Questions:
         if self._cuboids is None:
             self.moves = OneQuery(0).moves(queries, neighbours)
         else:
-            cells, members = np.diff(self._cuboids.indptr), self._cuboids.members
+            cells = np.diff(self._cuboids.indptr)
+            members = self._cuboids.members
             self.together[members] = np.repeat(cells, cells)
             self._first = members[self._cuboids.indptr[:-1]]  # members are in increasing order
             self.moves = OneCuboid(0).moves(queries, neighbours)

@@ -108,7 +108,8 @@ def _unmentioned(groups: Groups, mentioned: NDArray[np.bool_]) -> tuple[Groups, 
     """Return the unmentioned members of each partly mentioned group, and all groups' counts."""
     if len(groups) == 0:
         return Groups.none(), np.zeros(0, np.int64)
-    sizes, named = np.diff(groups.indptr), mentioned[groups.members]
+    sizes = np.diff(groups.indptr)
+    named = mentioned[groups.members]
     counts = np.add.reduceat(named.astype(np.int64), groups.indptr[:-1])
     partly = (counts > 0) & (counts < sizes)
     members = groups.members[~named & np.repeat(partly, sizes)]

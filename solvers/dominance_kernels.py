@@ -246,7 +246,9 @@ def _cost(s: ReductionState, code: int) -> tuple[float, np.int32]:
         if negated:
             return max(0.0, _high(s, attribute)), np.int32(-1)
         return max(0.0, -_low(s, attribute)), np.int32(-1)
-    highest, best, best_low = -math.inf, np.int32(-1), -math.inf
+    highest = -math.inf
+    best = np.int32(-1)
+    best_low = -math.inf
     for at in range(s.group_starts[group], s.group_starts[group + 1]):
         member = s.group_members[at]
         if member == attribute or s.value[member] != FREE:

@@ -69,7 +69,9 @@ def _linked(problem: BestResponse) -> NDArray[np.int64]:
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    terms, groups, rows = problem.terms >> 1, problem.groups, problem.rows
+    terms = problem.terms >> 1
+    groups = problem.groups
+    rows = problem.rows
     first = np.broadcast_to(terms[:, :1], terms.shape)[:, 1:]
     ends = [(first[terms[:, 1:] >= 0], terms[:, 1:][terms[:, 1:] >= 0])]
     for indptr, members in ((groups.indptr, groups.members), (rows.indptr, rows.attributes)):

@@ -77,7 +77,8 @@ def _contradiction(problem: BestResponse, deadline: float) -> str:
 
 def listed(numbers: Sequence[int]) -> str:
     """Return numbers with commas between, the first ones only if there are many."""
-    shown, more = ", ".join(map(str, numbers[:_MOST_SHOWN])), len(numbers) - _MOST_SHOWN
+    shown = ", ".join(map(str, numbers[:_MOST_SHOWN]))
+    more = len(numbers) - _MOST_SHOWN
     return f"{shown} and {more} more" if more > 0 else shown
 
 

@@ -81,7 +81,8 @@ def formulate(problem: BestResponse, formulation: Formulation) -> LinearProgram:
     columns = problem.attributes + np.arange(len(terms))
     positive = problem.weights[terms] > 0
     upward = _aggregated if formulation is Formulation.AGGREGATED else _disaggregated
-    groups, ones = problem.groups, np.ones(len(problem.groups))
+    groups = problem.groups
+    ones = np.ones(len(problem.groups))
     blocks = [
         upward(problem.terms[terms[positive]], columns[positive]),
         _forced(problem.terms[terms[~positive]], columns[~positive]),
@@ -111,7 +112,8 @@ def without_single_literals(
     widths = (problem.terms >= 0).sum(axis=1)
     objective = np.zeros(problem.attributes)
     single = np.flatnonzero(widths == 1)
-    codes, weights = problem.terms[single, :1].ravel(), problem.weights[single]
+    codes = problem.terms[single, :1].ravel()
+    weights = problem.weights[single]
     negated = (codes & 1) == 1
     np.add.at(objective, codes >> 1, np.where(negated, -weights, weights))
     return objective, problem.constant + float(weights[negated].sum()), np.flatnonzero(widths > 1)
@@ -142,7 +144,8 @@ def _aggregated(codes: NDArray[np.int32], columns: NDArray[np.int64]) -> Rows:
 def _forced(codes: NDArray[np.int32], columns: NDArray[np.int64]) -> Rows:
     """``c - sum of literals >= 1 - k``."""
     plain = ((codes >= 0) & (codes & 1 == 0)).sum(axis=1)
-    ones, above = np.ones(len(codes)), np.full(len(codes), np.inf)
+    ones = np.ones(len(codes))
+    above = np.full(len(codes), np.inf)
     return _literals_and_column(codes, columns, ones, 1.0 - plain, above)
 
 

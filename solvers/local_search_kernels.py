@@ -426,7 +426,8 @@ def tabu_search(state: SearchState, steps: int, tenure: int, patience: int) -> N
     """
     group_of, groups = state.group_of, state.chosen.shape[0]
     column = np.where(group_of < 0, np.int32(groups), group_of).astype(np.uint32)
-    unsetting, gains = np.zeros(groups + 1), np.empty(state.record.shape[0])
+    unsetting = np.zeros(groups + 1)
+    gains = np.empty(state.record.shape[0])
     _tabu_steps(state, (steps, tenure, patience), column, unsetting, gains)
 
 

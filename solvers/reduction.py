@@ -108,7 +108,8 @@ def reduce(problem: BestResponse, deadline: float = math.inf) -> Reduction:
     if work.reduce(deadline):
         return work.reduction(compacted)
     n = compacted.problem.attributes
-    identity, nobody = np.arange(0, 2 * n, 2, dtype=np.int32), np.full(n, -1, np.int32)
+    identity = np.arange(0, 2 * n, 2, dtype=np.int32)
+    nobody = np.full(n, -1, np.int32)
     return Reduction(problem, compacted.problem, compacted, identity, nobody)
 
 

@@ -57,10 +57,13 @@ def integer_row(constraint: LinearConstraint, bits: int = 53) -> tuple[NDArray[n
     beyond = min(2.0 * largest + 1.0, float_info.max)  # what no sum reaches
     lower, upper = max(constraint.lower, -beyond), min(constraint.upper, beyond)
     # Rounded inwards, but never past a sum that the constraint itself allows.
-    slack, step = constraint.slack, largest // max(total, 1) or 1.0
+    slack = constraint.slack
+    step = largest // max(total, 1) or 1.0
     if (step * coefficients == constraint.coefficients).all():  # divided without any rounding
-        least, most = -(-ceil(lower - slack) // int(step)), floor(upper + slack) // int(step)
+        least = -(-ceil(lower - slack) // int(step))
+        most = floor(upper + slack) // int(step)
     else:
         allowed = error + scale * slack
-        least, most = ceil(scale * lower - allowed), floor(scale * upper + allowed)
+        least = ceil(scale * lower - allowed)
+        most = floor(scale * upper + allowed)
     return coefficients, max(least, -total), min(most, total)

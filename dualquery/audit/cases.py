@@ -138,7 +138,8 @@ def random_workload(domain: Domain, generator: Generator) -> Workload:
 def proper_workload(domain: Domain, generator: Generator) -> Workload:
     """Return conjunctions as users have them generated."""
     way = int(generator.integers(1, min(3, domain.columns) + 1))
-    most, seed = min(20, count_distinct(domain, way)), int(generator.integers(1 << 31))
+    most = min(20, count_distinct(domain, way))
+    seed = int(generator.integers(1 << 31))
     return random_conjunctions(domain, most, way, seed=seed)
 
 

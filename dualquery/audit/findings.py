@@ -130,7 +130,8 @@ def to_markdown(audit: Audit, version: str, date: str) -> str:
         "| check | cases | pairs of tables | share | violations |\n|---|---|---|---|---|",
     ]
     for result in audit.results:
-        found, wrong = result.finding, len(result.finding.violations)
+        found = result.finding
+        wrong = len(result.finding.violations)
         share = f"{found.share:.4f}" if found.tried else ""
         lines.append(
             f"| {result.check} | {found.tried:,} | {found.pairs:,} | {share} | "

@@ -91,7 +91,8 @@ class Game:
         """Run the mechanism once, on all tables, as a release does."""
 
         def room(table: int, probe: rooms.Probe) -> Curator:
-            held, relation = self._held[table], self.budget.neighbours
+            held = self._held[table]
+            relation = self.budget.neighbours
             curator = Curator(
                 held.rows, held.queries, self.plan.schedule, probe, neighbours=relation,
                 public_rows=self.stated, grids=self.grids,
@@ -133,7 +134,8 @@ def audit_game(game: Game, paths: int, most: int) -> Finding:
 
 
 def _every_path(game: Game, most: int) -> tuple[Truth, int]:
-    guide, events = rooms.EveryPath(most), len(events_of(game.plan.schedule))
+    guide = rooms.EveryPath(most)
+    events = len(events_of(game.plan.schedule))
     logs: list[NDArray[np.float64]] = []
     more = True
     while more:
@@ -183,7 +185,8 @@ def _hold(game: Game, truth: Truth, finding: Finding) -> None:
                 what = f"{game.name}, delta at the epsilon {epsilon:.4g} of {accountant.name}"
                 finding.compare(truth(epsilon), delta, what)
         for share in EPSILON_SHARES:
-            epsilon, true = share * budget.epsilon, truth(share * budget.epsilon)
+            epsilon = share * budget.epsilon
+            true = truth(share * budget.epsilon)
             if accountant.supports(schedule, max(true, 1e-9)) is None:
                 what = f"{game.name}, delta of {accountant.name} at epsilon {epsilon:.4g}"
                 charged = _price("delta", accountant.name, schedule, epsilon)

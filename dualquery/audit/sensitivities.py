@@ -59,7 +59,8 @@ def move(case: Case, relation: Neighbours, generator: Generator, finding: Findin
     else:
         exact = [case.counted.exact(each) for each in tables]
         apart = _apart(np.array([(e.numbers / e.scales).ravel() for e in exact]), relation)
-        charged, planned = exact[0].moves, case.counted.moves(case.queries, relation)
+        charged = exact[0].moves
+        planned = case.counted.moves(case.queries, relation)
         if (charged.l1, charged.l2) != (planned.l1, planned.l2):
             finding.violations.append(f"{what}: {charged} is charged and {planned} planned")
         if np.isfinite(charged.l1):
@@ -199,7 +200,8 @@ def audit_thresholds(relation: Neighbours) -> Finding:
 
     The rows of one unit have that text, in any numbers.
     """
-    finding, rows = Finding(), learning.rows_of_unit(relation)
+    finding = Finding()
+    rows = learning.rows_of_unit(relation)
     for columns, wide, delta in product((1, 3, 15), (1.0, 8.0), (1e-2, 1e-6)):
         sensitivity = learning.values_sensitivity(columns, relation)
         scale = wide * sensitivity

@@ -138,7 +138,8 @@ def list_checks(effort: Effort) -> dict[str, Callable[[], Finding]]:
     for relation in (*RELATIONS, *UNITS, *WEIGHTS):
         share = 1 if relation in RELATIONS else 3 if relation.weight is None else 6
         for kind in sensitivities.EVERYTHING:
-            what, cases = f"sensitivity/{kind.__name__}", effort.cases // share
+            what = f"sensitivity/{kind.__name__}"
+            cases = effort.cases // share
             add(what, sensitivities.audit_moves, relation, kind, cases)
     for relation in (Neighbours.ADD_REMOVE, *UNITS, *WEIGHTS):
         add("sensitivity/number of rows", sensitivities.audit_row_count, relation, 8)
@@ -184,7 +185,8 @@ def _games(relation: Neighbours, what: str, effort: Effort) -> Finding:
         cases = ((name, one, SMALL.get(name, ({},))[0], delta) for name, delta in for_means)
     finding, tried, refused = Finding(), set(), {}
     for mechanism, (name, queries, all_rows), options, delta in cases:
-        made, rows = configure(mechanism, options), max(all_rows - fewer, 1)
+        made = configure(mechanism, options)
+        rows = max(all_rows - fewer, 1)
         label = f"{mechanism} {dict(options)} on {name}, delta {delta:g}"
         budget = Budget(1.0, delta, neighbours=relation)
         more = (0,) if relation.rows_public else (0, 2) if effort.larger else (2,)
@@ -205,7 +207,8 @@ def _games(relation: Neighbours, what: str, effort: Effort) -> Finding:
 
 def workloads(effort: Effort) -> Iterator[tuple[str, Queries, int]]:
     """Yield names, queries, and how many rows the tables have."""
-    binary, mixed = Domain.binary(2), Domain(np.array([0, 1, 4]))
+    binary = Domain.binary(2)
+    mixed = Domain(np.array([0, 1, 4]))
     signed = Workload(np.array([[0, -1], [0, 2], [1, 3]], np.int32), binary)
     yield "two binary columns", signed, 3
     yield "two marginals", all_marginals(binary, 1), 2

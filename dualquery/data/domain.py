@@ -89,7 +89,8 @@ def column_values(rows: NDArray[np.uint8], domain: Domain) -> NDArray[np.int64]:
 
 def rows_of_values(values: NDArray[Any], domain: Domain) -> NDArray[np.uint8]:
     """Return the legal records with given column values: the inverse of `column_values`."""
-    rows, binary = np.zeros((len(values), domain.bits), dtype=np.uint8), domain.sizes == 1
+    rows = np.zeros((len(values), domain.bits), dtype=np.uint8)
+    binary = domain.sizes == 1
     rows[:, domain.offsets[:-1][binary]] = values[:, binary]
     for column in np.flatnonzero(~binary):
         rows[np.arange(len(rows)), domain.offsets[column] + values[:, column]] = 1

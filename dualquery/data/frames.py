@@ -59,7 +59,8 @@ class FrameKind:
                 texts = getattr(kind, "kind", "") in ("M", "b") and held == pl.String
                 if held is None or texts or (kind == "bool" and rows[name].null_count()):
                     continue  # pandas would guess the format, null is False, or a text True
-                values, whole = rows[name], str(kind).lower().startswith(("int", "uint", "decimal"))
+                values = rows[name]
+                whole = str(kind).lower().startswith(("int", "uint", "decimal"))
                 scale = max(getattr(getattr(kind, "pyarrow_dtype", kind), "scale", 0), 0)
                 kept = values.round(scale) if values.dtype.is_float() else values
                 if whole and (kept != values).any():

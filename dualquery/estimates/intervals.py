@@ -211,7 +211,9 @@ def departures(chances: Float64) -> Float64:
     to 1, are the shares of each one's literals; 1 for none.
     """
     # By the number of the literals so far among those that depart together: none, one, or more.
-    none, one, more = np.ones(len(chances)), np.zeros(len(chances)), np.zeros(len(chances))
+    none = np.ones(len(chances))
+    one = np.zeros(len(chances))
+    more = np.zeros(len(chances))
     for chance in chances.T:
         holds, tied = chance**2, chance * (1.0 - chance) / 4.0
         more = more * (holds + tied) + one * tied

@@ -115,7 +115,8 @@ class LeastSquares:
         less, deviations = self._evidence.less, self._evidence.deviations
         factors, scales, places = self._factors, self._scales, self._places
         shape = tuple(len(each) for each in factors)
-        turned, cells = [each.T for each in factors], tuple(range(1, 1 + len(factors)))
+        turned = [each.T for each in factors]
+        cells = tuple(range(1, 1 + len(factors)))
 
         def to_cells(loadings: Float64) -> Float64:
             combinations = loadings / deviations

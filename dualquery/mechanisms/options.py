@@ -84,7 +84,8 @@ def check_choice(options: Any, *names: str, known: str = "known") -> None:
     """Raise `BadInputError` unless these options are among the texts that their types list."""
     hints = typing.get_type_hints(type(options))
     for name in names:
-        value, texts = getattr(options, name), typing.get_args(hints[name])
+        value = getattr(options, name)
+        texts = typing.get_args(hints[name])
         if value not in texts:
             raise BadInputError(f"{name} is {value!r}; {known}: {', '.join(texts)}")
 

@@ -39,7 +39,9 @@ class LabelledMixture(ProductMixture):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        sizes, pairs, columns = axis_sizes(self.domain), self.pairs, self.domain.columns
+        sizes = axis_sizes(self.domain)
+        pairs = self.pairs
+        columns = self.domain.columns
         if (
             self.target.shape != ()
             or not 0 <= int(self.target) < columns
@@ -73,7 +75,8 @@ class LabelledMixture(ProductMixture):
         from dualquery.models.rounding import round_targets
 
         records = super().sample(count, generator)
-        values, owed = column_values(records, self.domain), np.zeros(self.coefficients.shape)
+        values = column_values(records, self.domain)
+        owed = np.zeros(self.coefficients.shape)
         for first in range(0, count, _AT_ONCE):
             some = values[first : first + _AT_ONCE]
             targets = np.empty(len(some), np.int64)

@@ -60,7 +60,8 @@ class ProductMixture:
 
     def answers(self, queries: LiteralRows) -> NDArray[np.float64]:
         """Return the chance of every conjunction: float64, shape ``(m,)``, in [0, 1]."""
-        literals, weights = queries.literals, self.weights / self.weights.sum()
+        literals = queries.literals
+        weights = self.weights / self.weights.sum()
         some = max(_AT_ONCE // len(weights), 1)
         parts = [np.zeros(0)]
         for first in range(0, len(literals), some):
@@ -76,14 +77,16 @@ class ProductMixture:
         # and the chances of negated values add up.
         product = np.repeat(weights[None], len(literals), axis=0)
         # Of the column that each row has reached: its chance so far, and if its value is given.
-        reached, given = np.ones_like(product), np.zeros((len(literals), 1), bool)
+        reached = np.ones_like(product)
+        given = np.zeros((len(literals), 1), bool)
         columns = np.where(literals >= 0, self.domain.column_of_bit[literals >> 1], -1)
         for place, code in enumerate(literals.T[:, :, None]):
             if place:
                 new = columns[:, place] != columns[:, place - 1]
                 product[new] *= np.maximum(reached[new], 0.0)
                 reached[new], given[new] = 1.0, False
-            own, positive = self.chances[code[:, 0] >> 1], (code >= 0) & (code & 1 == 0)
+            own = self.chances[code[:, 0] >> 1]
+            positive = (code >= 0) & (code & 1 == 0)
             negative = (code >= 0) & ~positive & ~given
             reached = np.where(negative, reached - own, reached)
             reached = np.where(positive, np.where(given, 0.0, own), reached)

@@ -31,7 +31,8 @@ def deal(
     for column in range(len(offsets) - 1):
         widest = max(widest, offsets[column + 1] - offsets[column])
     for column in range(len(offsets) - 1):
-        first, bits = offsets[column], offsets[column + 1] - offsets[column]
+        first = offsets[column]
+        bits = offsets[column + 1] - offsets[column]
         width, end, before = max(bits, 2), 0, min(column, len(values))
         alone, owed = np.zeros(width), np.zeros((before, widest, width))
         claim, share = np.empty(width), np.empty(width)

@@ -53,7 +53,9 @@ def largest_that_fits(
     ``whole`` numbers the last that fits up to 10^6 is returned. `BadInputError` if no argument
     costs more.
     """
-    low, spent, high = smallest, math.nan, float(_LARGEST_COUNT + 1) if whole else math.inf
+    low = smallest
+    spent = math.nan
+    high = float(_LARGEST_COUNT + 1) if whole else math.inf
     aim = math.log(limit if whole else limit * (1.0 - 0.2 * tolerance))
     trial, last = max(guess, smallest), (math.nan, math.nan)
     for calls in range(_MOST_CALLS):
@@ -74,7 +76,8 @@ def largest_that_fits(
             point = (math.log(value), math.log(now))
             slope = (point[1] - last[1]) / (point[0] - last[0]) if point[0] != last[0] else 1.0
             slope = slope if 0.25 < slope < 4.0 else 1.0
-            trial, last = math.exp(min(point[0] + (aim - point[1]) / slope, 700.0)), point
+            trial = math.exp(min(point[0] + (aim - point[1]) / slope, 700.0))
+            last = point
         if not low < trial < high:
             trial = math.sqrt(low * high) if math.isfinite(high) else 2.0 * low
     if math.isinf(high) and spent < limit * (1.0 - tolerance):
@@ -139,12 +142,16 @@ def calibrate_game(
     ratio = rho_for(epsilon, max(delta, 1e-12)) / rho_of(least)
     if step is None:
         # Below this the charge for the rounding of the weights is no longer small beside the range.
-        name, smallest, guess = "step", n * RANGE_SLACK, ratio**0.5
+        name = "step"
+        smallest = n * RANGE_SLACK
+        guess = ratio**0.5
     elif samples is None:
         name, smallest, guess = "samples", 1.0, ratio
     else:
         # rho grows with (T - 1) T (2T - 1) / 6, close to (T - 1/2)^3 / 3.
-        name, smallest, guess = "rounds", 2.0, 0.5 + (3.0 * ratio) ** (1.0 / 3.0)
+        name = "rounds"
+        smallest = 2.0
+        guess = 0.5 + (3.0 * ratio) ** (1.0 / 3.0)
     whole = name != "step"
 
     def schedule_of(value: float) -> GameSchedule:

@@ -93,7 +93,8 @@ class CountingPass:
         Rows are read once, one block a thread in memory at a time; `BadInputError` if they cannot
         be read to the end.
         """
-        blocks, busy = _SharedBlocks(rows.stream()), min(threads, max(-(-rows.n // BLOCK_ROWS), 1))
+        blocks = _SharedBlocks(rows.stream())
+        busy = min(threads, max(-(-rows.n // BLOCK_ROWS), 1))
         with workers(busy) as pool:
             futures = [pool.submit(self._count, blocks) for _ in range(busy)]
             try:

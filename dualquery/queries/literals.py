@@ -231,7 +231,8 @@ def read_plain(lines: pl.Series, schema: Schema) -> tuple[NDArray[np.int32], NDA
         on="piece",
         maintain_order="left",
     )
-    rows, plain = coded["row"].to_numpy(), formed.to_numpy().copy()
+    rows = coded["row"].to_numpy()
+    plain = formed.to_numpy().copy()
     plain[rows[coded["code"].is_null().to_numpy()]] = False
     lengths = np.bincount(rows, minlength=len(lines))
     literals = np.full((len(lines), max(lengths.max(initial=0), 1)), -1, np.int32)

@@ -114,8 +114,10 @@ class Parities(QueryFamily):
 
     def products(self) -> Products:
         """Return the parities as products of signs, one a column."""
-        used, column_of_bit = np.unique(self.sets[self.sets >= 0]), self.domain.column_of_bit
-        columns, sizes = column_of_bit[used], axis_sizes(self.domain)
+        used = np.unique(self.sets[self.sets >= 0])
+        column_of_bit = self.domain.column_of_bit
+        columns = column_of_bit[used]
+        sizes = axis_sizes(self.domain)
         values = []
         for bit, column in zip(used.tolist(), columns.tolist(), strict=True):
             signs = np.ones(sizes[column])

@@ -175,7 +175,8 @@ class RangeQueries(QueryFamily):
         factors = np.full(self.columns.shape, -1, dtype=np.int32)
         factors[used] = number.ravel()
         column, first, last = intervals.T
-        ends, index = last + 1 < sizes[column], np.stack((first, last + 1), axis=1)
+        ends = last + 1 < sizes[column]
+        index = np.stack((first, last + 1), axis=1)
         coefficient = np.broadcast_to([1.0, -1.0], index.shape)
         kept = np.stack((np.ones(len(ends), dtype=np.bool_), ends), axis=1)
         cumulative = np.zeros(len(sizes), dtype=np.bool_)
@@ -290,7 +291,8 @@ def _cells_of_boxes(
         value = first[owner, place] + left % widths[owner, place]
         left //= widths[owner, place]
         column = columns[owner, place]
-        offset, binary = domain.offsets[column], domain.sizes[column] == 1
+        offset = domain.offsets[column]
+        binary = domain.sizes[column] == 1
         literal = np.where(binary, 2 * offset + (1 - value), 2 * (offset + value))
         literals[:, place] = np.where(used[owner, place], literal, -1)
     return literals, owner

@@ -98,7 +98,8 @@ class Pieces:
 def pieces_of(column: Column, literals: Iterable[Allowed]) -> Pieces:
     """Return the pieces that tell apart what literals allow of a column."""
     if isinstance(column, Dates):
-        places, no_number = np.arange(column.bits), np.full(column.bits, np.nan)
+        places = np.arange(column.bits)
+        no_number = np.full(column.bits, np.nan)
         begins = np.where(places < column.buckets, places, np.nan)
         return Pieces(places, np.ones(column.bits), no_number, no_number, no_number, begins)
     if not isinstance(column, Numeric):

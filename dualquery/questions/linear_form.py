@@ -81,7 +81,8 @@ class LinearForm:
         factors: list[Float64] = [np.zeros(0)]
         total = 0
         for term in self.terms:
-            literals, product = np.zeros((1, 0), np.int32), np.ones(1)
+            literals = np.zeros((1, 0), np.int32)
+            product = np.ones(1)
             for column, weights in sorted(term.items()):
                 codes, coefficients = _literals(self.domain, column, weights)
                 total += len(literals) * len(codes)
@@ -174,9 +175,11 @@ def _literals(domain: Domain, column: int, weights: Float64) -> tuple[NDArray[np
     """Return weights of a column's values as few literals: codes (-1 for none), coefficients."""
     first = int(domain.offsets[column])
     if domain.sizes[column] == 1:
-        codes, values = np.array([2 * first + 1, 2 * first]), weights
+        codes = np.array([2 * first + 1, 2 * first])
+        values = weights
     else:
-        codes, values = 2 * np.arange(first, first + len(weights)), weights
+        codes = 2 * np.arange(first, first + len(weights))
+        values = weights
     # Relative to the commonest weight only the others need a literal.
     distinct, times = np.unique(values, return_counts=True)
     common = float(distinct[np.argmax(times)])

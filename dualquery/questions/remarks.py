@@ -129,7 +129,8 @@ def why_not(
     texts of the schema, for a number or date.
     """
     said = [*compared(literal)]
-    values, ordered = [text for _, text in said], any(relation[0] in "<>" for relation, _ in said)
+    values = [text for _, text in said]
+    ordered = any(relation[0] in "<>" for relation, _ in said)
     if ordered and not refused:
         return None
     known = {*column.labels, *getattr(column, "codes", ())}

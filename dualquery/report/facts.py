@@ -92,7 +92,8 @@ class Widths:
 
 def widths(release: Release) -> list[Widths]:
     """Return the half-lengths of the intervals, by the number of literals."""
-    conjunctions, count = conjunctions_of(release.workload), len(release.workload)
+    conjunctions = conjunctions_of(release.workload)
+    count = len(release.workload)
     size = np.full(count, release.workload.way)
     if conjunctions is not None:
         size = np.count_nonzero(conjunctions.literals >= 0, axis=1)

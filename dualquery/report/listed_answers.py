@@ -43,7 +43,8 @@ def answers(release: Release, compared: Evaluation | None) -> Html:
     head = ["query", "answer", "interval from", "to"]
     if compared is not None:
         head += ["truth", "error"]
-    rows, name = list(_answer_rows(release, compared, places)), "answers-data"
+    rows = list(_answer_rows(release, compared, places))
+    name = "answers-data"
     search = element(
         "p",
         element(

@@ -105,7 +105,8 @@ def guarantee(release: Release) -> Html:
     told = "Each row of the table is protected."
     if relation.unit is not None:
         name, most = relation.unit.column, relation.unit.max_rows
-        each, others = "unit", f"A person who has a part in several units of {name!r}"
+        each = "unit"
+        others = f"A person who has a part in several units of {name!r}"
         told = (
             f"Units are protected: all rows with the same value of {name!r} together; at "
             f"most {most:,} counted."

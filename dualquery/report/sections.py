@@ -24,7 +24,8 @@ _KNOWN = {"exact": "", "measured": " (with noise)", "stated": " (as stated)"}
 
 def size(release: Release) -> Html:
     """How large everything is."""
-    total, records = release.base, 0 if release.records is None else len(release.records)
+    total = release.base
+    records = 0 if release.records is None else len(release.records)
     name = "rows" if total.what == "rows" else "total weight"
     figures = {
         f"{name}{_KNOWN[total.known]}": total.text,
@@ -51,7 +52,9 @@ def errors_to_expect(release: Release) -> Html:
         )
         for e in found
     ]
-    level, low, high = f"{release.intervals.level:.0%}", release.workload.low, release.workload.high
+    level = f"{release.intervals.level:.0%}"
+    low = release.workload.low
+    high = release.workload.high
     what = "a share of" if conjunctions_of(release.workload) is not None else "a mean over"
     return joined(
         [

@@ -228,7 +228,8 @@ class ItemRoom:
 
         ``epsilon`` is that of the whole guarantee.
         """
-        ledger, source = Ledger((event,), journal), randomness(seed)
+        ledger = Ledger((event,), journal)
+        source = randomness(seed)
         moved = values_sensitivity(self._most, self._neighbours)
         tau = threshold(event.scale, self._most, self._neighbours, event.delta)
         ground = Ground(__name__, "ItemCounts", moved, event.scale, "items above tau")

@@ -101,7 +101,9 @@ class RowCount:
         if self.neighbours.rows_public:
             return REPLACE_ONE_TEXT
         unit, weight = self.neighbours.unit, self.neighbours.weight
-        one, public, number = "one record", "n public", f"{self.n:,}"
+        one = "one record"
+        public = "n public"
+        number = f"{self.n:,}"
         if unit is not None:
             rows = "1 row" if unit.max_rows == 1 else f"{unit.max_rows:,} rows"
             one = f"one unit of column {unit.column!r} with at most {rows}"
@@ -176,7 +178,8 @@ def buy_row_count(
     raises keeps it from being drawn. ``journal`` keeps the draw, or has it from an earlier attempt.
     `BadInputError` if the noisy number is too small to plan with; the share is spent then.
     """
-    share, move = COUNT_SHARE * epsilon, float(neighbours.steps)
+    share = COUNT_SHARE * epsilon
+    move = float(neighbours.steps)
     scale = laplace_scale(share, move)
     ground = Ground(__name__, "number of rows", move, scale, "definition")
     pay(LaplaceNoise(share))

@@ -121,7 +121,8 @@ class Loads:
     def _climbs(self, climbs: int, streak: int) -> tuple[list[float], NDArray[np.int64]]:
         """Climb; return the loads at ends, and at how many each feature with indicators holds."""
         # From random records, or from disturbed ones for a streak.
-        loads, met = list[float](), np.zeros(len(self._chosen), np.int64)
+        loads = list[float]()
+        met = np.zeros(len(self._chosen), np.int64)
         if not len(self._chosen):
             return loads, met
         sizes, *laid_out = _laid_out(self.features)

@@ -32,7 +32,8 @@ def _constraint(domain: Domain, box: Box) -> LinearConstraint:
     coefficients: list[NDArray[np.float64]] = [np.zeros(0)]
     most = len(box) - 1
     for column, mask in sorted(box.items()):
-        size, first = max(int(domain.sizes[column]), 2), domain.offsets[column]
+        size = max(int(domain.sizes[column]), 2)
+        first = domain.offsets[column]
         inside = values_in(mask, size)
         if len(inside) == size:
             most -= 1  # always inside
@@ -63,12 +64,14 @@ def penalties_of(rules: Forbidden) -> NDArray[np.int32]:
     whichever are fewer. Boxes that are more than `_MOST_PENALTIES` conjunctions are left out.
     int32, shape ``(t, k)``: codes, padded with -1.
     """
-    sizes, offsets = axis_sizes(rules.domain), rules.domain.offsets
+    sizes = axis_sizes(rules.domain)
+    offsets = rules.domain.offsets
     found: list[tuple[int, ...]] = []
     for box in rules.boxes:
         choices = []
         for column, mask in sorted(box.items()):
-            first, inside = int(offsets[column]), values_in(mask, int(sizes[column]))
+            first = int(offsets[column])
+            inside = values_in(mask, int(sizes[column]))
             others = np.setdiff1d(np.arange(sizes[column]), inside)
             if rules.domain.sizes[column] == 1:
                 choices.append([(2 * first + (value == 0),) for value in inside.tolist()])
@@ -92,7 +95,8 @@ def solved_record(rules: Forbidden, near: NDArray[np.int32]) -> NDArray[np.int32
     kept: list[NDArray[np.int64]] = []
     for place, chosen in enumerate(near.tolist()):
         classes = axes.class_of[axes.starts[place] : axes.starts[place + 1]]
-        inside, first = np.flatnonzero(classes == chosen), axes.first[place]
+        inside = np.flatnonzero(classes == chosen)
+        first = axes.first[place]
         # A record has at most one of a column's literals.
         kept.append(2 * first + 1 - inside if axes.bits[place] == 1 else 2 * (first + inside))
     literals = np.concatenate(kept).astype(np.int32)[:, None]

@@ -51,7 +51,8 @@ class Forbidden:
     @cached_property
     def _members(self) -> list[dict[int, NDArray[np.int64]]]:
         """The values that each box says, by the place of the column."""
-        sizes, place = axis_sizes(self.domain), {int(c): p for p, c in enumerate(self.columns)}
+        sizes = axis_sizes(self.domain)
+        place = {int(c): p for p, c in enumerate(self.columns)}
         return [
             {place[column]: values_in(mask, int(sizes[column])) for column, mask in box.items()}
             for box in self.boxes

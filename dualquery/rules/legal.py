@@ -64,7 +64,8 @@ def impossible_conjunctions(rules: Forbidden, literals: NDArray[np.int32]) -> ND
     """
     found = np.zeros(len(literals), np.uint8)
     if rules.boxes:
-        legal, codes = some_legal(rules), np.ascontiguousarray(literals, np.int32)
+        legal = some_legal(rules)
+        codes = np.ascontiguousarray(literals, np.int32)
         impossible_among(rules.compiled, rules.axes, legal, codes, _BUDGET_OF_MANY, found)
     return found.astype(np.bool_)
 

@@ -104,7 +104,8 @@ def _become_nearest(
     def move(column: int, value: int, chosen: int) -> tuple[float, int]:
         """Return the distance of a value to the nearest one of a class, and that value."""
         # Where no order determines it, it is -1 - the class. The first buckets have an order.
-        classes, buckets = class_of[column], int(rules.buckets[rules.columns[column]])
+        classes = class_of[column]
+        buckets = int(rules.buckets[rules.columns[column]])
         if classes[value] == chosen:
             return 0.0, value
         ordered = np.flatnonzero(classes[:buckets] == chosen)
@@ -118,7 +119,8 @@ def _become_nearest(
         options = nearest_classes(rules, axes.class_of[axes.starts[:-1] + start])
         moves = [[*map(move, columns, start.tolist(), option)] for option in options.tolist()]
         distances, ways = np.array(moves).transpose(2, 0, 1)
-        far, rows = distances.sum(axis=1), broken[pattern.ravel() == number]
+        far = distances.sum(axis=1)
+        rows = broken[pattern.ravel() == number]
         values[rows] = ways[generator.choice(np.flatnonzero(far <= far.min() + 1e-9), len(rows))]
     for column, classes, weights in zip(values.T, class_of, shares, strict=True):
         for which in np.unique(column[column < 0]).tolist():

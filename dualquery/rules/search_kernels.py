@@ -196,7 +196,8 @@ def impossible_among(
 
     Of two negated literals on one column each is taken by itself.
     """
-    allowed, some = np.ones(columns.classes[-1], np.uint8), np.empty((1, len(legal)), np.int32)
+    allowed = np.ones(columns.classes[-1], np.uint8)
+    some = np.empty((1, len(legal)), np.int32)
     for query in range(len(literals)):
         for code in literals[query]:
             place = -1 if code < 0 else columns.place_of_bit[code >> 1]

@@ -81,7 +81,8 @@ def options_of(kind: type[Any]) -> dict[str, Option]:
 def check_options(request: object) -> None:
     """Make NumPy's numbers Python's; `BadInputError` for what no option's type and least allow."""
     for each in (each for each in fields(request) if _OPTION in each.metadata):  # type: ignore[arg-type]
-        declared, value = each.metadata[_OPTION], plain(getattr(request, each.name))
+        declared = each.metadata[_OPTION]
+        value = plain(getattr(request, each.name))
         object.__setattr__(request, each.name, value)
         kind, optional, _ = str(each.type).partition(" | None")
         types, needed = _TYPES.get(kind, (object, ""))

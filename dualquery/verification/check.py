@@ -99,7 +99,8 @@ def _unique(pairs: list[tuple[str, Any]]) -> Stored:
 
 def _damage(folder: Path, stored: Stored) -> Iterator[str]:
     """Compare the files with their digests, and ``release.json`` with its own."""
-    files, there = stored["proof"]["files"], {path.name: path for path in folder.iterdir()}
+    files = stored["proof"]["files"]
+    there = {path.name: path for path in folder.iterdir()}
     for name in sorted({*files, "release.json"} | {*there}):
         if (path := there.get(name)) is None:
             yield f"{name!r} is missing"
@@ -169,7 +170,8 @@ def _statements(stored: Stored, events: list[Stored]) -> Iterator[str]:
     if weight is not None:
         largest = weight["max"]
         one += f", weighted by column {weight['column']!r} up to {largest:g}"
-        total, number = "the total weight", f"{rows * (largest / weight['copies']):.6g}"
+        total = "the total weight"
+        number = f"{rows * (largest / weight['copies']):.6g}"
         # Whole weights are exact: a row of the largest counts as a multiple of it.
         whole = largest == math.floor(largest) and 1 <= largest <= _COPIES
         copies = _COPIES // int(largest) * int(largest) if whole else _COPIES
@@ -270,7 +272,8 @@ def _game(stored: Stored, events: list[Event], entries: list[Stored]) -> Iterato
         game = {"kind": "game", **(game or {}), **own}
     if game is None:
         return
-    rows, one = _stated(stored), {"neighbours": proof["neighbours"], "rows_per_unit": _steps(proof)}
+    rows = _stated(stored)
+    one = {"neighbours": proof["neighbours"], "rows_per_unit": _steps(proof)}
     least = [*events_of([{"times": 1, "events": [{**game, **one, "rows": rows}]}])]
     drawn = [event for event in events if event[0] == "draws"]
     cheap = any(one[1] < other[1] * (1 - 1e-9) for one, other in zip(drawn, least, strict=False))

@@ -43,7 +43,8 @@ def run(console: Console, quick: bool) -> dict[str, Any]:
         }
         for number, (name, arguments) in enumerate(runs.items()):
             took = measure(release_and_save, *arguments, folder / f"release-{number}")
-            line, evaluation = took.value, took.value["phases"][EVALUATING]
+            line = took.value
+            evaluation = took.value["phases"][EVALUATING]
             found[name] = {
                 "seconds": took.seconds,
                 "cpu_s": took.cpu_seconds,

@@ -43,7 +43,8 @@ def measure(function: Callable[..., T], *arguments: Any) -> Measured[T]:
 
 
 def _call(function: Callable[..., T], arguments: tuple[Any, ...]) -> Measured[T]:
-    start, cpu_start = time.perf_counter(), time.process_time()
+    start = time.perf_counter()
+    cpu_start = time.process_time()
     value = function(*arguments)
     seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - cpu_start
     return Measured(value, seconds, cpu_seconds, peak_mib())

@@ -39,7 +39,8 @@ def code_version() -> str:
     """
     total = hashlib.sha256()
     for package in ("dualquery", "experiments", "mwem", "solvers"):
-        home, after = _HOME / package, (_AFTERWARDS if package == "experiments" else ())
+        home = _HOME / package
+        after = _AFTERWARDS if package == "experiments" else ()
         for file in sorted([*home.rglob("*.py"), *home.rglob("*.json")]):  # JSON reads as Python
             place = file.relative_to(_HOME).as_posix()
             if not place.startswith(_NO_RUN):

@@ -99,7 +99,8 @@ def run_recipe(
             progress.update(task, advance=1, now=_brief(run))
     table = tidy_table((run, folder.load(run) or ()) for run in runs)
     caption = f"{recipe.setting}{repetitions(table)}"
-    summary, findings = recipe.summarise(table), recipe.expect(table)
+    summary = recipe.summarise(table)
+    findings = recipe.expect(table)
     result = Result(recipe, caption, command, table, summary, findings, {}, out)
     _write_results(result, choices.quick, folder.code)
     return replace(result, pictures=_draw(result, shown))

@@ -28,7 +28,9 @@ _ENOUGH_SECONDS = 600.0
 """For a search whose own limit is counted work, so that its answer does not depend on the time."""
 
 GAMES = ("adult", "kdd99", "npm-deps")
-ROUNDS, SAMPLES, QUERIES = (1, 2, 5, 20, 80), 1_000, 100_000
+ROUNDS = (1, 2, 5, 20, 80)
+SAMPLES = 1_000
+QUERIES = 100_000
 QUICK_ROUNDS, QUICK_QUERIES = (1, 2), 2_000
 
 GENERATED = ((100, 1_000), (396, 1_750), (1_000, 5_000), (17_770, 4_500), (512_000, 70_000))

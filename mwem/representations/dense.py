@@ -130,7 +130,8 @@ class Histogram:
     def _inclusive(self) -> NDArray[np.float64]:
         """Return all inclusive marginals at once (`dualquery.queries.products`): ``(cells,)``."""
         axes = self.shares()
-        table, cumulative = axes.ravel(), self._queries.cumulative
+        table = axes.ravel()
+        cumulative = self._queries.cumulative
         if not cumulative.any():
             kernels.include_any(table, self._sizes)
             return table

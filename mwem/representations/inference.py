@@ -180,7 +180,8 @@ class Marginals:
     def _hubs(self, parts: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return a clique on all paths between the columns' top cliques, for each part."""
         forest = self._forest
-        tops, cells = forest.holder[forest.top], np.diff(forest.cell_ptr)
+        tops = forest.holder[forest.top]
+        cells = np.diff(forest.cell_ptr)
         first, second = tops[parts[:, 0]], tops[parts[:, 1]]
         hub = np.where(cells[first] <= cells[second], first, second)
         if parts.shape[1] > 2:

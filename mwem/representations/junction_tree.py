@@ -94,7 +94,8 @@ class JunctionTree:
     def admits(self, together: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return which queries could be measured within the memory limit; bool, ``(m,)``."""
         queries = self._coarsening.queries
-        scopes, more = queries.scopes, np.zeros(len(queries.scopes), np.int64)
+        scopes = queries.scopes
+        more = np.zeros(len(queries.scopes), np.int64)
         np.maximum.at(more, queries.scope_of, together)
         sizes = self._coarsening.sizes_after(scopes, more)
         values = int(queries.sizes[np.unique(self._scopes[self._scopes >= 0])].sum())
@@ -153,11 +154,13 @@ class JunctionTree:
         values = self._start.sample(count, generator)
         if self._forest is None:
             return values
-        forest, classes = self._forest, np.zeros(values.shape, dtype=values.dtype)
+        forest = self._forest
+        classes = np.zeros(values.shape, dtype=values.dtype)
         for clique in range(len(forest.parent)):
             entries = slice(forest.start[clique], forest.start[clique + 1])
             columns = forest.columns[forest.members[entries]]
-            stride, block = forest.stride[entries], int(forest.block[clique])
+            stride = forest.stride[entries]
+            block = int(forest.block[clique])
             shared = stride >= block
             below = classes[:, columns[shared]].astype(np.int64) @ stride[shared]
             cells = slice(forest.cell_ptr[clique], forest.cell_ptr[clique + 1])
@@ -233,7 +236,8 @@ class JunctionTree:
 
     def _update_tables(self) -> None:
         """Tabulate the measured queries over the classes that they are measured on now."""
-        queries, used = self._coarsening.queries, self._scopes >= 0
+        queries = self._coarsening.queries
+        used = self._scopes >= 0
         shapes = np.where(used, queries.sizes[self._scopes], 1)
         stale = (self._shapes != shapes[: len(self._shapes)]).any(axis=1)
         for place in np.flatnonzero(stale).tolist():
@@ -290,7 +294,8 @@ class Factored(JunctionTree):
     def _grown_cells(
         self, scopes: NDArray[np.int32], sizes: NDArray[np.int64]
     ) -> NDArray[np.float64]:
-        held, now = components(self._scopes), np.log2(self._coarsening.queries.sizes)
+        held = components(self._scopes)
+        now = np.log2(self._coarsening.queries.sizes)
         of = np.full(len(now), -1)
         rows, places = np.nonzero(held >= 0)
         of[held[rows, places]] = rows

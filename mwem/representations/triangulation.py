@@ -57,7 +57,8 @@ def eliminate(
     local = np.where(scopes >= 0, np.searchsorted(columns, scopes), -1).astype(np.int32)
     graph = np.zeros((nodes, -(-nodes // 64)), dtype=np.uint64)
     kernels.connect(graph, local)
-    log_size, generator = np.log2(sizes[columns]), np.random.default_rng(0)
+    log_size = np.log2(sizes[columns])
+    generator = np.random.default_rng(0)
     jitters = [np.zeros(nodes), np.zeros(nodes)]
     if previous is not None:
         rank = np.full(nodes, len(previous.order))
@@ -69,7 +70,8 @@ def eliminate(
     jitters += [generator.random(nodes) for _ in range(min(62, effort // nodes**2))]
     best: Elimination | None = None
     for attempt, jitter in enumerate(jitters):
-        order, cliques = np.empty(nodes, dtype=np.int32), np.empty_like(graph)
+        order = np.empty(nodes, dtype=np.int32)
+        cliques = np.empty_like(graph)
         rule = kernels.MIN_FILL if attempt % 2 == 0 else kernels.MIN_WEIGHT
         cells = kernels.eliminate(graph.copy(), log_size, jitter, rule, order, cliques)
         if best is None or cells < best.cells:
@@ -84,7 +86,8 @@ def components(scopes: NDArray[np.int32]) -> NDArray[np.int32]:
     from scipy.sparse.csgraph import connected_components
 
     columns = np.unique(scopes[scopes >= 0])
-    place, used = np.searchsorted(columns, scopes), scopes >= 0
+    place = np.searchsorted(columns, scopes)
+    used = scopes >= 0
     ends = np.broadcast_to(place[:, :1], scopes.shape)[used], place[used]
     graph = coo_array((np.ones(len(ends[0]), np.int8), ends), (len(columns),) * 2)
     count, part = connected_components(graph, directed=False)
@@ -112,7 +115,8 @@ def forest(elimination: Elimination) -> Forest:
     number[kept] = np.arange(len(kept))
     parent = number[above[kept]]
     cliques = np.ascontiguousarray(elimination.cliques[kept])
-    sizes, entries = elimination.sizes, int(kernels.size_of(cliques.ravel()))
+    sizes = elimination.sizes
+    entries = int(kernels.size_of(cliques.ravel()))
     start = np.empty(len(kept) + 1, dtype=np.int64)
     members = np.empty(entries, dtype=np.int32)
     stride = np.empty(entries, dtype=np.int64)
@@ -122,7 +126,8 @@ def forest(elimination: Elimination) -> Forest:
     holders = np.zeros((len(sizes), -(-len(kept) // 64)), dtype=np.uint64)
     bit = np.uint64(1) << (holder % 64).astype(np.uint64)
     np.bitwise_or.at(holders, (members, holder // 64), bit)
-    depth, root = np.zeros(len(kept), dtype=np.int32), np.arange(len(kept), dtype=np.int32)
+    depth = np.zeros(len(kept), dtype=np.int32)
+    root = np.arange(len(kept), dtype=np.int32)
     for clique, up in enumerate(parent.tolist()):
         if up >= 0:
             depth[clique], root[clique] = depth[up] + 1, root[up]

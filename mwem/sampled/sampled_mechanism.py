@@ -99,7 +99,8 @@ class MwemSampled(Mechanism[SampledDetails]):
             )
         layout = Layout.of(workload)
         rho = rho_for(budget.epsilon, budget.delta)
-        columns, n = len(layout.columns), task.n // budget.neighbours.steps
+        columns = len(layout.columns)
+        n = task.n // budget.neighbours.steps
         check_memory(20 * self.population * columns, "the population", "take a smaller one")
         rounds = self.rounds or default_rounds(rho, n, columns)
         start = AllQueries().moves(WithSingleBits.of(workload).single, budget.neighbours)

@@ -86,7 +86,8 @@ def _model_text(
     start: NDArray[np.uint8] | None,
 ) -> str:
     """Return the model as a text protocol buffer; a negated literal is ``~`` of its variable."""
-    attributes, widths = kernel.attributes, (kernel.terms >= 0).sum(axis=1).tolist()
+    attributes = kernel.attributes
+    widths = (kernel.terms >= 0).sum(axis=1).tolist()
     literals = np.where(kernel.terms & 1, ~(kernel.terms >> 1), kernel.terms >> 1).tolist()
     aggregated = formulation is Formulation.AGGREGATED
     lines = ["variables { domain: [0, 1] }\n" * (attributes + len(weights))]
@@ -138,10 +139,13 @@ def _rows_text(rows: Rows) -> Iterator[str]:
     upper = np.minimum(np.floor(rows.upper + rows.slack), total)
     attributes = rows.attributes.tolist()
     coefficients = np.rint(np.clip(rows.coefficients, -(2.0**52), 2.0**52)).astype(np.int64)
-    signed, ends = coefficients.tolist(), pairwise(rows.indptr.tolist())
+    signed = coefficients.tolist()
+    ends = pairwise(rows.indptr.tolist())
     for row, (first, last) in enumerate(ends):
         if plain[row]:
-            numbers, least, most = signed[first:last], int(lower[row]), int(upper[row])
+            numbers = signed[first:last]
+            least = int(lower[row])
+            most = int(upper[row])
         else:
             integers, least, most = integer_row(rows[row])
             numbers = integers.tolist()

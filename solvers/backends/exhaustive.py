@@ -54,7 +54,9 @@ class Exhaustive(KernelSolver):
             values = _values(kernel, block)
             top = int(values.argmax())
             if values[top] > best_value:
-                best, best_value, found = block[:, top].copy(), values[top], limits.elapsed()
+                best = block[:, top].copy()
+                best_value = values[top]
+                found = limits.elapsed()
         if best is None:
             return SearchResult(Ending.INFEASIBLE)
         return SearchResult(Ending.PROVEN, best, best_value, found)

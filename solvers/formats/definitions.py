@@ -28,7 +28,8 @@ def definitions_of(
     rank, reverse = _definable(rows, clauses, implications, objective, terms, free)
     literals = _literals(clauses, implications, rank, reverse)
     chosen = _independent(rank, *literals)
-    columns, own = np.flatnonzero(chosen), chosen[literals[0]]
+    columns = np.flatnonzero(chosen)
+    own = chosen[literals[0]]
     table = _padded(np.searchsorted(columns, literals[0][own]), literals[1][own], len(columns))
     return Definitions(columns, reverse[columns], table)
 
@@ -55,7 +56,8 @@ def _clauses(rows: Rows) -> tuple[_Clauses, _Implications]:
     unit = np.full(len(rows), np.inf)
     np.minimum.at(unit, row, np.abs(rows.coefficients))
     unit[widths == 0] = 1.0
-    size, positive = np.abs(rows.coefficients) / unit[row], rows.coefficients > 0
+    size = np.abs(rows.coefficients) / unit[row]
+    positive = rows.coefficients > 0
     # Every row as at-least rows: an at-most row with its signs turned round.
     found_clauses, found = [], []
     for lower, upper, sign in ((rows.lower, rows.upper, 1), (-rows.upper, -rows.lower, -1)):
@@ -189,7 +191,8 @@ def _independent(
 
 def _padded(row: NDArray[np.int64], literals: NDArray[np.int64], count: int) -> NDArray[np.int32]:
     """Return literals by row as a table padded with -1."""
-    sizes, order = np.bincount(row, minlength=count), np.argsort(row, kind="stable")
+    sizes = np.bincount(row, minlength=count)
+    order = np.argsort(row, kind="stable")
     table = np.full((count, int(sizes.max(initial=1))), -1, np.int32)
     table[np.arange(table.shape[1]) < sizes[:, None]] = literals[order]
     return table

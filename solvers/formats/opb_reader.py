@@ -103,7 +103,8 @@ class _Reading:
             self.members.append(column)
             self.coefficients.append(-factor if negated else factor)
         self.indptr.append(len(self.members))
-        side, relation = float(_number(words[-1]) - constant), words[-2]
+        side = float(_number(words[-1]) - constant)
+        relation = words[-2]
         self.sides.append(
             (-np.inf if relation == "<=" else side, np.inf if relation == ">=" else side)
         )
@@ -130,7 +131,8 @@ class _Reading:
 
     def program(self) -> Program:
         """Return the whole."""
-        width, sign = len(self.columns), -1.0 if self.minimises else 1.0
+        width = len(self.columns)
+        sign = -1.0 if self.minimises else 1.0
         objective, constant = np.zeros(width), 0.0
         products: list[_Summand] = []
         for summand in self.objective or ():

@@ -120,7 +120,8 @@ class _Work:
     def group_exactly(self) -> None:
         """Take out the rows that ask for exactly one of some columns."""
         rows = self.rows
-        widths, plain = np.diff(rows.indptr), rows.sums(rows.coefficients != 1.0) == 0
+        widths = np.diff(rows.indptr)
+        plain = rows.sums(rows.coefficients != 1.0) == 0
         exact = plain & (rows.lower == 1.0) & (rows.upper == 1.0) & (widths > 0)
         clause = plain & (rows.lower == 1.0) & (rows.upper >= widths) & (widths > 1)
         for row in np.flatnonzero(exact).tolist():
@@ -246,7 +247,8 @@ def _joined(rows: Rows) -> Rows:
     widths = np.diff(rows.indptr)
     above = np.isfinite(rows.upper) & ~np.isfinite(rows.lower)
     below = np.isfinite(rows.lower) & ~np.isfinite(rows.upper)
-    lower, kept = rows.lower.copy(), np.ones(len(rows), np.bool_)
+    lower = rows.lower.copy()
+    kept = np.ones(len(rows), np.bool_)
     for row in np.flatnonzero(above[:-1] & below[1:] & (widths[:-1] == widths[1:])).tolist():
         first, middle, last = rows.indptr[row : row + 3]
         same = (rows.attributes[first:middle] == rows.attributes[middle:last]).all() and (

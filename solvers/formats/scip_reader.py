@@ -94,7 +94,8 @@ def read_program(text: str, suffix: str, name: str) -> Program:
     known = re.sub(r"(?im)^([ \t]*m(?:ax|in)imi)s(e\b)", r"\1z\2", text, count=1)
     if suffix == ".mps" and not re.search(r"^RHS", known, re.MULTILINE):
         known = re.sub(r"(?m)^(?=RANGES|BOUNDS|ENDATA)", "RHS\n", known, count=1)
-    model, attributes = _read(known, suffix, name), _marked(text, name)
+    model = _read(known, suffix, name)
+    attributes = _marked(text, name)
     variables = _ordered(model.getVars(), attributes, name)
     place = {variable.getIndex(): column for column, variable in enumerate(variables)}
     for variable in variables:

@@ -104,7 +104,8 @@ def show(file: File, as_json: Json = False) -> None:
         problem = BudgetFile(file).problem()
     except BadInputError as error:  # the user's counter cannot be read
         problem = str(error)
-    terminal, summary = Terminal(machine=as_json), _summary(account)
+    terminal = Terminal(machine=as_json)
+    summary = _summary(account)
     terminal.emit({**summary, "problem": problem})
     epsilon, delta = account.spent
     terminal.say(f"{_terms(account)}\nspent: epsilon {epsilon:.15g}, delta {delta:.15g}")

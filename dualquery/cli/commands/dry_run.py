@@ -51,7 +51,8 @@ def show_outlook(terminal: Terminal, given: Mapping[str, Any]) -> None:
     expected, memory, delta = planned.expected, planned.memory, planned.budget.delta
     epsilon = planned.priced.epsilon + planned.count.epsilon
     accountant, bits = planned.priced.accountant, planned.schema.domain.bits
-    seconds, queries = seconds_needed(planned.task, planned.own), len(planned.task.queries)
+    seconds = seconds_needed(planned.task, planned.own)
+    queries = len(planned.task.queries)
     declared, why = planned.schema.declared, planned.plan.remark
     found = {"mechanism": name, "remark": why, "declared": declared, "queries": queries}
     found |= {"rows": rows, "bits": bits, "epsilon": epsilon, "delta": delta}

@@ -52,7 +52,8 @@ def sample(
     kept = made.written_as or made.options.get("csv")  # the latter of older releases
     told = "" if csv is None else f" as --csv {csv!r} says"
     if csv is None and out.suffix == ".csv" and isinstance(kept, str):
-        csv, told = kept, f" like the table of the release (--csv {kept!r})"
+        csv = kept
+        told = f" like the table of the release (--csv {kept!r})"
     dialect = None if csv is None else Dialect.parse(csv)
     source = source_of_records(made)
     progress = terminal.progress()

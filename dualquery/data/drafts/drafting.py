@@ -78,11 +78,14 @@ def shape_of(name: str, counts: Counts, sd: float) -> Shape:
 
     ``sd`` is the standard deviation of their noise; 0 for exact counts.
     """
-    kinds, sizes, sure = counts[: shapes.KINDS], counts[shapes.KINDS :], SURE * sd
+    kinds = counts[: shapes.KINDS]
+    sizes = counts[shapes.KINDS :]
+    sure = SURE * sd
     kept = np.where(kinds > sure, kinds, 0)
     firsts = shapes.WHOLE, shapes.FIRST_DATE, shapes.FIRST_MISSING
     texts, numbers, dates, absent = np.split(kept, firsts)
-    missing, of_texts = tuple(np.array(shapes.MISSING)[absent > 0].tolist()), texts.sum()
+    missing = tuple(np.array(shapes.MISSING)[absent > 0].tolist())
+    of_texts = texts.sum()
     others = kept[: shapes.FIRST_MISSING].sum() - max(dates.max(), numbers.sum())
     shape = Shape(None, missing, gaps=sd > 0 or bool(missing), slips=sd > 0 or bool(others))
     if max(dates.max(), numbers.sum(), of_texts) == 0:
@@ -163,7 +166,8 @@ def propose(
 def _proposed(
     name: str, shape: Shape, counts: Sequence[str] | Counts, sd: float, absent: Sequence[str]
 ) -> Column | str:
-    grid, texts = shape.how, {*counts} if isinstance(shape.how, Values) else set[str]()
+    grid = shape.how
+    texts = {*counts} if isinstance(shape.how, Values) else set[str]()
     # A text that is called like the bit of missing values, or of others, has that bit.
     known = dict.fromkeys((*shape.missing, *texts & {MISSING_LABEL}))
     own = tuple(text for text in known if text and text not in absent)
@@ -290,7 +294,8 @@ def _dates(name: str, grid: Months, counts: Floats, shape: Shape, sd: float) -> 
     by: Period = "month" if months > 1 else "day"
     if months > 48:
         by = "year" if months <= 48 * 12 else "decade"
-    step, start = {"decade": 120, "year": 12}.get(by, 1), np.datetime64(f"{grid.first}-01")
+    step = {"decade": 120, "year": 12}.get(by, 1)
+    start = np.datetime64(f"{grid.first}-01")
     low = (start + (first - first % step)).astype("datetime64[D]")
     high = (start + (last - last % step + step)).astype("datetime64[D]") - 1
     return replace(column, by=by, first=str(low), last=str(high))

@@ -106,7 +106,8 @@ class Shapes:
         """Return the two cells of each text: int64 ``(2, texts)``."""
         missing = {token: FIRST_MISSING + place for place, token in enumerate(MISSING)}
         kinds = text.replace_strict(missing, default=TEXT, return_dtype=pl.Int64).to_numpy().copy()
-        sizes, left = np.full(len(text), NO_SIZE, np.int64), kinds == TEXT
+        sizes = np.full(len(text), NO_SIZE, np.int64)
+        left = kinds == TEXT
         code = left & text.str.contains(_CODE).to_numpy()
         kinds[code] = CODE
         left &= ~code

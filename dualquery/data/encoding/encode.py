@@ -69,7 +69,8 @@ class CodedRows:
             places.append(np.tile(np.arange(self.rows), len(starts)))
             bits.append((starts[:, None] + codes).ravel())
         rows = np.concatenate(places)
-        counts, order = np.bincount(rows, minlength=self.rows), np.argsort(rows, kind="stable")
+        counts = np.bincount(rows, minlength=self.rows)
+        order = np.argsort(rows, kind="stable")
         pointers = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
         return BitRows(pointers, np.concatenate(bits)[order].astype(np.int32))
 
@@ -149,7 +150,8 @@ def _encode_alike(
     cells = {name: frame.get_column(name).alias("") for name in frame.columns}
     for number, (key, name) in enumerate(zip(schema.alike, schema.column_names, strict=True)):
         alike.setdefault((key, cells[name].dtype), []).append(number)
-    together, parts = max(1, _TOGETHER // max(frame.height, 1)), []
+    together = max(1, _TOGETHER // max(frame.height, 1))
+    parts = []
     seen: list[Misfit] = []
     for numbers in alike.values():
         column = schema.columns[numbers[0]]
@@ -183,7 +185,8 @@ def _codes_of_cells(
         table = np.append(local_codes(column, domain, missing, label), MISSING)  # of null
         table = table.astype(np.int8 if column.bits + CODES < 1 << 7 else np.int32)
         tables[key] = table
-    first, odd = int(table[0]), values.null_count() > 0 or bool(np.any(table[:-1] < 0))
+    first = int(table[0])
+    odd = values.null_count() > 0 or bool(np.any(table[:-1] < 0))
     plain = cells.dtype == np.uint8 and first + len(domain) <= 1 << 8
     if plain and not odd and np.array_equal(table[:-1], np.arange(first, first + len(domain))):
         return cells + np.uint8(first), False
@@ -192,7 +195,8 @@ def _codes_of_cells(
 
 def _as_small_integers(values: pl.Series) -> tuple[NDArray[Any], int, pl.Series] | None:
     """Return cells' places among few values, null behind them, the least, and all; or None."""
-    kind, most = values.dtype, min(max(len(values) // 4, 16), (1 << 16) - 1)
+    kind = values.dtype
+    most = min(max(len(values) // 4, 16), (1 << 16) - 1)
     ends = (values.min(), values.max()) if kind.is_integer() else (0, -1)
     low, high = (cast(int, end or 0) for end in ends)
     if kind == pl.Boolean:
@@ -347,7 +351,8 @@ def to_numbers(values: pl.Series) -> NDArray[np.float64]:
     A fraction of fewer than 64 bits stands for its shortest decimals: 0.7, not 0.699999988.
     """
     if (values := values.alias("")).dtype.is_float() and values.dtype != pl.Float64:
-        exact, narrow = values.cast(pl.Float64), values.dtype != pl.Float32
+        exact = values.cast(pl.Float64)
+        narrow = values.dtype != pl.Float32
         texts = pl.Series(values.to_numpy().astype(str)) if narrow else values.cast(pl.String)
         whole = (exact.round() == exact) & (exact.abs() < 2.0**53)
         numbers = exact.zip_with(whole, texts.cast(pl.Float64))

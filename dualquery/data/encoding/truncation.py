@@ -18,7 +18,8 @@ _KEY = 0x6475616C71756572
 @kernel(types.Tuple((int64[::1], int32[::1]))(read_only(int64), read_only(int32), int64))
 def _keep_ones(indptr: Array, bits: Array, most: int) -> tuple[Array, Array]:
     """Keep the ``most`` bits of each row that a hash keyed by the whole row puts first."""
-    pointers, kept = np.zeros(len(indptr), np.int64), np.empty(len(bits), np.int32)
+    pointers = np.zeros(len(indptr), np.int64)
+    kept = np.empty(len(bits), np.int32)
     end = 0
     for row in range(len(indptr) - 1):
         found = np.unique(bits[indptr[row] : indptr[row + 1]])

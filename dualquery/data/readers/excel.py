@@ -73,7 +73,8 @@ def open_excel(path: FilePath, label: str, sheet: str | None = None) -> Source:
 
 def _headed(cells: pl.DataFrame, label: str) -> pl.DataFrame:
     """Return the table whose header is the first row of some cells."""
-    header, rows = dict(zip(cells.columns, cells.row(0), strict=True)), cells[1:]
+    header = dict(zip(cells.columns, cells.row(0), strict=True))
+    rows = cells[1:]
     # A cell that once was filled, or has a colour, makes a column of nothing.
     filled = {column.name for column in rows if column.null_count() < len(rows)}
     kept = [column for column, name in header.items() if name or column in filled]

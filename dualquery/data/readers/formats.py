@@ -79,7 +79,8 @@ class PartitionedTable(TableSource):
     def columns(self) -> Sequence[str]:
         """Return the names of the columns; refuse files with other columns."""
         first, *others = self.parts
-        names, types = tuple(first.columns()), getattr(first, "types", ())
+        names = tuple(first.columns())
+        types = getattr(first, "types", ())
         for part in others:
             if tuple(part.columns()) != names or getattr(part, "types", ()) != types:
                 raise BadInputError(
@@ -157,7 +158,8 @@ def _parsed(text: str) -> Any:
 
 def _located(form: str | None, path: str, text: str) -> Callable[[], Source]:
     """Return what opens the files of a path; ``form`` is the format that the user named."""
-    place, whole = Path(path), (FORMATS[form] if form else None)
+    place = Path(path)
+    whole = FORMATS[form] if form else None
     if whole and whole.parts:
         for mark in (at for at, sign in enumerate(path) if sign == "?"):
             if (file := Path(path[:mark])).is_file():

@@ -55,7 +55,8 @@ class FimiSource(_TextFile):
             yield self._parse(np.frombuffer(chunk, np.uint8), first_line)
 
     def _parse(self, text: NDArray[np.uint8], first_line: int) -> ItemRows:
-        digit, known = _DIGIT[text], "whole numbers from 0 up, separated by spaces,"
+        digit = _DIGIT[text]
+        known = "whole numbers from 0 up, separated by spaces,"
         self.refuse(text, ~(digit | _BLANK[text]), first_line, known)
         before = np.concatenate(([False], digit[:-1]))
         starts = np.flatnonzero(digit & ~before)
@@ -97,7 +98,8 @@ class MatrixSource(_TextFile):
         # Two values that touch, such as 10, are a number that is neither 0 nor 1.
         fault[1:] |= value[1:] & value[:-1]
         self.refuse(text, fault, first_line, "0 and 1, separated by commas or spaces,")
-        ends, masks = np.flatnonzero(text == LINE_FEED), (value, text == _COMMA)
+        ends = np.flatnonzero(text == LINE_FEED)
+        masks = (value, text == _COMMA)
         counts, commas = (np.diff(np.cumsum(mask)[ends], prepend=0) for mask in masks)
         wrong = (counts > 0) & (counts != self.width)
         wrong |= (commas > 0) & (commas != counts - 1)

@@ -88,7 +88,8 @@ class Buckets(Column):
 
     def another(self, value: float, ends: tuple[float, float], avoided: Sequence[float]) -> float:
         """Return a value of a bucket beside one that is avoided; the value itself if all are."""
-        steps, places = len(avoided) + 1, getattr(self, "places", 0)
+        steps = len(avoided) + 1
+        places = getattr(self, "places", 0)
         step = _step(places) or (ends[1] / 2 - ends[0] / 2) / (steps + 1)
         found = (value + sign * step * number for number in range(1, steps + 1) for sign in (-1, 1))
         found = (round(each, places) for each in found) if places else found
@@ -276,7 +277,8 @@ class Numeric(Buckets):
         lows, highs = np.transpose(self.bounds)
         if np.array_equal(lows, highs):  # a bucket, a number: nothing is left to draw
             return np.asarray(lows[buckets])
-        values, order = np.empty(len(buckets)), np.argsort(buckets, kind="stable")
+        values = np.empty(len(buckets))
+        order = np.argsort(buckets, kind="stable")
         counts = np.bincount(buckets, minlength=self.buckets)
         for bucket, rows in enumerate(np.split(order, np.cumsum(counts)[:-1])):
             rule, ends = self.rules[bucket], self.bounds[bucket]

@@ -213,7 +213,8 @@ class Orders:
             before = [(first, each) for first, to, each in found if to == middle]
             behind = [(last, each) for start, last, each in found if start == middle]
             for (first, one), (last, other) in itertools.product(before, behind):
-                through, own = one | other | ({middle} & lacking), chains.get((first, last), [])
+                through = one | other | ({middle} & lacking)
+                own = chains.get((first, last), [])
                 if not any(each <= through for each in own):
                     chains[first, last] = [*(x for x in own if not through <= x), through]
                 if len(own) >= _MOST_CHAINS:
@@ -266,7 +267,8 @@ class Orders:
                     bottom = np.fmax(bottom, self._stepped(order, values[order.less][rows], 1))
             bottom = np.ceil(bottom) if self.numbers[place].whole else bottom
             for row, low, high in zip(rows.tolist(), bottom, most[place], strict=True):
-                wished, bucket = values[place][row], int(codes[place, row])
+                wished = values[place][row]
+                bucket = int(codes[place, row])
                 # Of a record that breaks the rules some numbers cannot be put in order.
                 if low <= high and not math.isnan(wished):
                     values[place][row] = self._nearest(place, bucket, wished, low, high)

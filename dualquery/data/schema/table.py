@@ -248,7 +248,8 @@ class TableSchema:
 
     def _codes(self, records: NDArray[np.uint8]) -> NDArray[np.generic]:
         """Return the local bit of each column, of a binary one its value: ``(columns, r)``."""
-        sizes, some = self.domain.sizes, max(1, (1 << 22) // self.domain.bits)
+        sizes = self.domain.sizes
+        some = max(1, (1 << 22) // self.domain.bits)
         codes = np.empty((len(sizes), len(records)), np.min_scalar_type(sizes.max(initial=1)))
         for first in range(0, len(records), some):
             # Bit by bit: a column's bits of all records lie far apart, and would be read slowly.

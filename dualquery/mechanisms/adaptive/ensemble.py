@@ -100,8 +100,10 @@ class CrossMoments:
         none.
         """
         chances, centre = around.chances, around.fitted
-        products, standard = fit.products, _standardised(fit.products.domain, chances, scores)
-        column, present = products.domain.column_of_bit, products.bits >= 0
+        products = fit.products
+        standard = _standardised(fit.products.domain, chances, scores)
+        column = products.domain.column_of_bit
+        present = products.bits >= 0
         means, factors = products.factors(chances)
         factors = np.where(present, factors, 1.0)
         shares = np.where(present, chances[products.bits], 1.0)

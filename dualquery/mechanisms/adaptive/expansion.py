@@ -64,7 +64,9 @@ class Expansion:
     @staticmethod
     def of(workload: Workload) -> Expansion:
         """Multiply out the literals of all queries; BadInputError if these are too long or many."""
-        way, m, domain = workload.way, len(workload), workload.domain
+        way = workload.way
+        m = len(workload)
+        domain = workload.domain
         if way > MOST_LITERALS:
             raise BadInputError(
                 f"a query has {way} literals; at most {MOST_LITERALS} can be multiplied out"
@@ -124,7 +126,8 @@ class Expansion:
         term = np.repeat(np.arange(len(times)), times)
         within = np.arange(len(term)) - np.repeat(np.cumsum(times), times) + last[term]
         new = order[within]
-        query, coefficient = self.query[term], self.coefficient[term] * factor[new]
+        query = self.query[term]
+        coefficient = self.coefficient[term] * factor[new]
         whole = place[new] < 0
         return Expansion(
             features,
@@ -297,7 +300,8 @@ class Projection:
     @cached_property
     def _shapes(self) -> list[tuple[int, tuple[int, ...]]]:
         """The first feature of each block with wide columns, and its wide columns' sizes."""
-        blocks, sizes = self.features.blocks, axis_sizes(self.features.domain)
+        blocks = self.features.blocks
+        sizes = axis_sizes(self.features.domain)
         first = blocks.features[np.unique(blocks.of, return_index=True)[1]]
         return [
             (start, tuple(size for size in sizes[row[row >= 0]].tolist() if size > 2))

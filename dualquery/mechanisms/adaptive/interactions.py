@@ -86,7 +86,8 @@ class Interactions:
         left = _variances(factors, slopes, model.uncertain[products.bits])
         variances = deviations**2 + left
         expected = expected_interactions(products, model.chances)
-        order, fitted = (products.bits >= 0).sum(axis=1), model.means(products)
+        order = (products.bits >= 0).sum(axis=1)
+        fitted = model.means(products)
         for size in range(2, products.bits.shape[1] + 1):
             at = order == size
             if not at.any():
@@ -180,7 +181,8 @@ def _main_effects(
         effects = hstack((of_columns, unit), format="csr")
         variances = deviations**2 + _variances(factors, slopes, before.uncertain[told.bits])
         expected = expected_interactions(told, chances)
-        apart, squares = noisy - factors.prod(axis=1), np.empty(len(noisy))
+        apart = noisy - factors.prod(axis=1)
+        squares = np.empty(len(noisy))
         for size in np.unique(order):
             at = order == size
             residual = apart[at] - unit[at] @ common
@@ -215,7 +217,8 @@ def _predicted(
 
     before = np.maximum(uncertain, _CERTAIN) ** -2
     trusted = effects.T @ diags_array(precisions)
-    told, right = (trusted @ effects).tocsr(), trusted @ apart
+    told = (trusted @ effects).tocsr()
+    right = trusted @ apart
     for halving in range(_HALVINGS):
         part = 0.5**halving
         equations = part * told + diags_array(before)

@@ -54,7 +54,8 @@ def with_labels(
     changes = fit.changes(noisy)
     penalty = fit.placed(deviations**2) / np.sqrt(changes) / _SIZE
     found = fit.run(fit.shares(noisy), penalty, changes, progress)
-    target, coefficients = np.array(fit.target, np.int64), found.astype(np.float32)
+    target = np.array(fit.target, np.int64)
+    coefficients = found.astype(np.float32)
     return LabelledMixture(
         mixture.domain, mixture.weights, mixture.chances, target, fit.pairs, coefficients
     )
@@ -139,7 +140,8 @@ class _Fit:
 
 def _cells(workload: Workload) -> tuple[Int64, Int64]:
     """Return the columns of each cell, increasing, and their values: int64, shape ``(m, way)``."""
-    domain, literals = workload.domain, workload.literals.astype(np.int64)
+    domain = workload.domain
+    literals = workload.literals.astype(np.int64)
     columns = domain.column_of_bit[literals >> 1].astype(np.int64)
     binary = domain.sizes[columns] == 1
     values = np.where(binary, 1 - (literals & 1), (literals >> 1) - domain.offsets[columns])

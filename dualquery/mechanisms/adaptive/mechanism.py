@@ -210,7 +210,8 @@ class _Run:
 
     def _columns_again(self, seen: PairEvidence, columns: Strategy, ratio: float) -> Outcome:
         """Measure the columns again; answer by both stages, and by the pairs' interactions."""
-        task, scale = self.task, scale_for(columns.sensitivity, ratio)
+        task = self.task
+        scale = scale_for(columns.sensitivity, ratio)
         noisy = self._looked(columns, scale, CHOSEN)
         again = ProductTerms.of_features(columns.features)
         second = Shares.of(again, noisy, columns.scales * scale / self.n)
@@ -229,7 +230,9 @@ class _Run:
         assert looked is not None
         assert planned.expansion is not None
         shares = around = self._shares(looked, planned.scale)
-        workload, expansion, ratios = task.workload, planned.expansion, list(planned.ratios)
+        workload = task.workload
+        expansion = planned.expansion
+        ratios = list(planned.ratios)
         if task.frequent is not None:
             workload = task.frequent.workload(task.frequent.choose(shares.values))
             expansion = Expansion.of(workload)
@@ -254,12 +257,15 @@ class _Run:
 
     def _chosen(self, seen: ColumnEvidence, around: Shares) -> Outcome:
         """Measure what exceeds its noise; answer by the hierarchical model."""
-        chosen, domain = seen.worth_measuring(), seen.workload.domain
+        chosen = seen.worth_measuring()
+        domain = seen.workload.domain
         measured = Features(seen.with_groups(chosen, self.generator), domain)
         strategy = uniform_strategy(measured, self.plan.neighbours)
         scale = scale_for(strategy.sensitivity, seen.ratio)
-        noisy, deviations = self._looked(strategy, scale, CHOSEN), strategy.scales * scale / self.n
-        products, longer = ProductTerms.of_features(measured), (measured.bits >= 0).sum(axis=1) > 1
+        noisy = self._looked(strategy, scale, CHOSEN)
+        deviations = strategy.scales * scale / self.n
+        products = ProductTerms.of_features(measured)
+        longer = (measured.bits >= 0).sum(axis=1) > 1
         second = Shares.of(products, noisy, deviations)
         shares = seen.shares.combined(second).sparse()
         found = Interactions.fit(
@@ -275,14 +281,16 @@ class _Run:
             means[chosen[longer]], self.plan.fitting, self.generator, self.session,
         )  # fmt: skip
         by = None if self.task.frequent is None else around
-        looks, neighbours = (around, second), self.plan.neighbours
+        looks = (around, second)
+        neighbours = self.plan.neighbours
         intervals = share_intervals(seen.workload, looks, neighbours, chosen_by=by)
         return self._outcome(np.clip(seen.expansion.answers(means), 0.0, 1.0), model, intervals)
 
     def _looked(self, strategy: Strategy, scale: float, note: str = "") -> Float64:
         """Measure features, keep and trace them, and return their noisy means."""
         means = sums_of(strategy, self.curator, scale) / self.n
-        features, deviations = strategy.features, strategy.scales * scale / self.n
+        features = strategy.features
+        deviations = strategy.scales * scale / self.n
         self.kept.append(Measurements.of_features(features, means, deviations, note))
         self._count(ProductTerms.of_features(features))
         return means
@@ -295,7 +303,8 @@ class _Run:
         self.trace.append({**stage, "products": more, "queries": queries})
 
     def _shares(self, looked: Strategy, scale: float) -> Shares:
-        noisy, products = self._looked(looked, scale), ProductTerms.of_features(looked.features)
+        noisy = self._looked(looked, scale)
+        products = ProductTerms.of_features(looked.features)
         return Shares.of(products, noisy, looked.scales * scale / self.n)
 
     def _measured(

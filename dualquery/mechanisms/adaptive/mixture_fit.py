@@ -239,7 +239,8 @@ class _Course:
         for slab in self.slabs:
             slab.parameters.momentum[:] = slab.parameters.power[:] = 0.0
         for step in range(1, steps + 1):
-            batch, rates = self.batches[step % len(self.batches)], _rates(step, steps, pull)
+            batch = self.batches[step % len(self.batches)]
+            rates = _rates(step, steps, pull)
             errors = batch.weights * self._errors(batch)
             self.centres = self._mean(partial(batch.update, errors, self.centres, rates))
             progress(step, steps)

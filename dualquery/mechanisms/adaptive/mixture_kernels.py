@@ -180,7 +180,9 @@ def set_terms(columns: Layout, touched: Array, odds: Array, values: Array, table
                 for bit in range(first, last):
                     values[bit, k] /= total
         for term in range(terms * first, terms * last):
-            bit, intercept, factor = term // terms, columns.intercepts[term], columns.factors[term]
+            bit = term // terms
+            intercept = columns.intercepts[term]
+            factor = columns.factors[term]
             for k in range(width):
                 table[term, k] = intercept + factor * values[bit, k]
 

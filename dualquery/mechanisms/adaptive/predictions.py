@@ -88,7 +88,8 @@ def rmse_of_independent_fit(
 
     A share has the Fisher information of all its products, as if all other shares were known.
     """
-    products, deviations = full.products, scale * full.scales[:, None]
+    products = full.products
+    deviations = scale * full.scales[:, None]
     means, slopes = products.factors(chances)
     told = (slopes * products_of_others(means) / deviations) ** 2
     present = products.bits >= 0

@@ -43,7 +43,8 @@ _TOLD = 1 << 15
 
 def maximise(likelihood: NDArray[Any], start: NDArray[Any], rounds: int) -> NDArray[Any]:
     """Return how often each law holds, by expectation and maximisation: ``(laws,)``."""
-    prior, number = start.astype(likelihood.dtype), likelihood.dtype.type(len(likelihood))
+    prior = start.astype(likelihood.dtype)
+    number = likelihood.dtype.type(len(likelihood))
     for _ in range(rounds):
         prior = prior * ((1.0 / (likelihood @ prior)) @ likelihood) / number
     return prior

@@ -34,12 +34,14 @@ class _NoisyAnswers(Mechanism[NoisyCounts]):
     ) -> Outcome:
         """Measure and clip."""
         queries, noise = task.queries, plan.details.noise
-        unit, ends = queries.step / task.n, (queries.low, queries.high)
+        unit = queries.step / task.n
+        ends = (queries.low, queries.high)
         answers = np.asarray(noise.measure(curator) * unit, np.float64)
         # Where a complement was counted, rows that are not there hold.
         absent = complemented(queries).astype(float)
         basis = "from the noise of each answer, each on its own"
-        places, deviation = np.arange(len(queries)), noise.deviation * unit
+        places = np.arange(len(queries))
+        deviation = noise.deviation * unit
         return Outcome(
             np.clip(answers, *ends),
             intervals=noise.intervals(answers, unit, *ends, basis, absent),

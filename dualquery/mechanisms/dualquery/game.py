@@ -103,7 +103,8 @@ class DualQuery(GameOptions, Mechanism[GameDetails]):
 
     def bytes_needed(self, task: Task, plan: Plan[GameDetails]) -> int:
         """Return the bytes of the game (see `game_bytes`)."""
-        chosen, fitted = plan.details.chosen, self.mixture == "fitted"
+        chosen = plan.details.chosen
+        fitted = self.mixture == "fitted"
         return game_bytes(task.queries, chosen.schedule, chosen.remembered_rounds, fitted=fitted)
 
     def run(
@@ -117,7 +118,8 @@ class DualQuery(GameOptions, Mechanism[GameDetails]):
             disjunctions_of(task.queries), step, chosen.remembered_rounds, game.rounds,
             task.rules,
         )  # fmt: skip
-        solver, generator = guarded(chosen.solver), np.random.default_rng(session.public_seed)
+        solver = guarded(chosen.solver)
+        generator = np.random.default_rng(session.public_seed)
         player = RecordPlayer(
             task.queries.domain, solver, self.solver_timeout, session.threads, self.free, generator,
             task.rules,

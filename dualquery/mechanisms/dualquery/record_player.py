@@ -52,7 +52,8 @@ class RecordPlayer:
 
         If the process died of the same problem twice, it is the default record.
         """
-        name, bits = f"response of round {number}", self.generator.bit_generator
+        name = f"response of round {number}"
+        bits = self.generator.bit_generator
 
         def respond() -> Public:
             return {**stored(self.respond(problem, previous)), "bits": bits.state}
@@ -120,7 +121,8 @@ def rehearse(solver: str, task: Task, samples: int, time_limit: float) -> None:
         return  # auto refuses nothing
     generator = np.random.default_rng(0)
     drawn = np.unique(generator.integers(len(task.queries), size=samples))
-    queries, once = disjunctions_of(task.queries), np.ones(len(drawn), np.int64)
+    queries = disjunctions_of(task.queries)
+    once = np.ones(len(drawn), np.int64)
     problem = Problems(queries, task.rules).of(drawn, once)
     try:
         get_solver(solver).solve(problem, time_limit=min(time_limit, _REHEARSAL_SECONDS))

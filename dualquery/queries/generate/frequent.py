@@ -75,7 +75,8 @@ class FrequentItems:
 
         `BadInputError` if it may choose fewer items than a query has, or columns are no items.
         """
-        items, parsed = chosen_columns(domain, columns, way), Frequent.parse(rule)
+        items = chosen_columns(domain, columns, way)
+        parsed = Frequent.parse(rule)
         if (domain.sizes[items] > 1).any():
             raise BadInputError(
                 "--query-items chooses among items, columns of one bit, but the column at position "

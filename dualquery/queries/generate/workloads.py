@@ -201,7 +201,8 @@ def _draw(
     below = [np.ones(len(chosen) + 1)]
     for _ in range(way):
         below.append(np.concatenate(([0.0], np.cumsum(scaled * below[-1][:-1]))))
-    literals, last = np.empty((count, way), np.int32), np.full(count, len(chosen))
+    literals = np.empty((count, way), np.int32)
+    last = np.full(count, len(chosen))
     for position in range(way):
         table = below[way - position]
         last = np.searchsorted(table, (1.0 - rng.random(count)) * table[last], side="left") - 1

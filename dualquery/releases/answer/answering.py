@@ -171,7 +171,8 @@ def _bought_line(
     knowledge: Knowledge, asked: CompiledQuestion, bought: BoughtMean, level: float
 ) -> dict[str, Any]:
     """Return the line of a bought mean, or of that times the number of rows."""
-    answer, found = likely_mean(knowledge, bought), bought.interval(knowledge.base, level)
+    answer = likely_mean(knowledge, bought)
+    found = bought.interval(knowledge.base, level)
     low, high = float(found.lower[0]), float(found.upper[0])
     if asked.of_rows:
         low, high = bought.sum_limits(knowledge.base, level)
@@ -226,7 +227,9 @@ def _of_total(knowledge: Knowledge, limits: Limits) -> Limits:
 
 def _released(release: Release, asked: CompiledQuestion) -> tuple[float, Limits | None] | None:
     """Return the released answer of a question that is a query of the workload, and its limits."""
-    workload, known, limits = conjunctions_of(release.workload), release.intervals, None
+    workload = conjunctions_of(release.workload)
+    known = release.intervals
+    limits = None
     if workload is None:
         return None
     places = map(workload.find, asked.conjunctions)

@@ -193,7 +193,8 @@ class Knowledge:
     @cached_property
     def basis(self) -> str:
         """What least squares rest on."""
-        measurements, stated = self.release.measurements, self.base.known == "stated"
+        measurements = self.release.measurements
+        stated = self.base.known == "stated"
         note = "" if measurements is None else measurements.note
         total = f"if the total is {self.base.text}, as was stated" if stated else ""
         return "; ".join(filter(None, (_BASIS, note, total)))

@@ -67,7 +67,8 @@ def _of_one(release: Release, name: str) -> Picture:
         lines = sorted(lines, key=lambda line: -(line[1]["answer"] or 0.0))[:MOST_VALUES]
     places = np.arange(len(lines))
     picture = Picture(figsize=(6.4, 1.3 + 0.26 * len(lines)), layout="constrained")
-    axes, measured = picture.subplots(), np.array([cell["low"] is not None for _, cell in lines])
+    axes = picture.subplots()
+    measured = np.array([cell["low"] is not None for _, cell in lines])
     faces = [BLUE if known else "none" for known in measured]
     shares, low, high = (
         np.array([_percent(cell[key]) for _, cell in lines]) for key in ("answer", "low", "high")

@@ -50,7 +50,8 @@ def sampled_blocks(
     if count < 0:
         raise BadInputError(f"cannot draw {count} records; ask for 0 or more")
     source_of_records(release)
-    rules, step = rules_of(release.schema), max(1, BLOCK_CELLS // release.schema.domain.bits)
+    rules = rules_of(release.schema)
+    step = max(1, BLOCK_CELLS // release.schema.domain.bits)
     for first in range(0, max(count, 1), step):
         size = min(step, count - first)
         if release.model is not None:

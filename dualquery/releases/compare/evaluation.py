@@ -103,7 +103,8 @@ class Evaluation:
     @property
     def size(self) -> str:
         """The number of rows, or their total weight, and how many of them count, in words."""
-        weighted, unit = self.budget.neighbours.weight is not None, self.budget.neighbours.unit
+        weighted = self.budget.neighbours.weight is not None
+        unit = self.budget.neighbours.unit
         size = f"a total weight of {self.rows:,.10g}" if weighted else f"{self.rows:,} rows"
         if unit is None:
             return size
@@ -299,7 +300,8 @@ def _compare(
     # The truth is about the rows before any cut; without a cut it is counted already.
     counts = workload.counts(known if whole is data else whole.records, threads=cores)
     data = replace(data, records=known)
-    truth, synthetic = np.asarray(counts * (workload.step / whole.n), dtype=np.float64), None
+    truth = np.asarray(counts * (workload.step / whole.n), dtype=np.float64)
+    synthetic = None
     if loaded.records is not None:
         synthetic = Errors.between(workload.answers_on(loaded.records, threads=cores), truth)
 

@@ -294,7 +294,8 @@ def _read(folder: Path, to_ask: bool) -> Release:
     if stored["versions"].get("dualquery") != __version__:
         other = differences(stored["versions"])
         _log.warning(f"{folder}: made by another version, read as it was written; other: {other}")
-    schema, answers = schema_from_dict(stored["schema"]), read_table(folder / "answers.parquet")
+    schema = schema_from_dict(stored["schema"])
+    answers = read_table(folder / "answers.parquet")
     measurements, model = read_kept(folder, stored, schema.domain) if version >= 2 else (None, None)
     records, count = None, stored["synthetic_records"]
     if count:

@@ -80,7 +80,8 @@ def with_beside(
     accountant has no bound for the noise.
     """
     rest = events_of(plan.schedule)
-    counts, needs = count.is_stated and bool(rest), np.array([grid.need for grid in grids])
+    counts = count.is_stated and bool(rest)
+    needs = np.array([grid.need for grid in grids])
     needs *= SHARE / needs.sum() if grids else 1.0
     needs = np.append(TOTAL_SHARE, needs) if counts else needs
     measured: list[RowTotal | ColumnSums] = [RowTotal()] if counts else []
@@ -111,7 +112,8 @@ def with_beside(
             return (*map(GaussianNoise, lengths.tolist(), scales.tolist()), *rest)
 
         rho = calibrate_rho(schedule_of, budget.epsilon, budget.delta, budget.accountant)
-        schedule, scales = schedule_of(rho), (lengths / np.sqrt(2.0 * rho * parts)).tolist()
+        schedule = schedule_of(rho)
+        scales = (lengths / np.sqrt(2.0 * rho * parts)).tolist()
     accountant, _ = best(schedule, budget.delta, budget.accountant)
     found = replace(plan, schedule=schedule, accountant=accountant.name)
     return found, Beside(scales.pop(0) if counts else None, grids, tuple(scales), noise)

@@ -183,7 +183,8 @@ def _part(spec: ReleaseSpec, unknown: Unknown, rows: int | None) -> tuple[Schema
     budget = spec.budget
     epsilon = budget.epsilon * (1.0 - COUNT_SHARE * budget.buys_rows)
     known = budget.copies_of(budget.rows) if rows is None and budget.rows is not None else rows
-    share, delta = spec.table.schema_share, budget.delta_of(spec.configured, known or 0)
+    share = spec.table.schema_share
+    delta = budget.delta_of(spec.configured, known or 0)
     price = SchemaPrice.part(epsilon, delta, share, budget.relation, unknown.sizes)
     price.require_worth(rows)
     whole = Budget(epsilon, delta, budget.accountant, budget.relation)
@@ -271,7 +272,9 @@ def _learn_columns(
     unknown: Unknown, relation: Neighbours, pay: Pay, seed: int | None, journal: Journal
 ) -> LearnedSchema:
     """Learn what the columns of a private table hold, but the known ones; in two passes."""
-    found, shaped, source = {**unknown.columns}, {**unknown.shapes}, unknown.source
+    found = {**unknown.columns}
+    shaped = {**unknown.shapes}
+    source = unknown.source
     assert isinstance(source, TableSource)
     if not unknown.learned:
         return LearnedSchema(unknown.schema(found, declared=seed is None))

@@ -59,7 +59,8 @@ def count_reports(
     queries = data.conjunctions
     ground = Ground(__name__, "one column of every record", 1.0, proof="one report a record")
     counted = RandomizedCounts(queries, epsilon, source)
-    event, times = RandomizedReport(epsilon), len(asked_columns(queries))
+    event = RandomizedReport(epsilon)
+    times = len(asked_columns(queries))
     return ledger.draw(event, ground, lambda: data.total(counted), (len(queries),), times)
 
 

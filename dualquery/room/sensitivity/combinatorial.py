@@ -70,7 +70,8 @@ class Conjunctions:
         mentioned = np.zeros(values + 1, bool)
         mentioned[self.positive] = mentioned[self.negative] = True
         mentioned = mentioned[:-1]
-        sizes, column = np.diff(self.offsets), self.column_of_value
+        sizes = np.diff(self.offsets)
+        column = self.column_of_value
         mentions = np.bincount(column[mentioned], minlength=len(sizes))
         kept = mentioned | ((sizes == 2) & (mentions > 0))[column]
         unmentioned = np.flatnonzero(~kept & ((sizes > 2) & (mentions > 0))[column])
@@ -148,7 +149,8 @@ def column_set_bound(conjunctions: Conjunctions, records: int = 2) -> int:
     excluding = positives == 0
     excluded = conjunctions.count_values(conjunctions.negative[excluding])
     asked = conjunctions.count_values(conjunctions.positive[positives == 1])
-    column, columns = conjunctions.column_of_value, len(conjunctions.offsets) - 1
+    column = conjunctions.column_of_value
+    columns = len(conjunctions.offsets) - 1
     bound = min(
         int(_largest(excluded + asked, column, columns, records).sum()),
         int(_largest(asked, column, columns, records).sum()) + int(np.count_nonzero(excluding)),
@@ -280,7 +282,8 @@ def pairwise_bound(conjunctions: Conjunctions, records: int = 2) -> int:
     over all choices of one value a column; it is at most the sum of the maxima of all tables, after
     any messages between them (`reparametrised_bound`).
     """
-    model, offsets = PairwiseModel.of_conjunctions(conjunctions, records), conjunctions.offsets
+    model = PairwiseModel.of_conjunctions(conjunctions, records)
+    offsets = conjunctions.offsets
     messages = np.zeros((len(offsets) - 1, conjunctions.values), np.int64)
     sweeps = min(_PAIRWISE_SWEEPS, 1 + _PAIRWISE_VISITS // (2 * model.pairwise.size))
     pass_messages(model.pairwise, model.unary, offsets, messages, sweeps)
