@@ -118,6 +118,9 @@ class WorkloadRequest:
             raise BadInputError(
                 f"queries is {self.queries!r}; give a number, 'all', a path or a list of texts"
             )
+        texts = self.queries if isinstance(self.queries, list | tuple) else ("",)
+        if not texts or not all(isinstance(text, str) for text in texts):
+            raise BadInputError("queries is a list; give it texts such as 'age>=30 & sex=Male'")
         if type(self.marginals) not in (int, type(None)) and self.marginals != "all":
             raise BadInputError(f"--marginals is {self.marginals!r}; give a number, or 'all'")
         ways: dict[str, object] = {"target": self.target, "query-items": self.items}
@@ -210,8 +213,6 @@ class WorkloadRequest:
         if isinstance(self.queries, str | Path):
             return query_files.read_queries(self.queries, schema)
         if isinstance(self.queries, Sequence):
-            if not self.queries or not all(isinstance(text, str) for text in self.queries):
-                raise BadInputError("queries is a list; give it texts such as 'age>=30 & sex=Male'")
             return query_files.workload_of_texts(self.queries, schema, "a list", "query {}".format)
         m = self.queries or min(most, workloads.count_distinct(domain, way, self.signed, columns))
         assert not isinstance(m, Queries)

@@ -140,8 +140,10 @@ def test_any_names_and_values_survive_printing_and_reading(data: st.DataObject) 
 
 def test_however_long_a_list_s_texts_are_they_are_not_refused_before_values_are_known() -> None:
     check_texts(
-        ["&".join(f"name {number}={'x' * 99}" for number in range(300))] * 2,
+        ["&".join(f"name {number}={each * 99}" for number in range(300)) for each in "xy"],
         [f"name {number}" for number in range(300)],
     )
     with pytest.raises(BadInputError, match="query 1: there is no column 'c'"):
         check_texts(["a=1", "c=1"], ["a"])
+    with pytest.raises(BadInputError, match="query 1: 'a=1' is repeated"):
+        check_texts(["a=1", "a=1"], ["a"])

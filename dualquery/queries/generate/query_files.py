@@ -56,6 +56,8 @@ def check_texts(queries: object, names: Sequence[str]) -> None:
     named: Any = queries, "query {}".format
     texts, place = read_texts(Path(queries)) if isinstance(queries, str | Path) else named
     lines = pl.Series("line", texts, dtype=pl.String)
+    for row in (~lines.is_first_distinct()).arg_true().to_list():
+        raise BadInputError(f"{place(row)}: {lines[row]!r} is repeated; leave one of them out")
     for row in np.flatnonzero(~read_plain(lines, any_value)[1]).tolist():
         try:
             asked = read_question(lines[row], any_value)
