@@ -117,6 +117,8 @@ def test_no_type_moves_a_number_to_another_bucket() -> None:
     pytest.importorskip("pandas")
     pandas = FrameKind("pandas", {"part": np.dtype("int64")}).made_of(made)
     assert pandas["part"].tolist() == [-0.5, 2.5]
+    narrow = FrameKind("pandas", {"n": np.dtype("int8")})
+    assert narrow.made_of(pl.DataFrame({"n": [1, 300]}))["n"].tolist() == [1, 300]
 
 
 @pytest.mark.filterwarnings("ignore")  # what the checks fit has no schema, so nothing is private

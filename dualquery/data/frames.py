@@ -71,7 +71,11 @@ class FrameKind:
                 elif isinstance(kind, pl.Categorical) or str(kind).startswith("str"):
                     values = values.cast(pl.String)
                 if self.library == "pandas":
-                    table[name] = values.to_pandas().astype(kind)
+                    cast = values.to_pandas().astype(kind)
+                    if not str(kind).lower().startswith(("int", "uint")) or (
+                        cast.eq(table[name]).all()  # a narrow one would wrap
+                    ):
+                        table[name] = cast
                 else:
                     table = table.with_columns(values.cast(kind))
         return table
