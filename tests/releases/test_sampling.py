@@ -9,7 +9,8 @@ import pytest
 
 import dualquery
 from dualquery.data.schema.items import ItemSchema
-from dualquery.releases.answer.sampling import resampled, source_of_records, unasked
+from dualquery.mechanisms.protocol import Outcome
+from dualquery.releases.answer import sampling
 from dualquery.releases.answer.table_files import write_frames
 from dualquery.releases.compare.evaluation import evaluate
 from dualquery.releases.keep.folder import Release
@@ -25,19 +26,21 @@ def made() -> Release:
 
 
 def test_records_come_from_the_model_and_are_as_many_as_asked_for(made) -> None:
-    assert source_of_records(made) == "model"
+    assert sampling.source_of_records(made) == "model"
     for count in (0, 1, 4000):
         rows = made.sample(count, seed=1)
         assert rows.height == count
         assert rows.schema == made.synthetic.schema
     assert made.sample(50, seed=1).equals(made.sample(50, seed=1))
     assert not made.sample(50, seed=1).equals(made.sample(50, seed=2))
+    outcome = Outcome(made.answers, made.records, model=made.model)
+    assert len(sampling.finished_records(outcome, 7, 300, 1)[0]) == 7
 
 
 def test_without_a_model_records_repeat_equally_often(made) -> None:
     own = replace(made, model=None)
-    assert source_of_records(own) == "records"
-    again = resampled(own.records, 3 * len(own.records) + 7, np.random.default_rng(3))
+    assert sampling.source_of_records(own) == "records"
+    again = sampling.resampled(own.records, 3 * len(own.records) + 7, np.random.default_rng(3))
     times, expected = Counter(map(bytes, again)), Counter(map(bytes, own.records))
     assert all(0 <= times[row] - 3 * number <= number for row, number in expected.items())
     assert own.sample(10).height == 10
@@ -126,7 +129,7 @@ def test_columns_that_no_query_asks_about_are_named(tmp_path, mechanism) -> None
     made.save(tmp_path / "r")
     again = dualquery.load_release(tmp_path / "r")
     assert again.notes == made.notes
-    assert unasked(again.schema, again.workload, again) == ["job", "flag", "constant"]
+    assert sampling.unasked(again.schema, again.workload, again) == ["job", "flag", "constant"]
     assert evaluate(again, people())["unasked"] == ["job", "flag", "constant"]
 
 
@@ -134,7 +137,7 @@ def test_a_mean_that_was_bought_and_what_was_measured_are_known() -> None:
     made = dualquery.release(
         people(), schema=SCHEMA, queries=["flag", "sex=Male"], mechanism="matrix", means="age"
     )
-    assert unasked(made.schema, made.workload, made) == ["job", "constant"]
+    assert sampling.unasked(made.schema, made.workload, made) == ["job", "constant"]
     every = dualquery.release(people(), schema=SCHEMA, queries=20, way=1, mechanism="matrix")
     also = replace(made, measurements=every.measurements)
-    assert unasked(also.schema, also.workload, also) == []
+    assert sampling.unasked(also.schema, also.workload, also) == []

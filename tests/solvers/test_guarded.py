@@ -10,7 +10,9 @@ import pytest
 
 from solvers import Status, get_solver, guarded
 from solvers.errors import InfeasibleProblemError, SolverError, SolverUnavailableError
+from solvers.judging import judge
 from solvers.registry import registered
+from solvers.solution import Solution
 from solvers.watched import MOST_FAULTS
 from tests.solvers.faulty import Faulty
 from tests.solvers.instances import groups_of, problem, row
@@ -98,6 +100,14 @@ def test_one_that_cannot_be_loaded_is_refused() -> None:
 
 
 CONSTRAINED = problem(3, {(0,): 1.0, (1,): 2.0}, None, (row([0, 1, 2], [1.0] * 3, 0.0, 1.0),))
+
+
+def test_large_weights_do_not_make_the_record_before_the_best_optimal() -> None:
+    """A tolerance is a share of the sum of weights: here it is larger than the next value's gap."""
+    large = problem(2, {(0,): 3e6, (1,): 1.0})
+    for bound, status in ((3e6 + 1.0, Status.FEASIBLE), (3e6 + 0.4, Status.OPTIMAL)):
+        said = Solution(np.array([1, 0], np.uint8), 3e6, bound, Status.OPTIMAL, 0.0, 0.0, "said")
+        assert judge(large, said).status is status
 
 
 def test_a_record_that_violates_a_constraint_is_no_answer() -> None:

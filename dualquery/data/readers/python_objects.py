@@ -179,7 +179,10 @@ def frame_of_pandas(table: Any, label: str) -> FrameSource:
     return FrameSource(pl.DataFrame(series), label)
 
 
-_KINDS = (bool, numbers.Number, str, datetime.datetime, np.generic)
+_KINDS = (
+    bool, numbers.Number, str, np.generic,
+    datetime.datetime, datetime.date, datetime.time, datetime.timedelta,
+)  # fmt: skip
 
 
 def _plain(value: Any) -> Any:

@@ -125,7 +125,8 @@ def _answer(knowledge: Knowledge, asked: Compiled, level: float) -> dict[str, An
     if asked.denominator is not None and not asked.denominator.high.terms:
         return _line(asked, None, Limits(_NONE_SUCH), knowledge.source())
     if isinstance(asked, CompiledQuantile):
-        return _line(asked, *_quantile(knowledge, asked, level), knowledge.source())
+        source = knowledge.source(asked.below[-1].likely)
+        return _line(asked, *_quantile(knowledge, asked, level), source)
     if knowledge.rules is not None:
         from dualquery.releases.answer.ruled import FORCED, NO_SUCH_ROWS, forced_share
 

@@ -70,7 +70,15 @@ class Knowledge:
         """Return whether rules tie a form's columns: records keep these, a model does not."""
         if self.rules is None or self.release.records is None:
             return False
-        return len(np.intersect1d(self.rules.columns, form.columns)) > 1
+        return any(len(group.intersection(form.columns)) > 1 for group in self._groups)
+
+    @cached_property
+    def _groups(self) -> list[set[int]]:
+        groups: list[set[int]] = []  # columns that rules tie, and what others tie to these
+        for box in self.rules.boxes if self.rules is not None else ():
+            tied = [group for group in groups if not group.isdisjoint(box)]
+            groups = [group for group in groups if group.isdisjoint(box)] + [{*box}.union(*tied)]
+        return groups
 
     @cached_property
     def schema(self) -> Schema:
@@ -142,7 +150,8 @@ class Knowledge:
             return Limits(_NOT_SPANNED)
         if denominator is not None:
             return self._ratio(found.take([0, 1, 2, 3]), range, level)
-        if not summed and self.base.known == "measured" and _deviations(found) < _LINEAR:
+        noisy = not summed and self.base.known == "measured"
+        if noisy and _TELLS <= _deviations(found) < _LINEAR:
             return self._ratio(found.take([0, 1, -1, -1]), range, level)
         whole, factors = 1.0, self._shares(found)
         if isinstance(factors, str):
