@@ -6,6 +6,7 @@ from dualquery.audit import suite
 from dualquery.audit.planted import PLANTED
 from dualquery.audit.suite import PLANTED_EFFORT, Effort, carry_out
 from dualquery.privacy.neighbours import Neighbours
+from dualquery.room.sensitivity import moves
 from dualquery.room.sensitivity.moves import table_moves
 
 LITTLE = Effort(1, 60, 25, (1.0,), 20.0, 150, larger=False)
@@ -38,8 +39,6 @@ def test_a_planted_bug_is_caught_and_its_check_passes_without_it(bug, monkeypatc
 def test_nothing_stays_planted() -> None:
     before = table_moves
     with next(bug for bug in PLANTED if bug.name.startswith("sqrt 2")).plant():
-        from dualquery.room.sensitivity import moves
-
         assert moves.table_moves(Neighbours.REPLACE_ONE).l1 == 1
     assert moves.table_moves is before
     assert moves.table_moves(Neighbours.REPLACE_ONE).l1 == 2

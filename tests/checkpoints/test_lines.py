@@ -32,7 +32,7 @@ def written(path: Path) -> Path:
     return path
 
 
-def test_what_is_written_comes_back(tmp_path) -> None:
+def test_what_is_written_comes_back(tmp_path, monkeypatch) -> None:
     kept = Checkpoint(written(tmp_path / "journal"))
     first, lost, last = (kept.recorded(), *(_after(kept) for _ in range(2)))
     assert first.events == (SampledQueries(0.25, 3),)
@@ -43,6 +43,10 @@ def test_what_is_written_comes_back(tmp_path) -> None:
     np.testing.assert_array_equal(last.result, NOISY)
     assert _after(kept) is None
     assert (kept.draws, kept.lost) == (3, 1)
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fsync", synced.append)
+    kept.begin((GaussianNoise(1.0, 3.0),), GROUND, spare=True)
+    assert len(synced) == 1
     value = kept.recall("round 2", lambda: pytest.fail("it is kept"), dict)
     assert value["record"].tolist() == [0, 1]
     kept.same("plan", {"delta": None, "names": ["a", "b"], "n": 12})

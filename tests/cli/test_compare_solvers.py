@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+import pyarrow.parquet
 import pytest
 
 from solvers.formats import read_instance, write_instance
@@ -31,8 +32,6 @@ def test_files(dualquery: Run, here: Path) -> None:
     assert summary["local-search"]["proven"] == 0
     assert summary["maxsat"]["failed"] == 2
     assert [line["name"] for line in content["instances"]] == ["p0.lp", "p1.lp"]
-
-    import pyarrow.parquet
 
     rows = pyarrow.parquet.read_table("out/measurements.parquet").to_pylist()
     assert rows == content["measurements"]

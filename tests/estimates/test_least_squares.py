@@ -115,12 +115,17 @@ def test_evidence_is_of_the_cells(plain: Measurements, columns) -> None:
     evidence = Measured(exact, DOMAIN).about(columns)
     np.testing.assert_allclose(on_cells(evidence) @ true_cells(columns), evidence.values)
     assert len(evidence.values) >= sum(SIZES[c] - 1 for c in columns)
+    lost = replace(exact, values=0.9 * exact.values + 0.025, absent=exact.absent + 0.25)
+    evidence = Measured(lost, DOMAIN).about(columns)
+    evidence = evidence.with_total(Total("rows", "measured", 10, 9.0, 1.0))  # 1 is absent
+    np.testing.assert_allclose(on_cells(evidence) @ true_cells(columns) * 0.9, evidence.values)
 
 
 def test_sums_over_other_columns_are_used_once() -> None:
-    evidence = Measured(marginals(), DOMAIN).about((0,))
+    evidence = Measured(marginals("discrete laplace"), DOMAIN).about((0,))
     # The means of those from {0, 1, 3}, 8 cells each, and from {0, 2}, 2 cells each.
     np.testing.assert_allclose(evidence.deviations, 0.02 / math.sqrt(1 / 8 + 1 / 2))
+    np.testing.assert_allclose(evidence.kurtosis, 3 * (8 * 0.2**4 + 2 * 0.8**4) / 1.6**2)
     assert sorted(on_cells(evidence).tolist()) == [[0, 0, 1], [0, 1, 0], [1, 0, 0]]
     missing = marginals()
     most = Measurements.of_codes(
@@ -158,8 +163,10 @@ def test_what_was_not_measured_is_outside_the_span() -> None:
     cell = np.zeros((1, 24))
     cell[0, 5] = 1.0
     one_way = np.repeat(np.eye(3), 8, axis=1)
-    found = solver(features(), (0, 1, 3)).estimate(np.concatenate((cell, one_way)))
+    plain = replace(features(), absent=np.full(len(features()), np.nan))
+    found = solver(plain, (0, 1, 3)).estimate(np.concatenate((cell, one_way)))
     assert found.spanned.tolist() == [False, True, True, True]
+    assert np.isnan(found.absent).all()
 
 
 @pytest.mark.parametrize("noise", ["gaussian", "discrete laplace"])

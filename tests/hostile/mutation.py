@@ -10,6 +10,9 @@ import zlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 TOKENS: tuple[bytes, ...] = (
     b"\0", b"\xef\xbb\xbf", b"\r", b"\r\n", b"\n\n", b"\xff\xfe", b"\xc3", b"\xed\xa0\x80",
     b"\x1b[2J\x1b]0;x\x07", "\u202e\u2028\x85".encode(), b'"', b'""', b"'", b",", b";", b"\t", b" ",
@@ -148,9 +151,6 @@ def spoil_text(chance: random.Random, data: bytes) -> bytes:
 
 def spoil_table(chance: random.Random, data: bytes) -> bytes:
     """Change a value, the type and the name of a column of a Parquet file, or bytes of it."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     if chance.random() < 0.4:
         return spoil_bytes(chance, data)
     if chance.random() < 0.5:  # the pages come first, the description of the file last

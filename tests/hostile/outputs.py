@@ -2,12 +2,24 @@
 
 import json
 import random
+import tempfile
 import zlib
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
+import dualquery
+from dualquery.budgets.account import CHARGE, Claim, Entry, new_token
+from dualquery.budgets.budget_file import BudgetFile
+from dualquery.checkpoints import checkpoint
+from dualquery.checkpoints.checkpoint import Checkpoint
+from dualquery.privacy.composition import Cost
+from dualquery.privacy.events import GaussianNoise
+from dualquery.releases.answer.answering import answer_queries
+from dualquery.releases.keep.folder import load_release
+from dualquery.room.ground import Ground
+from dualquery.verification import verify
 from tests.hostile.mutation import Mutator, spoil_bytes, spoil_json, spoil_table
 from tests.hostile.parser import Parser
 from tests.tables import SCHEMA, people, reseal
@@ -18,10 +30,6 @@ _MADE: dict[str, dict[str, bytes]] = {}
 def _releases() -> dict[str, dict[str, bytes]]:
     """Return the files of a few tiny releases; made once in a process."""
     if not _MADE:
-        import tempfile
-
-        import dualquery
-
         table = people(60)
         with tempfile.TemporaryDirectory() as place:
             # Those with a guarantee have no seed, so they are others each time.
@@ -69,9 +77,6 @@ def _spoil_after_name(mutate: Mutator) -> Mutator:
 
 
 def _read_release(file: str, data: bytes, folder: Path) -> None:
-    from dualquery.releases.answer.answering import answer_queries
-    from dualquery.releases.keep.folder import load_release
-
     name, _, content = data.partition(b"\n")
     for other, kept in _releases()[name.decode()].items():
         (folder / other).write_bytes(content if other == file else kept)
@@ -92,8 +97,6 @@ def _read_release(file: str, data: bytes, folder: Path) -> None:
 
 def _read_verified(data: bytes, folder: Path) -> None:
     """Check a release whose record was spoilt, with digests that fit it or not."""
-    from dualquery.verification import verify
-
     name, _, content = data.partition(b"\n")
     for other, kept in _releases()[name.decode()].items():
         (folder / other).write_bytes(content if other == "release.json" else kept)
@@ -114,12 +117,6 @@ def _seal(folder: Path) -> None:
 
 
 def _checkpoint_examples() -> list[bytes]:
-    import tempfile
-
-    from dualquery.checkpoints.checkpoint import Checkpoint
-    from dualquery.privacy.events import GaussianNoise
-    from dualquery.room.ground import Ground
-
     with tempfile.TemporaryDirectory() as place:
         path = Path(place) / "checkpoint"
         made = Checkpoint(path)
@@ -134,8 +131,6 @@ def _checkpoint_examples() -> list[bytes]:
 
 def _spoil_lines(chance: random.Random, data: bytes) -> bytes:
     """Spoil a checkpoint; as a rule with digests that fit, as one who edits it could make them."""
-    from dualquery.checkpoints import checkpoint
-
     if chance.random() < 0.2:
         return spoil_bytes(chance, data)
     entries = [line.partition(b" ")[2] for line in data.splitlines() if b" " in line]
@@ -152,8 +147,6 @@ def _spoil_lines(chance: random.Random, data: bytes) -> bytes:
 
 
 def _read_checkpoint(data: bytes, folder: Path) -> None:
-    from dualquery.checkpoints.checkpoint import Checkpoint
-
     path = folder / "checkpoint"
     path.write_bytes(data)
     read = Checkpoint(path)
@@ -165,12 +158,6 @@ def _read_checkpoint(data: bytes, folder: Path) -> None:
 
 
 def _budget_examples() -> list[bytes]:
-    import tempfile
-
-    from dualquery.budgets.account import CHARGE, Claim, Entry, new_token
-    from dualquery.budgets.budget_file import BudgetFile
-    from dualquery.privacy.composition import Cost
-
     with tempfile.TemporaryDirectory() as place:
         made = []
         for kind in ("sum", "zcdp"):
@@ -185,8 +172,6 @@ def _budget_examples() -> list[bytes]:
 
 
 def _read_budget(data: bytes, folder: Path) -> None:
-    from dualquery.budgets.budget_file import BudgetFile
-
     path = folder / "budget"
     path.write_bytes(data)
     assert BudgetFile(path).read() == BudgetFile(path).read()

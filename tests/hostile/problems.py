@@ -7,18 +7,18 @@ from pathlib import Path
 
 import numpy as np
 
+from solvers.formats import read_instance, write_instance
+from solvers.formats.clauses import encode
+from solvers.formats.lp import lp_text, mps_text
+from solvers.formats.opb import pseudo_boolean
+from solvers.formats.program import named_program
+from solvers.formats.wcnf import wcnf_text
 from tests.hostile.mutation import spoil_text
 from tests.hostile.parser import Parser, zipped_parser
+from tests.solvers.instances import groups_of, problem, row
 
 
 def _problem_examples(suffix: str) -> list[bytes]:
-    from solvers.formats.clauses import encode
-    from solvers.formats.lp import lp_text, mps_text
-    from solvers.formats.opb import pseudo_boolean
-    from solvers.formats.program import named_program
-    from solvers.formats.wcnf import wcnf_text
-    from tests.solvers.instances import groups_of, problem, row
-
     own = problem(
         5,
         {(0, 1): 2.0, (1, ~2, 3): -1.0, (4,): 1.5},
@@ -54,8 +54,6 @@ def _problem_examples(suffix: str) -> list[bytes]:
 
 
 def _read_problem(ending: str, data: bytes, folder: Path) -> None:
-    from solvers.formats import read_instance, write_instance
-
     path = folder / f"problem{ending}"
     path.write_bytes(data)
     instance = read_instance(path)

@@ -8,12 +8,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import typer
 
+from dualquery.cli.main import USAGE_ERROR, app
 from dualquery.data.readers.formats import source_of
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.schema_files import format_schema, load_schema, schema_from_dict
+from dualquery.queries.generate.query_files import read_queries, workload_of_texts
+from dualquery.questions.compiler import ask
+from dualquery.questions.plain_parser import read_question
+from dualquery.requests import ReleaseSpec
 from dualquery.runtime.documents import parse_json
 from dualquery.runtime.errors import BadInputError
+from dualquery.runtime.option_fields import built
 from tests.hostile.mutation import spoil_json, spoil_text
 from tests.hostile.parser import Parser, texts
 from tests.hostile.tables import ITEMS, legal_rows
@@ -91,9 +98,6 @@ _QUESTIONS = (
 
 def _read_question(data: bytes, folder: Path) -> None:
     """Read a question twice, which must be equal, and see what it asks."""
-    from dualquery.questions.compiler import ask
-    from dualquery.questions.plain_parser import read_question
-
     del folder
     text = data.decode("utf-8", "replace")
     question = read_question(text, SCHEMA)
@@ -102,8 +106,6 @@ def _read_question(data: bytes, folder: Path) -> None:
 
 
 def _read_query_file(ending: str, data: bytes, folder: Path) -> None:
-    from dualquery.queries.generate.query_files import read_queries, workload_of_texts
-
     path = folder / f"queries{ending}"
     path.write_bytes(data)
     workload = read_queries(path, SCHEMA)
@@ -124,19 +126,11 @@ quiet = true
 
 @functools.cache
 def _release_command() -> Any:
-    import typer
-
-    from dualquery.cli.main import app
-
     command: Any = typer.main.get_command(app)
     return command.commands["release"]
 
 
 def _read_config(data: bytes, folder: Path) -> None:
-    from dualquery.cli.main import USAGE_ERROR
-    from dualquery.requests import ReleaseSpec
-    from dualquery.runtime.option_fields import built
-
     path = folder / "config.toml"
     path.write_bytes(data)
     try:

@@ -14,6 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import scipy.sparse
 
 from dualquery.data.drafts.choose import choose_schema
 from dualquery.data.encoding.blocks import encoded_blocks
@@ -137,8 +140,6 @@ def _packed(save: Callable[..., object], *given: Any, **options: Any) -> bytes:
 
 
 def _npz_examples() -> list[bytes]:
-    import scipy.sparse
-
     dense = scipy.sparse.csr_array([[1, 0, 1, 0], [0, 0, 0, 0], [1, 1, 0, 1], [0, 1, 0, 0]])
     matrices = [dense.asformat(form) for form in ("csr", "csc", "coo", "bsr", "dia")]
     return [
@@ -149,8 +150,6 @@ def _npz_examples() -> list[bytes]:
 
 
 def _arrow_tables() -> list[Any]:
-    import pyarrow as pa
-
     table = people(12).to_arrow()
     lists = pa.array([[0, 1], [], None, [5, 8, 1000]], pa.list_(pa.int64()))
     odd = {"a": pa.array([{"x": 1}, None]), "b": pa.array([b"1", b"\xff"]), "c": [[["a"]], []]}
@@ -164,8 +163,6 @@ def _arrow_tables() -> list[Any]:
 
 
 def _parquet_examples() -> list[bytes]:
-    import pyarrow.parquet as pq
-
     return [
         _packed(lambda stream, table, options: pq.write_table(table, stream, **options), *each)
         for each in itertools.product(
@@ -179,8 +176,6 @@ def _parquet_examples() -> list[bytes]:
 
 
 def _arrow_examples(stream: bool) -> list[bytes]:
-    import pyarrow as pa
-
     def write(out: Any, table: Any, packing: str | None) -> None:
         make = pa.ipc.new_stream if stream else pa.ipc.new_file
         options = pa.ipc.IpcWriteOptions(compression=packing)

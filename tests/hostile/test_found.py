@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import dualquery
 from dualquery.data.drafts.choose import choose_schema
 from dualquery.data.encoding.blocks import encoded_blocks
 from dualquery.data.readers.formats import source_of
@@ -288,8 +289,6 @@ def test_the_process_of_scip_is_started_again_after_a_crash(tmp_path: Path) -> N
 
 @pytest.fixture
 def release(tmp_path: Path) -> Path:
-    import dualquery
-
     made = dualquery.release(people(50), schema=SCHEMA, queries=9, way=2, mechanism="gaussian")
     made.save(tmp_path / "release")
     return tmp_path / "release"

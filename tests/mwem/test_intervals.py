@@ -58,6 +58,7 @@ def test_no_answer_lies_outside_its_interval(options) -> None:
     found = made.answer_table.select("query", "answer", "interval_low", "interval_high")
     known = found.drop_nulls()
     assert len(known) >= 4
+    assert np.isnan(made.measurements.absent).all() == ("cuboids" in options)
     assert known["answer"].is_between(known["interval_low"], known["interval_high"]).all()
     truth = made.workload.answers_on(ROWS)
     answered = dualquery.answer_queries(made, found["query"].to_list())

@@ -129,6 +129,8 @@ def test_either_takes_the_better_of_both_halves() -> None:
     # Half of delta: what the sum alone would allow.
     assert PrivacyFilter(1.0, 1e-6).allows([Cost(math.inf, 0.5, 6e-7)])
     assert not either.allows([Cost(math.inf, 0.5, 6e-7)])
+    assert not either.allows([Cost(0.0199, 5.0, 9e-7, 4.5e-7)])
+    assert not either.allows([Cost(0.0, 5.0, 9e-7, 6e-7)])
 
 
 def test_nothing_spent_and_nothing_left() -> None:

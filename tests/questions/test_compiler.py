@@ -283,6 +283,7 @@ def test_a_condition_of_too_many_cases_is_refused() -> None:
 def test_contradictions_have_no_boxes() -> None:
     asked = ask(read_question("flag & !flag", SCHEMA), SCHEMA)
     assert asked.numerator.likely.terms == ()
+    assert not ask(read_question("age<=1 & sex=Male or sex=Female", SCHEMA), SCHEMA).numerator.exact
     assert not asked.numerator.likely.on_values(EVERY).any()
     whole = ask(Question("share", Or((Flag("flag"), Not(Flag("flag"))))), SCHEMA)
     assert whole.numerator.likely.terms == ({},)

@@ -6,6 +6,7 @@ import pytest
 
 import dualquery
 from dualquery.data import Numeric, TableSchema
+from dualquery.estimates.intervals import Total
 from dualquery.estimates.means import BoughtMean, combined
 from dualquery.releases.answer.answering import answer_queries
 from dualquery.releases.make.beside import SHARE
@@ -95,6 +96,8 @@ def test_two_sources_of_a_mean_count_as_far_as_they_agree() -> None:
     assert combined(bought, 41.0, 0.0) == pytest.approx(41.0)
     assert combined(bought, 90.0, 0.1) == pytest.approx(40.0, abs=0.1)  # the buckets are wrong
     assert combined(bought, 41.0, 1e9) == pytest.approx(40.0)
+    ends = BoughtMean("age", 40.0, 2.0, "discrete laplace", 0.0, 45.0, 0.0).sum_limits  # 10 ln 40
+    assert ends(Total("weight", "exact", 10, 10.0, of_copy=0.5)) == pytest.approx((163.1112, 225.0))
 
 
 def test_columns_of_a_long_range_get_most() -> None:

@@ -128,6 +128,7 @@ def test_what_is_refused_draws_nothing(file: BudgetFile, monkeypatch) -> None:
         ({"seed": 1}, "it has a seed"),
         ({"schema": None, "schema_from_data": True}, "its schema is not declared"),
         ({"neighbours": "add-remove"}, "this release has add-remove"),
+        ({"unit": dualquery.Unit("home", 1)}, "this release"),
         ({"budget": Path(file.path).with_name("none")}, "does not exist"),
         ({"budget": 7}, "of type int"),
     ):

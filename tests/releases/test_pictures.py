@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from matplotlib.text import Text
 
 import dualquery
 from dualquery.releases.answer.cross_tables import cross_table
@@ -17,8 +18,6 @@ def made() -> Release:
 
 
 def words(picture: Picture) -> str:
-    from matplotlib.text import Text
-
     return " | ".join(text.get_text() for text in picture.findobj(Text))
 
 

@@ -21,6 +21,7 @@ from dualquery.privacy.events import GaussianNoise, LaplaceNoise, ThresholdedCou
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.releases.make.schema_learning import schema_of_table
 from dualquery.releases.make.schema_price import SchemaPrice
+from dualquery.room import learning, ledger
 from dualquery.room.journal import NO_JOURNAL
 from dualquery.room.learning import SchemaRoom, shapes_sensitivity, threshold, values_sensitivity
 from dualquery.rows.units import cut_to_units
@@ -154,6 +155,14 @@ def test_a_text_is_published_as_often_as_gaussian_noise_lifts_it() -> None:
     assert binomtest(sum("y" in each for each in found), 300, chance).pvalue > 1e-4
 
 
+def test_items_at_the_threshold_are_published_half_of_the_time() -> None:
+    event = ThresholdedCounts(values_sensitivity(300, RO), 3.0, 1e-6)
+    rows = round(tau := threshold(3.0, 300, RO, 1e-6))
+    room = learning.ItemRoom(source_of(np.ones((rows, 300), np.uint8)), 300, RO)
+    (found, _) = room.items(event, 1, NO_JOURNAL, 1.0)
+    assert binomtest(len(found), 300, norm.sf(tau - rows, scale=3.0)).pvalue > 1e-4
+
+
 def test_of_a_table_in_which_every_cell_differs_nothing_is_published(caplog) -> None:
     frame = pl.DataFrame({"a": [f"v{i}" for i in range(50_000)], "b": [*range(50_000)]})
     schema = schema_of_table(frame.with_columns(c=frame["b"] + 2**60), 1.0, 1e-6, seed=3).schema
@@ -179,6 +188,7 @@ def test_accountants_take_the_thresholds_delta_off(name) -> None:
         assert best(schedule, 1e-3, name)[1] == pytest.approx(known, rel=1e-9)
     accountant, epsilon = best((cut,), 1e-3, name)
     assert accountant.delta((cut,), epsilon) <= 1e-3 * (1 + 1e-5)
+    assert not ledger.covers(cut, ThresholdedCounts(1.0, 3.0, 1e-3))
     for schedule in ((cut,), (cut, LaplaceNoise(0.1))):
         with pytest.raises(BadInputError, match="No valid accounting"):
             best(schedule, 1e-4, name)

@@ -86,6 +86,10 @@ def test_mixed_features_of_an_added_record_cost_half() -> None:
         statistic = FeatureSums(Strategy(features, ones, planned))
         assert statistic.moves(queries, REPLACED).l2 == pytest.approx(2.0)
         assert statistic.moves(queries, ADDED).l2 == pytest.approx(1.0)
+    flags = Features(np.arange(12, dtype=np.int32)[:, None], cases.domain_of(*[1] * 12, max_ones=1))
+    one = Neighbours.of_options({"unit": {"column": "home", "max_rows": 1}})
+    found = [Strategy(flags, np.ones(12), each).sensitivity ** 2 for each in (*RELATIONS, one)]
+    assert found == pytest.approx([8.0, 12.0, 12.0])  # a row has one flag, and 12 signs
 
 
 @pytest.mark.parametrize("domain", [cases.MIXED, cases.WIDE])

@@ -13,6 +13,7 @@ from dualquery.mechanisms.registry import configure
 from dualquery.privacy.accountants.formulas import PaperAccountant
 from dualquery.privacy.events import GameSchedule
 from dualquery.privacy.neighbours import RELATIONS, Neighbours
+from dualquery.queries.tabulated import HistogramQueries
 from dualquery.room.curator import Curator
 from dualquery.room.noise.gaussian import Gaussian
 from dualquery.room.private_data import PrivateData
@@ -76,8 +77,8 @@ def test_no_unit_moves_anything_by_more_than_is_charged(kind, relation) -> None:
 
 
 @units
-def test_a_unit_of_one_row_costs_what_a_row_does_or_both_kinds_of_steps(relation) -> None:
-    queries = game("gaussian", {}).queries
+@pytest.mark.parametrize("queries", [game("gaussian", {}).queries, HistogramQueries([[3.0, 4.0]])])
+def test_a_unit_of_one_row_costs_what_a_row_does_or_both_kinds_of_steps(queries, relation) -> None:
     one = AllQueries().moves(queries, Neighbours.parse(relation.value, Unit("unit", 1)))
     rows = [AllQueries().moves(queries, each) for each in RELATIONS]
     larger = rows if relation.replaces else rows[1:]

@@ -1,5 +1,6 @@
 """Loops compile when they are called, once, and are kept in the user's cache folder."""
 
+import importlib
 import os
 import subprocess
 import sys
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numba.core.dispatcher import Dispatcher
 
 from solvers.compiled import kernel
 from solvers.user_folders import user_folder
@@ -73,10 +75,6 @@ for name in {kernel_modules()!r}:
 
 
 def test_kernels_have_one_signature_each() -> None:
-    import importlib
-
-    from numba.core.dispatcher import Dispatcher
-
     several = {"cumulative_sums", "block_sum", "look_up"}  # of scores, and of a game's
     seen = 0
     for name in kernel_modules():

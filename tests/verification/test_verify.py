@@ -41,6 +41,7 @@ def made(folder: Path, **asked: Any) -> Path:
 UNIT = {"unit": dualquery.Unit("home", 3)}
 WEIGHT = {"weight": dualquery.Weight("w", 5.0)}
 MEANS = {"means": "age"}
+LARGEST: dict[str, Any] = {"mechanism": "mwem", "options": {"select": "noisy-max"}}
 RULES = {"schema": replace(SCHEMA, rules=("flag => sex=Male", "age<25 => job=nurse"))}
 BESIDES: list[dict[str, Any]] = [
     UNIT, WEIGHT, MEANS, RULES, UNIT | MEANS, WEIGHT | MEANS | RULES, UNIT | WEIGHT | MEANS | RULES
@@ -73,8 +74,8 @@ def test_the_check_imports_nothing_of_the_program() -> None:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.name} {case.options}")
 def test_a_release_of_every_mechanism_is_confirmed(case: Case, tmp_path) -> None:
     # Randomized response is refused there: its reports give away their number.
-    both = {"laplace": "add-remove", "dualquery": "add-remove", "mwem": "add-remove"}
-    relation = both.get(case.name, "replace-one")
+    both = {"laplace", "dualquery", "mwem", "independent"}
+    relation = "add-remove" if case.name in both else "replace-one"
     delta = 0.0 if relation == "add-remove" and case.runs_at_delta_0 else 1e-5
     folder = made(
         tmp_path / "out", mechanism=case.name, options=dict(case.options), neighbours=relation,
@@ -106,15 +107,15 @@ def test_every_accountant_is_confirmed(asked, tmp_path) -> None:
     assert verify(made(tmp_path / "out", **{"delta": 1e-5, **asked})).faults == ()
 
 
-@pytest.mark.parametrize("mechanism", ["matrix", "mwem"])
+@pytest.mark.parametrize("mechanism", ["matrix", "mwem", "dualquery"])
 @pytest.mark.parametrize("besides", BESIDES, ids=lambda each: " and ".join(each))
 def test_what_a_table_may_have_besides_is_confirmed(besides, mechanism, tmp_path) -> None:
     relation = "add-remove" if mechanism == "mwem" else "replace-one"
-    options = {"iterations": 3} if mechanism == "mwem" else {}
+    options = {"mwem": {"iterations": 3}, "dualquery": {"rounds": 9, "samples": 9}}
     released = dualquery.release(
-        homes(), queries=30, way=2, mechanism=mechanism, options=options, neighbours=relation,
+        homes(), queries=30, way=2, mechanism=mechanism, options=options.get(mechanism, {}),
         epsilon=9.0, delta=1e-6, accountant="zcdp" if "weight" in besides else "auto",
-        **{"schema": SCHEMA, **besides},
+        neighbours=relation, **{"schema": SCHEMA, **besides},
     )  # fmt: skip
     assert released.privacy.private
     report = verify(released.save(tmp_path / "out"))
@@ -215,7 +216,7 @@ def released(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "bought": made(
             root / "bought", mechanism="laplace", neighbours="add-remove", delta=0.0, epsilon=2.0
         ),
-        "mwem": made(root / "mwem", mechanism="mwem", options={"select": "noisy-max"}),
+        "mwem": made(root / "mwem", **LARGEST),
         "family": own_family().save(root / "family"),
         "means": made(root / "means", mechanism="gaussian", means="age"),
         "pure means": made(root / "pure", mechanism="laplace", means="age", delta=0.0),
@@ -228,6 +229,7 @@ def released(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "complete": made(root / "complete", schema=COMPLETE, queries=9),
         "given": made(root / "given", schema=schema_of_table(people(), 30.0).schema),
         "later": made(root / "later", schema=None, epsilon=30.0, options={"rounds": 9}),
+        "last": made(root / "last", schema=None, epsilon=30.0, delta=1e-6, **LARGEST),
         "learned": dualquery.release(homes(), queries=30, epsilon=9.0).save(root / "learned"),
     }
 
@@ -446,6 +448,10 @@ FORGED: list[tuple[str, str, Callable[[Stored], object]]] = [
     ("rows that give back", "bought", restated(-1.0, (*ROWS, "scale"), ("total", "scale"))),
     ("a game in rounds", "game", restated(halved, ("proof", "schedule"))),
     ("another rule after a schema", "later", restated("exact", ("proof", "accountant", "name"))),
+    ("pure noise after a schema", "last", restated("exact", ("proof", "accountant", "name"))),
+    ("a schema of less noise", "given", put("schema", "learned", "events", 0, "scale", less)),
+    ("scores with less noise", "mwem", put(*NOISE, less)),
+    ("a game of fewer samples", "game", restated(10, (*EVENT, "samples"))),
     ("a threshold that gives back", "learned", put(*THRESHOLD, "delta", lambda d: -d)),
 ]  # fmt: skip
 
@@ -538,6 +544,7 @@ def test_the_recursion_is_above_the_truth_and_close_to_the_program() -> None:
         delta = float(10.0 ** rng.uniform(-9, -3))
         program = ExactAccountant().epsilon(tuple(events), delta)
         assert 0.97 * program <= bound(plain, [], "exact", delta, program) <= program
+    assert bound([("gaussian", 1e-9, 1)] * 4, [], "exact", 1e-6, 1.0) == 4 * 2.0**-35  # of grids
 
 
 def test_one_draw_is_priced_no_lower_than_its_own_curve() -> None:

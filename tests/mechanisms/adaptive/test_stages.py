@@ -232,7 +232,7 @@ def test_errors_are_hardly_above_those_of_independent_columns() -> None:
     ("filled", "epsilon", "products"), [(0.5, 2.0, 300), (0.5, 0.05, 0), (0.002, 2.0, 0)]
 )
 def test_products_of_full_columns_are_measured_where_noise_is_small(
-    filled: float, epsilon: float, products: int
+    filled: float, epsilon: float, products: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     generator = np.random.default_rng(8)
     records = generator.random((4_000, 30)) < filled
@@ -243,6 +243,9 @@ def test_products_of_full_columns_are_measured_where_noise_is_small(
     assert outcome.trace[1]["products"] == products + groups
     assert np.abs(outcome.answers - truth).mean() < 0.02 / min(epsilon, 1.0)
     assert outcome.records.shape == (20, 30)
+    monkeypatch.setattr("dualquery.mechanisms.adaptive.stage_planner.is_wide", lambda _: True)
+    ends = released(records, work, epsilon, Staged(records=20))[0].intervals  # in two parts
+    assert ((ends.lower <= truth) & (truth <= ends.upper)).mean() > 0.9
 
 
 @pytest.mark.parametrize("epsilon", [0.05, 1.0])
