@@ -109,8 +109,7 @@ def test_the_type_of_a_column_says_how_its_values_come_back() -> None:
 def test_no_type_moves_a_number_to_another_bucket() -> None:
     made = pl.DataFrame({"part": [-0.5, 2.5], "cent": [0.25, 1.125], "whole": [3.0, None]})
     kinds = {"part": pl.Int64, "cent": pl.Decimal(9, 2), "whole": pl.UInt8}
-    rows = FrameKind("polars", kinds).made_of(made)
-    assert rows.schema == {**made.schema, "whole": pl.UInt8}
+    assert FrameKind("polars", kinds).made_of(made).schema == {**made.schema, "whole": pl.UInt8}
     flags = pl.DataFrame({"f": ["true", "False"]})
     flags = FrameKind("polars", {"f": "bool[pyarrow]"}).made_of(flags)
     assert flags["f"].to_list() == [True, False]

@@ -225,8 +225,7 @@ def about_people(features: Iterable[str]) -> list[Asked]:
 
 def baskets(folder: Path, features: Iterable[str], seed: int = 0) -> World:
     """Return baskets of numbered items, none of which has more than may count."""
-    rng = np.random.default_rng(seed)
-    likely = rng.random((ROWS, ITEMS)) < np.linspace(0.6, 0.05, ITEMS)
+    likely = np.random.default_rng(seed).random((ROWS, ITEMS)) < np.linspace(0.6, 0.05, ITEMS)
     likely &= np.cumsum(likely, axis=1) <= MOST_ITEMS
     path = folder / "baskets.dat"
     path.write_text("".join(" ".join(map(str, np.flatnonzero(row))) + "\n" for row in likely))

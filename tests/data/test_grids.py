@@ -19,8 +19,7 @@ def test_digits_give_back_the_numbers(column: Numeric) -> None:
     grid = Grid.of(column)
     assert grid.steps < 2**grid.digits
     assert grid.steps <= MOST_STEPS
-    generator = np.random.default_rng(0)
-    numbers = generator.uniform(grid.low, grid.high, 500)
+    numbers = np.random.default_rng(0).uniform(grid.low, grid.high, 500)
     numbers = np.append(np.rint(numbers) if column.integer else numbers, (grid.low, grid.high))
     digits = grid.encode(numbers)
     points = digits @ (1 << np.arange(grid.digits))

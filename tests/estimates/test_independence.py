@@ -7,8 +7,7 @@ from dualquery.estimates.intervals import guesses_of
 
 def test_guesses_do_not_depend_on_the_estimates_noise() -> None:
     """Along what the noise of the estimate brings with it, nothing changes."""
-    generator = np.random.default_rng(1)
-    mixing = generator.normal(size=(4, 4)) * 0.01
+    mixing = np.random.default_rng(1).normal(size=(4, 4)) * 0.01
     covariance = mixing @ mixing.T
     numbers = np.array([0.1, 0.6, 0.5, 0.4]) + covariance[0] * np.linspace(-200, 200, 9)[:, None]
     found = guesses_of(

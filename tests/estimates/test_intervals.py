@@ -39,8 +39,7 @@ def test_intervals_of_noisy_answers_cover_the_truth(mechanism: str, delta: float
     truth = made.workload.counts(data.records, threads=1) / data.n
     inside = (made.intervals.lower <= truth) & (truth <= made.intervals.upper)
     assert inside.mean() > LEVEL - 6 * np.sqrt(LEVEL * (1 - LEVEL) / 2000)
-    width = made.intervals.upper - made.intervals.lower
-    assert width.max() < 1.0
+    assert (made.intervals.upper - made.intervals.lower).max() < 1.0
 
 
 def test_mwem_has_intervals_for_what_it_measured(tmp_path: Path) -> None:

@@ -39,9 +39,8 @@ def test_the_baskets_stay_within_one_budget_and_show_what_goes_together(run) -> 
     said = run("baskets")
     assert "spent: epsilon 0.95 of 1, in 1 release" in said
     assert "refused: " in said
-    together = set(re.findall(r"items (\d+ & \d+)", said))
     # Each of the first two pairs stands out by twenty deviations of the noise.
-    assert {"2 & 7", "4 & 11"} <= together
+    assert {"2 & 7", "4 & 11"} <= set(re.findall(r"items (\d+ & \d+)", said))
 
 
 def test_epsilon_is_chosen_from_expected_errors(run) -> None:

@@ -59,8 +59,7 @@ def _read_problem(ending: str, data: bytes, folder: Path) -> None:
     instance = read_instance(path)
     problem = instance.problem
     assert np.isfinite(problem.constant)
-    chance = np.random.default_rng(0)
-    record = chance.integers(0, 2, problem.attributes).astype(np.uint8)
+    record = np.random.default_rng(0).integers(0, 2, problem.attributes).astype(np.uint8)
     for group in range(len(problem.groups)):
         members = problem.groups[group]
         record[members] = 0

@@ -100,6 +100,5 @@ def test_what_asks_which_items_come_together_is_measured_in_stages() -> None:
         == "everything"
     )
     # Categories are never all empty.
-    mixed = Domain(np.array([0, 1, 2, 5]))
-    pairs = random_conjunctions(mixed, 5, 2, signed=False)
+    pairs = random_conjunctions(Domain(np.array([0, 1, 2, 5])), 5, 2, signed=False)
     assert chosen(Task(pairs, 100_000), Budget(1.0, 1e-6)) == "everything"

@@ -34,8 +34,7 @@ def test_queries_are_distinct_and_use_different_columns(
     )
     way = data.draw(st.integers(1, len(sizes if columns is None else columns)))
     m = data.draw(st.integers(1, min(count_distinct(domain, way, signed, columns), 300)))
-    workload = random_conjunctions(domain, m, way, signed, seed, columns)
-    literals = workload.literals
+    literals = random_conjunctions(domain, m, way, signed, seed, columns).literals
     assert literals.shape == (m, way)
     used = domain.column_of_bit[literals >> 1]
     assert (np.diff(used, axis=1) > 0).all()

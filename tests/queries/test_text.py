@@ -131,8 +131,7 @@ def test_any_names_and_values_survive_printing_and_reading(data: st.DataObject) 
         else:
             columns.append(Categorical(name, tuple((value,) for value in values)))
     schema = TableSchema(tuple(columns), declared=True)
-    m = min(50, count_distinct(schema.domain, 2))
-    workload = random_conjunctions(schema.domain, m, 2)
+    workload = random_conjunctions(schema.domain, min(50, count_distinct(schema.domain, 2)), 2)
     printed = print_queries(workload.literals, schema)
     np.testing.assert_array_equal(parse_workload(printed, schema).literals, workload.literals)
     check_texts(printed.to_list(), names)  # nor are they refused before values are known

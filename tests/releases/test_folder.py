@@ -76,8 +76,7 @@ def test_a_release_without_records_or_rounds_comes_back(answers_only, tmp_path) 
 @pytest.mark.parametrize("bits", [300, 10_001])
 def test_many_items_come_back_in_short_and_long_form(bits, tmp_path) -> None:
     """Above 10,000 bits a record is one list of its items, and nobody who loads it can tell."""
-    rng = np.random.default_rng(0)
-    table = (rng.random((60, bits)) < 3 / bits).astype(np.uint8)
+    table = (np.random.default_rng(0).random((60, bits)) < 3 / bits).astype(np.uint8)
     made = dualquery.release(table, queries=30, way=2, options={"rounds": 5, "samples": 5})
     made.save(tmp_path / "out")
     assert_equal(made, load_release(tmp_path / "out"))

@@ -41,8 +41,7 @@ def workloads(draw: st.DrawFn, sizes: tuple[int, ...] = (1, 1, 2, 3, 4)) -> Work
 @given(workloads())
 def test_no_record_contributes_to_more_counts_than_any_of_the_bounds(workload: Workload) -> None:
     answers = truth(workload.literals, all_records(workload.domain)).T
-    contributed = answers ^ moves.complemented(workload)
-    most = int(contributed.sum(axis=1).max())
+    most = int((answers ^ moves.complemented(workload)).sum(axis=1).max())
     found = moves.contributing_queries(workload).count
     assert most <= found <= moves.differing_queries(workload).count
     if len(conjunctions := Conjunctions.of_workload(workload)):
@@ -190,8 +189,7 @@ ADULT_PAPER = (20, 8, 20, 16, 10, 7, 14, 60, 5, 2, 10, 10, 10, 41, 2)
 )
 def test_bounds_of_random_workloads_are_tight(sizes, queries, method, most) -> None:
     """Coordinate ascent finds two records that differ on 1 / 1.3 and 1 / 1.2 of these numbers."""
-    workload = random_workload(domain_of(*sizes), queries, seed=5)
-    bound = moves.differing_queries(workload)
+    bound = moves.differing_queries(random_workload(domain_of(*sizes), queries, seed=5))
     assert bound.method == method
     assert bound.count <= most
 
@@ -241,8 +239,7 @@ def test_quadratic_and_cubic_bounds_hold_on_all_sign_vectors(n: int, seed: int) 
 
 @pytest.mark.parametrize("size", [1, 2, 30, 200])
 def test_eigenvalue_bounds_are_just_above_the_eigenvalue(size: int) -> None:
-    rng = np.random.default_rng(size)
-    basis = np.linalg.qr(rng.standard_normal((size, size)))[0]
+    basis = np.linalg.qr(np.random.default_rng(size).standard_normal((size, size)))[0]
     matrix = (basis * np.append(np.linspace(-1000, 2, size - 1), 7.0)) @ basis.T
     assert 7 - 1e-9 <= spectral.largest_eigenvalue_bound((matrix + matrix.T) / 2) <= 7 + 1e-4
 

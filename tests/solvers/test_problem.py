@@ -19,8 +19,7 @@ def samples(draw: st.DrawFn) -> tuple[int, np.ndarray, np.ndarray]:
     # Eight literals over 300 attributes exceed 64-bit keys; two attributes make duplicates.
     attributes = draw(st.sampled_from([1, 2, 5, 300]))
     width, count = draw(st.integers(0, 8)), draw(st.integers(0, 30))
-    seed = draw(st.integers(0, 2**32 - 1))
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     terms = rng.integers(-1, 2 * attributes, (count, width)).astype(np.int32)
     return attributes, terms, rng.choice([-1, 1], count)
 

@@ -228,9 +228,7 @@ def _of_total(knowledge: Knowledge, limits: Limits) -> Limits:
 
 def _released(release: Release, asked: CompiledQuestion) -> tuple[float, Limits | None] | None:
     """Return the released answer of a question that is a query of the workload, and its limits."""
-    workload = conjunctions_of(release.workload)
-    known = release.intervals
-    limits = None
+    workload, known, limits = conjunctions_of(release.workload), release.intervals, None
     if workload is None:
         return None
     places = map(workload.find, asked.conjunctions)

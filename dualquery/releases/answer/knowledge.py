@@ -68,14 +68,13 @@ class Knowledge:
 
     def _tied(self, form: LinearForm) -> bool:
         """Return whether rules tie a form's columns: records keep these, a model does not."""
-        if self.rules is None or self.release.records is None:
-            return False
         return any(len(group.intersection(form.columns)) > 1 for group in self._groups)
 
     @cached_property
     def _groups(self) -> list[set[int]]:
         groups: list[set[int]] = []  # columns that rules tie, and what others tie to these
-        for box in self.rules.boxes if self.rules is not None else ():
+        rules = None if self.release.records is None else self.rules
+        for box in () if rules is None else rules.boxes:
             tied = [group for group in groups if not group.isdisjoint(box)]
             groups = [group for group in groups if group.isdisjoint(box)] + [{*box}.union(*tied)]
         return groups

@@ -82,9 +82,7 @@ def price(
     does not have: `RuntimeError` if it costs more than the budget. With ``noise_alone`` a plan that
     came after events has to draw Gaussian noise only, else `BadInputError`.
     """
-    schedule = plan.schedule
-    name = plan.accountant
-    own = events_of(plan.schedule)
+    schedule, name, own = plan.schedule, plan.accountant, events_of(plan.schedule)
     if before:
         schedule = (*before, *own)
         # The plan is adaptive: the exact recursion is proven for Gaussian noise alone.

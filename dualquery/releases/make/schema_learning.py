@@ -272,9 +272,7 @@ def _learn_columns(
     unknown: Unknown, relation: Neighbours, pay: Pay, seed: int | None, journal: Journal
 ) -> LearnedSchema:
     """Learn what the columns of a private table hold, but the known ones; in two passes."""
-    found = {**unknown.columns}
-    shaped = {**unknown.shapes}
-    source = unknown.source
+    found, shaped, source = {**unknown.columns}, {**unknown.shapes}, unknown.source
     assert isinstance(source, TableSource)
     if not unknown.learned:
         return LearnedSchema(unknown.schema(found, declared=seed is None))

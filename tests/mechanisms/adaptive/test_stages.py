@@ -234,8 +234,7 @@ def test_errors_are_hardly_above_those_of_independent_columns() -> None:
 def test_products_of_full_columns_are_measured_where_noise_is_small(
     filled: float, epsilon: float, products: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    generator = np.random.default_rng(8)
-    records = generator.random((4_000, 30)) < filled
+    records = np.random.default_rng(8).random((4_000, 30)) < filled
     records[:, 1] |= records[:, 0]
     work = random_conjunctions(Domain.binary(30), 300, 2, signed=False)
     outcome, truth = released(records, work, epsilon, Staged(records=20))

@@ -78,8 +78,7 @@ def test_answers_are_off_by_noise_of_the_planned_scale(mechanism, budget, law) -
     """Kolmogorov-Smirnov at a fixed seed (false alarm 1e-4), on counts away from the clip."""
     rng, domain = np.random.default_rng(1), Domain.binary(20)
     workload = random_conjunctions(domain, 600, 2, seed=1)
-    records = random_records(domain, 200_000, rng)
-    data = dataset(ItemSchema.numbered(20, "bits"), records)
+    data = dataset(ItemSchema.numbered(20, "bits"), random_records(domain, 200_000, rng))
     work = Task(workload, 200_000)
     plan = mechanism.plan(work, budget)
     answers = run(data, work, mechanism, plan, 3, 1).answers

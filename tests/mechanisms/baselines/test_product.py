@@ -69,8 +69,7 @@ def test_drawn_records_follow_the_distribution() -> None:
     """Chi-square over all 12 records at a fixed seed; false alarm 1e-4."""
     domain = Domain(np.array([0, 1, 4, 6]))
     probabilities = np.array([0.3, 0.5, 0.2, 0.3, 0.9, 0.1])
-    model = ProductMixture.single(domain, probabilities)
-    drawn = model.sample(20_000, np.random.default_rng(0))
+    drawn = ProductMixture.single(domain, probabilities).sample(20_000, np.random.default_rng(0))
     every = all_records(domain)
     observed = [(drawn == record).all(axis=1).sum() for record in every]
     expected = [20_000 * chance(domain, probabilities, record) for record in every]

@@ -50,8 +50,7 @@ def test_answers_have_no_bias(epsilon) -> None:
 
 def test_answers_come_close_with_a_large_budget() -> None:
     """Error far below the epsilon 0.2 one; fixed seeds."""
-    rows = random_records(SCHEMA.domain, 9000, np.random.default_rng(1))
-    data = dataset(SCHEMA, rows)
+    data = dataset(SCHEMA, random_records(SCHEMA.domain, 9000, np.random.default_rng(1)))
     work = Task(random_conjunctions(SCHEMA.domain, 60, 2, seed=3), 9000)
     truth = work.workload.counts(data.records, threads=1) / 9000
     errors = []
