@@ -118,6 +118,8 @@ def test_no_type_moves_a_number_to_another_bucket() -> None:
     assert pandas["part"].tolist() == [-0.5, 2.5]
     narrow = FrameKind("pandas", {"n": np.dtype("int8")})
     assert narrow.made_of(pl.DataFrame({"n": [1, 300]}))["n"].tolist() == [1, 300]
+    for texts, expected in ((["7", "8"], [7, 8]), (["7", "300"], ["7", "300"])):
+        assert narrow.made_of(pl.DataFrame({"n": texts}))["n"].tolist() == expected
 
 
 @pytest.mark.filterwarnings("ignore")  # what the checks fit has no schema, so nothing is private

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 import polars as pl
+from polars.exceptions import PolarsError
 
 from dualquery.data.schema.items import ItemSchema
 from dualquery.data.schema.schema_files import given_schema
@@ -54,7 +55,7 @@ class FrameKind:
             return rows.to_numpy()
         table: Any = rows.to_pandas() if self.library == "pandas" else rows
         for name, kind in self.types.items():
-            with contextlib.suppress(ValueError, TypeError, pl.exceptions.PolarsError):
+            with contextlib.suppress(ValueError, TypeError, OverflowError, PolarsError):
                 held = rows.schema.get(name)
                 texts = getattr(kind, "kind", "") in ("M", "b") and held == pl.String
                 if held is None or texts or (kind == "bool" and rows[name].null_count()):
@@ -72,9 +73,8 @@ class FrameKind:
                     values = values.cast(pl.String)
                 if self.library == "pandas":
                     cast = values.to_pandas().astype(kind)
-                    if not str(kind).lower().startswith(("int", "uint")) or (
-                        cast.eq(table[name]).all()  # a narrow one would wrap
-                    ):
+                    narrow = str(kind).lower().startswith(("int", "uint")) and held != pl.String
+                    if not narrow or cast.eq(table[name]).all():  # it would wrap
                         table[name] = cast
                 else:
                     table = table.with_columns(values.cast(kind))

@@ -208,8 +208,9 @@ def _statements(stored: Stored, events: list[Stored]) -> Iterator[str]:
         ("a declared schema", True, schema["declared"]),
         ("most 1s of a row", proof["limits"]["max_ones_per_row"], schema.get("max_ones_per_row")),
     )
-    said = f"{proof['condition']} {privacy['assumptions']}"  # older releases assume it
-    told = "number of complete rows" in said or "left out by a public filter" in said
+    said = f"{proof['condition']} {privacy['assumptions']}"
+    # Older releases assume it: "neighbouring tables are defined after it", the public filter.
+    told = "number of complete rows" in said or "tables are defined after it" in said
     if replaces and schema.get("drop_incomplete") and not told:
         yield "that the number of complete rows is public is no condition"
     cheap = bought and not 0 < bought["sensitivity"] / bought["scale"] <= bought["epsilon"]

@@ -260,7 +260,7 @@ def test_incomplete_rows_are_left_out_when_declared() -> None:
     frame = pl.DataFrame({"c": ["a", "?", "b", None, "b"], "x": [0.0, 1.0, None, 0.0, 2.0]})
     data = load(frame, schema)
     assert data.records.dense_rows(0, data.n).tolist() == [[1, 0, 1, 0], [0, 1, 0, 1]]
-    assert "neighbouring tables are defined after it" in data.notes[0]
+    assert "where rows are replaced, how many stay is public" in data.notes[0]
 
 
 @pytest.mark.parametrize("text", ["-999", "-999.0", "-999,0"])

@@ -135,7 +135,7 @@ def test_rows_that_are_incomplete_go_by_themselves() -> None:
     data = load(holes, schema, unit=TWO)
     assert (data.n, data.units) == (5, 3)  # the first two complete rows of each
     assert data.records.ones().tolist() == [3, 2, 3]
-    assert any("defined after it" in note for note in data.notes)
+    assert any("how many stay is public" in note for note in data.notes)
     gone = load(holes.with_columns(x=pl.Series([0, None, 0, 1, 1, None, 0])), schema, unit=ONE)
     assert gone.n == gone.units == 2  # a home without a complete row is none
     with Engine(name="stream").open(holes, schema, unit=TWO) as streamed:

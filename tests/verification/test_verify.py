@@ -412,9 +412,7 @@ FORGED: list[tuple[str, str, Callable[[Stored], object]]] = [
     ("a schema learned for nothing", "given", unconditional),
     ("units that are none", "gaussian", put("options", "unit", {"column": "h", "max_rows": 5})),
     ("weights that are none", "units", put("options", "weight", {"column": "w", "max": 2.0})),
-    ("complete rows without condition", "complete", lambda stored: [
-        unconditional(stored), put("privacy", "assumptions", [])(stored)
-    ]),
+    ("complete rows without condition", "complete", unconditional),
     ("another total", "gaussian", put("total", "copies", 301)),
     ("rounds fewer", "game", put(*EVENT, "rounds", 10)),
     ("samples fewer", "game", put(*EVENT, "samples", 10)),

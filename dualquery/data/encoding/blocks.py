@@ -160,7 +160,7 @@ def intake_notes(source: Source, schema: TableSchema | ItemSchema) -> tuple[str,
         notes += source.notes
     if drops_rows(schema):
         filtered = "Rows with a missing value are left out by a public filter"
-        notes.append(f"{filtered}; neighbouring tables are defined after it.")
+        notes.append(f"{filtered}; where rows are replaced, how many stay is public.")
     if left_out := left_out_columns(source, schema):
         notes.append(f"Columns that were not chosen, or not described, left out: {len(left_out)}.")
     elif isinstance(schema, ItemSchema) and schema.outside == "drop":

@@ -309,7 +309,7 @@ class _Blocks(io.BufferedReader):
 
     def read(self, size: int | None = -1) -> bytes:
         found = super().read(size and size - (size > 1))
-        while found.endswith(b"\r") and (more := super().readline(1 << 16)):
+        while found.endswith(b"\r") and (more := super().read(1)):
             found += more
         return found
 

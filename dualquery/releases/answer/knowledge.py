@@ -74,7 +74,7 @@ class Knowledge:
     def _groups(self) -> list[set[int]]:
         groups: list[set[int]] = []  # columns that rules tie, and what others tie to these
         rules = None if self.release.records is None else self.rules
-        for box in () if rules is None else rules.boxes:
+        for box in () if rules is None else {frozenset(box) for box in rules.boxes}:
             tied = [group for group in groups if not group.isdisjoint(box)]
             groups = [group for group in groups if group.isdisjoint(box)] + [{*box}.union(*tied)]
         return groups
