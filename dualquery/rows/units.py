@@ -1,8 +1,8 @@
 """Which rows of a table count, and how often: the rows of units, and weights.
 
 A *unit* is all rows with the same value in one column, as it is written: a household's persons. Of
-each its first K complete rows stay, in the order of the table, so what stays of a unit depends on
-its own rows alone, and neighbouring tables stay neighbours.
+each its first K complete rows stay, in the order of the table (a query's rows are sorted), so what
+stays of a unit depends on its own rows alone, and neighbouring tables stay neighbours.
 
 A *weight* is cut to a public largest weight W, and rounded to a whole number of *copies*, 0 to M,
 each of the weight W / M; whole weights are exact where M is a multiple of W. A row with its weight

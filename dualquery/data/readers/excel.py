@@ -99,10 +99,11 @@ def answer(request: bytes) -> bytes:
         frame = cells.to_polars()
         if frame.width:
             filled = frame.select(pl.any_horizontal(pl.all().is_not_null())).to_series()
-            at = filled.arg_true()
-            # Of several columns a blank row is none, wherever: rows below it must not decide.
-            kept = frame[at[0] : at[-1] + 1] if frame.width == 1 and len(at) else None
-            frame = frame.filter(filled) if kept is None else kept
+            # A blank row is none, wherever: rows below must not decide. A blank cell of one column
+            # is a missing value, though, between others.
+            if frame.width == 1:
+                filled = filled.cum_max() & filled.cum_max(reverse=True)
+            frame = frame.filter(filled)
         frame = frame.select(pl.all().str.replace(_MIDNIGHT, "$1"))
     except Exception as fault:  # the reader's own errors have no common class
         return _FAULT + str(fault).encode("utf-8", "replace")

@@ -179,6 +179,7 @@ def frame_of_pandas(table: Any, label: str) -> FrameSource:
     return FrameSource(pl.DataFrame(series), label)
 
 
+# Arrow reads a column as the kind of its first cell, and some others' cells as that kind.
 _KINDS = (
     bool, numbers.Number, str, np.generic,
     datetime.datetime, datetime.date, datetime.time, datetime.timedelta,

@@ -315,9 +315,9 @@ def _learn_columns(
         f"them texts; a text is listed if about {math.ceil(price.fewest):,} rows hold it, others "
         "are (other). Neighbouring tables have the same columns of the same types."
     ]
-    lost = "lost in noise, which a larger epsilon has less of"
+    otherwise = "lost in noise, which a larger epsilon has less of"
     left_out = (name for name in unknown.names if name not in found)
-    if reasons := "; ".join(f"{each} ({made.get(each, lost)})" for each in left_out):
+    if reasons := "; ".join(f"{each} ({made.get(each, otherwise)})" for each in left_out):
         notes.append(
             f"Left out: {reasons}. A partial schema with their values or their range may keep them."
         )
