@@ -25,8 +25,8 @@ measured has none. They cover for the first measurement of a query, also if a lo
 it. Where the number of rows n is private a measurement is divided by a public N, so that it counts
 N - n rows more, with some answer t in the queries' range: its mean is ``m = (n x + (N - n) t) / N``
 for the true answer x. So an interval of m that is longer by ``|N - n| / N`` ranges at both ends has
-x; where t is known, an end e need not move by more than ``|e - t| |N / n - 1|``. Variances of
-Gaussian noise in N add up; of other noise a chance is taken off the level.
+x; where t is known, an end e need not move by more than ``|e - t| |N / n - 1|``. What two noises
+exceed with one chance adds up as variances do: for Gaussian ones, and Laplace beside it, safely.
 """
 
 from __future__ import annotations
@@ -325,11 +325,15 @@ class Total:
         return (laplace_deviation(self.scale) if laplace else self.scale) / self.copies
 
     def off(self, miss: float) -> float:
-        """Return a distance that the noise exceeds with chance ``miss`` at most, in copies."""
-        if self.scale == 0.0:
-            return 0.0
-        half = gaussian_half_width if self.noise == "gaussian" else laplace_half_width
-        return half(self.scale, miss)
+        """Return a distance that the noise exceeds with chance ``miss`` at most, in copies.
+
+        With Gaussian noise that exceeds another one so, it exceeds the hypotenuse so, at most.
+        """
+        if self.scale == 0.0 or self.noise == "gaussian":
+            return gaussian_half_width(self.scale, miss) if self.scale else 0.0
+        # The second is the larger one below 90%: there Laplace noise beside Gaussian needs it.
+        own = gaussian_half_width(laplace_deviation(self.scale), miss)
+        return max(laplace_half_width(self.scale, miss), own)
 
     def limits(self, miss: float) -> tuple[float, float]:
         """Return limits of the true number of rows, or weight, that fail with that chance."""
@@ -350,10 +354,6 @@ class Total:
     def text(self) -> str:
         """The number for a person: rows are whole, weights have what digits they need."""
         return f"{self.amount:,.0f}" if self.what == "rows" else f"{self.amount:,.10g}"
-
-
-ROWS_MISS = 0.01
-"""Chance that a noisy number of rows is further off than is allowed for; taken off the level."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -391,23 +391,17 @@ class Intervals:
         if total.known == "stated":
             of = "number of rows" if total.what == "rows" else "total weight"
             return replace(self, basis=f"{self.basis}; if the {of} is {total.text}, as was stated")
-        gaussian, n = total.noise == "gaussian", total.copies
-        level = self.level if gaussian else self.level - ROWS_MISS
-        off = total.off(1.0 - level if gaussian else ROWS_MISS)
+        off, n = total.off(1.0 - self.level), total.copies
         below = above = np.full_like(self.lower, (max(high, 0.0) - min(low, 0.0)) * off / n)
         if self.absent_row_answer is not None and n > 2 * off:
+            half = (self.upper - self.lower) / 2.0
             below, above = (
-                np.abs(ends - self.absent_row_answer) * off / (n - off)
+                np.hypot(half, np.abs(ends - self.absent_row_answer) * off / (n - off)) - half
                 for ends in (self.lower, self.upper)
             )
-            if gaussian:  # variances of independent noise add up
-                half = (self.upper - self.lower) / 2.0
-                below, above = np.hypot(half, below) - half, np.hypot(half, above) - half
         basis = f"{self.basis}; longer by what the noise in the number of rows may make"
-        if not gaussian:
-            basis += f"; the level is {100.0 * level:.4g}%, not {100.0 * self.level:.4g}%"
         lower, upper = np.clip((self.lower - below, self.upper + above), low, high)
-        return Intervals(lower, upper, basis, level)
+        return Intervals(lower, upper, basis, self.level)
 
 
 def of_cut(most: int | None, relation: Neighbours) -> str:

@@ -65,9 +65,8 @@ class BoughtMean:
         Distances from the middle of the range were summed, so the total multiplies the middle only.
         """
         found = self._middle * total.estimate + (self.mean - self._middle) * total.copies
-        half = (self._off(level) + self.rounding) * total.copies
         noise = abs(self._middle) * total.off(1.0 - level)
-        off = math.hypot(half, noise) if self.noise == total.noise == "gaussian" else half + noise
+        off = math.hypot(self._off(level) * total.copies, noise) + self.rounding * total.copies
         ends = [end * rows for end in (self.low, self.high) for rows in total.limits(_SURELY)]
         low, high = (found - off) * total.of_copy, (found + off) * total.of_copy
         return max(low, min(ends)), min(high, max(ends))

@@ -84,28 +84,29 @@ def test_intervals_of_cut_rows_say_so() -> None:
 
 @pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (-1.0, 1.0), (0.25, 1.0)])
 def test_intervals_allow_for_a_noisy_number_of_rows(low: float, high: float) -> None:
-    """All true answers, and numbers of rows up to the allowed distance; noise of at most 0.01."""
-    count = RowCount(900, AR, 0.05)
-    off = laplace_half_width(count.noise_scale, 0.01)
-    assert 0 < off < 900
-    true_rows, true, added = np.meshgrid(
-        np.arange(900 - off, 900 + off + 1, 7),
-        np.linspace(low, high, 9),
-        np.linspace(min(low, 0.0), high, 9),  # what the rows too many are counted as
+    """Whatever the true answers, and what the rows too many are counted as; by enumeration."""
+    errors = norm.ppf((np.arange(200) + 0.5) / 200)
+    true, absent, deviation, errors = np.meshgrid(
+        np.linspace(low, high, 4), np.linspace(min(low, 0.0), high, 4), [0.005, 0.03], errors
     )
-    mean = (true_rows * true + (900 - true_rows) * added) / 900
-    mean += np.random.default_rng(0).choice([-0.01, 0.0, 0.01], mean.shape)
-    for absent_row_answer in (None, added):
-        ends = intervals.clipped_interval(mean, 0.01, low, high)
-        around = Intervals(*ends, "measured", absent_row_answer=absent_row_answer)
-        found = around.for_total(Total.of(count), low, high)
-        assert np.all((found.lower <= true + 1e-12) & (true <= found.upper + 1e-12))
-        assert found.level == pytest.approx(LEVEL - 0.01)
-        assert np.all((found.lower >= low) & (found.upper <= high))
+    half = intervals.gaussian_half_width(1.0) * deviation
+    added = np.arange(-200, 201)
+    chances = np.exp(-np.abs(added) / RowCount(900, AR, 0.05).noise_scale)
+    for absent_row_answer in (None, absent):
+        held = np.zeros(true.shape[:3])
+        for rows, chance in zip(900 + added, chances / chances.sum(), strict=True):
+            mean = (900 * true + (rows - 900) * absent) / rows + deviation * errors
+            ends = intervals.clipped_interval(mean, half, low, high)
+            around = Intervals(*ends, "measured", absent_row_answer=absent_row_answer)
+            found = around.for_total(Total.of(RowCount(int(rows), AR, 0.05)), low, high)
+            assert np.all((found.lower >= low) & (found.upper <= high))
+            held += chance * ((found.lower <= true + 1e-9) & (true - 1e-9 <= found.upper)).mean(-1)
+        assert held.min() >= LEVEL - 1e-9
+        assert held.max() < 0.99 or absent_row_answer is None
+    assert found.level == LEVEL
     # Few rows say next to nothing of shares, and the intervals know.
-    few = RowCount(80, AR, 0.05)
     lost = Intervals(np.array([0.49]), np.array([0.51]), "measured", absent_row_answer=0.0)
-    assert lost.for_total(Total.of(few), 0.0, 1.0).of(0) == (0.0, 1.0)
+    assert lost.for_total(Total.of(RowCount(80, AR, 0.05)), 0.0, 1.0).of(0) == (0.0, 1.0)
 
 
 def test_intervals_say_that_a_stated_number_of_rows_is_one() -> None:
@@ -139,4 +140,4 @@ def test_intervals_cover_where_the_number_of_rows_is_private(mechanism, options,
         inside.extend(covered[known].tolist())
     assert np.mean(inside) >= 0.94
     assert made.options["rows"] is None
-    assert made.summary()["intervals"]["level"] == pytest.approx(0.94)
+    assert made.summary()["intervals"]["level"] == LEVEL
