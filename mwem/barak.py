@@ -100,6 +100,8 @@ class Barak(Mechanism[BarakDetails]):
     def plan(self, task: Task, budget: Budget) -> Plan[BarakDetails]:
         """Spend the whole budget on one noisy measurement of all coefficients."""
         sets = asked_sets(task.workload)
+        if (fit := choose_fit(self.fit, sets.workload)) == "none" and self.records is not None:
+            raise BadInputError("barak makes no synthetic records of so many cells; use adaptive")
         moves = OddCounts().moves(sets.workload, budget.neighbours)
         priced = price_noise(moves, budget)
         noise = priced.noise
@@ -111,7 +113,7 @@ class Barak(Mechanism[BarakDetails]):
             priced.accountant,
             BarakDetails(
                 sets=sets,
-                fit=choose_fit(self.fit, sets.workload),
+                fit=fit,
                 repetitions=self.repetitions,
                 moving_parities=moves.entries,
                 records=self.records or task.default_records,
@@ -167,12 +169,12 @@ def choose_fit(fit: Fit, sets: Workload) -> Fit:
     small = cells <= MOST_CELLS and bits <= _MOST_BITS
     if fit == "auto":
         return "weights" if small else "none"
-    if fit == "weights" and not small:
+    if fit in ("weights", "program") and not small:
         raise BadInputError(
-            f"fit=weights holds every cell: {cells:.6g} cells of {bits} bits, above "
+            f"fit={fit} holds every cell: {cells:.6g} cells of {bits} bits, above "
             f"{MOST_CELLS:,} cells or {_MOST_BITS} bits; use fit=none, or mwem"
         )
-    if fit == "program" and not (small and cells * len(sets) <= MOST_ENTRIES):
+    if fit == "program" and cells * len(sets) > MOST_ENTRIES:
         raise BadInputError(
             f"fit=program has {cells:.6g} cells times {len(sets):,} coefficients, above "
             f"{MOST_ENTRIES:,}; use fit=weights or fit=none"

@@ -14,7 +14,8 @@ def theorem_2_2_bound(
 ) -> tuple[float, float]:
     """Return Theorem 2.2's bound on the largest error of the average distribution.
 
-    Hardt, Ligett and McSherry 2012: for linear queries with values in [-1, 1],
+    Hardt, Ligett and McSherry 2012: for linear queries that one change of the table moves by 1 at
+    most (in [-1, 1] if a record is added or removed, in [0, 1] also if one is replaced),
     ``max |q(A) - q(B)| <= 2 n sqrt(ln |D| / T) + 10 T ln |Q| / epsilon`` rows with probability at
     least ``1 - 2T / |Q|``, for Figure 1 as printed: ``average=True, repetitions=1``, pure epsilon.
 

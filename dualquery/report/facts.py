@@ -100,6 +100,7 @@ def widths(release: Release) -> list[Widths]:
     half = np.full(count, np.nan)
     if release.intervals is not None:
         half = (release.intervals.upper - release.intervals.lower) / 2
+        half[half == 0.0] = np.nan  # what rules force was not measured
     found = []
     for k in np.unique(size):
         some = half[size == k]

@@ -8,10 +8,11 @@ the proofs of sensitivities, assumptions, what the program did, and who wrote it
 """
 
 import hashlib
+import io
 import json
 import math
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -319,8 +320,8 @@ def _measurements(stored: Stored, folder: Path) -> Iterator[str]:
     drawn = [each for each in drawn if each and each["statistic"] in _KEPT]
     if stored["measurements"] is None or (drawn and all("numbers" not in each for each in drawn)):
         return  # kept by no mechanism that needs none, and noted in no release before 0.2
-    table = _read(folder / "measurements.parquet")
-    plain = "literal_1" in _read(folder / "answers.parquet", pq.read_schema).names
+    table = _read(folder / "measurements.parquet").read(use_threads=False)
+    plain = "literal_1" in _read(folder / "answers.parquet").schema_arrow.names
     deviations = table["deviation"].to_numpy() * stored["rows"]
     numbers = sum(each["numbers"] for each in drawn)
     if not len(deviations) == numbers == stored["measurements"]["numbers"]:
@@ -337,15 +338,14 @@ def _measurements(stored: Stored, folder: Path) -> Iterator[str]:
                 return
 
 
-def _read(path: Path, how: Callable[..., Any] = pq.read_table) -> Any:
-    with path.open("rb") as file:  # Arrow changes some paths, as ~/
-        return how(file)
+def _read(path: Path) -> pq.ParquetFile:
+    return pq.ParquetFile(io.BytesIO(path.read_bytes()), pre_buffer=False)  # no path, no threads
 
 
 def _tables(stored: Stored, events: list[Stored], folder: Path) -> Iterator[str]:
     """Compare the numbers of answers, records and intervals with the tables."""
-    records = sum(_read(x, pq.read_metadata).num_rows for x in folder.glob("synthetic.parquet"))
-    table = _read(folder / "answers.parquet")
+    records = sum(_read(x).metadata.num_rows for x in folder.glob("synthetic.parquet"))
+    table = _read(folder / "answers.parquet").read(use_threads=False)
     low, high = (table[f"interval_{end}"].to_numpy() for end in ("low", "high"))
     proof, intervals = stored["proof"], stored["intervals"]
     yield from _unequal(

@@ -102,10 +102,15 @@ class MwemSampled(Mechanism[SampledDetails]):
         columns = len(layout.columns)
         n = task.n // budget.neighbours.steps
         check_memory(20 * self.population * columns, "the population", "take a smaller one")
-        rounds = self.rounds or default_rounds(rho, n, columns)
+        most = different_bits(workload.literals)
+        if self.rounds is not None and self.rounds > most:
+            raise BadInputError(
+                f"rounds is {self.rounds:,}, but the queries are about {most:,} different sets of "
+                "columns, and none is measured twice: take at most as many"
+            )
+        rounds = self.rounds or min(default_rounds(rho, n, columns), most)
         start = AllQueries().moves(WithSingleBits.of(workload).single, budget.neighbours)
         table = table_moves(budget.neighbours)
-        rounds = min(rounds, different_bits(workload.literals))
         shares = Shares(rounds, self.select_budget, self.start_budget, self.growth)
         spending = spend(shares, budget, table, start)
         schedule = spending.schedule()

@@ -28,7 +28,7 @@ from solvers.local_search import Search, first_place, greedy_record
 from solvers.problem import BestResponse
 from solvers.protocol import Capability
 from solvers.reduction import reduce
-from solvers.relaxation import attainable, fixing, restricted
+from solvers.relaxation import attainable, fixing, restricted, unit
 
 if TYPE_CHECKING:
     from solvers.lagrangian import LagrangianDual
@@ -128,7 +128,9 @@ class Attempt:
     @property
     def goal(self) -> float:
         """The largest bound that proves the incumbent as good as asked for."""
-        tolerance = _TOLERANCE * float(np.abs(self.kernel.weights).sum())
+        # Of whole weights another record is better by a unit at least, however large their sum.
+        better = 0.5 * unit(self.kernel) or math.inf
+        tolerance = min(_TOLERANCE * float(np.abs(self.kernel.weights).sum()), better)
         return self.value + max(self.gap * abs(self.value), tolerance)
 
     @property

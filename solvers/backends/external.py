@@ -62,11 +62,12 @@ def run_command(
         if _wait(process, readers, stop):
             return process.returncode, complaint.text
         _signal_tree(process, gently=True)
-        _wait(process, readers, deadline)
+        for reader in readers:  # unreaped, so that what stays of the group can be killed
+            reader.join(max(deadline - time.perf_counter(), 0.0))
         return None, complaint.text
     finally:
         # Unreaped or still printing: something of the group is alive, so its number is still its.
-        if process.poll() is None or any(reader.is_alive() for reader in readers):
+        if process.returncode is None or any(reader.is_alive() for reader in readers):
             _signal_tree(process, gently=False)
         process.wait()
         for reader, stream in zip(readers, (process.stdout, process.stderr), strict=True):

@@ -15,7 +15,7 @@ from solvers.formats.program import Program, summed_rows
 
 _COMMENT = re.compile(r"^[ \t]*\*.*$", re.MULTILINE)
 _STATED = re.compile(r"^\*.*#constraint= *(\d{1,18})\b", re.MULTILINE)
-_RELATION = re.compile(r"([<>]?=)")
+_RELATION = re.compile(r"([<>]?=|(?<=:))")
 _NUMBER = re.compile(r"[+-]?\d+", re.ASCII)
 _LITERAL = re.compile(r"~?[A-Za-z_][A-Za-z0-9_\[\]{}^]*", re.ASCII)
 _RELATIONS = (">=", "<=", "=")

@@ -170,6 +170,9 @@ def test_queries_of_too_many_literals_are_refused() -> None:
     workload = Workload(2 * np.arange(9, dtype=np.int32)[None], Domain.binary(9))
     with pytest.raises(BadInputError, match="has 9 literals"):
         MwemSampled().plan(Task(workload, 100), Budget(1.0, 1e-3))
+    few = Workload(workload.literals[:, :2], Domain.binary(9))
+    with pytest.raises(BadInputError, match="rounds is 2"):
+        MwemSampled(rounds=2).plan(Task(few, 100), Budget(1.0, 1e-3))
 
 
 def test_a_run_is_far_better_than_independent_columns() -> None:

@@ -94,6 +94,14 @@ def test_the_truth_is_of_all_rows_and_answers_are_near_it() -> None:
     assert dualquery.evaluate(whole, homes())["max_error"] < 0.02
 
 
+def test_a_mean_with_too_much_noise_is_refused_before_anything_is_paid(tmp_path) -> None:
+    budget = BudgetFile.create(tmp_path / "b", epsilon=1.0, delta=1e-5, unit="home")
+    asked = {**ASKED, "epsilon": 1e-5, "means": "age", "unit": Unit("home", 100_000), "rows": 10**7}
+    with pytest.raises(BadInputError, match="Gaussian noise of scale"):
+        dualquery.release(homes(), mechanism="gaussian", budget=tmp_path / "b", **asked)
+    assert budget.read().spent == (0.0, 0.0)
+
+
 def test_a_private_number_of_units_decides_nothing_before_it_is_bought() -> None:
     one = people(40).with_columns(home=pl.lit(7))
     asked = {**ASKED, "epsilon": 900.0, "neighbours": "add-remove", "delta": 1e-6}

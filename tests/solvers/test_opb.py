@@ -17,7 +17,7 @@ from tests.solvers.instances import constrained_problem, problem
 FOREIGN = """\
 * #variable= 5 #constraint= 4
 * made by hand
-min: +3 x1 -2 ~x2 +4 x1 ~x3 ;
+min:+3 x1 -2 ~x2 +4 x1 ~x3 ;
 +1 x1 +2 ~x2 +1 x2 >= 2 ;
 * a comment between
 1 x3 +1 x4

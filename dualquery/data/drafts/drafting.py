@@ -86,7 +86,8 @@ def shape_of(name: str, counts: Counts, sd: float) -> Shape:
     texts, numbers, dates, absent = np.split(kept, firsts)
     missing = tuple(np.array(shapes.MISSING)[absent > 0].tolist())
     of_texts = texts.sum()
-    others = kept[: shapes.FIRST_MISSING].sum() - max(dates.max(), numbers.sum())
+    digits = dates[-1] * (numbers.sum() > dates.max())  # among numbers, these are some
+    others = kept[: shapes.FIRST_MISSING].sum() - max(dates.max(), numbers.sum() + digits)
     shape = Shape(None, missing, gaps=sd > 0 or bool(missing), slips=sd > 0 or bool(others))
     if max(dates.max(), numbers.sum(), of_texts) == 0:
         return shape
@@ -108,7 +109,8 @@ def shape_of(name: str, counts: Counts, sd: float) -> Shape:
     how = Numbers(*_sizes(sizes[: shapes.ZERO], sd), whole=decimals == 0)
     held = sizes[how.low : how.high + 1].sum() + sizes[shapes.ZERO]
     beyond = _beyond(sizes[: shapes.ZERO + 1], [0, shapes.POWERS - 1, shapes.POWERS, -2], sure)
-    beyond = beyond or 2 * held < numbers.sum()  # of a range that is lost in noise
+    # Of a range that is lost in noise: few numbers lie in it, or none but 0, and some are parts.
+    beyond = beyond or 2 * held < numbers.sum() or (decimals > 0 and how.low > how.high)
     return replace(shape, how=how, decimals=decimals, beyond=beyond)
 
 
@@ -230,9 +232,12 @@ def _numeric(
         edges = tuple(edge for edge in edges if edge not in alone)
     held = max(map(abs, edges)) * 10**shape.decimals < 2**53
     decimals = shape.decimals if held and 0 < shape.decimals < DECIMALS else None
+    # The end of the grid is no number of the column: of a last bucket one step wide, its start is.
+    one = decimals is not None and round((edges[-1] - edges[-2]) * 10**decimals) == 1
     return Numeric(
         name,
         edges,
+        within=(*("uniform",) * (len(edges) - 2), edges[-2]) if one else "uniform",
         integer=grid.whole,
         missing="error" if certain else "category",
         outside="clip",

@@ -46,9 +46,10 @@ def _near_quantiles(bounds: Floats, rest: Floats, cuts: int, *, whole: bool) -> 
     # Quantiles are those of numbers, not of gaps between them: of equal ends the outer ones.
     knots = np.unique(np.concatenate((level, level + 1)))
     parts = [_TAIL, *range(1, cuts), cuts - _TAIL]
-    near = np.array([(part - 0.25, part + 0.25) for part in parts]) / cuts
+    near = np.array([(part - 0.25, part + 0.25) for part in parts])
+    near = near.clip(_TAIL / 2.0, cuts - _TAIL / 2.0) / cuts  # else the longest tail is not cut off
     power = np.frexp(np.abs(bounds).max())[1]  # slopes would be above the largest number
-    scaled = np.interp(near.clip(0.0, 1.0), ends[knots], np.ldexp(bounds[knots], -power))
+    scaled = np.interp(near, ends[knots], np.ldexp(bounds[knots], -power))
     ranges = np.ldexp(scaled, power).tolist()
     return {_simplest(first, last, whole=whole) for first, last in ranges if first < last}
 

@@ -160,20 +160,19 @@ class Numbers:
     @cached_property
     def bounds(self) -> NDArray[np.float64]:
         """Lower ends of the cells, increasing, and the upper end of the last: float64."""
-        if self.ends is not None:
-            power = np.frexp(np.abs(self.ends).max())[1]  # the range may be wider than any number
-            low, high = np.ldexp(self.ends, -power)
-            equal = np.ldexp(np.linspace(low, high, RANGE_CELLS + 1), power)
-            return np.unique(np.ceil(equal)) if self.whole else equal
-        ends: set[float] = {0.0}
-        for size in range(self.low, self.high + 1):
+        zero = 0.0, 1.0 if self.whole else 10.0**-DECIMALS  # a cell of its own: many amounts are 0
+        ends = set(zero)
+        for size in range(self.low, self.high + 1) if self.ends is None else ():
             power = abs(size - POWERS) - (size < POWERS) + LEAST_POWER
             own = np.ldexp(1.0 + np.arange(STEPS + 1) / STEPS, power)
             ends |= set((own if size >= POWERS else -own).tolist())
+        if self.ends is not None:
+            power = np.frexp(np.abs(self.ends).max())[1]  # the range may be wider than any number
+            low, high = np.ldexp(self.ends, -power)
+            equal = np.ldexp(np.linspace(low, high, RANGE_CELLS + 1), power).tolist()
+            ends = {*equal, *(each for each in zero if self.ends[0] <= each < self.ends[1])}
         bounds = np.array(sorted(ends))
-        if self.whole:
-            return np.unique(np.ceil(np.append(bounds, 1.0)))
-        return bounds if bounds[-1] > 0 else np.append(bounds, 1e-300)
+        return np.unique(np.ceil(bounds)) if self.whole else bounds
 
     @property
     def cells(self) -> int:

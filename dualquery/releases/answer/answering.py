@@ -186,9 +186,10 @@ def _bought_line(
 
 def _likely(knowledge: Knowledge, asked: CompiledQuestion) -> float | None:
     """Return the model's answer, in the range; None where the given rows are none."""
-    likely = knowledge.mean(asked.numerator.likely)
+    parts = [each.likely for each in (asked.numerator, asked.denominator) if each is not None]
+    likely = knowledge.mean(parts[0], parts)
     if asked.denominator is not None:
-        below = knowledge.mean(asked.denominator.likely, asked.numerator.likely)
+        below = knowledge.mean(parts[1], parts)
         if below <= 0:
             return None
         likely /= below
@@ -246,7 +247,7 @@ def _quantile(
     """Return the number below which the asked share of the given rows lies, and its limits."""
     # The numbers of all steps but those whose shares' limits exclude it (Woodruff 1952).
     level, steps = asked.question.level, len(asked.below)
-    whole = knowledge.mean(asked.denominator.likely, asked.below[-1].likely)
+    whole = knowledge.mean(asked.denominator.likely, [asked.below[-1].likely])
     if whole <= 0:
         return None, Limits(_why_none(asked.denominator))
     below = np.array([knowledge.mean(each.likely) for each in asked.below]) / whole

@@ -103,11 +103,11 @@ class Knowledge:
         records = self.release.records
         return None if records is None else column_values(records, self.release.schema.domain)
 
-    def mean(self, form: LinearForm, beside: LinearForm | None = None) -> float:
-        """Return the mean of a form by its source, that of the form which it is divided into."""
+    def mean(self, form: LinearForm, asked: Sequence[LinearForm] = ()) -> float:
+        """Return the mean of a form by the source of the first one asked, with which it stands."""
         if not form.columns:
             return float(form.table(()))
-        if (model := self.release.model) is not None and not self._tied(beside or form):
+        if (model := self.release.model) is not None and not self._tied((*asked, form)[0]):
             literals, coefficients, constant = form.conjunctions()
             if not len(literals):
                 return constant
@@ -115,13 +115,14 @@ class Knowledge:
             return constant + float(coefficients @ model.answers(queries))
         if self._values is not None:
             return float(form.on_values(self._values).mean())
-        found = self.estimates([form])
-        if isinstance(found, str) or not found.spanned[0]:
-            raise BadInputError(
-                "this question is not in the workload, the release has no model and no synthetic "
-                "records to answer it from, and what was measured does not determine the answer"
-            )
-        return float(found.values[0])
+        for forms in ([form], [form, *asked]):  # more columns may determine it
+            found = self.estimates(forms)
+            if not isinstance(found, str) and found.spanned[0]:
+                return float(found.values[0])
+        raise BadInputError(
+            "this question is not in the workload, the release has no model and no synthetic "
+            "records to answer it from, and what was measured does not determine the answer"
+        )
 
     def limits(
         self,
@@ -163,8 +164,7 @@ class Knowledge:
             found = found.times(1.0 / whole)
             range = (range[0] * (1.0 if range[0] < 0 else fewest / whole), range[1])
         critical = max(found.critical(level, unit) for unit in np.eye(len(found.values))[:2])
-        # Both ends by the larger deviation: by its own each, one near an end of the range and one
-        # far from it might miss more often together.
+        # Both by the larger deviation: one near the range's end, one far, may miss more together.
         spread = np.full(2, np.sqrt(np.diag(found.covariance)[:2]).max())
         gaussian = literals and not found.kurtosis.any()
         guesses = _guesses(found, factors, len(literals)) if gaussian else None
@@ -175,8 +175,7 @@ class Knowledge:
 
     def _ratio(self, found: Estimates, range: tuple[float, float], level: float) -> Limits:
         """Return the limits of a ratio, by estimates of least and largest numerator and base."""
-        # Outside the range, the distance of the nearest ratio within it is added to the quantile,
-        # so that the interval is never empty (Feldman and Cousins 1998).
+        # The distance to the range is added, so that it is never empty (Feldman and Cousins 1998).
         if self.base.known == "stated" and found.absent.any():
             return Limits("the number of rows is private, so nothing is known of the error")
         ends: list[float] = []
@@ -218,16 +217,13 @@ class Knowledge:
         """Return what estimated sums are of the estimated total, which comes last."""
         if self.base.known != "measured":
             return sums
-        if _deviations(sums) < _TELLS:
-            return _FEW_ROWS
-        return sums.over(len(sums.values) - 1)
+        return _FEW_ROWS if _deviations(sums) < _TELLS else sums.over(len(sums.values) - 1)
 
     def _sums(self, forms: Sequence[LinearForm]) -> Estimates | str:
         """Return estimates of forms' sums over the total's copies, and then of these themselves."""
         if self._measured is None:
             return _NOT_MEASURED
-        columns = tuple(sorted({column for form in forms for column in form.columns}))
-        columns = columns or (0,)
+        columns = tuple(sorted({column for form in forms for column in form.columns})) or (0,)
         if columns not in self._solvers:
             if len(self._solvers) == _KEPT:
                 self._solvers.clear()

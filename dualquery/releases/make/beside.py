@@ -24,7 +24,7 @@ from dualquery.privacy.calibrate import calibrate_rho, laplace_scale
 from dualquery.privacy.events import GaussianNoise, LaplaceNoise, Schedule, events_of
 from dualquery.queries.family import Statistic
 from dualquery.room.curator import Curator, whole_rows
-from dualquery.room.noise.gaussian import Gaussian
+from dualquery.room.noise.gaussian import Gaussian, check_gaussian
 from dualquery.room.noise.laplace import Laplace
 from dualquery.room.row_count import RowCount
 from dualquery.room.statistics import ColumnSums, RowTotal
@@ -114,6 +114,8 @@ def with_beside(
         rho = calibrate_rho(schedule_of, budget.epsilon, budget.delta, budget.accountant)
         schedule = schedule_of(rho)
         scales = (lengths / np.sqrt(2.0 * rho * parts)).tolist()
+        for grid, scale in zip(grids, scales[counts:], strict=True):
+            check_gaussian(scale * grid.steps, 1)  # as it is drawn, before anything is paid
     accountant, _ = best(schedule, budget.delta, budget.accountant)
     found = replace(plan, schedule=schedule, accountant=accountant.name)
     return found, Beside(scales.pop(0) if counts else None, grids, tuple(scales), noise)

@@ -110,8 +110,8 @@ def check_gaussian(scale: float, numbers: int) -> None:
     """Raise `BadInputError` unless the lemma covers this scale and this many numbers."""
     if not 2.0**-900 < scale < LARGEST_SCALE:
         raise BadInputError(
-            f"the budget asks for Gaussian noise of scale {scale:g} rows, not below "
-            f"{LARGEST_SCALE:.3g}: no answer would be left; ask for a larger --epsilon or --delta"
+            f"the budget asks for Gaussian noise of scale {scale:g} steps, not below "
+            f"{LARGEST_SCALE:.3g}, to which its proof holds; ask for a larger --epsilon or --delta"
         )
     if numbers > MOST_NUMBERS:
         raise BadInputError(
