@@ -39,8 +39,7 @@ def random_case(seed: int, most_columns: int = 8) -> Workload:
     columns = int(generator.integers(2, most_columns + 1))
     domain = domain_of(*generator.choice([1, 1, 1, 3, 4], columns).tolist())
     way = int(generator.integers(1, min(columns, 4) + 1))
-    few = 2**way  # some domains have no more queries than this
-    return random_conjunctions(domain, min(30, few * columns // way), way, True, seed)
+    return random_conjunctions(domain, min(30, (2**way) * columns // way), way, True, seed)
 
 
 def truth(literals: NDArray[np.int32], rows: NDArray[np.uint8]) -> NDArray[np.bool_]:
@@ -59,8 +58,7 @@ def random_literals(
     literals = np.array([rng.choice(bits, way, replace=False) for _ in range(m)]) * 2
     literals += rng.integers(0, 2, literals.shape)
     if ragged:
-        lengths = rng.integers(1, way + 1, m)
-        literals[np.arange(way) >= lengths[:, None]] = -1
+        literals[np.arange(way) >= rng.integers(1, way + 1, m)[:, None]] = -1
     return literals.astype(np.int32)
 
 

@@ -13,8 +13,7 @@ from hypothesis import settings
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("dualquery", "mwem", "solvers")
 
-# Waiting threads of BLAS spin: on small matrices they more than double the time of the tests,
-# and they take cores from other workers. It must be said before NumPy is imported.
+# BLAS threads that wait spin, and slow other workers; said before NumPy is imported.
 for _variable in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_variable, "1")
 

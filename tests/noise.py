@@ -1,8 +1,4 @@
-"""Noise that is drawn anew in every test, and is the same in every run of that test.
-
-So none fails by chance now and then. The distributions are the operating system's: that is tested
-in `tests/room/test_randomness.py`.
-"""
+"""Noise that is the same in every run of a test, so that none fails by chance now and then."""
 
 import hashlib
 import itertools

@@ -62,7 +62,6 @@ def test_a_release_that_runs_out_of_memory_goes_on(tmp_path: Path) -> None:
     assert [each.finished for each in file.read().releases.values()] == [False]
     assert file.read().spent[0] == pytest.approx(0.4, abs=0.01)
     spent = file.read().spent
-
     assert main(["release", "--resume", f"{out}.unfinished", "--threads", "1"]) == 0
     assert verify(out).faults == ()
     assert [each.finished for each in file.read().releases.values()] == [True]

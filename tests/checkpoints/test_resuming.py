@@ -125,8 +125,7 @@ def test_a_run_of_many_draws_goes_on(tmp_path, monkeypatch, name, when) -> None:
     assert name != "game" or len(set(after)) >= len(after) - 1
     assert made.privacy.private
     assert np.isfinite(made.answers).all()
-    said = "1 private draws were begun and lost" in " ".join(made.notes)
-    assert said == (when == "in")
+    assert ("1 private draws were begun and lost" in " ".join(made.notes)) == (when == "in")
     np.testing.assert_array_equal(dualquery.load_release(tmp_path / "out").answers, made.answers)
     assert verify(tmp_path / "out").faults == ()
     assert not path.exists()
@@ -135,8 +134,7 @@ def test_a_run_of_many_draws_goes_on(tmp_path, monkeypatch, name, when) -> None:
 @pytest.mark.parametrize("name", ["game", "sampled"])
 def test_a_run_that_goes_on_keeps_rules_and_buys_means(tmp_path, monkeypatch, name) -> None:
     """Stopped behind the mean, which is drawn first, and before the mechanism has drawn all."""
-    rules = ("age<25 => job=nurse", "constant=b => flag")
-    ruled = replace(SCHEMA, rules=rules)
+    ruled = replace(SCHEMA, rules=("age<25 => job=nurse", "constant=b => flag"))
     asked = {**MANY[name], "schema": ruled, "means": "age"}
     path = stop(monkeypatch, tmp_path / "out", 3, "after", **asked)
     before = draws_of(path)

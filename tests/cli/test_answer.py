@@ -69,7 +69,6 @@ def test_a_csv_file_of_records_is_written_like_the_table(dualquery, here) -> Non
         {"1,5", "2,0"}, {"2,5", "1234,5"}, {"Köln", '"Ulm; Süd"'}
     ]  # fmt: skip
     assert dualquery("evaluate", "r", "rows.csv", "--json").code == 0  # reads it by itself
-
     plain = dualquery("sample", "r", "--records", 9, "--out", "p.csv", "--csv", "delimiter=,")
     assert plain.code == 0
     assert "written to p.csv as --csv 'delimiter=,' says" in " ".join(plain.out.split())
@@ -102,8 +101,7 @@ def test_missing_values_are_written_as_the_table_has_them(dualquery, here) -> No
         assert dualquery("sample", folder, "--records", 90, "--out", out).code == 0
         cells = [line.split(",") for line in (here / out).read_text(encoding="utf-8").split()[1:]]
         for place, text in enumerate(places):
-            others = {line[place] for line in cells} - {str(digit) for digit in range(11)}
-            assert others == {text}
+            assert ({line[place] for line in cells} - {str(digit) for digit in range(11)}) == {text}
         assert dualquery("evaluate", folder, out, "--json").code == 0
 
 

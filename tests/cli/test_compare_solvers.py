@@ -32,7 +32,6 @@ def test_files(dualquery: Run, here: Path) -> None:
     assert summary["local-search"]["proven"] == 0
     assert summary["maxsat"]["failed"] == 2
     assert [line["name"] for line in content["instances"]] == ["p0.lp", "p1.lp"]
-
     rows = pyarrow.parquet.read_table("out/measurements.parquet").to_pylist()
     assert rows == content["measurements"]
     limits = [row["limit"] for row in rows if row["solver"] == "local-search"]

@@ -14,8 +14,7 @@ BEGIN, END = "<!-- options of release, by tests/cli/test_page.py -->\n", "<!-- e
 def table() -> str:
     """Return the options of ``dualquery release`` as Markdown."""
     lines = ["| option | default | what it says |", "|---|---|---|"]
-    declared = sorted(options_of(ReleaseSpec).values(), key=lambda each: PANELS.index(each.panel))
-    for each in declared:
+    for each in sorted(options_of(ReleaseSpec).values(), key=lambda each: PANELS.index(each.panel)):
         names = ", ".join(f"`{flag}`" for flag in each.flags) or f"`{each.metavar}`"
         default = "" if each.default is None or each.default is False else f"`{each.default}`"
         text = each.help.replace("|", "\\|")

@@ -311,8 +311,7 @@ def combinations() -> list[tuple[str, ...]]:
 
     def possible(some: tuple[str, ...]) -> bool:
         heads = [feature.partition("=")[0] for feature in some]
-        of_lists = "lists" in some and NOT_OF_LISTS & {*some}
-        return len(set(heads)) == len(heads) and not of_lists
+        return len(set(heads)) == len(heads) and not ("lists" in some and NOT_OF_LISTS & {*some})
 
     pairs = [pair for pair in itertools.combinations(FEATURES, 2) if possible(pair)]
     triples = [three for three in itertools.combinations(FEATURES, 3) if possible(three)]

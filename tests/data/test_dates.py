@@ -186,9 +186,8 @@ def test_questions_name_a_bucket_or_a_date_in_it() -> None:
     ],
 )
 def test_bad_descriptions_are_refused(fields: dict[str, object], message: str) -> None:
-    described = {"columns": [{"name": "seen", "kind": "date", **fields}]}
     with pytest.raises(BadInputError, match=message):
-        schema_from_dict(described)
+        schema_from_dict({"columns": [{"name": "seen", "kind": "date", **fields}]})
 
 
 def test_numbers_are_dates_whatever_the_type_of_the_column() -> None:

@@ -28,8 +28,7 @@ def read(source: object, dialect: str | None = None) -> pl.DataFrame:
 @pytest.mark.parametrize("pack", [bytes, lambda content: gzip.compress(content, mtime=0)])
 def test_a_file_in_another_dialect_is_read(tmp_path: Path, encoding: str, pack) -> None:
     (path := tmp_path / "t.csv").write_bytes(pack(TEXT.replace("?", "Zoë").encode(encoding)))
-    found = read(path, f"delimiter=;,encoding={encoding},decimal=,")
-    assert found.to_dict(as_series=False) == {
+    assert read(path, f"delimiter=;,encoding={encoding},decimal=,").to_dict(as_series=False) == {
         "name": ["Änne", "José", "Zoë"],
         "rate": ["1.5", "-1234.25", "12"],
         "city": ["a;b", "c", "d"],

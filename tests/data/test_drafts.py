@@ -52,21 +52,18 @@ def test_texts_are_listed_in_the_order_of_their_numbers() -> None:
 
 
 def test_long_tails_zeros_and_short_decimals_keep_means_and_values() -> None:
-    draws = rng()
-    amounts = draws.lognormal(8.0, 1.5, 20_000).round()
+    amounts = rng().lognormal(8.0, 1.5, 20_000).round()
     found = draft(
-        long=amounts, hours=draws.choice([0.5, 0.8, 1.0], 20_000),
-        zeros=np.where(draws.random(20_000) < 0.6, 0.0, amounts / 100.0),
-        pay=np.append(amounts[3:], [19720308, 20010101, 19991231]).astype(np.int64),
+        long=amounts, hours=rng().choice([0.5, 0.8, 1.0], 20_000),
+        zeros=np.where(rng().random(20_000) < 0.6, 0.0, amounts / 100.0),
+        pay=np.append(amounts[1:], 19720308).astype(np.int64),
     )  # fmt: skip
-    of_tail = (amounts >= found["long"].column.edges[-2]).mean()
-    assert 0.001 < of_tail < 0.03  # 6% lay in a bucket that reached to the largest
+    # In the last bucket were 0.01%, and 6% in the one before, which reached near the largest.
+    assert 0.001 < (amounts >= found["long"].column.edges[-2]).mean() < 0.03
     assert found["zeros"].column.edges[:2] == (0.0, 0.01)
     assert found["hours"].column.means[-1] == 1.0
-    assert not found["pay"].column.missing_values
-    assert found["pay"].column.unparsable == "error"
-    known = Numbers(0, 0, True, (0.0, 1e5)).bounds  # of a range that is public
-    assert known[:2].tolist() == [0.0, 1.0]
+    assert found["pay"].column.unparsable == "error"  # a number may look like a date
+    assert Numbers(0, 0, True, (0.0, 1e5)).bounds[:2].tolist() == [0.0, 1.0]
 
 
 def test_a_name_that_means_several_columns_to_polars_is_a_name() -> None:

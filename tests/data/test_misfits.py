@@ -32,8 +32,7 @@ def told(
 
 
 def test_a_column_of_decimal_commas_is_called_lost(caplog: pytest.LogCaptureFixture) -> None:
-    cells = ["-", *[f"{n % 30},50" for n in range(98)], None]
-    (line,) = told(caplog, FEE, cells)
+    (line,) = told(caplog, FEE, ["-", *[f"{n % 30},50" for n in range(98)], None])
     assert line.startswith(
         f"{FOR_YOU}: t: column 'fee': MOST OF THE COLUMN IS LOST: 99 of 99 cells"
     )
@@ -113,8 +112,7 @@ def test_a_release_keeps_how_its_table_was_written_and_evaluate_reads_it_so(
     path.write_text("fee;sex\n" + "".join(f"{n % 30},5;F\n" for n in range(400)))
     schema = TableSchema((FEE,), declared=True)
     asked = {"queries": "all", "way": 1, "mechanism": "gaussian", "epsilon": 5.0}
-    released = dualquery.release(path, schema=schema, csv="decimal=,", **asked)  # type: ignore[arg-type]
-    released.save(tmp_path / "r")
+    dualquery.release(path, schema=schema, csv="decimal=,", **asked).save(tmp_path / "r")
     again = dualquery.load_release(tmp_path / "r")
     assert again.options["csv"] == "decimal=,"
     assert dualquery.evaluate(again, path)["max_error"] < 0.1

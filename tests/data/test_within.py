@@ -99,8 +99,7 @@ def test_numbers_have_the_decimals_of_the_schema_and_stay_in_their_bucket(
         unfit = within == "log-uniform" and ends[0] <= 0
         assert unfit or (places > decimals and "holds no such number" in refused)
         return
-    tilted = with_mean(column, np.array(shares[: column.buckets]), column.means[0])
-    for each in (column, tilted):
+    for each in (column, with_mean(column, np.array(shares[: column.buckets]), column.means[0])):
         schema = TableSchema((each,), declared=True)
         records = random_records(schema.domain, 40, np.random.default_rng(seed))
         decoded = schema.decode(records, np.random.default_rng(seed))

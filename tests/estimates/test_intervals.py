@@ -21,8 +21,7 @@ AR = Neighbours.ADD_REMOVE
 
 @pytest.mark.parametrize("scale", [0.05, 0.5, 0.51, 1.02, 77.7])
 def test_half_widths_cover_the_noise(scale: float) -> None:
-    inside = 1 - 2 * norm.sf(intervals.gaussian_half_width(scale) / scale)
-    assert LEVEL <= inside < LEVEL + 1e-6
+    assert LEVEL <= (1 - 2 * norm.sf(intervals.gaussian_half_width(scale) / scale)) < LEVEL + 1e-6
     steps = np.arange(-2000, 2001)
     weights = np.exp(-np.abs(steps) / scale)
     share = weights[np.abs(steps) <= laplace_half_width(scale)].sum() / weights.sum()
@@ -57,9 +56,7 @@ def test_mwem_has_intervals_for_what_it_measured(tmp_path: Path) -> None:
     truth = made.workload.counts(data.records, threads=1) / data.n
     known = ~np.isnan(made.intervals.lower)
     assert set(np.flatnonzero(known)) == {line["query"] for line in made.trace}
-    inside = (made.intervals.lower <= truth) & (truth <= made.intervals.upper)
-    assert inside[known].sum() >= 7
-
+    assert ((made.intervals.lower <= truth) & (truth <= made.intervals.upper))[known].sum() >= 7
     loaded = dualquery.load_release(made.save(tmp_path / "made"))
     np.testing.assert_array_equal(loaded.intervals.lower, made.intervals.lower)
     table = pl.read_parquet(tmp_path / "made" / "answers.parquet")

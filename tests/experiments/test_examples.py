@@ -43,21 +43,19 @@ def test_the_baskets_stay_within_one_budget_and_show_what_goes_together(run) -> 
     assert {"2 & 7", "4 & 11"} <= set(re.findall(r"items (\d+ & \d+)", said))
 
 
-def test_epsilon_is_chosen_from_expected_errors(run) -> None:
-    said = run("choosing_epsilon")
-    assert "from 50% to at most 73.1%" in said
-    assert "20,000 rows: epsilon 0.1" in said
-    assert "the picture is" in said
+@pytest.mark.parametrize(
+    ("example", "shown"),
+    [
+        ("choosing_epsilon", ("from 50% to at most 73.1%", "20,000 rows: epsilon 0.1")),
+        ("paper_figures", ("DualQuery, Figure 2", "4 runs")),
+    ],
+)
+def test_epsilon_is_chosen_and_a_figure_of_the_paper_made(run, example, shown) -> None:
+    said = run(example)
+    assert all(each in said for each in (*shown, "the picture is"))
 
 
 def test_a_solver_of_ones_own_plays_the_game(run) -> None:
     said = run("own_solver")
     assert "3.0 of 3.0" in said
     assert said.count("max error") == 2
-
-
-def test_a_figure_of_the_paper_is_made(run) -> None:
-    said = run("paper_figures")
-    assert "DualQuery, Figure 2" in said
-    assert "4 runs" in said
-    assert "the picture is" in said

@@ -51,7 +51,6 @@ def test_results_are_written_and_no_run_is_done_twice(tmp_path) -> None:
     assert {path.name for path in out.glob("*.*g")} == {
         "toy.svg", "toy.png", "again.svg", "again.png",
     }  # fmt: skip
-
     again = run(out, runs=4)
     assert begun(out) == ["1", "2", "3", "4"]
     assert again.table.filter(pl.col("seed") < 4).equals(first.table)
@@ -80,7 +79,6 @@ def test_a_killed_experiment_goes_on_where_it_was(tmp_path) -> None:
     finished = {path: path.stat().st_mtime_ns for path in folder.glob("*.json")}
     assert 2 <= len(finished) < 6, "it was not killed in the middle"
     before = len(begun(out))
-
     assert run(out, seconds=0.3).table["seed"].to_list() == [s for s in range(1, 7) for _ in "xy"]
     assert len(begun(out)) - before == 6 - len(finished)
     assert all(path.stat().st_mtime_ns == at for path, at in finished.items())

@@ -178,8 +178,7 @@ def _parquet_examples() -> list[bytes]:
 def _arrow_examples(stream: bool) -> list[bytes]:
     def write(out: Any, table: Any, packing: str | None) -> None:
         make = pa.ipc.new_stream if stream else pa.ipc.new_file
-        options = pa.ipc.IpcWriteOptions(compression=packing)
-        with make(out, table.schema, options=options) as writer:
+        with make(out, table.schema, options=pa.ipc.IpcWriteOptions(compression=packing)) as writer:
             writer.write_table(table, max_chunksize=5)
 
     return [_packed(write, table, each) for table in _arrow_tables()[:4] for each in (None, "zstd")]

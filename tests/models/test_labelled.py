@@ -86,8 +86,7 @@ def test_the_fit_finds_a_logistic_law_and_keeps_the_marginals() -> None:
     generator, domain = np.random.default_rng(3), Domain(np.array([0, 3, 6, 9, 11]))
     n, target = 40_000, 3
     values = np.column_stack([generator.integers(0, 3, (n, 3)), np.zeros(n, int)])
-    logit = 1.5 * (values[:, 0] == 2) - 1.5 * (values[:, 1] == 0)
-    chance = 1 / (1 + np.exp(-logit))
+    chance = 1 / (1 + np.exp(-(1.5 * (values[:, 0] == 2) - 1.5 * (values[:, 1] == 0))))
     values[:, target] = generator.random(n) < chance
     rows = np.zeros((n, domain.bits), np.uint8)
     rows[np.arange(n)[:, None], domain.offsets[:-1] + values] = 1
@@ -100,8 +99,7 @@ def test_the_fit_finds_a_logistic_law_and_keeps_the_marginals() -> None:
     deviations = np.full(len(noisy), deviation)
     found = with_labels(flat, workload, noisy, deviations, n, generator, NO_PROGRESS.step)
     assert np.abs(found.chances_of_target(values[:2000])[:, 1] - chance[:2000]).mean() < 0.04
-    records = found.sample(n, generator)
-    off = workload.answers_on(records) - workload.counts(records_of(rows), 1) / n
+    off = workload.answers_on(found.sample(n, generator)) - workload.counts(records_of(rows), 1) / n
     assert np.sqrt((off**2).mean()) < 0.006
     other = replace(workload, description={"kind": "a list"})
     assert with_labels(flat, other, noisy, deviations, n, generator, NO_PROGRESS.step) is flat

@@ -100,8 +100,7 @@ def test_theorem_41_is_refused_where_the_lemma_is_above_it() -> None:
     assert "does not follow from Lemma 2.3" in PAPER.supports(schedule, 1e-3)
     draw = 2 * schedule.step * schedule.rounds / schedule.n
     draws = schedule.samples * schedule.rounds
-    first = math.sqrt(2 * math.log(1e3) * draws) * draw
-    assert draws * draw * math.expm1(draw) > first
+    assert draws * draw * math.expm1(draw) > (math.sqrt(2 * math.log(1e3) * draws) * draw)
     assert PAPER.epsilon(schedule, 1e-3) == math.inf
 
 
@@ -181,8 +180,7 @@ def test_cost_rises_with_parameters_falls_with_delta(accountant, schedule, delta
 def test_delta_and_epsilon_agree(accountant, schedule, delta: float) -> None:
     assume(accountant.supports(schedule, delta) is None)
     epsilon = accountant.epsilon(schedule, delta)
-    # Where plain summing is the smaller bound, delta at its epsilon is 0; at costs too tiny for the
-    # conversion, delta is Pinsker's bound.
+    # Delta is 0 where plain summing is the smaller bound, and Pinsker's bound at tiny costs.
     assume(1e-6 < epsilon < 20 and accountant.delta(schedule, epsilon) > 0)
     assert accountant.delta(schedule, epsilon) == pytest.approx(delta, rel=0.01)
 

@@ -66,9 +66,8 @@ def test_every_query_can_be_drawn_and_no_more(way: int) -> None:
 
 
 def test_bits_are_uniform_over_sets_of_bits_on_different_columns() -> None:
-    # Rejection of bits drawn uniformly makes each legal set equally likely, whatever the sizes of
-    # the columns. Few queries a seed, so that distinctness hardly matters; positive ones, so that a
-    # query is a set.
+    # Each legal set is equally likely, whatever the sizes of the columns. Few queries a seed, so
+    # that distinctness hardly matters; positive ones, so that a query is a set.
     sets = legal_bit_sets(MIXED, 2)
     number = {bits: i for i, bits in enumerate(sets)}
     counts = np.zeros(len(sets))

@@ -329,8 +329,7 @@ def test_a_number_that_a_bucket_is_said_to_hold_is_on_the_right_side_of_a_range(
         "rate>1": [0, 0, 0],
     }.items():
         terms = ask(read_question(question, schema), schema).numerator.likely.terms
-        found = terms[0][0].tolist() if terms else [0, 0, 0]
-        assert found == parts, question
+        assert (terms[0][0].tolist() if terms else [0, 0, 0]) == parts, question
 
 
 def test_the_upper_edge_of_all_is_in_the_last_bucket() -> None:

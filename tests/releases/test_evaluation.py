@@ -39,8 +39,7 @@ def test_errors_by_column_are_of_their_queries(tmp_path) -> None:
     found = dualquery.evaluate(made, people())
     off = truth(made)  # the answers are 0
     texts = made.workload.text(made.schema).to_list()
-    by_column = {line["column"]: line for line in found["by_column"]}
-    for name, line in by_column.items():
+    for name, line in {line["column"]: line for line in found["by_column"]}.items():
         some = off[[name in text for text in texts]]
         assert line["queries"] == len(some)
         assert line["max_error"] == pytest.approx(some.max())

@@ -129,8 +129,7 @@ def test_intervals_cover_whatever_rows_were_stated(factor, units) -> None:
             table if units else table.drop("home"), mechanism="matrix", queries=2000, seed=seed,
             rows=round(factor * counted.height), **unit, **LINKED,
         )  # fmt: skip
-        lines = answer_queries(made, list(true))
-        for line in lines:
+        for line in answer_queries(made, list(true)):
             truth = true[line["query"]]
             rounding = 1e-6 * abs(truth)
             hits.append(line["low"] - rounding <= truth <= line["high"] + rounding)

@@ -88,11 +88,9 @@ def test_columns_of_few_values_are_tried_and_the_lesser_bound_counts() -> None:
     found = bound_of(few_first, columns, weights, 3)
     assert bound_of(few_last, mirrored, weights, 3) == pytest.approx(found)
     assert found < 0.95 * bound_of(few_first, columns, weights, 0)
-
     # Twelve binary columns beside a wide one: counting them tells more than three of them do.
     domain, columns = domain_of(*[1] * 12 + [9]), every_set(13, 1, 2)
     weights = 1.0 / contrasts.squared_lengths(domain, columns)
     signs = every_set(12, 1, 2)
     counted = bound_of(domain_of(*[1] * 12), signs, np.ones(len(signs)), 0)
-    wide = len(columns) - len(signs)
-    assert bound_of(domain, columns, weights, 3) <= counted + 4.0 * wide
+    assert bound_of(domain, columns, weights, 3) <= counted + 4.0 * (len(columns) - len(signs))

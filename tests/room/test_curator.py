@@ -368,7 +368,6 @@ def test_one_of_the_columns_is_summed_by_itself(column: int) -> None:
 def test_sums_of_other_numbers_than_the_rows_carry_are_refused() -> None:
     narrower = (Grid("a", 0.0, 3.0, 2, True), GRIDS[1])  # as many digits, and moves that are less
     event = GaussianNoise(10.0, 10.0)
-
     for grids in (narrower, narrower[:1], (Grid("c", 0.0, 3.0, 3, True),), ()):
         with pytest.raises(ValueError, match="not those of the numbers"):
             carrying(CARRIED, Neighbours.REPLACE_ONE, event).measure(

@@ -255,8 +255,7 @@ def largest_value(queries: Disjunctions) -> int:
     records, literals = all_records(queries.domain), queries.conjunctions.literals
     holds = np.ones((len(records), len(literals)), bool)
     for codes in literals.T:
-        truth = records[:, codes >> 1] ^ (codes & 1)
-        holds &= (codes < 0) | (truth == 1)
+        holds &= (codes < 0) | ((records[:, codes >> 1] ^ (codes & 1)) == 1)
     return int(np.add.reduceat(holds, queries.indptr[:-1], axis=1, dtype=np.int64).max())
 
 

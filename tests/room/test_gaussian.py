@@ -89,8 +89,7 @@ def test_the_accountant_covers_coarse_discrete_noise_up_to_the_lemma(
                 pair = np.multiply.outer(one[0], one[0]) * x, np.multiply.outer(one[1], one[0]) * y
             true += np.maximum(pair[0] - math.exp(epsilon) * pair[1], 0.0).sum()
         left = max(epsilon - a - m * xi, 0.0)
-        stated = math.exp(a) * (EXACT.delta(events, left) + math.exp(epsilon) * tau)
-        assert true <= stated
+        assert true <= (math.exp(a) * (EXACT.delta(events, left) + math.exp(epsilon) * tau))
 
 
 class Fixed:

@@ -38,11 +38,9 @@ def test_sensitivity_bounds_every_pair_of_records(
     gram = values @ values.T
     norms = np.diag(gram)
     replaced = (norms[:, None] + norms[None] - 2 * gram).max()
-    added = (values**2).sum(axis=1).max()
-    for relation, largest in ((REPLACED, replaced), (ADDED, added)):
+    for relation, largest in ((REPLACED, replaced), (ADDED, (values**2).sum(axis=1).max())):
         strategy = Strategy(features, scales, relation)
         assert largest <= strategy.sensitivity**2
-
         loads = strategy.loads
         limit = 0.8 * loads.largest_found(20)
         limited = replace(strategy, limit=limit)
@@ -148,8 +146,7 @@ def test_the_room_charges_what_it_computes_and_scales_each_feature() -> None:
     strategy = plan_strategy(Expansion.of(work), REPLACED)
     records = cases.records_of(cases.all_records(cases.WIDE))
     due = GaussianNoise(strategy.sensitivity, 50.0)
-    cheap = GaussianNoise(strategy.sensitivity * 0.99, 50.0)
-    for schedule in ((cheap,), ()):
+    for schedule in ((GaussianNoise(strategy.sensitivity * 0.99, 50.0),), ()):
         room = Curator(records, work.take([0]), schedule, SeededRandomness(0))
         with pytest.raises(RuntimeError):
             room.measure(FeatureSums(strategy), Gaussian(50.0))

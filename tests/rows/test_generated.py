@@ -92,8 +92,7 @@ def test_nothing_is_stored() -> None:
     assert records.block(24, np.array([511_999], np.int32)).any()
 
 
-# The tests below fail for a sound generator with the stated probability over seeds. Seeds are
-# fixed, so that they pass always or never.
+# The tests below fail for a sound generator with the stated probability over seeds, now fixed.
 
 
 def test_bits_have_their_biases() -> None:
@@ -179,7 +178,6 @@ def test_rows_of_the_source_are_the_records(n: int, d: int, seed: int) -> None:
     records: Records = load(source).records
     rows, start = np.zeros((n, d), np.uint8), 0
     for block in source.item_rows():  # type: ignore[union-attr]
-        row = start + np.repeat(np.arange(len(block)), np.diff(block.indptr))
-        rows[row, block.items] = 1
+        rows[start + np.repeat(np.arange(len(block)), np.diff(block.indptr)), block.items] = 1
         start += len(block)
     np.testing.assert_array_equal(rows, records.dense_rows(0, n))

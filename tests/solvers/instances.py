@@ -240,7 +240,6 @@ def weighted_maxsat(seed: int, attributes: int | None = None) -> BestResponse:
 def relaxed_optimum(kernel: BestResponse, form: Formulation = Formulation.DISAGGREGATED) -> float:
     """Return the optimum of a formulation's linear relaxation."""
     program = formulate(kernel, form)
-    sides = program.constraints.lower, program.constraints.upper
-    rows = Rows(program.sparse_matrix(), *sides)
+    rows = Rows(program.sparse_matrix(), program.constraints.lower, program.constraints.upper)
     found = milp(-program.objective, bounds=Bounds(0, 1), constraints=rows)
     return float(program.constant - found.fun)

@@ -89,8 +89,7 @@ def test_plain_wcnf_maximises_the_satisfied_weight() -> None:
         one, two, three = (bool(bit) for bit in bits)
         record = np.array(bits, np.uint8)
         assert problem_.feasible(record) == ((one or not two) and (two or three))
-        expected = 3 * (not one or not three) + 2 * two + 5 * three + 4
-        assert problem_.value(record) == expected
+        assert problem_.value(record) == 3 * (not one or not three) + 2 * two + 5 * three + 4
 
 
 def test_old_wcnf_top_and_declared_variables() -> None:

@@ -73,8 +73,7 @@ def test_rules_of_the_evaluations(
     said = lines.replace("o 6", f"o {cost}").format(rest="0" * (clauses.variables - 3))
     answer = tmp_path / "answer.py"
     answer.write_text(f"print({said!r}.replace('|', '\\n')); raise SystemExit({code})")
-    solver = get_solver(f"maxsat:{shlex.join([sys.executable, str(answer)])}")
-    solution = solver.solve(instance)
+    solution = get_solver(f"maxsat:{shlex.join([sys.executable, str(answer)])}").solve(instance)
     assert solution.status is status
     assert instance.feasible(solution.record)
     assert status is Status.FALLBACK or solution.record.tolist() == [0, 1, 1]

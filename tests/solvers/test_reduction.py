@@ -22,7 +22,6 @@ def check(instance: BestResponse, seed: int) -> int:
     full = reduced.expand(best.record)
     assert instance.feasible(full), seed
     assert abs(instance.value(full) - optimum) <= tolerance, seed
-
     rng = np.random.default_rng(seed)
     for _ in range(5):
         record = random_record(small.attributes, small.groups, rng)

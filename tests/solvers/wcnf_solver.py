@@ -1,7 +1,4 @@
-"""A MaxSAT solver by enumeration, and every way in which one may go wrong.
-
-Run as ``python wcnf_solver.py MODE FILE``; imports nothing of the project.
-"""
+"""A MaxSAT solver that needs nothing of ours, and its faults: python wcnf_solver.py MODE FILE."""
 
 import signal
 import subprocess

@@ -56,8 +56,7 @@ def test_the_check_imports_nothing_of_the_program() -> None:
     """But for its own two parts: neither at the top nor within a function."""
     allowed = {"numpy", "scipy", "pyarrow", "cryptography", "__future__"}
     for path in Path(verification.__file__).parent.glob("*.py"):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        for node in ast.walk(tree):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Import):
                 names = [alias.name for alias in node.names]
             elif isinstance(node, ast.ImportFrom):

@@ -104,8 +104,7 @@ def test_mixture_recovers_what_it_is_fitted_to(domain: Domain) -> None:
     """Means of one product distribution are met to a hundredth; samples are legal and agree."""
     features = Expansion.of(random_conjunctions(domain, 60, 3, seed=7)).features
     generator, records = np.random.default_rng(1), cases.all_records(domain)
-    weights = generator.dirichlet(np.full(len(records), 0.3))
-    truth = weights @ cases.values_on(features, records)
+    truth = generator.dirichlet(np.full(len(records), 0.3)) @ cases.values_on(features, records)
     fit = MixtureFit(
         ProductTerms.of_features(features),
         truth,

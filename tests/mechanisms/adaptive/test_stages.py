@@ -210,15 +210,13 @@ def test_records_of_nine_literals_on_a_column_are_refused() -> None:
     assert Matrix(components=0).plan(Task(work, 100), Budget(5.0, 1e-3))
 
 
-@pytest.mark.parametrize(("epsilon", "apart"), [(0.3, 0.012), (1.0, 0.005)])
-def test_records_of_copied_columns_agree_with_the_answers(epsilon: float, apart: float) -> None:
-    """As far apart on the mean; the pull to the centre had weakened ties: 0.028, and 0.007."""
+def test_records_of_copied_columns_agree_with_the_answers() -> None:
+    """The pull to the centre had weakened ties: they were 0.028 apart in the mean."""
     rows = np.random.default_rng(3).random((4_000, 6)) < [0.5, 0.3, 0.2, 0.4, 0.6, 0.1]
-    made = dualquery.release(
-        np.tile(rows, 3).astype(np.uint8), queries=2_000, epsilon=epsilon, delta=1e-6, seed=0
-    )
+    table = np.tile(rows, 3).astype(np.uint8)
+    made = dualquery.release(table, queries=2_000, epsilon=0.3, delta=1e-6, seed=0)
     answers = made.workload.counts(load(made.synthetic).records, threads=1) / len(made.synthetic)
-    assert np.abs(answers - made.answers).mean() < apart
+    assert np.abs(answers - made.answers).mean() < 0.012
 
 
 def test_records_keep_all_values_of_columns_of_which_some_are_tied() -> None:
