@@ -82,7 +82,7 @@ HARMLESS = frozenset(
 _FRAMES = re.compile(
     r"(read|scan)_(csv|parquet|ipc|feather|ndjson|json|excel|ods|avro|delta|database|table|lines)\w*"
 )
-_ARRAYS = frozenset({"load", "loadtxt", "genfromtxt", "fromfile", "memmap"})
+_ARRAYS = frozenset({"load", "loadtxt", "genfromtxt", "fromfile", "memmap", "ParquetFile"})
 _NAME = re.compile(r"[\w.]+(:\w+)?")
 
 STATED = {
@@ -148,7 +148,7 @@ def openings(tree: ast.AST) -> Iterator[str]:
             yield f"line {line}: imports {name}"
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute):
-            array = isinstance(node.value, ast.Name) and node.value.id in ("np", "numpy")
+            array = isinstance(node.value, ast.Name) and node.value.id in ("np", "numpy", "pq")
             if _FRAMES.fullmatch(node.attr) or (array and node.attr in _ARRAYS):
                 yield f"line {node.lineno}: .{node.attr}"
         elif isinstance(node, ast.Constant) and _names_opener(node.value):

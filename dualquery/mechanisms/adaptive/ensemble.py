@@ -163,7 +163,7 @@ def fit_records(
     aimed = fit if moments is None else replace(fit, targets=moments.kept(fit.targets))
     how = generator, session.threads, session.progress
     mixture = aimed.run(*how)
-    if moments is not None:  # of which the pull takes a part: the second fit aims further
+    if moments is not None:  # the pull takes a part of them: the second fit aims further
         missed = moments.goal - moments.sizes(mixture.means(fit.products))
         further = replace(moments, goal=moments.goal + missed)
         aimed = replace(fit, targets=further.kept(fit.targets))

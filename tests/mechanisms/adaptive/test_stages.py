@@ -224,8 +224,8 @@ def test_records_keep_all_values_of_columns_of_which_some_are_tied() -> None:
     generator = np.random.default_rng(0)
     values = generator.choice(6, (5_000, 12), p=[0.4, 0.26, 0.15, 0.1, 0.06, 0.03])
     values[generator.random(5_000) < 0.4, :6] = 0
-    asked = {"queries": 5_000, "mechanism": "staged", "schema_from_data": True}
-    made = dualquery.release(pl.DataFrame(values.astype(str)), seed=0, **asked)
+    table, asked = pl.DataFrame(values.astype(str)), {"queries": 5_000, "schema_from_data": True}
+    made = dualquery.release(table, mechanism="staged", seed=0, **asked)
     records = made.synthetic.cast(pl.Int64).to_numpy()
     for value in range(6):
         assert np.abs((records == value).mean(axis=0) - (values == value).mean(axis=0)).max() < 0.04
