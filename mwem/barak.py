@@ -101,7 +101,7 @@ class Barak(Mechanism[BarakDetails]):
         """Spend the whole budget on one noisy measurement of all coefficients."""
         sets = asked_sets(task.workload)
         if (fit := choose_fit(self.fit, sets.workload)) == "none" and self.records is not None:
-            raise BadInputError("barak makes no records of a table this large; use adaptive")
+            raise BadInputError("barak makes records only where it fits a table")
         moves = OddCounts().moves(sets.workload, budget.neighbours)
         priced = price_noise(moves, budget)
         noise = priced.noise

@@ -106,7 +106,7 @@ class MwemSampled(Mechanism[SampledDetails]):
         if self.rounds is not None and self.rounds > most:
             raise BadInputError(
                 f"rounds is {self.rounds:,}, but the queries are about {most:,} different sets of "
-                "columns, and none is measured twice: take at most as many"
+                "values, and none is measured twice: take at most as many"
             )
         rounds = self.rounds or min(default_rounds(rho, n, columns), most)
         start = AllQueries().moves(WithSingleBits.of(workload).single, budget.neighbours)

@@ -10,6 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dualquery.data import Binary, Categorical, Dates, Numeric
+from dualquery.data.drafts import drafting
 from dualquery.data.drafts.drafting import DraftedColumn, careful_draft, draft_table_schema
 from dualquery.data.drafts.edges import fitting_edges
 from dualquery.data.drafts.shapes import Numbers
@@ -60,10 +61,13 @@ def test_long_tails_zeros_and_short_decimals_keep_means_and_values() -> None:
     )  # fmt: skip
     # In the last bucket were 0.01%, and 6% in the one before, which reached near the largest.
     assert 0.001 < (amounts >= found["long"].column.edges[-2]).mean() < 0.03
-    assert found["zeros"].column.edges[:2] == (0.0, 0.01)
+    assert found["zeros"].column.edges[:3] == (0.0, 0.01, 1.0)
     assert found["hours"].column.means[-1] == 1.0
     assert found["pay"].column.unparsable == "error"  # a number may look like a date
-    assert Numbers(0, 0, True, (0.0, 1e5)).bounds[:2].tolist() == [0.0, 1.0]
+    part, whole = Numbers(0, 0, False, (0.0, 1.0)), Numbers(0, 0, True, (0.0, 1e5))
+    assert (part.bounds[1], whole.bounds[1]) == (1e-6, 1.0)
+    shape = drafting.Shape(part, decimals=1)  # the end is a number, too
+    assert drafting.propose("part", shape, np.ones(part.cells), 0.0).within == "uniform"
 
 
 def test_a_name_that_means_several_columns_to_polars_is_a_name() -> None:

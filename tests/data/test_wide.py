@@ -216,7 +216,6 @@ def test_a_matrix_with_other_items_than_the_schema_is_refused_or_cut() -> None:
     assert load(bits, items).records.dense_rows(0, 5).tolist() == [
         [int(row == item) for item in (1, 3, 9)] for row in range(5)
     ]
-    strict = ItemSchema(np.array([0, 1, 3]), "three", declared=True)
     with pytest.raises(BadInputError, match="row 3: item 2 is not among the 3 items"):
-        load(bits, strict)
+        load(bits, ItemSchema(np.array([0, 1, 3]), "three", declared=True))
     assert source_of(bits).width == 5

@@ -1,5 +1,6 @@
 """Intervals cover what they say they cover, and nothing has one that was not measured."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from scipy.stats import norm
 import dualquery
 from dualquery.estimates import intervals
 from dualquery.estimates.intervals import LEVEL, Intervals, Total, laplace_half_width
+from dualquery.estimates.means import BoughtMean
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.releases.answer.answering import answer_queries
 from dualquery.room.row_count import RowCount
@@ -43,15 +45,8 @@ def test_intervals_of_noisy_answers_cover_the_truth(mechanism: str, delta: float
 
 def test_mwem_has_intervals_for_what_it_measured(tmp_path: Path) -> None:
     """Ten intervals of 95%: seven or more cover, but for a chance of 1e-3."""
-    made = dualquery.release(
-        "adult",
-        columns="sex,income,race",
-        queries="all",
-        way=2,
-        mechanism="mwem",
-        options={"iterations": 10},
-        seed=1,
-    )
+    asked = {"queries": "all", "way": 2, "mechanism": "mwem", "options": {"iterations": 10}}
+    made = dualquery.release("adult", columns="sex,income,race", seed=1, **asked)
     data = load("adult", columns="sex,income,race")
     truth = made.workload.counts(data.records, threads=1) / data.n
     known = ~np.isnan(made.intervals.lower)
@@ -104,6 +99,19 @@ def test_intervals_allow_for_a_noisy_number_of_rows(low: float, high: float) -> 
     # Few rows say next to nothing of shares, and the intervals know.
     lost = Intervals(np.array([0.49]), np.array([0.51]), "measured", absent_row_answer=0.0)
     assert lost.for_total(Total.of(RowCount(80, AR, 0.05)), 0.0, 1.0).of(0) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "discrete laplace"])
+def test_limits_of_a_bought_sum_allow_for_both_noises(noise: str) -> None:
+    """4,000 draws of the noise of a mean of 70, and of that of 900 rows, which matter alike."""
+    total, rng = Total.of(RowCount(900, AR, 0.05)), np.random.default_rng(0)
+    scale, held = total.scale * 50 / 900, 0
+    means = (rng.normal if noise == "gaussian" else rng.laplace)(70.0, scale, 4_000)
+    for mean, rows in zip(means, rng.laplace(900.0, total.scale, 4_000), strict=True):
+        bought = BoughtMean("a", mean, scale, noise, 0.0, 100.0, 0.0)
+        low, high = bought.sum_limits(replace(total, estimate=rows))
+        held += low <= 63_000.0 <= high
+    assert 0.945 <= held / 4_000 < 0.98
 
 
 def test_intervals_say_that_a_stated_number_of_rows_is_one() -> None:

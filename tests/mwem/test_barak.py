@@ -133,6 +133,8 @@ def test_auto_fits_where_it_can() -> None:
     budget = Budget(1.0, 0.0)
     assert Barak().plan(small, budget).parameters["fit"] == "weights"
     assert Barak().plan(large, budget).parameters["fit"] == "none"
+    with pytest.raises(BadInputError, match="records only where it fits"):
+        Barak(records=5).plan(large, budget)
     for fit in ("weights", "program"):
         with pytest.raises(BadInputError, match=f"fit={fit} .*1.07374e\\+09 cells"):
             Barak(fit=fit).plan(large, budget)

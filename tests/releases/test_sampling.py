@@ -108,7 +108,6 @@ def test_wide_records_are_fewer_and_the_release_says_so(monkeypatch) -> None:
         ("gaussian", 5, {}, "'gaussian' makes no synthetic records"),
         ("zero", 5, {}, "'zero' makes no synthetic records"),
         ("uniform", 0, {}, "--records is 0"),
-        ("barak", 5, {"fit": "none"}, "'barak' makes no synthetic records"),
         ("uniform", 5, {"records": 6}, "give one of them"),
         ("uniform", 10**15, {}, "1,000,000,000,000,000 records of 12 bits"),
     ],

@@ -165,12 +165,13 @@ def test_items_at_the_threshold_are_published_half_of_the_time() -> None:
 
 def test_of_a_table_in_which_every_cell_differs_nothing_is_published(caplog) -> None:
     frame = pl.DataFrame({"a": [f"v{i}" for i in range(50_000)], "b": [*range(50_000)]})
+    frame = frame.with_columns(c=frame["b"] + 2**60)
+    assert schema_of_table(frame, 1.0, 1e-6, seed=3).schema.column_names == ("b",)
     amounts = np.random.default_rng(0).lognormal(7.0, 2.5, 50_000).round(2)
-    amounts[np.arange(50_000) % 5 > 0] = 0.0
-    frame = frame.with_columns(c=frame["b"] + 2**60, d=amounts)
+    frame = frame.with_columns(d=amounts * (np.arange(50_000) % 5 == 0))  # lost but for 0
     assert schema_of_table(frame, 0.05, 1e-6, seed=3).schema.column_names == ("b",)
-    assert "'c' is left out: its range is beyond drafts or lost" in caplog.text
-    assert "'d' is left out: its range is beyond drafts or lost" in caplog.text
+    for name in "cd":
+        assert f"'{name}' is left out: its range is beyond drafts or lost" in caplog.text
 
 
 def test_a_budget_without_use_is_refused_before_it_is_spent() -> None:

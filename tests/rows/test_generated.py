@@ -92,7 +92,7 @@ def test_nothing_is_stored() -> None:
     assert records.block(24, np.array([511_999], np.int32)).any()
 
 
-# The tests below fail for a sound generator with the stated probability over seeds, now fixed.
+# The tests below fail for a sound generator with the stated probability over seeds: they are fixed.
 
 
 def test_bits_have_their_biases() -> None:

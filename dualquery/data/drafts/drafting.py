@@ -232,8 +232,9 @@ def _numeric(
         edges = tuple(edge for edge in edges if edge not in alone)
     held = max(map(abs, edges)) * 10**shape.decimals < 2**53
     decimals = shape.decimals if held and 0 < shape.decimals < DECIMALS else None
-    # The end of the grid is no number of the column: of a last bucket one step wide, its start is.
-    one = decimals is not None and round((edges[-1] - edges[-2]) * 10**decimals) == 1
+    # The end of a grid without ``ends`` is no number: of a last bucket one step wide, its start is.
+    free = grid.ends is None and decimals is not None
+    one = free and round((edges[-1] - edges[-2]) * 10**shape.decimals) == 1
     return Numeric(
         name,
         edges,

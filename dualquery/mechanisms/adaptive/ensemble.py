@@ -19,7 +19,7 @@ from dualquery.estimates.intervals import CORRELATION
 from dualquery.mechanisms.adaptive.evidence import Evidence
 from dualquery.mechanisms.adaptive.interactions import Interactions
 from dualquery.mechanisms.adaptive.labels import with_labels
-from dualquery.mechanisms.adaptive.mixture_fit import Fitting, Mixture, MixtureFit
+from dualquery.mechanisms.adaptive.mixture_fit import LEG, Fitting, Mixture, MixtureFit
 from dualquery.mechanisms.adaptive.prior import posterior_interactions
 from dualquery.mechanisms.protocol import Session, Task
 from dualquery.models.labelled import LabelledMixture
@@ -160,14 +160,18 @@ def fit_records(
 ) -> Mixture:
     """Return the mixture that records are drawn from; parameters are those of `CrossMoments.of`."""
     moments = None if scores is None else CrossMoments.of(fit, noisy, around, scores)
-    aimed = fit if moments is None else replace(fit, targets=moments.kept(fit.targets))
     how = generator, session.threads, session.progress
-    mixture = aimed.run(*how)
-    if moments is not None:  # the pull takes a part of them: the second fit aims further
-        missed = moments.goal - moments.sizes(mixture.means(fit.products))
-        further = replace(moments, goal=moments.goal + missed)
-        aimed = replace(fit, targets=further.kept(fit.targets))
-    return aimed.without_pull().run(*how, mixture)
+    if moments is None:
+        return fit.run(*how)
+
+    def fitted(aim: CrossMoments, start: Mixture | None = None) -> Mixture:
+        aimed = replace(fit, targets=aim.kept(fit.targets), how=replace(fit.how, steps=LEG))
+        return aimed.run(*how, start)
+
+    mixture = fitted(moments)
+    # The pull takes a part of the moments: the second fit aims further.
+    missed = moments.goal - moments.sizes(mixture.means(fit.products))
+    return fitted(replace(moments, goal=moments.goal + missed), mixture)
 
 
 def _standardised(domain: Domain, chances: Float64, scores: Float64) -> Float64:

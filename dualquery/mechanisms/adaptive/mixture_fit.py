@@ -92,7 +92,7 @@ class Fitting:
         most = min(2 * _MOST, _MOST_VALUES // domain.bits, values)
         components = max(self.components, round(most / _VECTOR) * _VECTOR)
         pull = min(self.pull * float(np.cbrt(components / self.components)), 1.0)
-        return replace(self, components=components, pull=pull, steps=LEG)
+        return replace(self, components=components, pull=pull, steps=2 * LEG)
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,10 +189,6 @@ class MixtureFit:
         if done < steps:
             progress(steps, steps)
         return Mixture(self.products.domain, self._bits, values)
-
-    def without_pull(self) -> MixtureFit:
-        """The same for records, from a fit with the pull: ties stay as strong as the targets'."""
-        return replace(self, how=replace(self.how, pull=0.0))
 
     def _batches(self, generator: np.random.Generator) -> list[_Batch]:
         """Return the products, in a random order if they take turns."""
@@ -342,8 +338,7 @@ def mixture_of(
         alone, _ = both.part(np.arange(len(tied))).factors(chances)
         targets = np.append(alone[:, 0], means)
         fit = MixtureFit(both, targets, np.ones(len(targets)), fitting.brief(domain))
-        how = generator, session.threads, session.progress
-        mixture = fit.without_pull().run(*how, fit.run(*how))
+        mixture = fit.run(generator, session.threads, session.progress)
     columns = np.setdiff1d(domain.column_of_bit[shares.bits], domain.column_of_bit[mixture.bits])
     return with_columns(mixture.model(), columns, chances)
 

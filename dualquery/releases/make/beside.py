@@ -114,8 +114,8 @@ def with_beside(
         rho = calibrate_rho(schedule_of, budget.epsilon, budget.delta, budget.accountant)
         schedule = schedule_of(rho)
         scales = (lengths / np.sqrt(2.0 * rho * parts)).tolist()
-        for grid, scale in zip(grids, scales[counts:], strict=True):
-            check_gaussian(scale * grid.steps, 1)  # as it is drawn, before anything is paid
+        for scale, steps in zip(scales, [1] * counts + [each.steps for each in grids], strict=True):
+            check_gaussian(scale * steps, 1)  # as it is drawn, before anything is paid
     accountant, _ = best(schedule, budget.delta, budget.accountant)
     found = replace(plan, schedule=schedule, accountant=accountant.name)
     return found, Beside(scales.pop(0) if counts else None, grids, tuple(scales), noise)

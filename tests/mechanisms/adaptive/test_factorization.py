@@ -35,9 +35,8 @@ def test_queries_are_the_sums_of_their_features(domain: Domain, way: int, blocks
 
 
 def test_a_long_query_is_refused() -> None:
-    work = Workload(np.arange(0, 18, 2, dtype=np.int32)[None], Domain.binary(9))
     with pytest.raises(BadInputError, match="9 literals"):
-        Expansion.of(work)
+        Expansion.of(Workload(np.arange(0, 18, 2, dtype=np.int32)[None], Domain.binary(9)))
 
 
 @pytest.mark.parametrize("domain", [cases.MIXED, cases.WIDE, cases.BINARY])
