@@ -87,8 +87,7 @@ TEXTS = ["a,b", "1.2.3,4", "0.123", "1,5e-05"]
 
 @given(st.floats(-1e9, 1e9).map(lambda value: round(value, 3)), st.booleans())
 def test_decimal_commas_become_points(value: float, grouped: bool) -> None:
-    plain = f"{value:,.3f}" if grouped else f"{value:.3f}"
-    written = plain.translate(str.maketrans(",.", ".,"))
+    written = (f"{value:,.3f}" if grouped else f"{value:.3f}").translate(str.maketrans(",.", ".,"))
     frame = Dialect(";", decimal=",").as_standard(pl.DataFrame({"x": [written, *TEXTS]}))
     assert float(frame["x"][0]) == pytest.approx(value)
     assert frame["x"].to_list()[1:] == [*TEXTS[:3], "1.5e-05"]

@@ -214,8 +214,7 @@ def test_dates_become_years_months_or_days() -> None:
     )
     columns = {name: each.column for name, each in found.items()}
     assert all(isinstance(column, Dates) for column in columns.values())
-    by = {name: column.by for name, column in columns.items() if isinstance(column, Dates)}
-    assert by == {
+    assert {name: column.by for name, column in columns.items() if isinstance(column, Dates)} == {
         "born": "year", "long": "decade", "paid": "month", "seen": "day", "digits": "year",
         "slips": "year", "clock": "hour of day", "time": "hour of day",
     }  # fmt: skip

@@ -107,9 +107,8 @@ def test_rows_are_refused_or_left_out_by_what_is_missing_in_a_column() -> None:
         Numeric("kids", (0.0, 3.0, 100.0), missing_values=("99",)),
     )
     frame = pl.DataFrame({"age": [99, 20, 99], "kids": [1, 99, 2]})
-    schema = TableSchema(columns, declared=True)
     with pytest.raises(BadInputError, match=r"row 2, column 'kids': the value is missing \(99\)"):
-        load(frame, schema)
+        load(frame, TableSchema(columns, declared=True))
     assert load(frame, TableSchema(columns, declared=True, drop_incomplete=True)).n == 2
 
 

@@ -102,9 +102,8 @@ def test_weights_that_cannot_be(column, largest, message) -> None:
     ],
 )
 def test_tables_without_proper_weights_are_refused(values, message) -> None:
-    frame = pl.DataFrame({"w": values, "x": [0, 1]})
     with pytest.raises(BadInputError, match=message):
-        weigh(source_of(frame), Weight("w", 2.0))
+        weigh(source_of(pl.DataFrame({"w": values, "x": [0, 1]})), Weight("w", 2.0))
 
 
 def test_a_draft_leaves_out_the_columns_of_units_and_weights() -> None:

@@ -25,7 +25,8 @@ from dualquery.releases.answer.knowledge import Knowledge
 from dualquery.room.row_count import RowCount, bought_epsilon
 from dualquery.runtime.errors import BadInputError
 from tests.cases import functionals
-from tests.tables import random_records
+from tests.tables import SCHEMA as PEOPLE
+from tests.tables import people, random_records
 
 SCHEMA = TableSchema(
     (
@@ -289,6 +290,13 @@ def test_without_a_model_answers_come_from_records_or_the_measurements() -> None
     (synthetic,) = answer_queries(made, ["smoker & sex=Female & age>=20"])
     assert synthetic["source"] == "synthetic"
     assert synthetic["answer"] == pytest.approx((SMOKER & FEMALE & (VALUES[:, 0] >= 2)).mean())
+
+
+def test_what_a_condition_was_measured_with_determines_its_answer() -> None:
+    queries = ["flag & job!=nurse", "flag & job=nurse"]
+    made = dualquery.release(people(), schema=PEOPLE, queries=queries, mechanism="gaussian")
+    (found,) = answer_queries(made, ["!flag given !flag or job=nurse"])
+    assert found["low"] <= found["answer"] <= found["high"]
 
 
 def test_a_release_answers_questions() -> None:

@@ -135,10 +135,9 @@ def test_of_a_column_whose_range_is_said_only_the_edges_are_learned() -> None:
         mark=pl.Series(rng.choice([1, 4, 9], ROWS)),
     )
     hours = {"name": "hours", "kind": "numeric", "edges": [0, 100], "integer": True}
-    texts = {"name": "a", "kind": "categorical"}
     orders = {**hours, "name": "order", "edges": [1, 1005]}
     marks = {**hours, "name": "mark", "edges": [1, 9], "missing_values": ["9"]}
-    said = schema_from_dict(known(hours, texts, B, orders, marks))
+    said = schema_from_dict(known(hours, {"name": "a", "kind": "categorical"}, B, orders, marks))
     found = schema_of_table(frame, 1.0, 1e-6, known=said, seed=2)
     assert [type(event).__name__ for event in found.events] == ["ThresholdedCounts"]
     assert "discrete Gaussian" in " ".join(numerical_assumptions(found.events))

@@ -47,9 +47,8 @@ def test_without_a_model_records_repeat_equally_often(made) -> None:
 
 
 def test_a_release_with_neither_is_refused(made) -> None:
-    bare = replace(made, model=None, records=None, mechanism="gaussian")
     with pytest.raises(BadInputError, match="'gaussian' makes no synthetic records"):
-        bare.sample(3)
+        replace(made, model=None, records=None, mechanism="gaussian").sample(3)
     with pytest.raises(BadInputError, match="cannot draw -1"):
         made.sample(-1)
 

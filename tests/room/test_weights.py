@@ -164,9 +164,8 @@ def test_uniform_integers_reject_what_is_not_below_the_bound() -> None:
 
 
 def test_too_many_queries_are_refused() -> None:
-    counts = np.broadcast_to(np.int64(0), MOST_QUERIES + 1)
     with pytest.raises(ValueError, match="the weights hold at most"):
-        QueryWeights(counts, 10, 1.0)
+        QueryWeights(np.broadcast_to(np.int64(0), MOST_QUERIES + 1), 10, 1.0)
 
 
 BOUND = Decimal(2) ** -51

@@ -17,7 +17,7 @@ from dualquery.mechanisms.registry import BUILT_IN
 from dualquery.releases.answer.answering import answer_queries
 from dualquery.releases.answer.cross_tables import cross_table
 from dualquery.releases.keep.folder import Release
-from dualquery.report.facts import shares
+from dualquery.report.facts import shares, widths
 from dualquery.rules.reading import rules_of
 from mwem.representations import Name
 from tests.tables import SCHEMA, people
@@ -133,7 +133,9 @@ def test_cells_that_rules_tie_add_up_though_nothing_measured_them_together() -> 
 
 def test_a_report_shows_what_the_rules_force() -> None:
     ruled = replace(SCHEMA, rules=("job!=smith", "flag"))
-    known = shares(released("independent", schema=ruled))
+    made = released("independent", schema=ruled)
+    assert not any(each.known for each in widths(made))  # what is forced was not measured
+    known = shares(made)
     labels = ruled.bit_labels().to_list()
     smith, flag = labels.index("job=smith"), labels.index("flag")
     for each in (known.share, known.low, known.high):

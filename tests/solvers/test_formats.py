@@ -133,9 +133,8 @@ def satisfiable(clauses: list[list[int]], bits: tuple[bool, ...]) -> bool:
 def test_too_many_partial_sums_are_refused() -> None:
     coefficients = np.random.default_rng(0).normal(size=60)
     constraint = LinearConstraint(np.arange(60, dtype=np.int32), coefficients, upper=1.0)
-    instance = problem(60, {(0,): 1.0}, None, (row([0], [1.0], 0.0, 1.0), constraint))
     with pytest.raises(ProblemTooLargeError, match="constraint 1: a linear constraint of 60"):
-        encode(instance)
+        encode(problem(60, {(0,): 1.0}, None, (row([0], [1.0], 0.0, 1.0), constraint)))
 
 
 # LP and MPS

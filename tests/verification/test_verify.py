@@ -140,8 +140,7 @@ def test_means_of_several_columns_are_confirmed(mechanism, high, tmp_path) -> No
 def game_of(rounds: int, samples: int, rho: float) -> tuple[GameSchedule, list[Stored]]:
     """Return a game that costs about ``rho``, and how a record describes it."""
     n = 30_000
-    squares = samples * sum(seen * seen for seen in range(1, rounds))
-    step = n * math.sqrt(2 * rho / squares)
+    step = n * math.sqrt(2 * rho / (samples * sum(seen * seen for seen in range(1, rounds))))
     event = {
         "kind": "game", "neighbours": "replace-one", "step": step, "rows": n, "rounds": rounds,
         "samples": samples,

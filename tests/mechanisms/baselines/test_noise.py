@@ -99,9 +99,8 @@ def test_answers_are_clipped() -> None:
 
 
 def test_gaussian_at_delta_0_is_told_what_to_do() -> None:
-    work = Task(random_conjunctions(SCHEMA.domain, 10, 2), 30)
     with pytest.raises(BadInputError, match="--delta above 0; with delta 0 use laplace"):
-        GaussianAnswers().plan(work, PURE)
+        GaussianAnswers().plan(Task(random_conjunctions(SCHEMA.domain, 10, 2), 30), PURE)
 
 
 def test_a_hopeless_budget_is_bad_input() -> None:
