@@ -73,8 +73,9 @@ class Synthesizer:
     def sample(self, n: int | None = None, *, seed: int | None = None) -> Any:
         """Return rows as Polars, pandas or NumPy, as was fitted: see `Release.sample`.
 
-        ``n`` is by default the release's number of rows, or total weight. Categorical columns
-        have the schema's categories, and those of hours, days of a week or months their names.
+        ``n`` is by default the release's number of rows; with a weight, as many rows of the largest
+        one as make up the total. Categorical columns have the schema's categories, and those of
+        hours, days of a week or months their names.
         """
         least = self.release.base.rows_at_least
         return self._kind.made_of(self.release.sample(least if n is None else n, seed=seed))

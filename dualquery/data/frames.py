@@ -54,8 +54,9 @@ class FrameKind:
         if self.library == "numpy":
             return rows.to_numpy()
         table: Any = rows.to_pandas() if self.library == "pandas" else rows
+        cannot = ValueError, TypeError, OverflowError, NotImplementedError, PolarsError
         for name, kind in self.types.items():
-            with contextlib.suppress(ValueError, TypeError, OverflowError, PolarsError):
+            with contextlib.suppress(*cannot):
                 held = rows.schema.get(name)
                 texts = getattr(kind, "kind", "") in ("M", "b") and held == pl.String
                 if held is None or texts or (kind == "bool" and rows[name].null_count()):

@@ -161,9 +161,7 @@ class Weight:
         _require_column_name(self.column, "--weight")
         check_options(self)
         if not 1.0 / LARGEST_WEIGHT <= self.max <= LARGEST_WEIGHT:
-            raise BadInputError(
-                f"--max-weight is {self.max!r}; a number above 0 (1e-12 to 1e12) is needed"
-            )
+            raise BadInputError(f"--max-weight is {self.max!r}; it is a number from 1e-12 to 1e12")
         object.__setattr__(self, "max", float(self.max))
 
     @property

@@ -74,8 +74,7 @@ class LabelledMixture(ProductMixture):
         """
         from dualquery.models.rounding import round_targets
 
-        records = super().sample(count, generator)
-        values = column_values(records, self.domain)
+        values = column_values(super().sample(count, generator), self.domain)
         owed = np.zeros(self.coefficients.shape)
         for first in range(0, count, _AT_ONCE):
             some = values[first : first + _AT_ONCE]

@@ -107,9 +107,9 @@ class ProductMixture:
         records = np.zeros((count, domain.bits), np.uint8)
         order = generator.permutation(count)
         word = np.uint64(generator.integers(2**64, dtype=np.uint64))
-        widest = int(domain.sizes.max(initial=2))
-        together = domain.columns * (records.size + 16 * widest**2) <= _TOGETHER
-        values = np.zeros((domain.columns * together, count), np.uint16)
+        cells = records.size + 16 * int(domain.sizes.max(initial=2)) ** 2
+        together = domain.columns * (domain.columns * cells <= _TOGETHER)
+        values = np.zeros((together, count), np.uint16)
         chances = np.ascontiguousarray(self.chances)
         deal(domain.offsets, chances, sizes, order, word, values, records)
         return records

@@ -61,10 +61,8 @@ def read_model(path: Path, domain: Domain) -> Model:
             arrays = dict(read_arrays(stream, LARGEST))
         kind = str(arrays.pop("kind"))
         if kind not in KINDS:
-            raise BadInputError(
-                f"{path.name} holds a model of kind {kind!r}, which this version does not know; "
-                "upgrade dualquery"
-            )
+            why = f"a model of kind {kind!r}, which this version does not know; upgrade dualquery"
+            raise BadInputError(f"{path.name} holds {why}")
         module, name = KINDS[kind].split(":")
         model: Model = getattr(import_module(module), name)(domain, **arrays)
     except (OSError, KeyError, TypeError, ValueError) as fault:

@@ -36,6 +36,10 @@ def deal(
         width, end, before = max(bits, 2), 0, min(column, len(values))
         alone, owed = np.zeros(width), np.zeros((before, widest, width))
         claim, share = np.empty(width), np.empty(width)
+        if bits == 1 and len(values) == 0:
+            # A random debt: many blocks of records, each dealt anew, have rare 1s as often.
+            word = mix(key - np.uint64(column + 1) * GOLDEN) >> np.uint64(11)
+            alone[0], alone[1] = word * 2.0**-53 - 0.5, 0.5 - word * 2.0**-53
         for component in range(len(sizes)):
             place, end = end, end + sizes[component]
             total = 0.0
@@ -45,8 +49,7 @@ def deal(
             if bits == 1:
                 share[1] = 1.0 - share[0]
                 total = 1.0
-            for value in range(width):
-                share[value] /= total
+            share /= total
             left = sizes[component]
             while left > 0:
                 if bits == 1 and len(values) == 0:

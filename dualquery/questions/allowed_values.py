@@ -114,10 +114,8 @@ def pieces_of(column: Column, literals: Iterable[Allowed]) -> Pieces:
             last = high_end - 1 if column.integer else min(high_end, column.edges[-1])
             part, middle = 1.0, float(column.means[bucket])
             if len(ends) > 2:
-                whole = start, (stop - 1 if column.integer else stop)
-                part, middle = part_between(
-                    column.rules[bucket], whole, column.places, low_end, high_end
-                )
+                rule, whole = column.rules[bucket], (start, stop)
+                part, middle = part_between(rule, whole, column.places, low_end, high_end)
             found.append((bucket, part, low_end, middle, last))
     beyond = range(column.buckets, column.bits)
     found += [(bit, 1.0, math.nan, math.nan, math.nan) for bit in beyond]

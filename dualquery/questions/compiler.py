@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from dualquery.data.schema.columns import Binary, Column
 from dualquery.data.schema.dates import Dates
 from dualquery.data.schema.numbers import NUMBER_RANGE
-from dualquery.data.schema.numeric import Numeric, quantile_between
+from dualquery.data.schema.numeric import Numeric, quantile_of
 from dualquery.questions import syntax_tree as syntax
 from dualquery.questions.allowed_values import (
     Allowed,
@@ -86,8 +87,10 @@ class CompiledQuantile:
         low, high = float(self.low[step]), float(self.high[step])
         if not isinstance(self.column, Numeric):
             return low + part * (high - low)
+        if not self.column.integer and high < self.column.edges[-1]:
+            high = math.nextafter(high, low)  # which the next step has
         rule = self.column.rules[int(self.value[step])]
-        return quantile_between(rule, self.column.integer, low, high, part)
+        return quantile_of(rule, self.column.places, low, high, part)
 
 
 Compiled: TypeAlias = CompiledQuestion | CompiledQuantile

@@ -100,11 +100,10 @@ def widths(release: Release) -> list[Widths]:
     half = np.full(count, np.nan)
     if release.intervals is not None:
         half = (release.intervals.upper - release.intervals.lower) / 2
-        half[half == 0.0] = np.nan  # what rules force was not measured
     found = []
     for k in np.unique(size):
         some = half[size == k]
-        some = some[~np.isnan(some)]
+        known, some = int(np.sum(~np.isnan(some))), some[some > 0.0]  # 0: rules force it
         half_of = (float(np.median(some)), float(some.max())) if len(some) else (np.nan, np.nan)
-        found.append(Widths(int(k), int(np.sum(size == k)), len(some), half_of))
+        found.append(Widths(int(k), int(np.sum(size == k)), known, half_of))
     return found

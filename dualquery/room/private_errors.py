@@ -33,7 +33,7 @@ def show_errors(
     are. Other ``queries`` than the held ones are counted in a pass of their own.
     """
     counts = data.counts if queries is data.queries else queries.counts(data.rows, data.threads)
-    off = np.abs(model - counts * (queries.step / data.public_rows))
+    off = np.abs(model - counts * (queries.step / data.rows.n))
     _log.warning(
         "NOT PRIVATE, for the operator only: %s: max error %.4f, mean error %.4f",
         label,

@@ -88,7 +88,7 @@ def test_chunks_and_blocks_do_not_show(
         ("6,3,2005-09-06\n8:\n", "line 1: a rating before the first line MOVIE:"),
         ("8:\n6,3,2005-09-06\n8:\n", "movie 8 is listed a second time"),
         ("0:\n6,3,2005-09-06\n", "movie 0; movies are numbered 1 to 17770"),
-        ("8:\n999999999,3,2005-09-06\n", "user 999999999; user ids up to 4194304 can be read"),
+        ("8:\n999999999,3,2005-09-06\n", "user 999999999; ids up to 4194304 can be read"),
         ("8:\n", "no rows, so there is nothing to release"),
     ],
 )

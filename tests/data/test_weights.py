@@ -82,7 +82,7 @@ def test_every_engine_counts_each_row_as_often_as_its_weight_says(unit, tmp_path
     ("column", "largest", "message"),
     [
         ("", 1.0, "--weight is ''"),
-        ("w", 0.0, "--max-weight is 0.0; a number above 0"),
+        ("w", 0.0, "--max-weight is 0.0; it is a number from 1e-12"),
         *[("w", largest, f"--max-weight is {largest}") for largest in (float("nan"), 1e-300)],
         ("w", "3", "--max-weight is '3'"),
     ],

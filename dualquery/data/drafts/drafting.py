@@ -93,14 +93,16 @@ def shape_of(name: str, counts: Counts, sd: float) -> Shape:
         return shape
     if dates.max() > numbers.sum() + of_texts:
         of_decades = sizes[shapes.FIRST_DECADE : shapes.NO_SIZE]
-        decades = np.flatnonzero((of_decades > sure) | (of_decades == of_decades.max()))
-        first, last = (shapes.FIRST_YEAR + 10 * int(decade) for decade in decades[[0, -1]])
+        first, last = _sizes(of_decades, sd)
+        if last < first:
+            first = last = int(of_decades.argmax())
         best = int(np.argmax(dates))
         if "%d/%m/%" in str(shapes.FORMATS[best]):  # which has the days to 12 of the next format
             best += int(dates[best + 1] > _SLIPS * dates[best])
-        held = of_decades[decades[0] : decades[-1] + 1].sum()
+        held = of_decades[first : last + 1].sum()
         shape = replace(shape, beyond=_beyond(of_decades, [0, -1], sure) or 2 * held < dates.max())
-        return replace(shape, how=Months(shapes.FORMATS[best], first, last + 10 - first))
+        year, years = shapes.FIRST_YEAR + 10 * first, 10 * (last + 1 - first)
+        return replace(shape, how=Months(shapes.FORMATS[best], year, years))
     codes = texts[shapes.CODE] > _SLIPS * numbers.sum() or _CODES.fullmatch(name)
     if codes or of_texts >= numbers.sum():
         markers = tuple(text for text in missing if text in shapes.MARKERS)
@@ -135,7 +137,7 @@ def _beyond(sizes: Counts, outer: list[int], sure: float) -> bool:
 
 
 def _sizes(sizes: Counts, sd: float) -> tuple[int, int]:
-    """Return the first and the last size that is surely there, or likely and next to these."""
+    """Return the first and last size or decade that is surely there, or likely beside these."""
     if not len(found := np.flatnonzero(sizes > SURE * sd)):
         return shapes.POWERS, shapes.POWERS - 1  # none but 0
     first, last = int(found.min()), int(found.max())
@@ -331,8 +333,7 @@ def careful_draft(source: TableSource, columns: ColumnChoice | None = None) -> D
     no rows, or no column that a schema can keep.
     """
     names = chosen_columns(source, columns)
-    whole = source.source if isinstance(source, CutTable) else source  # which rows stay comes later
-    counted = TableCounts(whole, names)
+    counted = TableCounts(source.source if isinstance(source, CutTable) else source, names)
     exact = zip(names, counted.shapes, strict=True)
     shaped = {name: shape_of(name, counts, 0.0) for name, counts in exact}
     wanted = {name: shape.how for name, shape in shaped.items() if shape.how is not None}

@@ -49,8 +49,7 @@ def _near_quantiles(bounds: Floats, rest: Floats, cuts: int, *, whole: bool) -> 
     near = np.array([(part - 0.25, part + 0.25) for part in parts])
     near = near.clip(_TAIL / 2.0, cuts - _TAIL / 2.0) / cuts  # else the longest tail is not cut off
     power = np.frexp(np.abs(bounds).max())[1]  # slopes would be above the largest number
-    scaled = np.interp(near, ends[knots], np.ldexp(bounds[knots], -power))
-    ranges = np.ldexp(scaled, power).tolist()
+    ranges = np.ldexp(np.interp(near, ends[knots], np.ldexp(bounds[knots], -power)), power).tolist()
     return {_simplest(first, last, whole=whole) for first, last in ranges if first < last}
 
 

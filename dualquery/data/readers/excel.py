@@ -50,9 +50,7 @@ def open_excel(path: FilePath, label: str, sheet: str | None = None) -> Source:
     found = _READER.read(json.dumps(sheet).encode() + b"\n" + content) or silent
     if found[:1] == _FAULT:
         fault = found[1:].decode("utf-8", "replace")
-        raise BadInputError(
-            f"{label}: not readable as an Excel workbook ({fault}); save the sheet as CSV"
-        )
+        raise BadInputError(f"{label}: not readable as an Excel workbook ({fault}); save it as CSV")
     named, packed = found[1:].split(b"\n", 1)
     sheets = json.loads(named)
     if found[:1] == _ABSENT:

@@ -110,7 +110,5 @@ def _parse(
     if len(beyond := movies[(movies < 1) | (movies > MOVIES)]):
         raise BadInputError(f"{label}: movie {beyond[0]}; movies are numbered 1 to {MOVIES}")
     if users.max(initial=0) > LARGEST_USER:
-        raise BadInputError(
-            f"{label}: user {users.max()}; user ids up to {LARGEST_USER} can be read"
-        )
+        raise BadInputError(f"{label}: user {users.max()}; ids up to {LARGEST_USER} can be read")
     return users, movies, heads.cum_sum().filter(rated).to_numpy().astype(np.int64)

@@ -149,9 +149,7 @@ class ItemSchema:
 
     def with_sums(self, choice: ColumnChoice) -> ItemSchema:
         """Refuse: items have no numbers to sum."""
-        raise BadInputError(
-            f"--means is {choice!r}, but rows of items have no numbers; leave it out"
-        )
+        raise BadInputError(f"--means is {choice!r}, but items have no numbers; leave it out")
 
     def decode(
         self,

@@ -9,6 +9,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
 from typing import Any, ClassVar, Literal, TypeAlias
 
@@ -82,6 +83,9 @@ class Buckets(Column):
     ) -> pl.Series:
         """Return a value of each bucket, int64, shape ``(r,)``; none that is ``avoided``."""
         values = self._drawn(buckets, generator, avoided)
+        for _ in range(20 * bool(avoided)):  # after that, those beside them
+            again = np.flatnonzero(np.isin(values, avoided))
+            values[again] = self._drawn(buckets[again], generator, avoided)
         for place in np.flatnonzero(np.isin(values, avoided)).tolist():
             values[place] = self.another(values[place], self.bounds[buckets[place]], avoided)
         return pl.Series(self.name, values.astype(np.int64) if self.whole else values)
@@ -399,14 +403,16 @@ def mean_of(rule: Rule, ends: tuple[float, float], places: int | None) -> float:
     """Return the mean of a bucket's values, as they are `drawn`."""
     if (values := listed(rule)) is not None:
         return math.fsum(values) / len(values)
-    low, top = ends[0], _top(ends, places)
+    return _mean(rule, ends[0], _top(ends, places), _step(places))
+
+
+def _mean(rule: Rule, low: float, top: float, step: float) -> float:
     if low == top:
         return low
     middle = low / 2 + top / 2
     if rule == "log-uniform":
         middle = (top - low) / math.log1p((top - low) / low)
-    # What is drawn is cut off: half a step lower.
-    return max(low, middle - _step(places) / 2)
+    return max(low, middle - step / 2)  # what is drawn is cut off
 
 
 def part_between(
@@ -414,33 +420,38 @@ def part_between(
 ) -> tuple[float, float]:
     """Return which part of a bucket's values is in ``low <= x < high``, and the mean of these.
 
-    Both ends lie in the bucket, or ``high`` one beyond its last whole number (``places`` 0); they
-    are whole where values are. Where no value is, the mean is the middle.
+    ``ends``: its start, and what follows its last number. Without values the mean is the middle.
     """
-    last, top = (high - 1.0, ends[1] + 1.0) if places == 0 else (high, ends[1])
-    middle = mean_of("uniform", (low, last), places)
     if (values := listed(rule)) is not None:
-        inside = [value for value in values if low <= value < high or value == high == top]
+        inside = [value for value in values if low <= value < high]
+        middle = low / 2 + high / 2
         return len(inside) / len(values), math.fsum(inside) / len(inside) if inside else middle
+    start, low, high, stop = (
+        each if places is None else _steps(each, places) / 10**places
+        for each in (ends[0], low, high, ends[1])
+    )
+    mean = _mean(rule, low, high, _step(places))
     if rule != "log-uniform":
-        return (high - low) / (top - ends[0]), middle
-    return math.log(high / low) / math.log(top / ends[0]), mean_of(rule, (low, last), places)
+        return (high - low) / (stop - start), mean
+    return math.log(high / low) / math.log(stop / start), mean
 
 
-def quantile_between(rule: Rule, integer: bool, low: float, high: float, level: float) -> float:
+def quantile_of(rule: Rule, places: int | None, low: float, high: float, level: float) -> float:
     """Return the number below which a share, in [0, 1], of a part of a bucket's values lies.
 
-    The part is ``low <= x <= high``. Whole and listed numbers: the first that the share reaches.
+    The part is ``low <= x <= high``. Of numbers with some decimal ``places``, and listed ones, it
+    is the first that the share reaches.
     """
     if (values := listed(rule)) is not None:
         inside = sorted(value for value in values if low <= value <= high)
         if inside:
             return inside[min(max(math.ceil(level * len(inside)) - 1, 0), len(inside) - 1)]
-    top = high + 1.0 if integer else high
-    found = low + level * (top - low)
+    steps = range(0) if places is None else range(_steps(low, places), 1 - _steps(-high, places))
+    first, top = (steps.start, steps.stop) if steps else (low, high)
+    found = first + level * (top - first)
     if rule == "log-uniform":
-        found = low * (top / low) ** level
-    return min(math.floor(found), high) if integer else min(found, high)
+        found = first * (top / first) ** level
+    return min(math.floor(found), steps[-1]) / 10 ** (places or 0) if steps else min(found, high)
 
 
 def listed(rule: Rule) -> tuple[float, ...] | None:
@@ -460,6 +471,11 @@ def _top(ends: tuple[float, float], places: int | None) -> float:
     if places is None or round(ends[1], places) != ends[1]:
         return ends[1]
     return ends[1] + _step(places)
+
+
+def _steps(number: float, places: int) -> int:
+    """Return how many steps of some decimal places reach a number, as it is written."""
+    return math.ceil(Decimal(repr(float(number))).scaleb(places))
 
 
 def _step(places: int | None) -> float:

@@ -36,6 +36,7 @@ from dualquery.room.sensitivity.contrasts import squared_lengths
 from dualquery.room.sensitivity.moves import complemented
 from dualquery.room.statistics import AllQueries, FeatureSums
 from dualquery.room.strategy import Strategy, rounding_room
+from dualquery.runtime.errors import BadInputError
 
 Float64 = NDArray[np.float64]
 
@@ -257,8 +258,8 @@ def choose_measurement(
     if workload.way > MOST_LITERALS:
         return queries
     expansion = Expansion.of(workload).in_blocks()
-    if not len(expansion.features):
-        return queries  # no legal record satisfies any of them
+    if expansion.variances(np.ones(len(expansion.features))).max(initial=0.0) < 1e-9:
+        raise BadInputError("adaptive has nothing to measure: all answers are 0, or all are 1")
     features = FeatureMeasurement(expansion, plan_strategy(expansion, neighbours, fitted=fitted))
     noise = features.sensitivity * features.mean_deviation
     most = (_MORE_NOISE if fitted else 1.0) * queries.sensitivity

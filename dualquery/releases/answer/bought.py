@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.schema.numeric import ExampleNumbers, Numeric, quantile_between, shortened
+from dualquery.data.schema.numeric import ExampleNumbers, Numeric, quantile_of, shortened
 from dualquery.data.schema.table import TableSchema
 from dualquery.estimates.intervals import Intervals
 from dualquery.estimates.means import BoughtMean, combined
@@ -83,7 +83,7 @@ def with_mean(column: Numeric, shares: Float64, mean: float) -> Numeric:
     buckets = [*zip(column.rules, column.bounds, strict=True)]
     numbers = np.array(
         [
-            [quantile_between(rule, column.integer, *ends, level) for level in levels]
+            [quantile_of(rule, column.places, *ends, level) for level in levels]
             for rule, ends in buckets
         ]
     )

@@ -27,6 +27,7 @@ from dualquery.queries.conjunctions import conjunctions_of
 from dualquery.queries.counting import ConjunctionCounts
 from dualquery.queries.generate.frequent import KIND as FREQUENT
 from dualquery.releases.answer.sampling import unasked
+from dualquery.releases.make.beside import TOTAL_SHARE
 from dualquery.room.randomness import check_seed
 from dualquery.room.row_count import RowCount, bought_epsilon
 from dualquery.runtime.progress import NO_PROGRESS, Progress, listener
@@ -265,8 +266,10 @@ def _compare(
     progress: Progress,
 ) -> Evaluation:
     """Compare a release, made from the rows of ``data``, with its ``whole`` table."""
+    from dualquery.releases.answer.ruled import with_forced_answers
     from dualquery.releases.make.making import run
     from dualquery.rows.cached import CachedRows
+    from dualquery.rules.reading import rules_of
 
     neighbours = Neighbours.of_options(loaded.options)
     counted, stated = neighbours.rows_public, loaded.base.known == "stated"
@@ -279,15 +282,14 @@ def _compare(
     workload = loaded.workload
     epsilon: float = loaded.options["epsilon"]
     # Where the number of rows is private, baselines use the release's number and pay its cost.
-    public = RowCount(
-        data.n if counted else loaded.n,
-        neighbours,
-        bought_epsilon(neighbours, loaded.options["rows"], epsilon),
-    )
+    paid = bought_epsilon(neighbours, loaded.options["rows"], epsilon)
+    paid = paid or TOTAL_SHARE * epsilon * (loaded.base.known == "measured")
+    public = RowCount(data.n if counted else loaded.n, neighbours, paid)
     task = Task(workload, public.n, neighbours.copies)
     budget = Budget(public.rest(epsilon), loaded.options["delta"], neighbours=neighbours)
     # At delta 0 there is no Gaussian noise; the baseline of that name is then Laplace noise.
     noise = "laplace" if budget.delta == 0 else "gaussian"
+    rules = rules_of(loaded.schema)
     mechanisms = {
         name: configure(noise if name == "gaussian" else name, BASELINES[name])
         for name in (BASELINES if conjunctions_of(workload) is not None else ("gaussian",))
@@ -310,6 +312,7 @@ def _compare(
         progress.phase(f"baseline {name}")
         plan = mechanism.plan(task, budget)
         outcome = run(data, task, mechanism, plan, seed, cores, neighbours=neighbours)
+        outcome, _ = with_forced_answers(outcome, workload, rules)
         baselines[name] = Errors.between(outcome.answers, truth)
     in_all, counting = (tidy(each.n * neighbours.of_copy) for each in (whole, data))
     # The means of the columns whose numbers the rows carry, clipped as they are.

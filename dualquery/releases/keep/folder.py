@@ -188,10 +188,10 @@ class Release:
     def sample(self, n: int, *, seed: int | None = None) -> pl.DataFrame:
         """Return ``n`` new rows in the user's columns; costs no privacy, however many.
 
-        They are the model rounded to n records, in random order. A release that keeps no model
-        repeats its own records, each equally often but for a random remainder. A ``seed``, which is
-        public, makes them reproducible. `BadInputError` if n is negative or n records
-        do not fit into memory, or the release has neither a model nor records.
+        They are the model rounded to n records, in random order (few of them lack rare values: draw
+        once, and split), or the release's own records, each equally often but for a random rest. A
+        public ``seed`` makes them reproducible. `BadInputError` if n is negative, n records do not
+        fit into memory, or the release has neither a model nor records.
         """
         from dualquery.releases.answer.sampling import sampled_rows
 

@@ -83,9 +83,7 @@ def resume(
     require_free(target)
     with unfinished_folder.take_over(path, no_other_copy=no_other_copy) as folder:
         if not target.parent.is_dir() or target.parent.stat().st_dev != path.stat().st_dev:
-            raise BadInputError(
-                f"{target} is not on the disk of {path}: move that folder, resume it"
-            )
+            raise BadInputError(f"{target} is not on the disk of {path}: move that folder, resume")
         yield Place(target, folder)
 
 

@@ -201,8 +201,7 @@ def _check_digests(stored: Mapping[str, Any], folder: Path) -> None:
             raise BadInputError(_CHANGED.format(path.name))
     if "content" in proof:
         own = {key: value for key, value in proof.items() if key != "content"}
-        digest = hashlib.sha256(canonical({**stored, "proof": own})).hexdigest()
-        if digest != proof["content"]:
+        if hashlib.sha256(canonical({**stored, "proof": own})).hexdigest() != proof["content"]:
             raise BadInputError(_CHANGED.format("release.json"))
 
 

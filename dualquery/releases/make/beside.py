@@ -91,14 +91,13 @@ def with_beside(
     noise: NoiseKind = "gaussian"
     # Beside events that cost their sum, Gaussian noise may cost more than there is.
     if budget.delta == 0 or plan.accountant in _PURE_ACCOUNTANTS:
-        noise, spent = "discrete laplace", without_beside(budget, grids, count).epsilon
+        noise = "discrete laplace"
+        spent = without_beside(budget, grids, count).epsilon if rest else 0.0
         own = math.nextafter(budget.epsilon - spent, 0.0) * (1.0 - 1e-9)
         parts = needs ** (2.0 / 3.0)
-        parts /= parts.sum()
         while True:
-            scales = [
-                laplace_scale(own * p, m.l1) for p, m in zip(parts.tolist(), moves, strict=True)
-            ]
+            each = (own * (parts / parts.sum())).tolist()
+            scales = [laplace_scale(e, m.l1) for e, m in zip(each, moves, strict=True)]
             events = [LaplaceNoise(m.l1 / s) for m, s in zip(moves, scales, strict=True)]
             schedule: Schedule = (*events, *rest)
             if best(schedule, budget.delta, budget.accountant)[1] <= budget.epsilon:

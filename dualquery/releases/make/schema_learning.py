@@ -183,10 +183,9 @@ def _part(spec: ReleaseSpec, unknown: Unknown, rows: int | None) -> tuple[Schema
     budget = spec.budget
     epsilon = budget.epsilon * (1.0 - COUNT_SHARE * budget.buys_rows)
     known = budget.copies_of(budget.rows) if rows is None and budget.rows is not None else rows
-    share = spec.table.schema_share
-    delta = budget.delta_of(spec.configured, known or 0)
+    share, delta = spec.table.schema_share, budget.delta_of(spec.configured, known or 0)
     price = SchemaPrice.part(epsilon, delta, share, budget.relation, unknown.sizes)
-    price.require_worth(rows)
+    price.require_worth(budget.rows if rows is None and budget.relation.weight is None else rows)
     whole = Budget(epsilon, delta, budget.accountant, budget.relation)
     _check_plan(spec, unknown, price, whole)
     return price, whole
@@ -200,13 +199,14 @@ def _check_plan(spec: ReleaseSpec, unknown: Unknown, price: SchemaPrice, whole: 
     if unknown.items:  # it may be any
         asked = replace(asked, columns=None, target=None)
     alone = configured.name in proof.NOISE_ALONE
+    most = asked.queries if isinstance(asked.queries, int) else _ASKED[alone]
     rest = price.rest(whole, noise_alone=alone)
     for values in _MANY, _FEW:
         schema = _stand_in(unknown, values, spec.table.max_ones_per_row)
         asked.frequent(schema, configured)
         if asked.means is not None:
             schema.with_sums(asked.means)
-        queries = replace(asked, **_USUAL).build(schema, 1, _ASKED[alone])
+        queries = replace(asked, **_USUAL).build(schema, 1, min(most, _ASKED[alone]))
         try:
             plan = configured.plan(Task(queries, STAND_IN, whole.neighbours.copies), rest)
             proof.price(plan, whole, price.events, noise_alone=alone)
@@ -282,12 +282,12 @@ def _learn_columns(
     if unknown.known is not None:
         check_rules(unknown.known, source.columns())
     if relation.weight is not None:
-        weigh(cut, relation.weight)
+        whole, parts = weigh(cut, relation.weight)
+        if whole.kept.any() and not any(part.kept.any() for part in parts):
+            raise BadInputError(f"{cut.label}: all weights are far below --max-weight")
     if found:
         known = unknown.schema(found, declared=True)
-        rules_of(
-            replace(known, left_out=tuple(each for each in cut.columns() if each not in found))
-        )
+        rules_of(replace(known, left_out=tuple(x for x in cut.columns() if x not in found)))
         deque(encoded_blocks(cut, known), 0)
     room = SchemaRoom(cut, unknown.learned, unknown.shaped, relation)
     price = pay(room.protected)
