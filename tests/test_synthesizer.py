@@ -113,9 +113,11 @@ def test_no_type_moves_a_number_to_another_bucket() -> None:
     flags = pl.DataFrame({"f": ["true", "False"]})
     flags = FrameKind("polars", {"f": "bool[pyarrow]"}).made_of(flags)
     assert flags["f"].to_list() == [True, False]
-    pytest.importorskip("pandas")
+    pd, pa = map(pytest.importorskip, ("pandas", "pyarrow"))
     pandas = FrameKind("pandas", {"part": np.dtype("int64")}).made_of(made)
     assert pandas["part"].tolist() == [-0.5, 2.5]
+    codes = FrameKind("pandas", {"n": pd.ArrowDtype(pa.dictionary(pa.int32(), pa.string()))})
+    assert codes.made_of(pl.DataFrame({"n": [1, 2]}))["n"].tolist() == [1, 2]
     narrow = FrameKind("pandas", {"n": np.dtype("int8")})
     assert narrow.made_of(pl.DataFrame({"n": [1, 300]}))["n"].tolist() == [1, 300]
     for texts, expected in ((["7", "8"], [7, 8]), (["7", "300"], ["7", "300"])):

@@ -160,9 +160,7 @@ def kill(tmp_path: Path, how: str, kills: int, longest: float) -> None:
         ]  # fmt: skip
         names = [f"{killed}-{number}" for number in range(2)]
         state = os.environ["XDG_STATE_HOME"]
-        workers = [
-            _processes.Process(target=work, args=(folder, asked, name, state)) for name in names
-        ]
+        workers = [_processes.Process(target=work, args=(folder, asked, n, state)) for n in names]
         for each in workers:
             each.start()
         for name, each in zip(names, workers, strict=True):

@@ -93,9 +93,7 @@ def people(folder: Path, features: Iterable[str], seed: int = 0) -> World:
     days = rng.integers(0, 731, ROWS)
     frame = pl.DataFrame(
         {
-            "home": [
-                f"h{home}" for home in np.repeat(np.arange(ROWS), rng.integers(1, 4, ROWS))[:ROWS]
-            ],
+            "home": [f"h{h}" for h in np.repeat(np.arange(ROWS), rng.integers(1, 4, ROWS))[:ROWS]],
             "w": rng.integers(1, 7, ROWS),
             "smoker": (rng.random(ROWS) < np.where(age < 45, 0.4, 0.15)).astype(int),
             "owner": (rng.random(ROWS) < 0.6).astype(int),

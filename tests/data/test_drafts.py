@@ -171,9 +171,7 @@ def test_codes_stay_codes_by_their_zeros_or_their_name() -> None:
 
 @pytest.mark.parametrize("name", ["PatientenNr", "Kundennummer", "order number", "case_nr", "ID"])
 def test_names_of_persons_in_many_rows_stay_out(name: str) -> None:
-    found = draft(
-        **{name: rng().integers(10_000, 18_000, ROWS), "age": rng().integers(0, 90, ROWS)}
-    )
+    found = draft(**{name: rng().integers(10000, 18000, ROWS), "age": rng().integers(0, 90, ROWS)})
     assert found[name].column is None
     assert "--unit" in found[name].remark
 

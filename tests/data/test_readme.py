@@ -55,9 +55,7 @@ def keys() -> str:
         page = inspect.getdoc(kind) or ""
         said = page.partition("Parameters\n----------\n")[2].partition("\n\nRaises")[0]
         words = re.findall(r"^(\w[\w, ]*)\n((?:    .*\n?)+)", said, re.MULTILINE)
-        meanings = {
-            key: " ".join(text.split()) for group, text in words for key in group.split(", ")
-        }
+        meanings = {key: " ".join(text.split()) for g, text in words for key in g.split(", ")}
         for field in fields(kind)[1:]:
             first = re.match(r".*?[.;](?= |$)", meanings[field.name])
             words_of = first[0].rstrip(".;").replace("``", "`").replace("|", "or")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import dualquery
 from dualquery.data import Binary, Categorical, Numeric, TableSchema
-from dualquery.data.schema.numeric import mean_of
+from dualquery.data.schema.numeric import mean_of, part_between, quantile_of
 from dualquery.data.schema.schema_files import column_from_dict, schema_from_dict
 from dualquery.releases.answer.answering import answer_queries
 from dualquery.releases.answer.bought import with_mean
@@ -113,6 +113,13 @@ def test_all_numbers_of_so_many_decimals_are_drawn_alike() -> None:
     values, times = np.unique(draw(column, 0), return_counts=True)
     assert values.tolist() == [0.0, 0.1, 0.2, 0.3, 0.4]
     assert times.max() < 1.1 * times.min() + 1
+    for places, low, part, mean in (
+        (1, 0.2, 0.4, 0.05),
+        (1, 0.21, 0.6, 0.1),
+        (None, 0.2, 0.4, 0.1),
+    ):
+        assert part_between("uniform", (0.0, 0.5), places, 0.0, low) == pytest.approx((part, mean))
+    assert [quantile_of("uniform", 1, 0.0, 0.49, level) for level in (0.1, 0.5, 1)] == [0, 0.2, 0.4]
     assert len(np.unique(draw(column, 1))) > 5_000  # though the bucket is wide
     assert column.to_dict()["decimals"] == 1
     assert column_from_dict(column.to_dict()) == column
@@ -140,6 +147,8 @@ def test_values_that_mean_missing_are_not_drawn() -> None:
     assert not {1, 7} & set(decoded["x"].drop_nulls())
     np.testing.assert_array_equal(load(decoded, schema).records.dense_rows(0, 300), records)
     assert decoded["x"].null_count() == records[:, -1].sum()
+    drawn = column.draw(np.ones(7_000, np.int64), np.random.default_rng(2), (7.0,))
+    assert np.ptp(np.bincount(drawn)[[3, 4, 5, 6, 8, 9, 10]]) < 200  # 1,000 of each
 
 
 def test_codes_that_are_whole_numbers_come_back_as_such() -> None:

@@ -37,9 +37,7 @@ def test_a_release_is_within_the_range(mechanism) -> None:
     )
     configured, task = configure(mechanism, {}), Task(WORKLOAD, n)
     plan, truth = configured.plan(task, budget), WORKLOAD.counts(records.records, threads=1) / n
-    off = [
-        np.abs(run(records, task, configured, plan, seed, 1).answers - truth) for seed in range(3)
-    ]
+    off = [np.abs(run(records, task, configured, plan, s, 1).answers - truth) for s in range(3)]
     assert np.mean([each.max() for each in off]) <= expected.max_error.high
     assert np.mean([each.mean() for each in off]) <= expected.mean_error.high
     if mechanism != "dualquery":

@@ -65,9 +65,7 @@ def test_a_killed_experiment_goes_on_where_it_was(tmp_path) -> None:
     )
     (script := tmp_path / "script.py").write_text(code, encoding="utf-8")
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    process = subprocess.Popen(
-        [sys.executable, str(script)], env=environment, start_new_session=True
-    )
+    process = subprocess.Popen([sys.executable, script], env=environment, start_new_session=True)
     folder = out / "runs"
     while process.poll() is None and len(list(folder.glob("*.json"))) < 2:
         time.sleep(0.02)

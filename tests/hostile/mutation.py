@@ -120,8 +120,7 @@ def _places(value: Any) -> list[tuple[Any, Any]]:
     left = [value]
     while left:
         owner = left.pop()
-        keys = owner.keys() if isinstance(owner, dict) else range(len(owner))
-        for key in list(keys):
+        for key in list(owner.keys() if isinstance(owner, dict) else range(len(owner))):
             found.append((owner, key))
             if isinstance(owner[key], dict | list):
                 left.append(owner[key])

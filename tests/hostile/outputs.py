@@ -48,16 +48,12 @@ def _releases() -> dict[str, dict[str, bytes]]:
                     options={"rounds": "3", "samples": "4"} if mechanism == "dualquery" else {},
                 )  # fmt: skip
                 made.save(Path(place) / name)
-                _MADE[name] = {
-                    file.name: file.read_bytes() for file in (Path(place) / name).iterdir()
-                }
+                _MADE[name] = {f.name: f.read_bytes() for f in (Path(place) / name).iterdir()}
     return _MADE
 
 
 def _release_examples(file: str) -> list[bytes]:
-    return [
-        f"{name}\n".encode() + files[file] for name, files in _releases().items() if file in files
-    ]
+    return [f"{name}\n".encode() + made[file] for name, made in _releases().items() if file in made]
 
 
 def _verified_examples() -> list[bytes]:

@@ -37,6 +37,4 @@ def zipped_parser(
     read: Callable[[bytes, Path], None],
     packing: Any = gzip,
 ) -> Parser:
-    return Parser(
-        lambda: [packing.compress(data) for data in examples()], zipped(mutate, packing), read
-    )
+    return Parser(lambda: [packing.compress(x) for x in examples()], zipped(mutate, packing), read)

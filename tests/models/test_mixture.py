@@ -76,6 +76,8 @@ def test_rare_values_are_not_rounded_up() -> None:
     chances = np.linspace(0.0, 1e-3, 5_000, dtype=np.float32)[:, None]
     model = ProductMixture(Domain.binary(5_000), np.ones(1), chances)
     assert model.sample(1_000, np.random.default_rng(0)).sum() == pytest.approx(2_500, rel=0.03)
+    blocks = [model.sample(100, np.random.default_rng(seed)) for seed in range(50)]
+    assert np.mean(blocks) == pytest.approx(5e-4, rel=0.05)  # five deviations
 
 
 def test_a_seed_gives_the_same_records_in_an_order_that_tells_nothing() -> None:

@@ -28,7 +28,5 @@ def test_no_outcome_is_more_than_e_to_epsilon_times_as_likely(relation, select, 
 def test_the_schedule_adds_up_to_the_budget() -> None:
     for select in ("exponential", "noisy-max"):
         plan = Mwem(iterations=2, select=select).plan(Task(WORKLOAD, N), Budget(EPSILON, 0.0))
-        total = sum(
-            event.range if hasattr(event, "range") else event.epsilon for event in plan.schedule
-        )
+        total = sum(e.range if hasattr(e, "range") else e.epsilon for e in plan.schedule)
         assert EPSILON * (1 - 1e-6) < total <= EPSILON

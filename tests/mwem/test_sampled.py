@@ -140,8 +140,7 @@ def test_a_part_is_measured_at_its_own_sensitivity_and_charged_before_the_draw()
     rows = random_records(workload.domain, 50, np.random.default_rng(0))
 
     def room(sensitivity: float) -> Curator:
-        schedule = (GaussianNoise(sensitivity, 3.0),)
-        return Curator(records_of(rows), statistics, schedule, Zero(0))
+        return Curator(records_of(rows), statistics, (GaussianNoise(sensitivity, 3.0),), Zero(0))
 
     with pytest.raises(RuntimeError, match="would cost more"):
         room(np.sqrt(6.9)).measure(SomeQueries(part), Gaussian(3.0))

@@ -50,9 +50,7 @@ def test_subqueries_are_all_and_in_their_places() -> None:
         for pattern in range(1 << workload.way):
             wanted = [c for j, c in enumerate(row) if pattern >> j & 1 and c >= 0]
             place = inside.place[query, pattern]
-            found = (
-                inside.workload.literals[place] if place < len(inside.workload) else np.array([])
-            )
+            found = inside.workload.literals[place] if place < len(inside.workload) else np.empty(0)
             assert [c for c in found.tolist() if c >= 0] == wanted
     listed = [tuple(row) for row in inside.workload.literals.tolist()]
     assert len(set(listed)) == len(listed)

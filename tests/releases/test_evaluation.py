@@ -1,5 +1,7 @@
 """How far a release is off, beside the baselines."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -61,12 +63,12 @@ def test_synthetic_errors_are_those_of_the_records() -> None:
     assert found["synthetic"]["mean_error"] != found["mean_error"]
 
 
+@pytest.mark.parametrize("rules", [(), ("job!=smith",)])
 @pytest.mark.parametrize("name", ["independent", "gaussian"])
-def test_baselines_run_at_the_releases_own_guarantee(name) -> None:
+def test_baselines_run_at_the_releases_own_guarantee(name, rules) -> None:
     """A seeded release of the baseline, same seed and budget, is the baseline itself."""
-    made = dualquery.release(
-        people(), **SMALL, mechanism=name, epsilon=0.3, delta=1e-4, seed=0, threads=1
-    )
+    asked = {**SMALL, "schema": replace(SCHEMA, rules=rules), "mechanism": name, "epsilon": 0.3}
+    made = dualquery.release(people(), **asked, delta=1e-4, seed=0, threads=1)
     found = dualquery.evaluate(made, people(), seed=0, threads=1)
     assert (found["epsilon"], found["delta"], found["neighbours"]) == (0.3, 1e-4, "replace-one")
     assert found["max_error"] == pytest.approx(found["baselines"][name]["max_error"])

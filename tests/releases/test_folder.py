@@ -124,9 +124,7 @@ def test_each_file_has_its_digest_and_a_saved_copy_computes_them_anew(made, tmp_
     load_release(tmp_path / "out").save(tmp_path / "copy")
     for folder in (tmp_path / "out", tmp_path / "copy"):
         stored = json.loads((folder / "release.json").read_text())
-        digests = {
-            path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()
-        }
+        digests = {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in folder.iterdir()}
         del digests["release.json"]
         assert stored["proof"]["files"] == digests
         assert stored["proof"].pop("content") == hashlib.sha256(canonical(stored)).hexdigest()

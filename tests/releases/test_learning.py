@@ -79,6 +79,9 @@ def test_a_schema_that_is_known_leaves_a_budget_file_as_it_is(tmp_path) -> None:
         ({"max_ones_per_row": 1}, "rows cannot be cut"),
         ({"weight": dualquery.Weight("a", 1.0)}, "is no weight"),
         ({"schema": known({**A, "values": ["x", "z"]})}, "is not in the schema"),
+        ({"neighbours": "add-remove", "delta": 1e-6, "rows": 40, "queries": 9}, "from 40 rows"),
+        ({"queries": 5, "way": 1, "mechanism": "mwem", "delta": 1e-6}, "at most 5 iterations"),
+        ({"weight": dualquery.Weight("b", 1e6), "columns": "a"}, "all weights are far below"),
     ],
 )
 def test_what_cannot_be_is_refused_before_a_schema_is_paid(asked, named, tmp_path) -> None:

@@ -116,6 +116,8 @@ def test_columns_of_a_long_range_get_most() -> None:
     pure = dualquery.release(table, **asked, means="a,pay", mechanism="laplace", delta=0.0)
     a, pay = (each.scale / (each.high - each.low) for each in pure.means)
     assert (a / pay) ** 1.5 == pytest.approx(needs[1] / needs[0], rel=1e-3)
+    alone = dualquery.release(table, **asked, means="a,pay", mechanism="uniform", delta=0.0)
+    assert alone.means[0].scale == pytest.approx(0.1 * pure.means[0].scale, rel=1e-3)  # all of it
 
 
 @pytest.mark.parametrize("beyond", [10_000.0, 900_000.0])

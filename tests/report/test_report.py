@@ -155,9 +155,7 @@ def test_pairs_that_noise_explains_are_not_listed() -> None:
     rng = np.random.default_rng(4)
     table = pl.DataFrame({name: rng.integers(0, 6, 1_500) for name in "abcde"})
     table = table.with_columns(b=pl.col("a") // 2)
-    columns = [
-        {"name": name, "kind": "categorical", "values": [*"012345"]} for name in table.columns
-    ]
+    columns = [{"name": x, "kind": "categorical", "values": [*"012345"]} for x in table.columns]
     schema = {"columns": columns, "declared": True}
     # With a given pull the mixture is trusted, noise and all.
     made = dualquery.release(

@@ -58,8 +58,7 @@ def test_the_charge_covers_the_lemma() -> None:
     lemma = Fraction(m) * (far**2 + 1) / (8 * s**2)  # exp(-2 pi^2 s^2) is below e^-10^24
     assert Fraction(events.GAUSSIAN_EPSILON_SLACK) > lemma * Fraction(101, 100)
     assert Fraction(events.GAUSSIAN_DELTA_GROWTH) > m / (8 * s**2)
-    log_tau = math.log(2 * m * 5000) - far**2 / 2
-    assert log_tau + 1e4 < math.log(events.GAUSSIAN_DELTA_SLACK)
+    assert math.log(2 * m * 5000) - far**2 / 2 + 1e4 < math.log(events.GAUSSIAN_DELTA_SLACK)
 
 
 @pytest.mark.parametrize(("steps", "shift"), [(4, 2), (8, 3), (3, 3), (16, 1)])

@@ -10,6 +10,7 @@ from scipy.stats import binomtest, norm
 
 from dualquery.audit.repeated import bounds
 from dualquery.budgets.budget_file import BudgetFile
+from dualquery.data.drafts import shapes
 from dualquery.data.drafts.drafting import LIKELY, shape_of
 from dualquery.data.drafts.shapes import Months, Numbers, Shapes, TableCounts, Values
 from dualquery.data.given_table import Unit
@@ -104,9 +105,7 @@ def test_the_worst_pair_shows_no_more_than_is_stated() -> None:
     assert round(price.fewest) == 17  # a text of 17 rows is at the threshold
     one, other = (schemas(WORST[k], price, range(k * runs, (k + 1) * runs)) for k in (0, 1))
     low = max(bounds(one, other, 1e-3, error=0.05 / 4))
-    print(
-        f"{2 * runs:,} runs: epsilon is at least {low:.3f}; '7' came {other[:, 2].sum():.0f} times"
-    )
+    print(f"{2 * runs:,} runs: epsilon at least {low:.3f}; '7' came {other[:, 2].sum():.0f} times")
     assert 0.3 < low < 1.0
     assert one[:, 2].sum() == 0
 
@@ -137,6 +136,13 @@ def test_of_flags_few_shapes_are_drawn_and_their_types_are_the_same() -> None:
     assert drawn[: len(FLAGS)].mean() < 0.2 * Shapes.cells
     for name, lazy, every in zip((*FLAGS, *OTHERS), noisy, whole, strict=True):
         assert shape_of(name, lazy, sd) == shape_of(name, every, sd)
+
+
+def test_dates_are_learned_with_the_decades_at_both_ends() -> None:
+    counts, first = np.zeros(Shapes.cells), shapes.KINDS + shapes.FIRST_DECADE + 8
+    counts[shapes.FIRST_DATE] = 9_000
+    counts[first : first + 8] = [400, *[1_300] * 6, 400]  # four deviations, and 13
+    assert shape_of("born", counts, 100.0).how.years == 80
 
 
 @pytest.mark.parametrize("relation", [AR, HOMES], ids=["add-remove", "units"])

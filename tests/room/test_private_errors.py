@@ -10,6 +10,7 @@ import pytest
 
 import dualquery
 from dualquery.cli.main import DONE, main
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.generate.workloads import all_marginals
 from dualquery.room.curator import Curator
@@ -74,7 +75,8 @@ def test_a_closed_gate_looks_at_nothing(word, caplog) -> None:
 
 def test_an_open_gate_tells_the_log_and_nobody_else(caplog) -> None:
     rows = records_of(all_records(DOMAIN))
-    room = Curator(rows, WORKLOAD, (), SeededRandomness(0), show_private_errors=True)
+    how = {"neighbours": Neighbours.ADD_REMOVE, "public_rows": 9}  # not the true number of rows
+    room = Curator(rows, WORKLOAD, (), SeededRandomness(0), show_private_errors=True, **how)
     assert room.log_errors(np.zeros(4), "start") is None
     assert "NOT PRIVATE, for the operator only: start: max error 0.5000" in caplog.text
     cells = all_marginals(DOMAIN, 2)

@@ -37,9 +37,8 @@ WORKLOAD = Workload(
 @pytest.mark.parametrize("values", [2, 3, 7, 1000])
 def test_a_report_costs_no_more_than_epsilon_and_hardly_less(epsilon, values) -> None:
     steps = steps_of(epsilon, values)
-    ratio = Fraction(WORDS - (values - 1) * steps, steps)
     # log1p keeps what a float of the ratio would lose.
-    cost = math.log1p(float(ratio - 1))
+    cost = math.log1p(float(Fraction(WORDS - (values - 1) * steps, steps) - 1))
     assert cost <= epsilon
     if epsilon < 40:
         assert cost == pytest.approx(epsilon, rel=1e-3, abs=1e-11)

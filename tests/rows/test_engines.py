@@ -48,9 +48,7 @@ def test_the_histogram_is_the_same(tmp_path: Path) -> None:
 
 def test_a_release_evaluates_the_same() -> None:
     made = dualquery.release("adult", **OPTIONS)
-    kept, streamed = (
-        dualquery.evaluate(made, "adult", engine=name) for name in ("memory", "stream")
-    )
+    kept, streamed = (dualquery.evaluate(made, "adult", engine=e) for e in ("memory", "stream"))
     assert kept == streamed
 
 

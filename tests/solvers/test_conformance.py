@@ -149,8 +149,7 @@ def test_prints_nothing(solver: Solver, capfd: pytest.CaptureFixture[str]) -> No
 
 
 def test_limit_returns_an_incumbent(solver: Solver) -> None:
-    size = (16, 400) if solver.name == "exhaustive" else (200, 900)
-    instance = sampled_problem(*size, 1)
+    instance = sampled_problem(*((16, 400) if solver.name == "exhaustive" else (200, 900)), 1)
     solution = solver.solve(instance, time_limit=0.3)
     assert instance.feasible(solution.record)
     assert solution.objective == instance.value(solution.record)

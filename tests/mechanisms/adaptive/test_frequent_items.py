@@ -57,9 +57,7 @@ def test_whatever_items_the_noise_chooses_both_stages_cost_what_was_planned(
     monkeypatch.setattr(ColumnEvidence, "everything", lambda *_: None)
     for items in combinations(range(4), 3):
         # What the first stage may show, so that these are the items: the others seem empty.
-        monkeypatch.setattr(
-            FrequentItems, "choose", lambda self, shares, items=items: np.array(items)
-        )
+        monkeypatch.setattr(FrequentItems, "choose", lambda *_, items=items: np.array(items))
         measured.clear()
         room = Curator(
             records_of(records), asked.workload, plan.schedule, SeededRandomness(0),

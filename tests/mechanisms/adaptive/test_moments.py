@@ -23,9 +23,7 @@ def correlations(table: pl.DataFrame) -> np.ndarray:
 def test_correlations_of_ordered_columns_are_kept() -> None:
     """Cells drown in noise: without it records had 0.02 of them, with it 0.80 to 0.83."""
     values = [str(value) for value in range(_VALUES)]
-    columns = [
-        {"name": f"c{at}", "kind": "categorical", "values": values} for at in range(_COLUMNS)
-    ]
+    columns = [{"name": f"c{c}", "kind": "categorical", "values": values} for c in range(_COLUMNS)]
     table = ordered_table(0)
     release = dualquery.release(table, schema={"columns": columns}, epsilon=1.0, seed=0)
     made = release.synthetic.cast(pl.Int64)

@@ -100,9 +100,7 @@ def test_whatever_is_chosen_costs_the_planned_ratio_at_most(relation: Neighbours
     features = Expansion.of(work).features
     chosen = [set_ for size in (1, 2, 3) for set_ in combinations(range(len(features)), size)]
     chosen += [tuple(range(size)) for size in range(4, len(features) + 1)]
-    strategies = [
-        evidence.uniform_strategy(features.part(np.array(places)), relation) for places in chosen
-    ]
+    strategies = [evidence.uniform_strategy(features.part(np.array(p)), relation) for p in chosen]
     strategies += [
         plan_columns(work, np.random.default_rng(seed).random(SMALL.bits), relation)
         for seed in range(20)
@@ -179,9 +177,11 @@ def test_groups_of_columns_lower_errors(sizes: float, most: float, monkeypatch) 
     assert means[0][1] < 1.2 * most * means[1][1]
 
 
-def test_queries_that_nothing_satisfies_have_nothing_to_measure() -> None:
+@pytest.mark.parametrize("mechanism", [Matrix(), Probed()])
+@pytest.mark.parametrize("asked", [[6, 8], [7, 9, 11]])
+def test_queries_that_nothing_satisfies_have_nothing_to_measure(mechanism, asked) -> None:
     with pytest.raises(BadInputError, match="nothing to measure"):
-        Probed().plan(Task(Workload(np.array([[6, 8]], np.int32), MIXED), 100), Budget(1.0, 1e-3))
+        mechanism.plan(Task(Workload(np.array([asked], np.int32), MIXED), 100), Budget(1.0, 1e-3))
 
 
 @pytest.mark.parametrize("asked", [[25, 27], [25, 27, 13, 15], [24, 27]])
