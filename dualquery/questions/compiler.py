@@ -87,7 +87,7 @@ class CompiledQuantile:
         low, high = float(self.low[step]), float(self.high[step])
         if not isinstance(self.column, Numeric):
             return low + part * (high - low)
-        if not self.column.integer and high < self.column.edges[-1]:
+        if self.column.decimals is not None and high < self.column.edges[-1]:
             high = math.nextafter(high, low)  # which the next step has
         rule = self.column.rules[int(self.value[step])]
         return quantile_of(rule, self.column.places, low, high, part)

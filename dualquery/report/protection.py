@@ -77,9 +77,9 @@ def _precision(release: Release, found: Sequence[Widths]) -> str:
     with_interval, all_answers = (sum(getattr(e, of) for e in found) for of in ("known", "queries"))
     if with_interval < all_answers / 2:
         return (
-            f"Only {with_interval:,} of {all_answers:,} answers were measured, to about {points} "
-            "percentage points. The others come from a fit to these, and the release cannot tell "
-            "how far they are from the truth."
+            f"Only {with_interval:,} of {all_answers:,} answers have an interval, about {points} "
+            "percentage points to both sides. The others come from a fit to these, and the release "
+            "cannot tell how far they are from the truth."
         )
     rows = math.ceil(float(round_up(max(largest * release.base.amount, 1.0), 2)))
     cut = of_cut(release.schema.max_ones_per_row, Neighbours.of_options(release.options))

@@ -17,12 +17,12 @@ def repaired(
 ) -> NDArray[np.uint8]:
     """Return records that all keep the rules.
 
-    First broken records exchange single values with others, so that each value stays as frequent as
-    it was. Let p be a distribution over records, and q the one next to it, in relative entropy,
-    among those over legal records with given shares of the values. Then each other one among them,
-    such as that of a table that keeps the rules, is nearer to q than to p (Csiszár 1975, theorem
-    2.2). Records of p that exchange at random come near to q (Csiszár 1984): legal records are not
-    worse, but better.
+    First broken records exchange values with others, so that each value stays as frequent as it
+    was. Let p be a distribution over records, and q the one next to it, in relative entropy, among
+    those over legal records with given shares of the values. Then each other one among them, such
+    as that of a table that keeps the rules, is nearer to q than to p (Csiszár 1975, theorem 2.2).
+    Records of p that exchange at random come near to q (Csiszár 1984): legal records are not worse,
+    but better.
 
     Where no exchange helps, a record becomes a nearest legal one: it differs in the fewest columns,
     and among these, numbers and dates move over the fewest buckets, as a share of the column's, any

@@ -422,15 +422,15 @@ def part_between(
 
     ``ends``: its start, and what follows its last number. Without values the mean is the middle.
     """
+    middle = low / 2 + high / 2
     if (values := listed(rule)) is not None:
         inside = [value for value in values if low <= value < high]
-        middle = low / 2 + high / 2
         return len(inside) / len(values), math.fsum(inside) / len(inside) if inside else middle
     start, low, high, stop = (
         each if places is None else _steps(each, places) / 10**places
         for each in (ends[0], low, high, ends[1])
     )
-    mean = _mean(rule, low, high, _step(places))
+    mean = _mean(rule, low, high, _step(places)) if low < high else middle
     if rule != "log-uniform":
         return (high - low) / (stop - start), mean
     return math.log(high / low) / math.log(stop / start), mean
@@ -440,7 +440,7 @@ def quantile_of(rule: Rule, places: int | None, low: float, high: float, level: 
     """Return the number below which a share, in [0, 1], of a part of a bucket's values lies.
 
     The part is ``low <= x <= high``. Of numbers with some decimal ``places``, and listed ones, it
-    is the first that the share reaches.
+    is one of these.
     """
     if (values := listed(rule)) is not None:
         inside = sorted(value for value in values if low <= value <= high)

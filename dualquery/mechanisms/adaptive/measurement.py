@@ -259,7 +259,7 @@ def choose_measurement(
         return queries
     expansion = Expansion.of(workload).in_blocks()
     if expansion.variances(np.ones(len(expansion.features))).max(initial=0.0) < 1e-9:
-        raise BadInputError("adaptive has nothing to measure: all answers are 0, or all are 1")
+        raise BadInputError("adaptive has nothing to measure: each answer is 0 or 1 for all rows")
     features = FeatureMeasurement(expansion, plan_strategy(expansion, neighbours, fitted=fitted))
     noise = features.sensitivity * features.mean_deviation
     most = (_MORE_NOISE if fitted else 1.0) * queries.sensitivity

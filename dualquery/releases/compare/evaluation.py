@@ -289,7 +289,6 @@ def _compare(
     budget = Budget(public.rest(epsilon), loaded.options["delta"], neighbours=neighbours)
     # At delta 0 there is no Gaussian noise; the baseline of that name is then Laplace noise.
     noise = "laplace" if budget.delta == 0 else "gaussian"
-    rules = rules_of(loaded.schema)
     mechanisms = {
         name: configure(noise if name == "gaussian" else name, BASELINES[name])
         for name in (BASELINES if conjunctions_of(workload) is not None else ("gaussian",))
@@ -312,7 +311,7 @@ def _compare(
         progress.phase(f"baseline {name}")
         plan = mechanism.plan(task, budget)
         outcome = run(data, task, mechanism, plan, seed, cores, neighbours=neighbours)
-        outcome, _ = with_forced_answers(outcome, workload, rules)
+        outcome, _ = with_forced_answers(outcome, workload, rules_of(loaded.schema))
         baselines[name] = Errors.between(outcome.answers, truth)
     in_all, counting = (tidy(each.n * neighbours.of_copy) for each in (whole, data))
     # The means of the columns whose numbers the rows carry, clipped as they are.
