@@ -17,12 +17,12 @@ def repaired(
 ) -> NDArray[np.uint8]:
     """Return records that all keep the rules.
 
-    First broken records exchange values with others, so that each value stays as frequent as it
-    was. Let p be a distribution over records, and q the one next to it, in relative entropy, among
-    those over legal records with given shares of the values. Then each other one among them, such
-    as that of a table that keeps the rules, is nearer to q than to p (Csiszár 1975, theorem 2.2).
-    Records of p that exchange at random come near to q (Csiszár 1984): legal records are not worse,
-    but better.
+    First broken records exchange single values with others, so that each value stays as frequent as
+    it was. Let p be a distribution over records, and q the one next to it, in relative entropy,
+    among those over legal records with given shares of the values. Then each other one among them,
+    such as that of a table that keeps the rules, is nearer to q than to p (Csiszár 1975, theorem
+    2.2). Records of p that exchange at random come near to q (Csiszár 1984): legal records are not
+    worse, but better.
 
     Where no exchange helps, a record becomes a nearest legal one: it differs in the fewest columns,
     and among these, numbers and dates move over the fewest buckets, as a share of the column's, any
@@ -59,9 +59,8 @@ def _exchange(
     values: NDArray[np.int32], rules: Forbidden, generator: np.random.Generator
 ) -> NDArray[np.int64]:
     """Exchange values in place; return the records that still break a rule."""
-    # In each round a broken record offers its value of one of a box's columns to another record,
-    # half of them those of half of the other columns, too. They exchange if the two then lie in
-    # fewer boxes together; after many rounds without, also if they lie in as many.
+    # In each round a broken record offers its value of one of a box's columns to another record.
+    # They exchange if the two then lie in fewer boxes together.
     boxes, rows = rules.compiled, len(values)
     inside, counts = _boxes_of(values, rules)
     offer_of, idle = np.empty(rows, np.int64), 0
@@ -77,19 +76,16 @@ def _exchange(
         pairs = np.stack([mine[alone], theirs[alone]])
         box = inside[pairs[0]]
         place = boxes.column[generator.integers(boxes.entries[box], boxes.entries[box + 1])]
-        others = generator.choice((0.0, 0.5), (len(place), 1))
-        offered = generator.random((len(place), len(values.T))) < others
-        offered[np.arange(len(place)), place] = True
-        exchanged = np.where(offered, values[pairs[::-1]], values[pairs])
+        exchanged, each = values[pairs], np.arange(len(place))
+        exchanged[:, each, place] = exchanged[::-1, each, place]
         both = _boxes_of(exchanged.reshape(-1, len(values.T)), rules)
         found, after = (part.reshape(pairs.shape) for part in both)
-        gain = counts[pairs].sum(axis=0) - after.sum(axis=0)
-        better = gain >= (2 * idle < _PATIENCE)
+        better = after.sum(axis=0) < counts[pairs].sum(axis=0)
         kept = pairs[:, better]
         values[kept], inside[kept], counts[kept] = (
             exchanged[:, better], found[:, better], after[:, better]
         )  # fmt: skip
-        idle = 0 if (gain > 0).any() else idle + 1
+        idle = 0 if better.any() else idle + 1
     return np.flatnonzero(counts)
 
 
