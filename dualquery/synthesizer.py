@@ -90,7 +90,7 @@ class Synthesizer:
 
     @classmethod
     def load(cls, path: str | Path, like: Any = None) -> Synthesizer:
-        """Return a fitted synthesizer with the release of a folder: see `load_release`.
+        """Return a fitted synthesizer with a saved release, but no budget file: see `load_release`.
 
         ``like`` is a table of the kind, and with the types, that samples are to have; None for
         Polars, and types of the schema. `BadInputError` if the release makes no records.
@@ -103,6 +103,7 @@ class Synthesizer:
         named = {name: asked[name] for name in alike if name in asked}
         named |= {"neighbours": relation.value, "unit": relation.unit, "weight": relation.weight}
         named |= {"schema": made.schema, "mechanism": made.mechanism, "queries": made.workload}
+        named["means"] = [one.column for one in made.means] or None
         found = cls(options={name: own[name] for name in own if own[name] is not None}, **named)
         found.release_ = made
         found._kind = FrameKind.of(like)

@@ -18,7 +18,8 @@ SMALL = {"schema": SCHEMA, "queries": 30, "way": 2, "options": {"rounds": 12, "s
 
 @pytest.fixture(scope="module")
 def fitted() -> Synthesizer:
-    return Synthesizer(epsilon=1.0, neighbours="add-remove", rows=300, **SMALL).fit(people())
+    asked = {"epsilon": 1.0, "neighbours": "add-remove", "rows": 300, "means": "age"}
+    return Synthesizer(**asked, **SMALL).fit(people())
 
 
 def test_fit_sample_has_as_many_rows_as_the_table() -> None:
@@ -168,6 +169,7 @@ def test_what_was_fitted_is_saved_and_loaded(fitted, tmp_path) -> None:
     again = Synthesizer.load(tmp_path / "release", like=people())
     assert again.sample(20, seed=1).equals(fitted.sample(20, seed=1))
     assert (again.epsilon, again.neighbours, again.rows) == (1.0, "add-remove", 300)
+    assert again.means == ["age"]
     assert len(again.queries) == len(fitted.release.workload)
     assert again.release.privacy == fitted.release.privacy
     assert again.options.items() >= SMALL["options"].items()

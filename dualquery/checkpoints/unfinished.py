@@ -87,7 +87,7 @@ class Unfinished:
 
     def told(self) -> str:
         """Return what was drawn, and how to go on with it; or that nobody can, and what to do."""
-        how = f"go on with dualquery release --resume {self.path}"
+        how = f"go on with dualquery release --resume {self.path}, or delete it to make a new one"
         if self.checkpoint.stuck:
             how = f"{STUCK}: delete {self.path} and make a new release"
         return f"{self.checkpoint.stays()}; {how}"

@@ -68,6 +68,7 @@ class Estimates:
         """
         z = NormalDist().inv_cdf((1.0 + level) / 2.0)
         mixed = self.loadings[:, 0] if combination is None else self.loadings @ combination
+        mixed = mixed / (np.abs(mixed).max(initial=0.0) or 1.0)  # no power is out of range
         fourth, variance = float(self.kurtosis @ mixed**4), float(mixed @ mixed)
         excess = fourth / variance**2 if variance > 0 else 0.0
         return z + max(z**3 - 3.0 * z, 0.0) / 24.0 * excess

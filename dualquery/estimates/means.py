@@ -68,8 +68,9 @@ class BoughtMean:
         noise = abs(self._middle) * total.off(1.0 - level)
         off = math.hypot(self._off(level) * total.copies, noise) + self.rounding * total.copies
         ends = [end * rows for end in (self.low, self.high) for rows in total.limits(_SURELY)]
-        low, high = (found - off) * total.of_copy, (found + off) * total.of_copy
-        return max(low, min(ends)), min(high, max(ends))
+        middle, off = np.array([found * total.of_copy]), off * total.of_copy
+        (low,), (high,) = clipped_interval(middle, off, min(ends), max(ends))
+        return float(low), float(high)
 
     @property
     def _middle(self) -> float:

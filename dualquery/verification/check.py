@@ -169,16 +169,16 @@ def _statements(stored: Stored, events: list[Stored]) -> Iterator[str]:
             ("columns of units", False, unit["column"] in columns),
         )
     if weight is not None:
-        largest = weight["max"]
+        largest, copy = weight["max"], weight["max"] / weight["copies"]
         one += f", weighted by column {weight['column']!r} up to {largest:g}"
-        total = "the total weight"
-        number = f"{rows * (largest / weight['copies']):.6g}"
+        total, number = "the total weight", f"{rows * copy:.6g}"
         # Whole weights are exact: a row of the largest counts as a multiple of it.
         whole = largest == math.floor(largest) and 1 <= largest <= _COPIES
         copies = _COPIES // int(largest) * int(largest) if whole else _COPIES
         yield from _unequal(
             ("the weight", {"column": weight["column"], "max": largest}, options["weight"]),
             ("the copies of a row", copies, weight["copies"]),
+            ("the weight of a copy", copy, stored.get("total", {}).get("of_copy", copy)),
             ("columns of weights", False, weight["column"] in columns),
             ("weights as a condition", True, repr(weight["column"]) in str(proof["condition"])),
         )

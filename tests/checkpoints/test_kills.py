@@ -89,10 +89,6 @@ def work(folder: Path, asked: list[str], name: str, state: str) -> None:
             os._exit(0 if "has no room" in said.getvalue() else 1)
 
 
-def reached(folder: Path, stage: str, name: str) -> bool:
-    return any(path.suffix != ".unfinished" for path in folder.glob(f"{stage}-{name}*"))
-
-
 def resume(path: Path, state: str) -> None:
     """Go on with a release that was killed, and leave beside it what was said."""
     os.environ["XDG_STATE_HOME"] = state
@@ -165,7 +161,8 @@ def kill(tmp_path: Path, how: str, kills: int, longest: float) -> None:
             each.start()
         for name, each in zip(names, workers, strict=True):
             stage = chance.choice(STAGES)
-            while each.is_alive() and not reached(folder, stage, name):
+            begun = f"{stage}-{name}*"
+            while each.is_alive() and {p.suffix for p in folder.glob(begun)} <= {".unfinished"}:
                 time.sleep(0.001)
             time.sleep(longest * chance.random() ** 3)  # most of them at once
             if each.is_alive() and each.pid is not None:

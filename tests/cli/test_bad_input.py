@@ -7,7 +7,6 @@ import pytest
 
 from tests.cli.conftest import Done
 
-ROOT = Path(__file__).resolve().parents[2]
 GOOD = "age,job,flag,sex,constant\n30,nurse,1,Male,a\n60,smith,0,Female,a\n"
 
 

@@ -33,12 +33,6 @@ def marginal(*columns: int) -> np.ndarray:
     return np.array([[literal(c, v) for c, v in zip(columns, cell, strict=True)] for cell in cells])
 
 
-def padded(*lists: np.ndarray) -> np.ndarray:
-    way = max(each.shape[1] for each in lists)
-    fill = [np.pad(e, ((0, 0), (0, way - e.shape[1])), constant_values=-1) for e in lists]
-    return np.concatenate(fill).astype(np.int32)
-
-
 def without_noise(lists: list[list[int]], deviations: np.ndarray) -> Measurements:
     """Return measurements of lists of factors, all 0."""
     zeros = np.zeros(len(lists))
@@ -88,7 +82,9 @@ def noisy(plain: Measurements, generator: np.random.Generator) -> Measurements:
 
 
 def marginals(noise="gaussian") -> Measurements:
-    rows = padded(marginal(0, 1, 3), marginal(0, 2), marginal(3, 4), marginal(3, 2, 1))
+    parts = marginal(0, 1, 3), marginal(0, 2), marginal(3, 4), marginal(3, 2, 1)
+    filled = [np.pad(e, ((0, 0), (0, 3 - e.shape[1])), constant_values=-1) for e in parts]
+    rows = np.concatenate(filled).astype(np.int32)
     return Measurements.of_codes(rows, np.zeros(len(rows)), 0.02, noise)
 
 
@@ -185,6 +181,7 @@ def test_intervals_cover_as_often_as_they_say(noise) -> None:
         each = [found.critical(0.95, unit) for unit in np.eye(30)]
         covered[draw] = np.abs(found.values - functions @ truth) <= np.array(each) * spread
         critical = max(critical, *each)
+        assert found.times(1e-90).critical(0.95) == pytest.approx(each[0])
     assert 0.93 <= covered.mean() <= (0.97 if noise == "gaussian" else 0.975)
     assert covered.sum(axis=0).min() >= binom.ppf(0.001 / 60, 100, 0.95)
     assert (critical > 1.97) == (noise != "gaussian")

@@ -137,17 +137,14 @@ def test_names_in_arrow_batches_that_are_no_utf8(tmp_path: Path, capfd, values) 
     assert capfd.readouterr().err == ""  # no panic of Polars
 
 
-def long_row(items: int) -> pa.Table:
-    offsets = pa.array([0, items], pa.int64())
-    return pa.table({"items": pa.LargeListArray.from_arrays(offsets, np.zeros(items, np.int8))})
-
-
 @pytest.mark.parametrize("ending", [".parquet", ".arrow"])
 def test_a_row_that_unpacks_to_very_many_items(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
 ) -> None:
     """A block has a limit once it is read, and while it is read where the system has one."""
-    path, table = tmp_path / f"x{ending}", long_row(8_000_000)
+    items, ends = np.zeros(8_000_000, np.int8), pa.array([0, 8_000_000], pa.int64())
+    table = pa.table({"items": pa.LargeListArray.from_arrays(ends, items)})
+    path = tmp_path / f"x{ending}"
     if ending == ".parquet":
         pq.write_table(table, path)
     else:

@@ -40,6 +40,10 @@ def test_few_rows_and_small_budgets_are_probed_first() -> None:
     # There is nothing to probe where no query is about two columns.
     alone = random_conjunctions(queries.domain, 10, 1)
     assert chosen(Task(alone, 100), Budget(0.05, 1e-6)) == "everything"
+    # Of few columns positive queries are no others; of many, most columns are taken to be empty.
+    for columns, first in ((22, "pairs"), (23, "columns")):
+        positive = random_conjunctions(Domain.binary(columns), 200, 3, signed=False)
+        assert chosen(Task(positive, 10_000), Budget(0.05, 1e-6)) == first
     # And who asks for a fit gets one.
     wanted = Auto(options={"components": 16}).plan(Task(queries, 100), Budget(0.05, 1e-6))
     assert wanted.parameters["first_stage"] == "everything"

@@ -54,10 +54,6 @@ def test_what_is_printed_is_read_back(question: Question) -> None:
     assert parse_question(syntax_tree.print_question(question)) == question
 
 
-def flags(text: str) -> list[Flag]:
-    return [Flag(name) for name in text]
-
-
 @pytest.mark.parametrize(
     ("text", "condition"),
     [

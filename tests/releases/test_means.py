@@ -6,6 +6,7 @@ import pytest
 
 import dualquery
 from dualquery.data import Numeric, TableSchema
+from dualquery.data.schema.grids import Grid
 from dualquery.estimates.intervals import Total
 from dualquery.estimates.means import BoughtMean, combined
 from dualquery.releases.answer.answering import answer_queries
@@ -97,7 +98,10 @@ def test_two_sources_of_a_mean_count_as_far_as_they_agree() -> None:
     assert combined(bought, 90.0, 0.1) == pytest.approx(40.0, abs=0.1)  # the buckets are wrong
     assert combined(bought, 41.0, 1e9) == pytest.approx(40.0)
     ends = BoughtMean("age", 40.0, 2.0, "discrete laplace", 0.0, 45.0, 0.0).sum_limits  # 10 ln 40
-    assert ends(Total("weight", "exact", 10, 10.0, of_copy=0.5)) == pytest.approx((163.1112, 225.0))
+    ten = Total("weight", "exact", 10, 10.0, of_copy=0.5)
+    assert ends(ten) == pytest.approx((163.1112, 225.0))
+    low, high = BoughtMean("age", -9.0, 2.0, "gaussian", 0.0, 45.0, 0.0).sum_limits(ten)
+    assert (low, high) == (0.0, pytest.approx(19.6, rel=1e-3))  # a mean below all that can be
 
 
 def test_columns_of_a_long_range_get_most() -> None:
@@ -116,6 +120,7 @@ def test_columns_of_a_long_range_get_most() -> None:
     pure = dualquery.release(table, **asked, means="a,pay", mechanism="laplace", delta=0.0)
     a, pay = (each.scale / (each.high - each.low) for each in pure.means)
     assert (a / pay) ** 1.5 == pytest.approx(needs[1] / needs[0], rel=1e-3)
+    assert Grid.of(Numeric("born", (1940.0, 1970.0, 2005.0))).need == 1.0  # far from 0
     alone = dualquery.release(table, **asked, means="a,pay", mechanism="uniform", delta=0.0)
     assert alone.means[0].scale == pytest.approx(0.1 * pure.means[0].scale, rel=1e-3)  # all of it
 

@@ -242,6 +242,9 @@ def test_values_of_records_keep_the_orders() -> None:
     narrow = (Numeric("a", (0, 10, 20), decimals=1), Numeric("b", (0, 10.1, 20), decimals=1))
     rows = schema("a <= b", columns=narrow).decode(np.tile(np.uint8([0, 1, 1, 0]), (9, 1)))
     assert {*rows.rows()} == {(10.0, 10.0)}
+    narrow = (Numeric("a", (0, 7, 7.02, 9), decimals=2), Numeric("b", (0, 7, 7.02, 9), decimals=2))
+    record = np.tile(np.uint8([0, 1, 0, 0, 1, 0]), (3_000, 1))
+    assert {*schema("a < b", columns=narrow).decode(record).rows()} == {(7.0, 7.01)}
 
 
 DAYS = Dates("day", "quarter", "2014-01-31", "2014-12-31")

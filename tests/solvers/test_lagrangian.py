@@ -6,15 +6,10 @@ from itertools import product
 import numpy as np
 import pytest
 
-from solvers import BestResponse, compact
+from solvers import compact
 from solvers.lagrangian import LagrangianDual
 from solvers.local_search import greedy_record
 from tests.solvers.instances import random_problem, random_record, relaxed_optimum, sampled_problem
-
-
-def feasible_records(instance: BestResponse) -> list[np.ndarray]:
-    records = (np.array(bits, np.uint8) for bits in product((0, 1), repeat=instance.attributes))
-    return [record for record in records if instance.feasible(record)]
 
 
 def test_bounds_hold_at_any_iteration() -> None:
@@ -24,7 +19,8 @@ def test_bounds_hold_at_any_iteration() -> None:
             continue
         rng = np.random.default_rng(seed)
         dual = LagrangianDual(kernel, random_record(kernel.attributes, kernel.groups, rng))
-        records = feasible_records(kernel)
+        every = (np.array(bits, np.uint8) for bits in product((0, 1), repeat=kernel.attributes))
+        records = [record for record in every if kernel.feasible(record)]
         values = np.array([kernel.value(record) for record in records])
         table = np.array(records).reshape(len(records), kernel.attributes)
         tolerance = 1e-9 * (1.0 + np.abs(kernel.weights).sum())

@@ -327,7 +327,7 @@ class Draft:
 
 
 def careful_draft(source: TableSource, columns: ColumnChoice | None = None) -> Draft:
-    """Draft a schema from exact counts, for a person to check: in two passes over a table.
+    """Draft a schema from exact counts of all rows, for a person to check: in two passes.
 
     ``columns`` chooses some of the table's (see `select_columns`). `BadInputError` if the table has
     no rows, or no column that a schema can keep.

@@ -160,18 +160,18 @@ class Numbers:
     @cached_property
     def bounds(self) -> NDArray[np.float64]:
         """Lower ends of the cells, increasing, and the upper end of the last: float64."""
-        zero = 0.0, 1.0 if self.whole else 10.0**-DECIMALS  # a cell of its own: many amounts are 0
-        ends = set(zero)
-        for size in range(self.low, self.high + 1) if self.ends is None else ():
-            power = abs(size - POWERS) - (size < POWERS) + LEAST_POWER
-            own = np.ldexp(1.0 + np.arange(STEPS + 1) / STEPS, power)
-            ends |= set((own if size >= POWERS else -own).tolist())
-        if self.ends is not None:
+        zero = [0.0, 1.0 if self.whole else 10.0**-DECIMALS]  # many amounts are 0
+        if self.ends is None:
+            sizes = np.arange(self.low, self.high + 1)[:, None]
+            powers = abs(sizes - POWERS) - (sizes < POWERS) + LEAST_POWER
+            own = np.ldexp(1.0 + np.arange(STEPS + 1) / STEPS, powers)
+            ends = np.where(sizes >= POWERS, own, -own)
+        else:
             power = np.frexp(np.abs(self.ends).max())[1]  # the range may be wider than any number
             low, high = np.ldexp(self.ends, -power)
-            equal = np.ldexp(np.linspace(low, high, RANGE_CELLS + 1), power).tolist()
-            ends = {*equal, *(each for each in zero if self.ends[0] <= each < self.ends[1])}
-        bounds = np.array(sorted(ends))
+            ends = np.ldexp(np.linspace(low, high, RANGE_CELLS + 1), power)
+            zero = [each for each in zero if self.ends[0] <= each < self.ends[1]]
+        bounds = np.unique([*ends.flat, *zero])
         return np.unique(np.ceil(bounds)) if self.whole else bounds
 
     @property

@@ -65,8 +65,8 @@ class Grid:
 
     @property
     def need(self) -> float:
-        """Its range over its typical size."""
-        return (self.high - self.low) / self.typical
+        """Its range over its typical size, at least 1: that is more for numbers far from 0."""
+        return max((self.high - self.low) / self.typical, 1.0)
 
     @property
     def digits(self) -> int:

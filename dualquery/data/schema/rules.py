@@ -15,7 +15,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -252,19 +252,19 @@ class Orders:
             for place in values if len(rows) else ():
                 values[place][rows] = draw(place, rows)
             rows = self._broken(values, rows)
-        most: dict[int, Float64] = {}
+        most, given = dict[int, Float64](), self.given
         for place in reversed(self._sorted):
-            top = self.numbers[place].high[codes[place, rows]]
-            for order in self.given:
-                if order.less == place:
-                    top = np.fmin(top, self._stepped(order, most[order.more], -1))
-            top = np.where(np.isnan(self.numbers[place].high[codes[place, rows]]), math.nan, top)
+            high = self.numbers[place].high[codes[place, rows]]
+            above = [self._stepped(o, most[o.more], -1) for o in given if o.less == place]
+            top = np.where(np.isnan(high), math.nan, reduce(np.fmin, above, high))
+            # A number beyond the last decimal would leave none with as many to those above it.
+            if decimals := getattr(self.columns[place], "decimals", None):
+                ends = zip(self.numbers[place].low[codes[place, rows]], top, strict=True)
+                top = np.array([shortened(np.array(e[1:]), e, decimals)[0] for e in ends])
             most[place] = np.floor(top) if self.numbers[place].whole else top
         for place in self._sorted:
-            bottom = self.numbers[place].low[codes[place, rows]]
-            for order in self.given:
-                if order.more == place:
-                    bottom = np.fmax(bottom, self._stepped(order, values[order.less][rows], 1))
+            below = [self._stepped(o, values[o.less][rows], 1) for o in given if o.more == place]
+            bottom = reduce(np.fmax, below, self.numbers[place].low[codes[place, rows]])
             bottom = np.ceil(bottom) if self.numbers[place].whole else bottom
             for row, low, high in zip(rows.tolist(), bottom, most[place], strict=True):
                 wished = values[place][row]

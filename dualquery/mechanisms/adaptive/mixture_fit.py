@@ -87,12 +87,14 @@ class Fitting:
         return Fitting(components, steps, suited, pull is None)
 
     def brief(self, domain: Domain) -> Fitting:
-        """The same for records: a component a value, as few of them tie columns' other values."""
+        """The same for records: a component a value, as few of them tie columns' other values.
+
+        Half of the pull: the means that they are fitted to were shrunk before.
+        """
         values = int(np.count_nonzero(~domain.has_two_values))
         most = min(2 * _MOST, _MOST_VALUES // domain.bits, values)
         components = max(self.components, round(most / _VECTOR) * _VECTOR)
-        pull = min(self.pull * float(np.cbrt(components / self.components)), 1.0)
-        return replace(self, components=components, pull=pull, steps=2 * LEG)
+        return replace(self, components=components, pull=self.pull / 2, steps=2 * LEG)
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,7 +195,10 @@ class MixtureFit:
     def _batches(self, generator: np.random.Generator) -> list[_Batch]:
         """Return the products, in a random order if they take turns."""
         rows = self.products.rows(self._bits)
-        weights = 1.0 / self.deviations**2
+        # Columns' own means count as if they had half the noise: products that the pull keeps from
+        # their means would move these, being many.
+        own = (self.products.bits >= 0).sum(axis=1) == 1
+        weights = (np.where(own, 2.0, 1.0) / self.deviations) ** 2
         weights /= weights.sum()
         count = -(-len(rows) // _BATCH)
         order = generator.permutation(len(rows)) if count > 1 else np.arange(len(rows))

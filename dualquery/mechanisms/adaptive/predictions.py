@@ -119,10 +119,14 @@ def is_wide(workload: Workload) -> bool:
 
 
 def is_positive(workload: Workload) -> bool:
-    """Return whether queries ask which columns of one bit are 1 together, and nothing else."""
-    given = workload.literals[workload.literals >= 0]
+    """Return whether queries only ask which columns of one bit are 1 together.
+
+    And of more than twice as many as a row is taken to have: `_ITEMS`. Most are empty then.
+    """
+    given = np.unique(workload.literals[workload.literals >= 0])
     columns = workload.domain.column_of_bit[given >> 1]
-    return bool((given & 1 == 0).all() and (workload.domain.sizes[columns] == 1).all())
+    positive = (given & 1 == 0).all() and (workload.domain.sizes[columns] == 1).all()
+    return bool(positive) and len(given) > 2 * _ITEMS
 
 
 def columns_first(workload: Workload) -> bool:
@@ -178,7 +182,7 @@ def _predict(task: Task, budget: Budget) -> Predicted:
         return Predicted()
     chances = uniform_probabilities(workload.domain)
     if is_positive(workload):
-        chances = np.full(len(chances), min(0.5, _ITEMS / len(np.unique(bits[bits >= 0]))))
+        chances = np.full(len(chances), _ITEMS / len(np.unique(bits[bits >= 0])))
     answers = possible * chances_of_literals(bits, negated, chances).prod(axis=1)
     unit = calibrate_gaussian_scale(budget.epsilon, budget.delta, 1.0, budget.accountant) / task.n
     columns = plan_columns(workload, chances, neighbours)

@@ -232,6 +232,8 @@ def _penalised_maximum(gradient: Float64, curvature: Float64, start: Float64) ->
             reached + _LEAST_GAIN * length * gain
         ):
             length *= 0.5
+            if length < _ACCURACY:  # what it could gain is lost in rounding errors
+                return shares
         shares, reached = ahead, found
     return shares
 

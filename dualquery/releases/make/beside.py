@@ -3,9 +3,9 @@
 The mechanism is planned with all but a share of epsilon. What the accountant then leaves of the
 whole goes to a measurement of the number of rows, if the user only stated one to plan with, and one
 of each column's sum: by Gaussian noise where delta is above 0 and by Laplace noise otherwise. A
-column's *need* is its range over its typical size: the relative error of its mean grows with it.
-The sum of squares of these errors is least where costs of Gaussian noise are in proportion to the
-needs, and costs of Laplace noise to their powers of 2/3.
+column's *need* is its range over its typical size, at least 1: an error of its mean counts as a
+share of the smaller of the two. The sum of squares of these shares is least where costs of Gaussian
+noise are in proportion to the needs, and costs of Laplace noise to their powers of 2/3.
 """
 
 import math

@@ -57,14 +57,10 @@ def test_it_learns_what_independent_columns_cannot() -> None:
     mechanism = DualQuery(rounds=60)
     plan = mechanism.plan(work, replace(BUDGET, epsilon=10.0))
     answers = run(data, work, mechanism, plan, 0, 1).answers
-    independent = run_independent(data, work)
+    other = configure("independent", {})
+    independent = run(data, work, other, other.plan(work, BUDGET), 0, 1).answers
     truth = work.workload.counts(data.records, threads=1) / data.n
     assert np.abs(answers - truth).max() < 0.7 * np.abs(independent - truth).max()
-
-
-def run_independent(data, work) -> np.ndarray:
-    mechanism = configure("independent", {})
-    return run(data, work, mechanism, mechanism.plan(work, BUDGET), 0, 1).answers
 
 
 def room_with(schedule: GameSchedule, records: np.ndarray, workload: Workload) -> Curator:
