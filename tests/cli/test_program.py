@@ -197,7 +197,8 @@ def test_a_real_signal_ends_cleanly(files, tmp_path) -> None:
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
     assert out == ""
-    said = r"private draws begun: \d+; .* release --resume mine.unfinished, or delete it to make a new one$"
+    said = r"private draws begun: \d+; .* release --resume mine.unfinished"
+    said += ", or delete it to make a new one$"
     assert re.search(f"^error: interrupted: {said}", err.rstrip().splitlines()[-1])
     assert "Traceback" not in err
     assert names(folder) == {"mine.unfinished"}
