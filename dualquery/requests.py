@@ -323,10 +323,10 @@ class BudgetRequest(Guarantee):
         return buy_row_count(records, self.epsilon, seed, relation, public, pay, journal)
 
     def delta_of(self, mechanism: Mechanism[Any], protected: int) -> float:
-        """Return delta: as given, 0 of a pure mechanism, or 1/n^2 of n stated or protected."""
-        if self.delta is not None or mechanism.pure:
-            return self.delta or 0.0
-        return default_delta(protected if self.relation.replaces else self.rows or protected)
+        """Return delta: as given, 0 of a pure mechanism, or 1/n^2 of n that are protected."""
+        if self.delta is not None:
+            return self.delta
+        return 0.0 if mechanism.pure else default_delta(protected)
 
     def resolve(self, mechanism: Mechanism[Any], rows: RowCount) -> tuple[Budget, tuple[str, ...]]:
         """Return the mechanism's budget, without the cost of the number of rows, and remarks."""

@@ -158,7 +158,7 @@ def _statements(stored: Stored, events: list[Stored]) -> Iterator[str]:
     rows, bought, relation = proof["rows"]["number"], proof["rows"]["bought"], proof["neighbours"]
     named, unit, weight = proof["accountant"], proof.get("unit"), proof.get("weight")
     one, public, total, number = "one record", "n public", "the number of rows", f"{rows:,}"
-    most, replaces = _steps(proof), relation == "replace-one"
+    most, replaces, copy = _steps(proof), relation == "replace-one", 1.0
     columns = [column["name"] for column in schema.get("columns", [])]  # of items there are none
     if unit is not None:
         public, kept = "the number of units public", unit["max_rows"]
@@ -178,7 +178,6 @@ def _statements(stored: Stored, events: list[Stored]) -> Iterator[str]:
         yield from _unequal(
             ("the weight", {"column": weight["column"], "max": largest}, options["weight"]),
             ("the copies of a row", copies, weight["copies"]),
-            ("the weight of a copy", copy, stored.get("total", {}).get("of_copy", copy)),
             ("columns of weights", False, weight["column"] in columns),
             ("weights as a condition", True, repr(weight["column"]) in str(proof["condition"])),
         )
@@ -200,6 +199,7 @@ def _statements(stored: Stored, events: list[Stored]) -> Iterator[str]:
         ("a noisy number of rows", buys, bought is not None),
         ("the number of rows", rows, stored["rows"]),
         ("the total", shown.get("copies", rows), rows),
+        ("the weight of a copy", shown.get("of_copy", copy), copy),
         ("the rows that were stated", rows if measured else _stated(stored), rows),
         ("noise in the number of rows", float(shown["scale"]), scale),
         ("the accountant", named["name"], privacy["accountant"]),

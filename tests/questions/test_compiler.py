@@ -240,7 +240,6 @@ TARIFFS = TableSchema(
         (CLINIC, "Referrer=?", ("'?'", "Referrer=(missing)")),
         (TARIFFS, "tariff=Day & Heat", ("'Heat'",)),
         (TARIFFS, "price=12,50", ("'price'", "12.50")),
-        (TARIFFS, "price>=1.250", ("point",)),
         (TARIFFS, "price between 1.000,5 and 2000", ("point",)),
         (TARIFFS, "left=1", ("'left' has no value '1'",)),
         *((TARIFFS, f"change={bit}", (f"'change' has no value '{bit}'",)) for bit in (0, 1)),

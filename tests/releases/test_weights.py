@@ -56,12 +56,6 @@ def test_answers_are_shares_of_the_total_weight(mechanism, neighbours, tmp_path)
         assert len(made.records) < 2000
 
 
-def test_the_default_delta_goes_by_the_weight_that_is_stated() -> None:
-    asked = {"neighbours": "add-remove", "weight": TEN, "rows": 9000, **ASKED}
-    made = dualquery.release(weighted(), mechanism="gaussian", **asked)
-    assert made.privacy.delta == 1 / 9000**2
-
-
 @pytest.mark.parametrize(
     "change",
     [

@@ -413,6 +413,7 @@ FORGED: list[tuple[str, str, Callable[[Stored], object]]] = [
     ("complete rows without condition", "complete", unconditional),
     ("another total", "gaussian", put("total", "copies", 301)),
     ("another weight of a copy", "weights", put("total", "of_copy", 2.0)),
+    ("a weight of copies", "gaussian", put("total", "of_copy", 2.0)),
     ("rounds fewer", "game", put(*EVENT, "rounds", 10)),
     ("samples fewer", "game", put(*EVENT, "samples", 10)),
     ("step smaller", "game", put(*EVENT, "step", less)),

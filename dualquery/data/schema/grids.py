@@ -65,7 +65,7 @@ class Grid:
 
     @property
     def need(self) -> float:
-        """Its range over its typical size, at least 1: that is more for numbers far from 0."""
+        """Its range over its typical size; at least 1, which matters far from 0."""
         return max((self.high - self.low) / self.typical, 1.0)
 
     @property

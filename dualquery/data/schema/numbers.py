@@ -52,13 +52,13 @@ def in_another_style(text: str, *, whole: bool) -> str | None:
     """Return what to write for a number in the style of another country; None if it is in none.
 
     ``10.000`` may be ten or ten thousand. It is taken for neither where only ``whole`` numbers can
-    be meant, or where a zero is last.
+    be meant, or where nothing but zeros follow the point.
     """
     plain = text.strip()
-    grouped = _GROUPED.fullmatch(text) and (whole or plain.endswith("0"))
+    grouped = _GROUPED.fullmatch(text) and (whole or plain.endswith(".000"))
     if not grouped and not _WITH_COMMA.fullmatch(text):
         return None
-    meant = "decimals behind a point, without a last zero, and thousands without signs"
+    meant = "decimals behind a point, and thousands without"
     if _DECIMAL_COMMA.fullmatch(text):
         meant = plain.replace(",", ".")
     return f"{plain} has other signs than 1234.5; write {meant}"

@@ -285,10 +285,9 @@ class Numeric(Buckets):
         order = np.argsort(buckets, kind="stable")
         counts = np.bincount(buckets, minlength=self.buckets)
         for bucket, rows in enumerate(np.split(order, np.cumsum(counts)[:-1])):
-            rule, ends = self.rules[bucket], self.bounds[bucket]
-            if isinstance(rule, tuple):
-                rule = kept(rule, avoided)
-            values[rows] = drawn(rule, ends, self.places, len(rows), generator)
+            rule = self.rules[bucket]
+            rule = kept(rule, avoided) if isinstance(rule, tuple) else rule
+            values[rows] = drawn(rule, self.bounds[bucket], self.places, len(rows), generator)
         return values
 
     def _place(self, text: str) -> int | None:

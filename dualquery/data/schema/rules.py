@@ -252,26 +252,27 @@ class Orders:
             for place in values if len(rows) else ():
                 values[place][rows] = draw(place, rows)
             rows = self._broken(values, rows)
-        most, given = dict[int, Float64](), self.given
-        for place in reversed(self._sorted):
-            high = self.numbers[place].high[codes[place, rows]]
-            above = [self._stepped(o, most[o.more], -1) for o in given if o.less == place]
-            top = np.where(np.isnan(high), math.nan, reduce(np.fmin, above, high))
-            # A number beyond the last decimal would leave none with as many to those above it.
-            if decimals := getattr(self.columns[place], "decimals", None):
-                ends = zip(self.numbers[place].low[codes[place, rows]], top, strict=True)
-                top = np.array([shortened(np.array(e[1:]), e, decimals)[0] for e in ends])
-            most[place] = np.floor(top) if self.numbers[place].whole else top
-        for place in self._sorted:
-            below = [self._stepped(o, values[o.less][rows], 1) for o in given if o.more == place]
-            bottom = reduce(np.fmax, below, self.numbers[place].low[codes[place, rows]])
-            bottom = np.ceil(bottom) if self.numbers[place].whole else bottom
-            for row, low, high in zip(rows.tolist(), bottom, most[place], strict=True):
-                wished = values[place][row]
-                bucket = int(codes[place, row])
-                # Of a record that breaks the rules some numbers cannot be put in order.
-                if low <= high and not math.isnan(wished):
-                    values[place][row] = self._nearest(place, bucket, wished, low, high)
+        given, most = self.given, dict[int, Float64]()
+        # A number off the grid of its decimals may leave none on it beyond: it is the last resort.
+        for on_grid in (True, False):
+            for at in reversed(self._sorted):
+                high = self.numbers[at].high[codes[at, rows]]
+                above = [self._stepped(o, most[o.more], -1) for o in given if o.less == at]
+                top = np.where(np.isnan(high), math.nan, reduce(np.fmin, above, high))
+                if decimals := on_grid and getattr(self.columns[at], "decimals", None):
+                    ends = zip(self.numbers[at].low[codes[at, rows]], top, strict=True)
+                    top = np.array([shortened(np.array(e[1:]), e, decimals)[0] for e in ends])
+                most[at] = np.floor(top) if self.numbers[at].whole else top
+            for at in self._sorted:
+                below = [self._stepped(o, values[o.less][rows], 1) for o in given if o.more == at]
+                bottom = reduce(np.fmax, below, self.numbers[at].low[codes[at, rows]])
+                bottom = np.ceil(bottom) if self.numbers[at].whole else bottom
+                for row, low, high in zip(rows.tolist(), bottom, most[at], strict=True):
+                    bucket, wished = int(codes[at, row]), values[at][row]
+                    # Of a record that breaks the rules some numbers cannot be put in order.
+                    if low <= high and not math.isnan(wished):
+                        values[at][row] = self._nearest(at, bucket, wished, low, high)
+            rows = self._broken(values, rows)
 
     def _broken(self, values: dict[int, Float64], rows: NDArray[np.int64]) -> NDArray[np.int64]:
         broken = np.zeros(len(rows), bool)

@@ -182,7 +182,8 @@ def _part(spec: ReleaseSpec, unknown: Unknown, rows: int | None) -> tuple[Schema
     """Return the price of a release's schema, and what schema and release may cost together."""
     budget = spec.budget
     epsilon = budget.epsilon * (1.0 - COUNT_SHARE * budget.buys_rows)
-    share, delta = spec.table.schema_share, budget.delta_of(spec.configured, rows or 0)
+    known = budget.copies_of(budget.rows) if rows is None and budget.rows is not None else rows
+    share, delta = spec.table.schema_share, budget.delta_of(spec.configured, known or 0)
     price = SchemaPrice.part(epsilon, delta, share, budget.relation, unknown.sizes)
     price.require_worth(budget.rows if rows is None and budget.relation.weight is None else rows)
     whole = Budget(epsilon, delta, budget.accountant, budget.relation)
