@@ -195,10 +195,10 @@ class MixtureFit:
     def _batches(self, generator: np.random.Generator) -> list[_Batch]:
         """Return the products, in a random order if they take turns."""
         rows = self.products.rows(self._bits)
-        # Columns' own means count twice: products that the pull keeps from their means are many,
-        # and would move these.
+        # Columns' own means count as if they had half the noise: products that the pull keeps from
+        # their means are many, and would move these.
         own = (self.products.bits >= 0).sum(axis=1) == 1
-        weights = np.where(own, 2.0, 1.0) / self.deviations**2
+        weights = (np.where(own, 2.0, 1.0) / self.deviations) ** 2
         weights /= weights.sum()
         count = -(-len(rows) // _BATCH)
         order = generator.permutation(len(rows)) if count > 1 else np.arange(len(rows))

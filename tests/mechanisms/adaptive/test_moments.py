@@ -38,4 +38,4 @@ def test_columns_that_are_nearly_alike_keep_their_shares() -> None:
     columns = [{"name": name, "kind": "binary"} for name in table.columns]
     made = dualquery.release(table, schema={"columns": columns}, queries=900, epsilon=0.1, seed=0)
     shares = made.synthetic.to_numpy().astype(float).mean(axis=0)
-    assert np.abs(shares - table.to_numpy().mean(axis=0)).max() < 0.1
+    assert np.abs(shares - table.to_numpy().mean(axis=0)).max() < 0.06
