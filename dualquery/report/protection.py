@@ -63,7 +63,7 @@ def _distance(release: Release, errors: Errors) -> str:
 
 
 def _precision(release: Release, found: Sequence[Widths]) -> str:
-    known = [each for each in found if each.half[0] > 0.0]
+    known = [each for each in found if not math.isnan(each.half[0])]
     if not known:
         return (
             "The answers come without intervals: dualquery answer says what is known of their "

@@ -296,6 +296,7 @@ def make_release(
         remarks += forced
         if records is not None:
             records = repaired(records, task.rules, np.random.default_rng(spec.seed))
+    room.log_errors(outcome.answers, "the released answers", queries)
     before = (planned.learned.events, planned.learned.grounds)
     return Release(
         mechanism=mechanism.name,
@@ -407,10 +408,6 @@ def _outcome(
     found = np.asarray(outcome.answers)
     if found.dtype != np.float64 or found.shape != (len(answered),) or not np.isfinite(found).all():
         raise ValueError(f"{mechanism.name} must answer {len(answered)} queries, in finite float64")
-    shown, rules = outcome, task.rules
-    if rules is not None and rules.boxes:  # as answers are forced once all is kept
-        shown, _ = with_forced_answers(outcome, answered, rules)
-    room.log_errors(shown.answers, "the released answers", answered)
     return outcome
 
 
