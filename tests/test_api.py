@@ -97,9 +97,8 @@ def test_workloads_of_every_kind(tmp_path) -> None:
     assert some.workload.description["kind"] == "random marginals"
     learn = dualquery.release(people(), **base, target="sex")
     sets = {*map(tuple, SCHEMA.domain.column_of_bit[learn.workload.literals >> 1].tolist())}
-    sex = SCHEMA.column_names.index("sex")
     assert len(sets) == 6
-    assert all(sex in chosen for chosen in sets)
+    assert all(SCHEMA.column_names.index("sex") in chosen for chosen in sets)
     own = random_conjunctions(SCHEMA.domain, 5, 2)
     assert dualquery.release(people(), **base, queries=own).workload.literals.tolist() == (
         own.literals.tolist()

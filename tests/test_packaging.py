@@ -53,7 +53,6 @@ def test_the_version_is_stated_once_for_users_and_once_for_installers() -> None:
 
 def test_the_locks_have_versions_and_hashes_and_no_address() -> None:
     """One is for a release and holds no tool of tests; the other begins with it and adds these."""
-    needed = PROJECT["project"]["dependencies"]
     tools = PROJECT["project"]["optional-dependencies"]["test"]
     locked: list[set[str]] = []
     for name in ("requirements.lock", "requirements-test.lock"):
@@ -63,7 +62,7 @@ def test_the_locks_have_versions_and_hashes_and_no_address() -> None:
         assert lock.count("--hash=sha256:") >= len(entries)
         assert "://" not in lock
     assert lock.startswith("-r requirements.lock\n")
-    assert set(map(name_of, needed)) <= locked[0]
+    assert set(map(name_of, PROJECT["project"]["dependencies"])) <= locked[0]
     assert set(map(name_of, tools)) - locked[0] <= locked[1]
     assert not locked[0] & {"pytest", "mypy", "ruff", "matplotlib", "hypothesis", *locked[1]}
 

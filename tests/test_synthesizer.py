@@ -119,6 +119,8 @@ def test_no_type_moves_a_number_to_another_bucket() -> None:
     assert pandas["part"].tolist() == [-0.5, 2.5]
     codes = FrameKind("pandas", {"n": pd.ArrowDtype(pa.dictionary(pa.int32(), pa.string()))})
     assert codes.made_of(pl.DataFrame({"n": [1, 2]}))["n"].tolist() == [1, 2]
+    lima = FrameKind("pandas", {"n": pd.ArrowDtype(pa.timestamp("us", "America/Lima"))})
+    assert lima.made_of(pl.DataFrame({"n": [datetime.datetime(2020, 1, 1)]}))["n"][0].day == 1
     narrow = FrameKind("pandas", {"n": np.dtype("int8")})
     assert narrow.made_of(pl.DataFrame({"n": [1, 300]}))["n"].tolist() == [1, 300]
     for texts, expected in ((["7", "8"], [7, 8]), (["7", "300"], ["7", "300"])):

@@ -70,7 +70,7 @@ class Unfinished:
         """Take ``size`` bytes of the disk, until the release is written, or raise `OSError`."""
         piece = os.urandom(_PIECE)  # what a file system cannot compress
         try:
-            with (self.path / SPACE).open("ab", buffering=0) as file:
+            with (self.path / SPACE).open("ab" if self._space else "wb", buffering=0) as file:
                 while self._space < size:
                     self._space += file.write(piece)
                 os.fsync(file.fileno())

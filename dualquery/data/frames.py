@@ -6,8 +6,8 @@ may be values of private rows.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -54,20 +54,19 @@ class FrameKind:
         if self.library == "numpy":
             return rows.to_numpy()
         table: Any = rows.to_pandas() if self.library == "pandas" else rows
-        cannot = ValueError, TypeError, OverflowError, NotImplementedError, PolarsError
         for name, kind in self.types.items():
-            with contextlib.suppress(*cannot):
+            with suppress(ValueError, TypeError, OverflowError, NotImplementedError, PolarsError):
                 held = rows.schema.get(name)
                 texts = getattr(kind, "kind", "") in ("M", "b") and held == pl.String
                 if held is None or texts or (kind == "bool" and rows[name].null_count()):
                     continue  # pandas would guess the format, null is False, or a text True
                 values = rows[name]
                 whole = str(kind).lower().startswith(("int", "uint", "decimal"))
-                scale = max(getattr(getattr(kind, "pyarrow_dtype", kind), "scale", 0), 0)
-                kept = values.round(scale) if values.dtype.is_float() else values
+                own = getattr(kind, "pyarrow_dtype", kind)
+                kept = values.round(max(getattr(own, "scale", 0), 0)) if held.is_float() else values
                 if whole and (kept != values).any():
                     continue  # other numbers may be in other buckets
-                if zone := getattr(kind, "time_zone", getattr(kind, "tz", None)):
+                if zone := getattr(own, "time_zone", getattr(own, "tz", None)):
                     local = values.cast(pl.Datetime("us")).dt  # a cast would take it for UTC
                     values = local.replace_time_zone(str(zone), ambiguous="earliest")
                 elif isinstance(kind, pl.Categorical) or str(kind).startswith("str"):

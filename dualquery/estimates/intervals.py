@@ -241,8 +241,7 @@ def guesses_of(
     """
     present = ~np.isnan(shares)
     known = (present.sum(axis=1) > 1) & (variances > 0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        regression = covariances / variances[:, None]
+    regression = covariances / np.where(variances > 0, variances, np.inf)[:, None]
     free = shares - regression * estimates[:, None]
     values = np.zeros(len(estimates))
     for _ in range(_REPETITIONS):

@@ -26,8 +26,7 @@ def test_answer_from_the_workload_and_from_the_records(dualquery, released) -> N
     ).mean()
     assert second["answer"] == pytest.approx(share)
     assert "nothing is known of the error" in dualquery("answer", released, "age=0-25").err
-    shown = dualquery("answer", released, known)
-    assert shown.out.splitlines() == [
+    assert dualquery("answer", released, known).out.splitlines() == [
         f"{as_shown(made.answers[0], None, None)[0]}\treleased\t{known}"
     ]
 

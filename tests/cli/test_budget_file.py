@@ -1,6 +1,7 @@
 """``dualquery budget init``, ``show`` and ``export``, and the option ``--budget`` of a release."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,7 @@ def test_export_holds_all_entries_and_no_hash_of_the_table(dualquery: Run, noisy
     done = dualquery("budget", "export", "b.budget")
     assert [entry["kind"] for entry in done.json["entries"]] == ["charge", "finish"]
     assert [entry["digest"] for entry in done.json["entries"]] == [*account.digests[1:]]
+    assert done.json["entries"][0].items() >= asdict(account.entries[0].cost).items()
     assert mark.partition(":")[2] not in done.out
     assert dualquery("budget", "export", "b.budget", "--out", "b.json").code == 0
     assert json.loads(Path("b.json").read_text()) == done.json

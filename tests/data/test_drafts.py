@@ -2,6 +2,7 @@
 
 import datetime
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -68,6 +69,8 @@ def test_long_tails_zeros_and_short_decimals_keep_means_and_values() -> None:
     assert (part.bounds[1], whole.bounds[1]) == (1e-6, 1.0)
     shape = drafting.Shape(part, decimals=1)  # the end is a number, too
     assert drafting.propose("part", shape, np.ones(part.cells), 0.0).within == "uniform"
+    stars, end = replace(part, ends=(0.0, 5.0)), np.append(np.ones(part.cells - 1), 1e6)
+    assert drafting.propose("stars", replace(shape, how=stars), end, 0.0).edges[-2] == 4.9
 
 
 def test_a_name_that_means_several_columns_to_polars_is_a_name() -> None:
@@ -154,8 +157,7 @@ def test_records_have_the_decimals_of_the_table() -> None:
     )  # fmt: skip
     decimals = [getattr(each.column, "decimals", None) for each in found.values()]
     assert decimals == [1, 2, 3, None, None]
-    column = found["weight"].column
-    assert all(edge == round(edge, 1) for edge in column.edges)
+    assert all(edge == round(edge, 1) for edge in found["weight"].column.edges)
 
 
 def test_codes_stay_codes_by_their_zeros_or_their_name() -> None:

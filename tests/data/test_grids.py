@@ -35,8 +35,7 @@ def test_digits_give_back_the_numbers(column: Numeric) -> None:
 
 
 def test_numbers_beyond_the_range_are_its_ends() -> None:
-    grid = Grid.of(PAY)
-    found, ends = (grid.encode(np.array(each)) for each in ([-1e300, 1e300], [-2.5, 7.5]))
+    found, ends = (Grid.of(PAY).encode(np.array(each)) for each in ([-1e300, 1e300], [-2.5, 7.5]))
     np.testing.assert_array_equal(found, ends)
 
 

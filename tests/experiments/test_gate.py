@@ -43,5 +43,4 @@ def test_what_became_worse_is_found() -> None:
     assert summary["max_error_ratio"][0] == 1.8
     verdicts = [finding.holds for finding in gate.expect(table)]
     assert verdicts == [True, False, True, False, True, True]
-    worse = gate.expect(rows(1.1, (1.2, 20.0)))
-    assert [finding.holds for finding in worse] == [False] * 6
+    assert [finding.holds for finding in gate.expect(rows(1.1, (1.2, 20.0)))] == [False] * 6

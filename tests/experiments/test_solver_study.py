@@ -25,10 +25,9 @@ def test_the_problems_of_a_game_are_written_for_others(tmp_path) -> None:
         f"adult-{number}{form}.lp" for number in (1, 3) for form in ("-no-groups", "-rules", "")
     ]
     assert (problem.attributes, len(problem.groups)) == (235, 15)
-    other = read_instance(folder / "adult-3.lp").problem
     record, seconds = solver_study._hint(problem)
     assert seconds > 0
-    assert other.value(record) == problem.value(record)
+    assert read_instance(folder / "adult-3.lp").problem.value(record) == problem.value(record)
     assert len(solver_problems.problem_of({**run, "form": "-rules"}).rows) > 20
     solver_problems.problem_of({**run, "queries": run["queries"] - 1})
     assert len([*folder.parent.iterdir()]) == 2  # another game's are others

@@ -40,8 +40,7 @@ def feed(folder: Path, count: int, first: int, *names: str) -> list[dict[str, ob
 def test_no_parser_breaks(tmp_path: Path, of_releases: bool) -> None:
     """Releases are examples of some parsers: one process makes them."""
     names = [name for name in PARSERS if name.startswith(("release", "verify")) == of_releases]
-    found = feed(tmp_path, FEW, 0, *names)
-    assert [line["faults"] for line in found] == [[]] * len(names)
+    assert [line["faults"] for line in feed(tmp_path, FEW, 0, *names)] == [[]] * len(names)
 
 
 @pytest.mark.slow

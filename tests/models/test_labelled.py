@@ -45,9 +45,8 @@ def test_chances_are_those_of_the_definition() -> None:
     found = model.chances_of_target(values)
     for row in (0, 7, len(values) - 1):
         a, b, _, c = values[row]
-        first = model.coefficients[a * sizes[1] + b]
         second = model.coefficients[sizes[0] * sizes[1] + a * sizes[3] + c]
-        expected = np.exp(first.astype(float) + second)
+        expected = np.exp(model.coefficients[a * sizes[1] + b].astype(float) + second)
         np.testing.assert_allclose(found[row], expected / expected.sum(), rtol=1e-5)
 
 

@@ -173,9 +173,8 @@ def test_a_clique_that_does_not_fit_is_refused_before_it_is_built() -> None:
 
 def test_values_that_no_measurement_tells_apart_are_taken_together() -> None:
     """Three columns of 60 values: 216,000 cells, but two classes of each are enough."""
-    domain = domain_of(60, 60, 60)
     literals = np.array([[14, 122, 240], [14, 123, -1], [20, 241, -1], [16, 220, 340]], np.int32)
-    queries = Products.of_conjunctions(Workload(literals, domain))
+    queries = Products.of_conjunctions(Workload(literals, domain_of(60, 60, 60)))
     tree = JunctionTree(queries, MEMORY)
     update(tree, 0, 0.25)
     assert tree.describe()["cells"] == 8

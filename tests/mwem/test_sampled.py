@@ -146,9 +146,8 @@ def test_a_part_is_measured_at_its_own_sensitivity_and_charged_before_the_draw()
         room(np.sqrt(6.9)).measure(SomeQueries(part), Gaussian(3.0))
     with pytest.raises(RuntimeError, match="would cost more"):
         room(np.sqrt(7)).measure(SomeQueries(part), Gaussian(2.9))
-    held = Layout.of(workload).bits
     found = room(np.sqrt(7)).measure(SomeQueries(part), Gaussian(3.0))
-    np.testing.assert_array_equal(found, rows[:, held].sum(axis=0))
+    np.testing.assert_array_equal(found, rows[:, Layout.of(workload).bits].sum(axis=0))
 
 
 def test_spending_adds_up_to_the_budget() -> None:

@@ -76,8 +76,7 @@ def test_a_question_of_a_list_is_asked_by_its_parts() -> None:
     workload = parse_workload(texts, WITH_AGE)
     assert workload.literals[:2].tolist() == [[18, -1], [0, 2]]
     parts = {tuple(row[row >= 0].tolist()) for row in workload.literals[2:]}
-    buckets = [14, 16, 18, 20, 22]
-    assert parts == {(0, 18), (0, 20), (2,), *((2, age) for age in buckets)}
+    assert parts == {(0, 18), (0, 20), (2,), *((2, age) for age in [14, 16, 18, 20, 22])}
     assert workload.description["questions"] == texts
     assert parse_workload(["age>=30"], WITH_AGE).literals.tolist() == [[14], [16]]  # 1 less these
 

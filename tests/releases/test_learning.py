@@ -71,6 +71,10 @@ def test_a_schema_that_is_known_leaves_a_budget_file_as_it_is(tmp_path) -> None:
         ({"schema": {**known(PART), "rules": ["((( hello"]}}, "is no question"),
         ({"schema": {**known(PART), "rules": ["c=1 => a=x"]}}, "there is no column 'c'"),
         ({"schema": known({**B, "edges": [0.5, 1]})}, "no two whole numbers"),
+        (
+            {"schema": known({**B, "edges": [1, 3], "within": "log-uniform"})},
+            "within is of buckets",
+        ),
         ({"public_types": True}, "it states no types"),
         ({"target": "0-1"}, "name one column"),
         ({"mechanism": "laplace", "delta": 1e-6}, "cannot follow a learned schema"),
@@ -92,6 +96,12 @@ def test_what_cannot_be_is_refused_before_a_schema_is_paid(asked, named, tmp_pat
     assert file.read().releases == {}
 
 
+def test_a_refusal_before_rows_are_bought_says_that_a_schema_was_paid() -> None:
+    asked = {"queries": 40, "way": 1, "mechanism": "independent", "neighbours": "add-remove"}
+    with pytest.raises(BadInputError, match=r"ask for 1 to .* its cost is spent\)$"):
+        dualquery.release(FRAME, epsilon=5.0, delta=1e-5, **asked)
+
+
 def test_positions_count_columns_that_are_not_learned_too() -> None:
     frame = FRAME.rename({"a": "sex", "b": "kids"}).with_columns(pl.Series("ill", FRAME["b"] == 1))
     frame = frame.insert_column(0, pl.Series("id", [f"k{n}" for n in range(ROWS)]))
@@ -101,8 +111,7 @@ def test_positions_count_columns_that_are_not_learned_too() -> None:
     assert {*asked.ravel().tolist()} == {0, 2}
     rest = dualquery.release(frame, query_columns="!id", queries="all", way=1, epsilon=8.0)
     assert {*rest.schema.domain.column_of_bit[rest.workload.literals >> 1].ravel()} == {0, 1, 2}
-    made = dualquery.release(frame, target=3, epsilon=8.0)
-    assert made.workload.description["target"] == 2
+    assert dualquery.release(frame, target=3, epsilon=8.0).workload.description["target"] == 2
     # A name is no position, and has its blanks.
     assert (
         select_columns("!b ,c", ["a", "b ", "c"]) == select_columns(["c"], ["a", "b ", "c"]) == [2]

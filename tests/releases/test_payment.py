@@ -86,13 +86,16 @@ def test_a_bought_number_of_rows_is_charged_first(file: BudgetFile, monkeypatch)
         ({"mechanism": "gaussian", "queries": ["age>=25", "colour=red"]}, "no column 'colour'"),
         ({"mechanism": "mwem", "query_items": "top:2", "queries": None},
          "cannot find frequent items"),
+        ({"epsilon": 1.0, "delta": 1e-6}, "no room for a release of epsilon 1 and"),
+        ({"epsilon": 1.0, "delta": 1e-6, "schema": None}, "no room for a release of epsilon 1 and"),
     ],
 )  # fmt: skip
 def test_what_public_facts_refuse_is_refused_before_rows_are_bought(
     tmp_path: Path, monkeypatch, options, said
 ) -> None:
     watched(monkeypatch, lambda: pytest.fail("it drew"))
-    file = BudgetFile.create(tmp_path / "b", epsilon=1.0, delta=1e-6, neighbours="add-remove")
+    terms = {"neighbours": "add-remove", "composition": "zcdp"}
+    file = BudgetFile.create(tmp_path / "b", epsilon=1.0, delta=1e-6, **terms)
     with pytest.raises(BadInputError, match=said) as told:
         release(budget=file, neighbours="add-remove", **options)
     assert "has been drawn by now" not in str(told.value)

@@ -156,6 +156,13 @@ def test_a_full_disk_is_found_before_anything_is_drawn(tmp_path, monkeypatch) ->
     assert names(tmp_path) == set()
 
 
+def test_the_space_that_a_killed_attempt_held_is_not_held_twice(tmp_path) -> None:
+    with reserve(tmp_path / "out") as place:
+        (held := place._unfinished.path / unfinished.SPACE).write_bytes(bytes(1 << 22))
+        place.hold_space(1 << 21)
+        assert held.stat().st_size == 1 << 21
+
+
 def test_what_a_killed_attempt_half_wrote_is_replaced(tmp_path) -> None:
     def write(folder) -> None:
         folder.mkdir()

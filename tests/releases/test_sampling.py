@@ -132,11 +132,11 @@ def test_columns_that_no_query_asks_about_are_named(tmp_path, mechanism) -> None
     assert evaluate(again, people())["unasked"] == ["job", "flag", "constant"]
 
 
-def test_a_mean_that_was_bought_and_what_was_measured_are_known() -> None:
+def test_what_was_measured_is_known_and_a_bought_mean_is_not_enough() -> None:
     made = dualquery.release(
         people(), schema=SCHEMA, queries=["flag", "sex=Male"], mechanism="matrix", means="age"
     )
-    assert sampling.unasked(made.schema, made.workload, made) == ["job", "constant"]
+    assert sampling.unasked(made.schema, made.workload, made) == ["age", "job", "constant"]
     every = dualquery.release(people(), schema=SCHEMA, queries=20, way=1, mechanism="matrix")
     also = replace(made, measurements=every.measurements)
     assert sampling.unasked(also.schema, also.workload, also) == []

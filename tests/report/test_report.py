@@ -80,9 +80,8 @@ def test_the_page_says_what_the_release_says(made: Release, page: str) -> None:
 
 
 def test_the_page_needs_nothing_else_and_no_script_for_what_matters(page: str) -> None:
-    read = Reader(page)
     assert not re.search(r"https?://|@import|url\(", page)
-    for _, attributes in read.tags:
+    for _, attributes in Reader(page).tags:
         assert not {"src", "srcset", "onclick", "onload"} & attributes.keys()
         assert (attributes.get("href") or "#").startswith("#")
     without = Reader(re.sub(r"<script.*?</script>", "", page, flags=re.S))

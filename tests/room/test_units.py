@@ -81,8 +81,7 @@ def test_no_unit_moves_anything_by_more_than_is_charged(kind, relation) -> None:
 def test_a_unit_of_one_row_costs_what_a_row_does_or_both_kinds_of_steps(queries, relation) -> None:
     one = AllQueries().moves(queries, Neighbours.parse(relation.value, Unit("unit", 1)))
     rows = [AllQueries().moves(queries, each) for each in RELATIONS]
-    larger = rows if relation.replaces else rows[1:]
-    assert one.l2 == max(each.l2 for each in larger)
+    assert one.l2 == max(each.l2 for each in (rows if relation.replaces else rows[1:]))
     seven = AllQueries().moves(queries, Neighbours.parse(relation.value, Unit("unit", 7)))
     assert (seven.l1, seven.l2) == (7 * one.l1, 7 * one.l2)
 

@@ -127,9 +127,8 @@ def test_columns_and_blocks_are_independent() -> None:
 
 @pytest.mark.parametrize("curve", [POPULARITY, ACTIVITY], ids=["popularity", "activity"])
 def test_curves_have_the_quartiles_and_the_mean_they_were_fitted_to(curve: Curve) -> None:
-    shares = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
     expected = [curve.smallest, curve.lower, curve.median, curve.upper, curve.largest]
-    np.testing.assert_allclose(curve.quantiles(shares), expected)
+    np.testing.assert_allclose(curve.quantiles(np.array([0.0, 0.25, 0.5, 0.75, 1.0])), expected)
     middle = (np.arange(2_000_000) + 0.5) / 2_000_000
     assert curve.quantiles(middle).mean() == pytest.approx(curve.mean, rel=1e-4)
 

@@ -86,9 +86,8 @@ def test_a_rule_forbids_what_it_says() -> None:
 @pytest.mark.parametrize("seed", range(8))
 def test_random_rules_agree_with_every_record(seed: int, monkeypatch) -> None:
     """Evaluation, linear constraints and forced answers, over all records of a schema."""
-    generator = np.random.default_rng(seed)
     values, records = every_record(schema())
-    rules = random_rules(schema(), generator)
+    rules = random_rules(schema(), np.random.default_rng(seed))
     broken = np.any([lies_in(values, dict(box)) for box in rules.boxes], axis=0)
     assert np.array_equal(rules.broken(records) >= 0, broken)
     rows = constraints_of(rules)

@@ -83,8 +83,7 @@ def main(mode, path):
     if mode == "string":
         say(f"o {cost}", "s OPTIMUM FOUND", string(bits))
     if mode == "lines":  # an assignment over several lines
-        words = literals(bits).split()[1:]
-        say(f"o {cost}", "s OPTIMUM FOUND", *(f"v {word}" for word in words))
+        say(f"o {cost}", "s OPTIMUM FOUND", *(f"v {word}" for word in literals(bits).split()[1:]))
     if mode == "hang-with-incumbent":
         say(f"o {cost}", string(bits))
         time.sleep(600)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,7 +17,6 @@ from dualquery.runtime.files import require_new, whole_file
 
 if TYPE_CHECKING:
     from dualquery.budgets.account import Account
-    from dualquery.privacy.composition import Cost
 
 File = Annotated[Path, typer.Argument(help="The budget file.", metavar="FILE")]
 
@@ -137,7 +137,7 @@ def export(
 
     account = BudgetFile(file).read()
     entries = [
-        {"kind": each.kind, "release": each.release, "attempt": each.attempt, **_cost(each.cost),
+        {"kind": each.kind, "release": each.release, "attempt": each.attempt, **asdict(each.cost),
          "mechanism": each.mechanism, "begun": each.written, "digest": digest}
         for each, digest in zip(account.entries, account.digests[1:], strict=True)
     ]  # fmt: skip
@@ -158,10 +158,6 @@ def _terms(account: Account) -> str:
     return f"all releases together: {limits}, composition {chosen.composition.value}; {protected}"
 
 
-def _cost(cost: Cost) -> dict[str, float]:
-    return {"epsilon": cost.epsilon, "delta": cost.delta, "rho": cost.rho}
-
-
 def _summary(account: Account) -> dict[str, Any]:
     """Return the terms, what was spent and the releases, JSON-able."""
     terms, spent = account.terms, account.spent
@@ -177,7 +173,7 @@ def _summary(account: Account) -> dict[str, Any]:
         "left": terms.filter.left(account.costs),
         "releases": [
             {"release": each.id, "begun": each.written, "mechanism": each.mechanism,
-             **_cost(each.cost), "attempts": each.attempt + 1,
+             **asdict(each.cost), "attempts": each.attempt + 1,
              "stage": "finished" if each.finished else "begun"}
             for each in account.releases.values()
         ],

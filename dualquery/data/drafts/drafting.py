@@ -126,6 +126,8 @@ def known_shape(column: Column) -> Shape | None:
         ends = (column.edges[0], column.edges[1])
         if column.integer and -(-ends[0] // 1) >= ends[1] // 1:
             raise BadInputError(f"{column.where}: its range has no two whole numbers; give edges")
+        if column.within != "uniform":
+            raise BadInputError(f"{column.where}: within is of buckets, which are to be learned")
         return Shape(Numbers(0, 0, column.integer, ends), missing, decimals)
     return None
 
@@ -255,7 +257,7 @@ def _edges(bounds: Floats, counts: Floats, decimals: int) -> tuple[float, ...]:
     if decimals == DECIMALS:
         return fitting_edges(bounds, counts, BUCKETS, whole=False)
     units, begins = np.unique(np.ceil(bounds * 10.0**decimals), return_index=True)
-    merged = np.add.reduceat(np.append(counts, 0.0), begins)[:-1]
+    merged = np.add.reduceat(counts, begins[:-1])  # the last unit has all to the end
     if len(units) < 3:  # a column has two buckets
         units, merged = np.append(units, units[-1] + 1), np.append(merged, 0.0)
     steps = fitting_edges(units, merged, BUCKETS, whole=True)

@@ -45,8 +45,7 @@ def _near_quantiles(bounds: Floats, rest: Floats, cuts: int, *, whole: bool) -> 
     level = np.flatnonzero(np.diff(ends) > 0)
     # Quantiles are those of numbers, not of gaps between them: of equal ends the outer ones.
     knots = np.unique(np.concatenate((level, level + 1)))
-    parts = [_TAIL, *range(1, cuts), cuts - _TAIL]
-    near = np.array([(part - 0.25, part + 0.25) for part in parts])
+    near = np.array([(at - 0.25, at + 0.25) for at in (_TAIL, *range(1, cuts), cuts - _TAIL)])
     near = near.clip(_TAIL / 2.0, cuts - _TAIL / 2.0) / cuts  # else the longest tail is not cut off
     power = np.frexp(np.abs(bounds).max())[1]  # slopes would be above the largest number
     ranges = np.ldexp(np.interp(near, ends[knots], np.ldexp(bounds[knots], -power)), power).tolist()

@@ -110,7 +110,7 @@ def resampled(
 
 
 def unasked(schema: Schema, asked: Queries, known: Outcome | Release) -> list[str]:
-    """Return the columns that nothing was asked about, measured or bought, in their order.
+    """Return the columns that no query was about and nothing measured, in their order.
 
     Nothing, if the queries do not say which columns they are about.
     """
@@ -121,8 +121,7 @@ def unasked(schema: Schema, asked: Queries, known: Outcome | Release) -> list[st
     found[domain.column_of_bit[literals[literals >= 0] >> 1]] = True
     if known.measurements is not None:
         found[domain.column_of_bit[factors_of(known.measurements.factors, domain)[0]]] = True
-    bought, names = {each.column for each in known.means}, schema.column_names
-    return [names[place] for place in np.flatnonzero(~found).tolist() if names[place] not in bought]
+    return [schema.column_names[place] for place in np.flatnonzero(~found).tolist()]
 
 
 def unasked_note(schema: Schema, asked: Queries, known: Outcome | Release) -> list[str]:

@@ -14,6 +14,7 @@ import numpy as np
 from dualquery.estimates.intervals import Total, of_cut
 from dualquery.mechanisms.protocol import Budget, Mechanism, Outcome, Plan, Session, Task
 from dualquery.privacy.accountants.choice import best
+from dualquery.privacy.composition import Cost
 from dualquery.privacy.events import Event, events_of, pure_epsilon
 from dualquery.privacy.guarantee import weak_epsilon
 from dualquery.privacy.neighbours import Neighbours
@@ -172,15 +173,18 @@ def plan_release(
     )  # fmt: skip
 
 
-def require_possible(spec: ReleaseSpec, schema: Schema, units: int | None) -> None:
-    """Refuse what no number of rows allows before one is bought; ``units`` is public, or None."""
+def require_possible(
+    spec: ReleaseSpec, schema: Schema, units: int | None, learned: LearnedSchema
+) -> tuple[Event, ...]:
+    """Refuse what no number of rows allows before one is bought; return a trial plan's events."""
     if not spec.budget.buys_rows:
-        return
+        return ()
     _check_records(spec, schema)
     count = RowCount(STAND_IN, spec.budget.relation, COUNT_SHARE * spec.budget.epsilon, units)
     # How much memory is needed depends on the number of rows.
     with contextlib.suppress(LackOfMemoryError):
-        plan_release(spec, schema, count)
+        return events_of(plan_release(spec, schema, count, learned=learned).plan.schedule)
+    return ()
 
 
 def _check_records(spec: ReleaseSpec, schema: Schema) -> None:
@@ -228,12 +232,14 @@ def release_of(spec: ReleaseSpec) -> Release:
 
         def pay_first(event: Event) -> None:
             in_all = budget.delta_of(configured, data.units or 0)  # which is public, if it is used
-            own = (pure_epsilon(event), 0.0)
+            events, own = (*learned.events, event), (pure_epsilon(event), 0.0)
             if learned.events:
                 own = (own[0] + best(learned.events, in_all)[1], in_all)
-            payment.pay_first((*learned.events, event), own, (budget.epsilon, in_all))
+            payment.pay_first(events, own, Cost.of((*events, *rest), budget.epsilon, in_all))
 
-        require_possible(spec, data.schema, data.units if budget.relation.replaces else None)
+        units = data.units if budget.relation.replaces else None  # where it is public
+        with RowCount(STAND_IN).cost_told(learned=bool(learned.events)):
+            rest = require_possible(spec, data.schema, units, learned)
         count = budget.count_rows(data.records, spec.seed, pay_first, journal, data.units)
         with count.cost_told(learned=bool(learned.events)):
             planned = plan_release(spec, data.schema, count, progress, learned)

@@ -116,15 +116,13 @@ class Payment:
                 NOT_PRIVATE.format(reason="its schema is not declared", remedy="declare a --schema")
             )
 
-    def pay_first(
-        self, events: tuple[Event, ...], own: tuple[float, float], whole: tuple[float, float]
-    ) -> None:
+    def pay_first(self, events: tuple[Event, ...], own: tuple[float, float], whole: Cost) -> None:
         """Pay for all events so far, which are drawn before the rest is planned.
 
-        ``own`` and ``whole`` are epsilon and delta of these, and of the whole release: there must
-        be room for either.
+        ``own`` are their epsilon and delta, ``whole`` is what all of the release costs, as far as
+        public facts say: there must be room for either.
         """
-        self._pay(events, Cost.of(events, *own), Cost.of(events, *whole))
+        self._pay(events, Cost.of(events, *own), whole)
 
     def pay(self, events: tuple[Event, ...], privacy: PrivacyStatement) -> None:
         """Pay for all events; refused if there is no room, or the release is not private."""

@@ -23,7 +23,8 @@ from dualquery.data.schema.schema_files import given_schema
 from dualquery.data.schema.table import TableSchema
 from dualquery.mechanisms.protocol import Budget, Task
 from dualquery.privacy.accountants.choice import best
-from dualquery.privacy.events import Event
+from dualquery.privacy.composition import Cost
+from dualquery.privacy.events import Event, events_of
 from dualquery.privacy.guarantee import check_ranges, default_delta
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.family import Queries
@@ -104,7 +105,7 @@ def schema_of_table(
             )
         price = SchemaPrice.whole(epsilon, spent, neighbours, unknown.sizes)
         price.require_worth(rows)
-        payment.pay_first(price.events, (epsilon, spent), (epsilon, spent))
+        payment.pay_first(price.events, (epsilon, spent), Cost.of(price.events, epsilon, spent))
         return replace(price, epsilon=max(epsilon, payment.epsilon))
 
     found = _learn_columns(unknown, neighbours, pay, seed, NO_JOURNAL)
@@ -131,8 +132,7 @@ def learned_for(spec: ReleaseSpec, payment: Payment, journal: Journal) -> Learne
 
     def pay(rows: int | None) -> SchemaPrice:
         price, whole = _part(spec, unknown, rows)
-        own = best(price.events, whole.delta)[1]
-        payment.pay_first(price.events, (own, whole.delta), (whole_epsilon, whole.delta))
+        payment.pay_first(price.events, (best(price.events, whole.delta)[1], whole.delta), whole)
         return replace(price, epsilon=max(whole_epsilon, payment.epsilon))
 
     whole_epsilon = spec.budget.epsilon
@@ -178,8 +178,8 @@ def schema_price(spec: ReleaseSpec, rows: int | None) -> SchemaPrice | None:
     return _part(spec, unknown, -(-rows // most) if relation.replaces else None)[0]
 
 
-def _part(spec: ReleaseSpec, unknown: Unknown, rows: int | None) -> tuple[SchemaPrice, Budget]:
-    """Return the price of a release's schema, and what schema and release may cost together."""
+def _part(spec: ReleaseSpec, unknown: Unknown, rows: int | None) -> tuple[SchemaPrice, Cost]:
+    """Return the price of a release's schema, and about what both cost together."""
     budget = spec.budget
     epsilon = budget.epsilon * (1.0 - COUNT_SHARE * budget.buys_rows)
     known = budget.copies_of(budget.rows) if rows is None and budget.rows is not None else rows
@@ -187,12 +187,11 @@ def _part(spec: ReleaseSpec, unknown: Unknown, rows: int | None) -> tuple[Schema
     price = SchemaPrice.part(epsilon, delta, share, budget.relation, unknown.sizes)
     price.require_worth(budget.rows if rows is None and budget.relation.weight is None else rows)
     whole = Budget(epsilon, delta, budget.accountant, budget.relation)
-    _check_plan(spec, unknown, price, whole)
-    return price, whole
+    return price, _trial(spec, unknown, price, whole)
 
 
-def _check_plan(spec: ReleaseSpec, unknown: Unknown, price: SchemaPrice, whole: Budget) -> None:
-    """Refuse what cannot be, whether columns will hold many values or few: nothing is paid yet."""
+def _trial(spec: ReleaseSpec, unknown: Unknown, price: SchemaPrice, whole: Budget) -> Cost:
+    """Refuse what cannot be, whether columns hold many values or few; return a plan's cost."""
     asked = _by_name(spec.workload, unknown.names, unknown.names)
     configured, refused = spec.configured, list[str]()
     check_texts(asked.queries, unknown.names)
@@ -210,7 +209,8 @@ def _check_plan(spec: ReleaseSpec, unknown: Unknown, price: SchemaPrice, whole: 
         try:
             plan = configured.plan(Task(queries, STAND_IN, whole.neighbours.copies), rest)
             proof.price(plan, whole, price.events, noise_alone=alone)
-            return
+            events = (*price.events, *events_of(plan.schedule))
+            return Cost.of(events, spec.budget.epsilon, whole.delta)
         except BadInputError as error:
             refused.append(str(error))
     why = "cannot follow a learned schema, so give a --schema, or take another mechanism"

@@ -143,9 +143,8 @@ def test_a_set_of_numbers_determines_the_law_of_each() -> None:
 
 
 def test_shares_are_shrunk_where_noise_hides_them_and_believed_where_it_does_not() -> None:
-    generator = np.random.default_rng(1)
     truth = np.concatenate((np.zeros(4_000), np.full(200, 0.05), [0.4, 0.9]))
-    noisy = truth + 0.01 * generator.standard_normal(len(truth))
+    noisy = truth + 0.01 * np.random.default_rng(1).standard_normal(len(truth))
     shares, uncertain = posterior_shares(noisy, np.full(len(noisy), 0.01), 1.0)
     off = np.abs(shares - truth)
     # Noise alone is off by 0.008 in the mean.
@@ -160,9 +159,8 @@ def test_shares_are_shrunk_where_noise_hides_them_and_believed_where_it_does_not
 
 
 def test_values_that_nobody_asks_about_share_the_rest_of_their_column() -> None:
-    domain = Domain(np.array([0, 1, 2, 3, 6]))
     shares = Shares(np.array([0, 3], np.int32), np.array([0.3, 0.5]), np.full(2, 1e-9))
-    chances, uncertain = shares.posterior(domain)
+    chances, uncertain = shares.posterior(Domain(np.array([0, 1, 2, 3, 6])))
     np.testing.assert_allclose(chances, [0.3, 0.5, 0.5, 0.5, 0.25, 0.25])
     assert (uncertain[[1, 2, 4, 5]] == 0).all()
 
