@@ -29,9 +29,8 @@ def measured(
     """Return the products of a workload: exact and noisy means, and deviations."""
     features = Expansion.of(work).in_blocks().features
     exact = values_on(features, records).mean(axis=0)
-    deviations = np.full(len(exact), noise)
     noisy = exact + noise * np.random.default_rng(seed).standard_normal(len(exact))
-    return ProductTerms.of_features(features), exact, noisy, deviations
+    return ProductTerms.of_features(features), exact, noisy, np.full(len(exact), noise)
 
 
 @pytest.mark.parametrize("domain", [MIXED, Domain.binary(30)], ids=["mixed", "binary"])

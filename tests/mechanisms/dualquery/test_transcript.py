@@ -203,9 +203,10 @@ def test_the_fit_takes_no_more_memory_than_is_said_beforehand() -> None:
     played.play(rng.integers(0, 2, 20, dtype=np.uint8))
     likelihood_shares(played)  # what is loaded at first use is loaded
     tracemalloc.start()
+    shares = likelihood_shares(played)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert len(np.unique(likelihood_shares(played))) > 1
+    assert len(np.unique(shares)) > 1
     game = GameSchedule(rounds, 2, 0.01, 10_000)
     fit = [game_bytes(queries, game, 1, fitted=fitted) for fitted in (True, False)]
     assert 0.4 < peak / (fit[0] - fit[1]) < 1.0
