@@ -53,8 +53,8 @@ class Charge:
         """Charge what the release costs in all, as far as it is not charged yet, and claim it.
 
         On the disk when this returns; to be called before the draw. ``cost`` is that of everything
-        that this release has drawn and is about to draw, ``foreseen`` what it will cost in the end
-        at least. ``mechanism`` and ``mark``: see `Entry`. `BadInputError`, with nothing charged, if
+        that this release has drawn and is about to draw, ``foreseen`` about what it will cost in
+        the end. ``mechanism`` and ``mark``: see `Entry`. `BadInputError`, with nothing charged, if
         the file has no room for either, another attempt has claimed the release, or it is finished.
         """
 

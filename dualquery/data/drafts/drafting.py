@@ -126,7 +126,7 @@ def known_shape(column: Column) -> Shape | None:
         ends = (column.edges[0], column.edges[1])
         if column.integer and -(-ends[0] // 1) >= ends[1] // 1:
             raise BadInputError(f"{column.where}: its range has no two whole numbers; give edges")
-        if column.within != "uniform":
+        if any(rule not in ("uniform", "sloped") for rule in column.rules):
             raise BadInputError(f"{column.where}: within is of buckets, which are to be learned")
         return Shape(Numbers(0, 0, column.integer, ends), missing, decimals)
     return None

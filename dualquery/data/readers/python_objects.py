@@ -155,9 +155,9 @@ def frame_of_pandas(table: Any, label: str) -> FrameSource:
             column = type(column)([*map(_plain, column)], dtype=object)
         try:
             found = pl.Series(name, pl.from_pandas(column, nan_to_null=True))
-            if of_objects and found.dtype.is_decimal() and (found.abs() >= 2**53).any():
-                raise ValueError("decimals from 2^53 on; as texts they stay exact")
             if of_objects and found.dtype.is_numeric():  # one fraction would make all floats
+                if not found.dtype.is_float() and (found.abs() >= 2**53).any():
+                    raise ValueError("numbers from 2^53 on; as texts they stay exact")
                 found = found.cast(pl.Float64)
         except (TypeError, ValueError, OverflowError, pa.ArrowException,
                 pl.exceptions.ComputeError, pl.exceptions.PanicException) as fault:  # fmt: skip

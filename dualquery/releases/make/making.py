@@ -240,7 +240,7 @@ def release_of(spec: ReleaseSpec) -> Release:
         units = data.units if budget.relation.replaces else None  # where it is public
         with RowCount(STAND_IN).cost_told(learned=bool(learned.events)):
             rest = require_possible(spec, data.schema, units, learned)
-        count = budget.count_rows(data.records, spec.seed, pay_first, journal, data.units)
+            count = budget.count_rows(data.records, spec.seed, pay_first, journal, data.units)
         with count.cost_told(learned=bool(learned.events)):
             planned = plan_release(spec, data.schema, count, progress, learned)
         for warning in (each for each in planned.warnings if each not in weak):

@@ -24,7 +24,7 @@ from dualquery.data.schema.table import TableSchema
 from dualquery.mechanisms.protocol import Budget, Task
 from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.composition import Cost
-from dualquery.privacy.events import Event, events_of
+from dualquery.privacy.events import Event, LaplaceNoise, events_of
 from dualquery.privacy.guarantee import check_ranges, default_delta
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.family import Queries
@@ -133,9 +133,8 @@ def learned_for(spec: ReleaseSpec, payment: Payment, journal: Journal) -> Learne
     def pay(rows: int | None) -> SchemaPrice:
         price, whole = _part(spec, unknown, rows)
         payment.pay_first(price.events, (best(price.events, whole.delta)[1], whole.delta), whole)
-        return replace(price, epsilon=max(whole_epsilon, payment.epsilon))
+        return replace(price, epsilon=max(spec.budget.epsilon, payment.epsilon))
 
-    whole_epsilon = spec.budget.epsilon
     learn = _learn_items if unknown.items else _learn_columns
     found = learn(unknown, spec.budget.relation, pay, spec.seed, journal)
     kept = getattr(found.schema, "column_names", ())
@@ -209,7 +208,8 @@ def _trial(spec: ReleaseSpec, unknown: Unknown, price: SchemaPrice, whole: Budge
         try:
             plan = configured.plan(Task(queries, STAND_IN, whole.neighbours.copies), rest)
             proof.price(plan, whole, price.events, noise_alone=alone)
-            events = (*price.events, *events_of(plan.schedule))
+            rows = (LaplaceNoise(COUNT_SHARE * spec.budget.epsilon),) * spec.budget.buys_rows
+            events = (*price.events, *rows, *events_of(plan.schedule))
             return Cost.of(events, spec.budget.epsilon, whole.delta)
         except BadInputError as error:
             refused.append(str(error))
