@@ -6,4 +6,5 @@ from dualquery.cli.main import guarded
 from experiments.commands import KEPT, app
 
 if __name__ == "__main__":  # spawned processes import this module, too
-    sys.exit(guarded(app, sys.argv[1:], "python -m experiments", KEPT))
+    kept = "nothing was written" if sys.argv[1:2] == ["benchmarks"] else KEPT
+    sys.exit(guarded(app, sys.argv[1:], "python -m experiments", kept))

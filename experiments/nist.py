@@ -89,7 +89,7 @@ def read(path: str, names: Sequence[str]) -> pl.DataFrame:
     table = pl.read_csv(path, infer_schema=False, glob=False)
     if lacking := [name for name in names if name not in table.columns]:
         raise BadInputError(f"{path}: there is no column {', '.join(lacking)}")
-    return table.select(pl.col(names).str.replace(r"^(\d+)\.0+$", "$1"))
+    return table.select(pl.col(names).str.replace(r"^(-?\d+)\.0+$", "$1"))
 
 
 def _released(

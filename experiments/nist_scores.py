@@ -1,7 +1,8 @@
 """Scores of SDNist, NIST's program that compares records with an excerpt, as it defines them.
 
 Tables have texts in all columns, with "N" for what does not apply, as NIST's files do. SDNist also
-drops a column with a code that its list of the excerpt's codes lacks; here all columns count.
+drops a column with a code that its list of the excerpt's codes lacks, and numbers PUMAs by that
+list; here all columns count, and PUMAs are sorted.
 """
 
 import math
@@ -139,7 +140,8 @@ def propensity(truth: pl.DataFrame, made: pl.DataFrame) -> float:
     """Return how well a tree of depth 6 tells made rows from true ones: a mean square."""
     from sklearn.tree import DecisionTreeClassifier
 
-    both = pl.concat((truth, made)).with_columns(pl.all().replace("N", "-1"))
+    both = pl.concat((truth, made)).with_columns(pl.col("^PINCP$").replace("N", "-9001"))
+    both = both.with_columns(pl.all().replace("N", "-1"))
     ranks = both.with_columns(pl.col(f"^{GROUP}$").rank("dense")).cast(pl.Float64).to_numpy()
     is_made = np.arange(both.height) >= truth.height
     tree = DecisionTreeClassifier(max_depth=6, random_state=0).fit(ranks, is_made)

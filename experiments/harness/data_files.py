@@ -137,7 +137,7 @@ def _files(text: str) -> dict[str, Path]:
     name, colon, rest = text.partition(":")
     if colon and name in DATA_FILES:
         path = Path(rest)
-        if not path.exists():
+        if not path.is_file() and not (name == "netflix" and path.is_dir()):
             raise BadInputError(
                 f"--data {text}: there is no such file; get {name} from {DATA_FILES[name].origin}. "
                 "Without --data, every experiment runs with --quick"

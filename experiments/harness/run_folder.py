@@ -9,6 +9,7 @@ import ast
 import hashlib
 import json
 import shutil
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -20,6 +21,9 @@ from dualquery.runtime.files import HIDDEN, whole_file
 from experiments.harness.recipe import Row, Run
 
 FORMAT_VERSION = 1
+TOO_LONG = "not finished"
+"""How the ``failure`` of a row begins that took too long: no other is kept."""
+_ABANDONED = 3_600.0  # seconds after which nobody writes into a hidden folder any more
 
 _HOME = Path(__file__).resolve().parents[2]
 _NO_RUN = (
@@ -69,7 +73,8 @@ class RunFolder:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             for left in self.folder.glob(f"{HIDDEN}*"):
-                shutil.rmtree(left)  # by a run that was killed
+                if time.time() - left.stat().st_mtime > _ABANDONED:  # by a run that was killed
+                    shutil.rmtree(left, ignore_errors=True)
         except OSError as error:
             raise BadInputError(f"--out {self.folder}: {error.strerror}") from error
 
@@ -86,7 +91,11 @@ class RunFolder:
         except (OSError, ValueError, KeyError, AttributeError, TypeError):
             return None
         whole = stored == self._identity(run) and isinstance(rows, list)
-        return rows if whole and all(isinstance(row, dict) for row in rows) else None
+        if not whole or not all(isinstance(row, dict) for row in rows):
+            return None
+        # What failed may do better the next time, what took too long would not.
+        failures = [row["failure"] for row in rows if row.get("failure")]
+        return rows if all(each.startswith(TOO_LONG) for each in failures) else None
 
     def save(self, run: Run, rows: Sequence[Row]) -> None:
         """Keep a finished run.

@@ -160,8 +160,7 @@ def kill(tmp_path: Path, how: str, kills: int, longest: float) -> None:
         for each in workers:
             each.start()
         for name, each in zip(names, workers, strict=True):
-            stage = chance.choice(STAGES)
-            begun = f"{stage}-{name}*"
+            begun = f"{chance.choice(STAGES)}-{name}*"
             while each.is_alive() and {p.suffix for p in folder.glob(begun)} <= {".unfinished"}:
                 time.sleep(0.001)
             time.sleep(longest * chance.random() ** 3)  # most of them at once

@@ -45,7 +45,6 @@ def exact(workload, rows) -> tuple[np.ndarray, np.ndarray]:
 
 def test_an_update_is_the_multiplicative_weights_rule() -> None:
     sets = asked_sets(MARGINALS).workload
-    cells = Cells(sets)
     targets = np.random.default_rng(1).uniform(-1, 1, len(sets))
     rows = ((np.arange(64)[:, None] >> np.arange(5, -1, -1)) & 1).astype(np.uint8)
     signs = 1.0 - 2.0 * np.array([rows[:, s[s >= 0] >> 1].sum(axis=1) % 2 for s in sets.literals])
@@ -54,7 +53,7 @@ def test_an_update_is_the_multiplicative_weights_rule() -> None:
         for sign, target in zip(signs, targets, strict=True):
             expected = expected * np.exp(sign * (target - sign @ expected) / 2)
             expected /= expected.sum()
-    np.testing.assert_allclose(cells.multiply_weights(targets, 2), expected, rtol=1e-9)
+    np.testing.assert_allclose(Cells(sets).multiply_weights(targets, 2), expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize("fit", ["weights", "program"])

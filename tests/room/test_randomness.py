@@ -56,9 +56,8 @@ def test_noise_has_the_exact_distribution(source, kind, scale) -> None:
 
 def test_the_test_can_fail() -> None:
     """Noise of a scale 15% off, and continuous noise rounded at a small scale, are found out."""
-    rng = np.random.default_rng(0)
     wide = SeededRandomness(1).discrete_laplace(2.5 * 1.15, 40_000)
-    rounded = np.rint(rng.normal(0, 0.4, 40_000)).astype(np.int64)
+    rounded = np.rint(np.random.default_rng(0).normal(0, 0.4, 40_000)).astype(np.int64)
     assert chi_square(wide, "laplace", 2.5) < ALARM
     assert chi_square(rounded, "gaussian", 0.4) < ALARM
 

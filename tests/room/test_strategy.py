@@ -104,12 +104,11 @@ def test_largest_load_is_found_and_not_above_the_bound(domain: Domain) -> None:
 @pytest.mark.parametrize("domain", [cases.MIXED, cases.WIDE, cases.BINARY])
 @pytest.mark.parametrize("blocks", [False, True])
 def test_sums_leave_out_heavy_rows_only(domain: Domain, relation: Neighbours, blocks: bool) -> None:
-    generator = np.random.default_rng(3)
     expansion = Expansion.of(random_conjunctions(domain, 40, 3, seed=5))
     features = expansion.in_blocks().features if blocks else expansion.features
     scales = cases.any_scales(features, 3).round(1)
     records = cases.all_records(domain)
-    records = records[generator.integers(len(records), size=5000)]
+    records = records[np.random.default_rng(3).integers(len(records), size=5000)]
     loads = Strategy(features, scales, relation).loads
     limit, loaded = 0.7 * loads.largest_found(20), features.kinds[:, 0] > 0
     values = cases.values_on(features, records)

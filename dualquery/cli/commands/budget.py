@@ -33,7 +33,7 @@ def about() -> None:
     """Make and read budget files; plan what a budget buys.
 
     A budget file holds all releases of one data set within one epsilon and delta.
-    "plan" looks at no file and no data; its options may also be given without its
+    "plan" reads no budget file and no data; its options may also be given without its
     name.
 
     Example:

@@ -124,9 +124,6 @@ def _answer(knowledge: Knowledge, asked: Compiled, level: float) -> dict[str, An
     schema, base = knowledge.schema, knowledge.base
     if asked.denominator is not None and not asked.denominator.high.terms:
         return _line(asked, None, Limits(_NONE_SUCH), knowledge.source())
-    if isinstance(asked, CompiledQuantile):
-        source = knowledge.source(asked.below[-1].likely)
-        return _line(asked, *_quantile(knowledge, asked, level), source)
     if knowledge.rules is not None:
         from dualquery.releases.answer.ruled import FORCED, NO_SUCH_ROWS, forced_share
 
@@ -135,9 +132,16 @@ def _answer(knowledge: Knowledge, asked: Compiled, level: float) -> dict[str, An
             return _line(asked, None, Limits(NO_SUCH_ROWS), "rules")
         if forced is not None:
             limits, whole = Limits(FORCED, forced, forced, level), 1.0
-            if asked.of_rows:
-                limits, whole = _of_total(knowledge, limits), base.amount
+            if asked.question.measure != SHARE:
+                cut = of_cut(None, Neighbours.of_options(knowledge.release.options))
+                limits = replace(_of_total(knowledge, limits), basis=FORCED + cut)
+                whole = base.amount
+                if forced and base.known == "stated":
+                    limits = Limits(f"{FORCED}, of a total as was stated{cut}")
             return _line(replace(asked, remark="", of_interval=""), forced * whole, limits, "rules")
+    if isinstance(asked, CompiledQuantile):
+        source = knowledge.source(asked.below[-1].likely)
+        return _line(asked, *_quantile(knowledge, asked, level), source)
     question = asked.question
     if question.measure in (MEAN, SUM) and question.given is None:
         for bought in knowledge.release.means:
@@ -255,19 +259,12 @@ def _quantile(
     step = min(int(np.searchsorted(below, level)), steps - 1)
     before = below[step - 1] if step else 0.0
     answer = asked.number(step, min((level - before) / max(below[step] - before, 1e-300), 1.0))
-
-    def limits(step: int) -> Limits:
-        return knowledge.limits(asked.below[step], asked.denominator, (0.0, 1.0), chance)
-
-    found = limits(step)
-    if found.low is None or found.high is None:
-        return answer, found
+    every = [knowledge.limits(at, asked.denominator, (0.0, 1.0), chance) for at in asked.below]
+    if every[step].low is None or every[step].high is None:
+        return answer, every[step]
     # A step cannot hold the quantile if surely too little lies at or below it, or enough before it.
-    first, last, at = step, step, found
-    while first > 0 and ((before_it := limits(first - 1).high) is None or before_it >= level):
-        first -= 1
-    while last < steps - 1 and (at.low is None or at.low < level):
-        last += 1
-        at = limits(last)
-    low, high = float(asked.low[first]), float(asked.high[last])
-    return min(max(answer, low), high), replace(found, low=low, high=high)
+    some = [at for at, each in enumerate(every) if each.high is None or each.high >= level]
+    few = [at for at, each in enumerate(every[:-1], 1) if each.low is None or each.low < level]
+    first = min(some, default=steps - 1)
+    low, high = float(asked.low[first]), float(asked.high[max([first, *few])])
+    return min(max(answer, low), high), replace(every[step], low=low, high=high)

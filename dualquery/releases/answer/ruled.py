@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dualquery.estimates.intervals import Intervals
 from dualquery.queries.conjunctions import conjunctions_of
-from dualquery.questions.compiler import CompiledQuestion, ask
+from dualquery.questions.compiler import Compiled, CompiledQuestion, ask
 from dualquery.questions.linear_form import Bounds
 from dualquery.questions.syntax_tree import COUNT, SHARE, Not, Question
 from dualquery.rules.legal import forced_answers, no_record_in
@@ -52,19 +52,21 @@ def with_forced_answers(
     return replace(outcome, answers=answers, intervals=known), (remark,)
 
 
-def forced_share(asked: CompiledQuestion, schema: Schema, rules: Forbidden) -> float | None:
+def forced_share(asked: Compiled, schema: Schema, rules: Forbidden) -> float | None:
     """Return the share that the rules force to 0 or 1, NaN if they allow no given rows, or None.
 
     A bucket that a range cuts is taken whole.
     """
     question = asked.question
-    forms = [each.high for each in (asked.numerator, asked.denominator) if each is not None]
+    parts = (getattr(asked, "numerator", None), asked.denominator)
+    forms = [each.high for each in parts if each is not None]
     if not rules.boxes or not {c for form in forms for c in form.columns} & {*rules.columns}:
         return None
     if asked.denominator is not None and no_record_in(rules, _boxes(asked.denominator)):
         return math.nan
     if question.measure not in (SHARE, COUNT) or question.condition is None:
         return None
+    assert isinstance(asked, CompiledQuestion)
     if no_record_in(rules, _boxes(asked.numerator)):
         return 0.0
     try:
