@@ -59,9 +59,8 @@ def examples() -> Iterator[Example]:
 def changed(text: str, change: str) -> str:
     """Return a text with the lines that a change adds; its other lines say where."""
     old = "".join(line[1:] for line in change.splitlines(True) if not line.startswith("+"))
-    new = "".join(line[1:] for line in change.splitlines(True))
     assert text.count(old) == 1, f"not found once: {old}"
-    return text.replace(old, new)
+    return text.replace(old, "".join(line[1:] for line in change.splitlines(True)))
 
 
 def link(source: str, target: str) -> None:

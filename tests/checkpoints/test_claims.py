@@ -270,9 +270,8 @@ def test_a_restored_or_shortened_checkpoint_draws_nothing_twice(tmp_path, how, r
         for cut in (0, chance.choice((1, 2, 3))):
             place = tmp_path / "restored"
             world = stopped[later].world.copied(place)
-            source = stopped[earlier].world.place / "out.unfinished"
             shutil.rmtree(world.place / "out.unfinished", ignore_errors=True)
-            world.copy_checkpoint("out", source)
+            world.copy_checkpoint("out", stopped[earlier].world.place / "out.unfinished")
             journal = world.place / "out.unfinished" / "journal"
             if journal.exists() and cut:
                 lines = journal.read_bytes().splitlines(keepends=True)

@@ -204,9 +204,8 @@ def test_what_a_cell_of_a_workbook_becomes_does_not_depend_on_others(tmp_path, o
     pytest.importorskip("fastexcel")
     names = [f"c{column}" for column in range(len(CELLS))]
     rows = [names, [*CELLS], [None], [*CELLS], [other] * len(CELLS)]
-    found = read(workbook(tmp_path / "t.xlsx", Cells=rows))
     texts = ("1", "2.5", "true", "x", "1.0", " n/a ", "2020-01-31", "2020-01-31 05:00:00")
-    assert found.rows()[:2] == [texts, texts]
+    assert read(workbook(tmp_path / "t.xlsx", Cells=rows)).rows()[:2] == [texts, texts]
 
 
 def test_a_query_may_be_longer_than_the_name_of_a_file(tmp_path: Path, monkeypatch) -> None:

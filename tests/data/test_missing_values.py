@@ -247,9 +247,8 @@ def test_columns_read_what_they_write_and_miss_what_is_listed(number, of_all, se
     held = tuple(each for each in columns if not isinstance(each, Binary))
     cells = [*POOL, *DAYS]
     if held:
-        frame = pl.DataFrame({each.name: cells for each in held})
         own = TableSchema(held, declared=True, missing_values=tuple(of_all))
-        found = missing(frame, own)
+        found = missing(pl.DataFrame({each.name: cells for each in held}), own)
         for each in held:
             expected = [is_missing(each, cell, own.missing_in(each)) for cell in cells]
             assert found[each.name] == expected, each

@@ -77,9 +77,8 @@ def test_every_engine_sees_the_same_cut(baskets: Path) -> None:
             workload = workload or random_conjunctions(data.schema.domain, 50, 2, False, 0, None)
             counts.append(workload.counts(data.records, threads=1))
     np.testing.assert_array_equal(*counts)
-    whole = load(f"fimi:{baskets}", columns="0-39").records
     cut = load(f"fimi:{baskets}", columns="0-39", max_ones_per_row=4).records
-    assert whole.ones().sum() > cut.ones().sum()
+    assert load(f"fimi:{baskets}", columns="0-39").records.ones().sum() > cut.ones().sum()
 
 
 def test_the_release_says_so_and_has_less_noise(baskets: Path, tmp_path: Path) -> None:

@@ -92,6 +92,13 @@ def test_runs_depend_on_all_code_but_what_looks_at_their_results(tmp_path, monke
     assert found[1] != found[2] == found[3]
 
 
+def test_what_failed_is_done_again_but_what_took_too_long(tmp_path) -> None:
+    folder = RunFolder(tmp_path, "toy", code_version())
+    for failure, kept in (("no module named x", False), ("not finished in 2 s", True)):
+        folder.save({"seed": 1}, [{"failure": failure}])
+        assert (folder.load({"seed": 1}) is not None) == kept
+
+
 def test_half_written_and_foreign_files_are_done_again(tmp_path) -> None:
     out = tmp_path / "out"
     whole, folder = run(out, runs=3), RunFolder(out / "runs", "toy", code_version())
@@ -101,6 +108,7 @@ def test_half_written_and_foreign_files_are_done_again(tmp_path) -> None:
     second.write_text(third.read_text("utf-8"), encoding="utf-8")  # of another run
     (out / "runs" / ".dualquery-left").mkdir()
     (out / "runs" / ".dualquery-left" / "draft").write_text("{", encoding="utf-8")
+    os.utime(out / "runs" / ".dualquery-left", (0, 0))  # by a run that was killed long ago
     (out / "results.json").write_text("{", encoding="utf-8")
     assert run(out, runs=3).table.equals(whole.table)
     assert begun(out) == ["1", "1", "2", "2", "3"]

@@ -223,9 +223,8 @@ def test_tables_and_histograms_both_ways() -> None:
     order = [np.lexsort(r.T) for r in (rows, back)]
     assert np.array_equal(rows[order[0]], back[order[1]])
     fewer = rounded_table(cells.astype(float), DOMAIN, 37)
-    found = records_of(fewer).total(CellCounts(DOMAIN), 1)
     assert len(fewer) == 37
-    off = np.cumsum(found - cells * 37 / 500)
+    off = np.cumsum(records_of(fewer).total(CellCounts(DOMAIN), 1) - cells * 37 / 500)
     assert off.max() - off.min() <= 1 + 1e-9
     drawn = sampled_table(cells.astype(float), DOMAIN, 100, np.random.default_rng(0))
     assert (cells[records_of(drawn).total(CellCounts(DOMAIN), 1) > 0] > 0).all()

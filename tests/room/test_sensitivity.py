@@ -249,8 +249,7 @@ def test_eigenvalue_bounds_are_just_above_the_eigenvalue(size: int) -> None:
 def test_records_of_few_ones_differ_by_the_bound_at_most(workload: Workload, most: int) -> None:
     domain = replace(workload.domain, max_ones=most)
     records = all_records(domain)
-    records = records[records.sum(axis=1) <= most]
-    answers = truth(workload.literals, records).T
+    answers = truth(workload.literals, records[records.sum(axis=1) <= most]).T
     differing = max(int((answers != row).sum(axis=1).max()) for row in answers)
     assert differing <= moves.few_ones_bound(workload, most)
     assert differing <= moves.differing_queries(replace(workload, domain=domain)).count

@@ -53,8 +53,7 @@ def random_rules(made: TableSchema, generator: np.random.Generator) -> Forbidden
         boxes = []
         for _ in range(generator.integers(1, 9)):
             named = generator.choice(len(sizes), generator.integers(1, 4), replace=False)
-            box = {int(c): int(generator.integers(1, 2 ** sizes[c])) for c in sorted(named)}
-            boxes.append(box)
+            boxes.append({int(c): int(generator.integers(1, 2 ** sizes[c])) for c in sorted(named)})
         buckets = np.array([getattr(column, "buckets", 0) for column in made.columns])
         texts = tuple(f"rule {box}" for box in boxes)
         rules = Forbidden(made.domain, texts, tuple(boxes), tuple(range(len(boxes))), buckets)

@@ -203,8 +203,7 @@ def sampled_problem(
     """Return signed 3-literal conjunctions; each ``column`` attributes make a group."""
     rng = np.random.default_rng(seed)
     size = 1 if column is None else column
-    columns = attributes // size
-    picked = np.stack([rng.choice(columns, 3, replace=False) for _ in range(clauses)])
+    picked = np.stack([rng.choice(attributes // size, 3, replace=False) for _ in range(clauses)])
     bits = picked * size + rng.integers(0, size, picked.shape)
     terms = (2 * bits + rng.integers(0, 2, bits.shape)).astype(np.int32)
     signs, groups = rng.choice([-1, 1], clauses), Groups.none()

@@ -69,8 +69,7 @@ def test_malformed(
     path.write_text(text)
     with pytest.raises(MalformedFileError, match=message) as error:
         read_instance(path)
-    where = f"{path}, line {line}: " if line is not None else f"{path}"
-    assert str(error.value).startswith(where)
+    assert str(error.value).startswith(f"{path}, line {line}: " if line is not None else f"{path}")
     assert capfd.readouterr() == ("", "")
 
 

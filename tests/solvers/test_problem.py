@@ -58,9 +58,8 @@ def test_a_problem_of_a_pool_is_that_of_its_rows(seed: int) -> None:
         return
     terms = terms[rng.integers(0, len(terms), 30)]  # they may repeat
     groups, constraint = groups_of([0]), row([0], [1.0], 0.0, 1.0)
-    pool = TermPool(attributes, terms, groups, (constraint,))
     drawn, weights = rng.integers(0, 30, 12), rng.integers(-3, 4, 12)
-    found = pool.problem(drawn, weights, 7.0)
+    found = TermPool(attributes, terms, groups, (constraint,)).problem(drawn, weights, 7.0)
     plain = BestResponse.merging(
         attributes, terms[drawn], weights.astype(np.float64), groups, (constraint,)
     )

@@ -70,13 +70,12 @@ def say(*lines):
 
 
 def main(mode, path):
-    problem = parse(path)
     if mode == "hang":
         time.sleep(600)
     if mode == "crash":
         print("c about to fail", flush=True)
         sys.exit("segments are at fault")
-    cost, bits = solve(*problem)
+    cost, bits = solve(*parse(path))
     if mode == "literals":
         say("c some remark", f"o {cost}", "s OPTIMUM FOUND", literals(bits))
         sys.exit(30)

@@ -263,8 +263,9 @@ def _quantile(
     if every[step].low is None or every[step].high is None:
         return answer, every[step]
     # A step cannot hold the quantile if surely too little lies at or below it, or enough before it.
-    some = [at for at, each in enumerate(every) if each.high is None or each.high >= level]
-    few = [at for at, each in enumerate(every[:-1], 1) if each.low is None or each.low < level]
-    first = min(some, default=steps - 1)
-    low, high = float(asked.low[first]), float(asked.high[max([first, *few])])
+    most, least = (pl.Series([getattr(each, end) for each in every]) for end in ("high", "low"))
+    some = most.fill_null(strategy="backward").fill_null(1.0) >= level
+    few = least.fill_null(strategy="forward").fill_null(0.0).shift(1, fill_value=-1.0) < level
+    first = min(some.arg_true(), default=steps - 1)
+    low, high = float(asked.low[first]), float(asked.high[max(first, *few.arg_true())])
     return min(max(answer, low), high), replace(every[step], low=low, high=high)

@@ -94,13 +94,12 @@ def test_the_choice_sees_noisy_shares_only(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
 def test_a_release_stores_the_queries_that_it_made(relation: str, tmp_path) -> None:
-    table = pl.DataFrame(BASKETS.astype(np.uint8))
     delta = {} if relation == "replace-one" else {"delta": 1e-6}
     made = dualquery.release(
         BASKETS.astype(np.uint8), schema=SCHEMA, query_items="top:6", way=2, epsilon=4.0,
         neighbours=relation, records=500, seed=4, **delta,
     )  # fmt: skip
-    assert table.shape == BASKETS.shape
+    assert pl.DataFrame(BASKETS.astype(np.uint8)).shape == BASKETS.shape
     assert len(made.answers) == 15 == len(made.workload)
     assert made.chosen == "adaptive"
     assert any("noisy shares" in note for note in made.notes)
