@@ -259,13 +259,14 @@ def _quantile(
     step = min(int(np.searchsorted(below, level)), steps - 1)
     before = below[step - 1] if step else 0.0
     answer = asked.number(step, min((level - before) / max(below[step] - before, 1e-300), 1.0))
+    found = knowledge.limits(asked.below[step], asked.denominator, (0.0, 1.0), chance)
+    if found.low is None or found.high is None:
+        return answer, found
     every = [knowledge.limits(at, asked.denominator, (0.0, 1.0), chance) for at in asked.below]
-    if every[step].low is None or every[step].high is None:
-        return answer, every[step]
     # A step cannot hold the quantile if surely too little lies at or below it, or enough before it.
     most, least = (pl.Series([getattr(each, end) for each in every]) for end in ("high", "low"))
     some = most.fill_null(strategy="backward").fill_null(1.0) >= level
     few = least.fill_null(strategy="forward").fill_null(0.0).shift(1, fill_value=-1.0) < level
     first = min(some.arg_true(), default=steps - 1)
     low, high = float(asked.low[first]), float(asked.high[max(first, *few.arg_true())])
-    return min(max(answer, low), high), replace(every[step], low=low, high=high)
+    return min(max(answer, low), high), replace(found, low=low, high=high)
