@@ -119,8 +119,7 @@ class Payment:
     def pay_first(self, events: tuple[Event, ...], own: tuple[float, float], whole: Cost) -> None:
         """Pay for all events so far, which are drawn before the rest is planned.
 
-        ``own`` are their epsilon and delta, ``whole`` is what all of the release costs, as far as
-        public facts say: there must be room for either.
+        ``own`` are their epsilon and delta. There must be room for about the ``whole``, too.
         """
         self._pay(events, Cost.of(events, *own), whole)
 
