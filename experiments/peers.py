@@ -88,10 +88,8 @@ def plan(choices: Choices) -> Sequence[Run]:
 def _environment(folder: Path, library: str) -> str:
     """Return the Python of a library's environment, which is made if it is not there."""
     own = folder.resolve() / library
-    python, whole = (
-        own / ("Scripts" if sys.platform == "win32" else "bin") / "python",
-        own / "whole",
-    )
+    python = own / ("Scripts" if sys.platform == "win32" else "bin") / "python"
+    whole = own / "whole"
     if not whole.exists():
         venv.create(own, with_pip=True)
         install = [str(python), "-m", "pip", "install", *PACKAGES[library]]

@@ -44,7 +44,8 @@ OWN = np.array([int(np.flatnonzero((each == EVERY).all(axis=1))[0]) for each in 
 
 def over_cells(values) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return least, mean and largest value of the raw rows of every cell."""
-    groups = [np.array(values, float)[number == OWN] for number in range(len(EVERY))]
+    values = np.array(values, float)
+    groups = [values[number == OWN] for number in range(len(EVERY))]
     return tuple(np.array([f(group) for group in groups]) for f in (np.min, np.mean, np.max))
 
 

@@ -226,10 +226,9 @@ def test_a_step_that_nothing_was_measured_of_may_hold_a_quantile() -> None:
 def test_steps_alike_do_not_end_an_interval_of_a_quantile_early() -> None:
     """Of 20 intervals of a median at one of two ends, more than 3 miss with a chance of 1.6%."""
     ends = pl.DataFrame({"x": [0, 1, 98, 99] * 250})
-    column = {"name": "x", "kind": "numeric", "edges": [*range(101)], "integer": True}
+    schema = TableSchema((Numeric("x", tuple(range(101)), integer=True),), declared=True)
     asked = {"mechanism": "gaussian", "marginals": "all", "way": 1, "epsilon": 1.0, "delta": 1e-6}
-    asked["schema"] = {"declared": True, "columns": [column]}
-    made = [dualquery.release(ends, **asked, seed=seed) for seed in range(20)]
+    made = [dualquery.release(ends, schema=schema, **asked, seed=seed) for seed in range(20)]
     (found,) = zip(*(answer_queries(each, ["median(x)"]) for each in made), strict=True)
     assert sum(not line["low"] <= 1 <= line["high"] for line in found) <= 3
 

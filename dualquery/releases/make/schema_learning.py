@@ -24,7 +24,7 @@ from dualquery.data.schema.table import TableSchema
 from dualquery.mechanisms.protocol import Budget, Task
 from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.composition import Cost
-from dualquery.privacy.events import Event, LaplaceNoise, events_of
+from dualquery.privacy.events import Event, events_of
 from dualquery.privacy.guarantee import check_ranges, default_delta
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.family import Queries
@@ -35,7 +35,7 @@ from dualquery.releases.make.schema_price import SchemaPrice, check_learnable
 from dualquery.room.ground import Ground
 from dualquery.room.journal import NO_JOURNAL, Journal
 from dualquery.room.learning import ItemRoom, SchemaRoom, rows_of_unit
-from dualquery.room.row_count import COUNT_SHARE
+from dualquery.room.row_count import COUNT_SHARE, RowCount
 from dualquery.rows.units import cut_to_units, weigh
 from dualquery.rules.reading import check_rules, rules_of, without_absent
 from dualquery.runtime.errors import BadInputError
@@ -208,8 +208,8 @@ def _trial(spec: ReleaseSpec, unknown: Unknown, price: SchemaPrice, whole: Budge
         try:
             plan = configured.plan(Task(queries, STAND_IN, whole.neighbours.copies), rest)
             proof.price(plan, whole, price.events, noise_alone=alone)
-            rows = (LaplaceNoise(COUNT_SHARE * spec.budget.epsilon),) * spec.budget.buys_rows
-            events = (*price.events, *rows, *events_of(plan.schedule))
+            count = RowCount(STAND_IN, epsilon=spec.budget.epsilon - whole.epsilon)
+            events = (*price.events, *count.events, *events_of(plan.schedule))
             return Cost.of(events, spec.budget.epsilon, whole.delta)
         except BadInputError as error:
             refused.append(str(error))
