@@ -1,8 +1,8 @@
 """The gate: errors of `auto` on a fixed grid of small cells, beside the figures kept here.
 
 A change of the mechanisms must not make it worse. Each cell is a table, a workload and an epsilon;
-all tables but those of ``--data`` are generated. The kept figures are `KEPT`. From the results in a
-folder `python -m experiments.gate FOLDER` finds the factors of `forecast` anew.
+all tables but Adult and those of ``--data`` are generated. Kept figures are `KEPT`. From results in
+a folder `python -m experiments.gate FOLDER` finds the factors of `forecast` anew.
 """
 
 import csv

@@ -12,7 +12,7 @@ from dualquery.runtime.errors import BadInputError
 from experiments.contenders import AS_PUBLISHED, CONTENDERS, OURS, RECOUNTED, Contender
 from experiments.data_sets import DataSet, chosen
 from experiments.harness.recipe import Choices, Option, Recipe, Row, Run
-from experiments.instances.family import BARE, DELTA, EPSILON, form_names
+from experiments.instances.family import BARE, DELTA, EPSILON, QUERIES, ROUNDS, SAMPLES, form_names
 from experiments.measuring import question_of, release
 from experiments.solver_findings import (
     FORMULATED,
@@ -30,9 +30,6 @@ from experiments.weak_solvers import WEAK, weak_solvers
 from solvers import BestResponse, available_solvers, get_solver
 from solvers.comparison import Measurement, NamedProblem, compare
 
-QUERIES = 100_000
-ROUNDS = (1, 2, 5, 20, 80)
-SAMPLES = 1_000
 RANDOM_BITS = DataSet("random-bits", "biased:100000,512000,1")
 LIMIT = 20.0
 SHORTER = (0.1, 1.0, 5.0)
@@ -245,7 +242,7 @@ RECIPE = Recipe(
         "reductions and from local search's record as a hint, whose time is counted. Take --jobs 1 "
         "for times that nothing disturbs. Games: the error of a release whose best responses are "
         "stopped, or found by weaker and stronger solvers, at equal privacy, on Adult also with "
-        "rules between its columns; 20,000 queries there. The problems are in instances/, as WCNF. "
+        "rules between its columns; 20,000 queries there. The problems are in instances/, as LP. "
         "The quick form: rounds 1 and 20 of Adult, 20,000 queries, four solvers, 1 second."
     ),
     plan=plan,

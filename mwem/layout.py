@@ -60,7 +60,7 @@ class Layout:
         if sizes.max() > MOST_VALUES:
             raise BadInputError(
                 f"column {int(columns[sizes.argmax()])} (from 0) has {sizes.max():,} values; "
-                f"mwem-sampled takes at most {MOST_VALUES:,}: use wider buckets or dualquery"
+                f"at most {MOST_VALUES:,} can be measured: use wider buckets or dualquery"
             )
         place = np.full(domain.columns, -1, np.int32)
         place[columns] = np.arange(len(columns))

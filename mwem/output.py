@@ -50,7 +50,7 @@ class Output:
         if played == 0:
             self._sum = answers * self._iterations
             self._values.append(distribution.sample(self._records, self._generator))
-        elif played < self._iterations:  # an interruption cost some
+        elif played < self._iterations:  # some were lost, or had no candidates
             self._sum = self._sum * (self._iterations / played)
             self._values.append(distribution.sample(sum(self._counts), self._generator))
 

@@ -104,14 +104,14 @@ class KernelSolver(ABC):
     def search(
         self, kernel: BestResponse, limits: SearchLimits, start: NDArray[np.uint8] | None
     ) -> SearchResult:
-        """Search a kernel with at least one term until the limits's deadline.
+        """Search a kernel, without terms if only a feasible record is missing, until the deadline.
 
         Parameters
         ----------
         kernel
             Canonical, non-empty terms; every attribute matters.
         limits
-            Deadline, threads and seed.
+            Deadline, threads, seed; work and gap for a back-end that counts them.
         start
             uint8, shape ``(kernel.attributes,)``: a feasible record, if one is known.
         """

@@ -16,11 +16,11 @@ from solvers.compact import Compacted, compact
 from solvers.constraints import Rows
 from solvers.groups import Groups
 from solvers.problem import BestResponse
-from solvers.propagation import propagate, ranges
+from solvers.propagation import FREE, propagate, ranges
 from solvers.terms import merge_terms
 
-_FREE, _NEGATION = -1, 2  # as in :mod:`solvers.dominance_kernels`, which is imported late
-_ENUMERATION_WORK = 2**21  # most flips of literals spent on enumerating one part: some 10 ms
+_NEGATION = 2  # as in :mod:`solvers.dominance_kernels`, which is imported late
+_ENUMERATION_WORK = 2**21  # most flips of literals spent on enumerating parts: some 10 ms
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,21 +128,21 @@ class _Work:
             self.terms = np.zeros((0, 1), np.int32)
         self.rows = problem.rows
         self.unit = np.zeros(n)
-        self.value = np.full(n, _FREE, np.int8)
+        self.value = np.full(n, FREE, np.int8)
         self.replacement = np.full(n, -1, np.int32)
         self.partner = np.full(n, -1, np.int32)
 
     def reduce(self, deadline: float) -> bool:
         """Reduce until nothing changes; return False if the constraints turn out infeasible."""
         while True:
-            processed = self.value != _FREE
+            processed = self.value != FREE
             if (locks := self._apply_constraints()) is None:
                 return False
             self._apply_rules(processed, *locks)
             changed = self._replace_pairs(locks[0] | locks[1])
             changed |= self._merge()
             if len(self.rows):
-                changed |= bool(((self.value != _FREE) & ~processed).any())
+                changed |= bool(((self.value != FREE) & ~processed).any())
             if time.perf_counter() > deadline:
                 return True
             if not changed:
@@ -219,7 +219,7 @@ class _Work:
         alive = state.alive == 1
         self.terms, self.weights = self.terms[alive], self.weights[alive]
         # The attributes of living terms that are decided were decided in the literal's favour.
-        decided = (self.terms >= 0) & (self.value[self.terms >> 1] != _FREE)
+        decided = (self.terms >= 0) & (self.value[self.terms >> 1] != FREE)
         self.terms[decided] = -1
 
     def _replace_pairs(self, locked: NDArray[np.uint8]) -> bool:
@@ -228,7 +228,7 @@ class _Work:
         if len(groups) == 0:
             return False
         grouped = self.group_of[groups.members] >= 0
-        free = (self.value[groups.members] == _FREE) & grouped
+        free = (self.value[groups.members] == FREE) & grouped
         left = np.add.reduceat(free.astype(np.int64), groups.indptr[:-1])
         tied = np.add.reduceat(free * locked[groups.members], groups.indptr[:-1])
         pair = np.repeat((left == 2) & (tied == 0), np.diff(groups.indptr))
@@ -263,7 +263,7 @@ class _Work:
         decided, parts = enumerate_parts(reduced, _ENUMERATION_WORK)
         if parts == 0:
             return
-        processed = self.value != _FREE
+        processed = self.value != FREE
         self.value[~processed] = decided
         # The rest is at a fixpoint already: the rules only carry the decisions into the terms.
         everything = np.ones(len(self.value), np.uint8)
@@ -271,7 +271,7 @@ class _Work:
 
     def _remaining(self) -> tuple[BestResponse, NDArray[np.int32]]:
         """Return the problem that is left, and the numbers of its attributes there."""
-        left = self.value == _FREE
+        left = self.value == FREE
         kept = np.flatnonzero(left)
         number = np.zeros(len(self.value), np.int32)
         number[kept] = np.arange(len(kept), dtype=np.int32)
@@ -293,7 +293,7 @@ class _Work:
         groups = self.problem.groups
         if len(groups) == 0:
             return groups
-        kept = (self.value[groups.members] == _FREE) & (self.group_of[groups.members] >= 0)
+        kept = (self.value[groups.members] == FREE) & (self.group_of[groups.members] >= 0)
         sizes = np.add.reduceat(kept.astype(np.int64), groups.indptr[:-1])
         return Groups(
             np.concatenate(([0], np.cumsum(sizes[sizes > 0]))), number[groups.members[kept]]
@@ -306,7 +306,7 @@ class _Work:
             return rows
         found = ranges(rows, self.problem.groups, self.group_of, self.value)
         value = self.value[rows.attributes]
-        free = value == _FREE
+        free = value == FREE
         settled = rows.sums(np.where(value == 1, rows.coefficients, 0.0))
         left = Rows(
             np.concatenate(([0], np.cumsum(np.bincount(rows.row_of[free], minlength=len(rows))))),

@@ -11,7 +11,7 @@ class Status(Enum):
     """How good a solution is known to be."""
 
     OPTIMAL = "optimal"
-    """Proven optimal, up to the tolerance that :class:`solvers.KernelSolver` states."""
+    """Proven optimal, up to the tolerance that :func:`solvers.judging.judge` states."""
     FEASIBLE = "feasible"
     """The solver stopped with an incumbent that it did not prove optimal."""
     FALLBACK = "fallback"

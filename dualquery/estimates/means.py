@@ -16,7 +16,7 @@ from dualquery.estimates.measurements import NoiseKind
 if TYPE_CHECKING:
     from dualquery.estimates.intervals import Total
 
-_SURELY = 1e-6  # a chance that is neglected
+SURELY = 1e-6  # a chance that is neglected
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class BoughtMean:
         found = self._middle * total.estimate + (self.mean - self._middle) * total.copies
         noise = abs(self._middle) * total.off(1.0 - level)
         off = math.hypot(self._off(level) * total.copies, noise) + self.rounding * total.copies
-        ends = [end * rows for end in (self.low, self.high) for rows in total.limits(_SURELY)]
+        ends = [end * rows for end in (self.low, self.high) for rows in total.limits(SURELY)]
         middle, off = np.array([found * total.of_copy]), off * total.of_copy
         (low,), (high,) = clipped_interval(middle, off, min(ends), max(ends))
         return float(low), float(high)

@@ -3,7 +3,7 @@
 #
 # `python -m experiments NAME --quick` makes a figure of the two papers in a small form: at most 40
 # seconds on two cores, with no data but those of the package. Without `--quick` it is the paper's
-# size. All ten of them:
+# size. All ten of them, and nine of our own:
 #
 # ```sh
 # python -m experiments all --quick

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Run = Mapping[str, Any]
-"""The parameters of a run, its ``seed`` among them; plain values that JSON can hold."""
+"""The parameters of a run, its ``seed`` if it has one; plain values that JSON can hold."""
 
 Row = Mapping[str, Any]
 """One line of a tidy table that a run adds: plain values by column, none of them a parameter."""
@@ -41,7 +41,7 @@ class Choices:
     """Seeds 1 to this for each setting; None for the experiment's own number."""
     data: DataFiles = field(default_factory=DataFiles)  # files that the package does not hold
     options: Mapping[str, Any] = field(default_factory=dict)
-    """Value of each of the experiment's own options; None where it is not given."""
+    """The values of each of the experiment's own options that is given."""
     out: Path = Path("results")  # folder of the results, for what a run writes besides its rows
 
     def seeds(self, full: int, quick: int = 1) -> range:

@@ -48,8 +48,6 @@ class Histogram:
         If the vector would not fit the memory limit.
     """
 
-    name = "histogram"
-
     def __init__(
         self,
         queries: Products,

@@ -9,9 +9,10 @@ import numpy as np
 from numba import float64, int32, int64, types, uint64, void
 from numpy.typing import NDArray
 
-from dualquery.runtime.array_types import Array, kernel, popcount
+from dualquery.runtime.array_types import Array, kernel
 from mwem.answer_kernels import TABLE_POOL, TablePool
 from mwem.representations.dense_kernels import include_any
+from mwem.representations.triangulation_kernels import lowest
 
 INSIDE = -1
 """A clique holds the column itself."""
@@ -87,7 +88,7 @@ _SUPPORTS = types.NamedTuple((_int32s, _int64s, _int32s, _float64s), Supports)
 @kernel(void(_FOREST))
 def map_separators(forest: Forest) -> None:
     """Fill ``maps`` from the other arrays of the forest."""
-    start, columns, stride = forest.start, forest.members, forest.stride
+    start, members, stride = forest.start, forest.members, forest.stride
     for clique in range(len(forest.parent)):
         up = forest.parent[clique]
         if up < 0:
@@ -100,8 +101,8 @@ def map_separators(forest: Forest) -> None:
                 break
             weight = stride[place] // forest.block[clique]
             for other in range(start[up], start[up + 1]):
-                if columns[other] == columns[place]:
-                    size = forest.sizes[columns[place]]
+                if members[other] == members[place]:
+                    size = forest.sizes[members[place]]
                     inner = stride[other]
                     for outer in range(0, cells, inner * size):
                         for value in range(1, size):
@@ -152,9 +153,8 @@ def find_cliques(forest: Forest, parts: Array, found: Array) -> None:
                     break
                 common &= holders[parts[part, i], word]
             while common != np.uint64(0):
-                lowest = np.int64(popcount((common & (~common + np.uint64(1))) - np.uint64(1)))
+                clique = word * 64 + lowest(common)
                 common &= common - np.uint64(1)
-                clique = word * 64 + lowest
                 cells = cell_ptr[clique + 1] - cell_ptr[clique]
                 if found[part] < 0 or cells < fewest:
                     found[part] = clique

@@ -49,8 +49,6 @@ class JunctionTree:
         The distribution A_0; None for the uniform one.
     """
 
-    name = "junction-tree"
-
     def __init__(
         self, queries: Products, memory: int, threads: int = 1, start: Columns | None = None
     ) -> None:
@@ -283,8 +281,6 @@ class Factored(JunctionTree):
 
     The columns that measured queries tie together, directly or not, are one clique.
     """
-
-    name = "factored"
 
     def _eliminated(
         self, scopes: NDArray[np.int32], sizes: NDArray[np.int64], **_: int

@@ -13,8 +13,6 @@ class Representation(Protocol):
     differ in time and memory only. Nothing here is private: everything follows from measurements.
     """
 
-    name: str
-
     def answers(self) -> NDArray[np.float64]:
         """Return the answer of every query: float64, shape ``(m,)``, shares of the rows."""
         ...

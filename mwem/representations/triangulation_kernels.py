@@ -125,7 +125,7 @@ def eliminate(
 
 
 @kernel("void(int32[::1], uint64[:, ::1], int32[::1], int32[::1], int32[::1])")
-def join(order: Array, cliques: Array, keeper: Array, above: Array, top: Array) -> None:
+def join(order: Array, cliques: Array, keeper: Array, above: Array, last: Array) -> None:
     """Make a forest of the maximal cliques of an elimination.
 
     Fills, by step, the step whose clique holds this one's (``keeper``: itself if maximal), and for
@@ -152,7 +152,7 @@ def join(order: Array, cliques: Array, keeper: Array, above: Array, top: Array) 
         if keeper[step] != step:
             keeper[step] = keeper[keeper[step]]
     for step in range(steps):
-        top[keeper[step]] = step
+        last[keeper[step]] = step
         up = parent[step]
         if up >= 0 and keeper[up] != keeper[step]:
             above[keeper[step]] = keeper[up]
@@ -166,7 +166,7 @@ def lay_out(
     parent: Array,
     sizes: Array,
     start: Array,
-    columns: Array,
+    members: Array,
     stride: Array,
     block: Array,
 ) -> None:
@@ -184,14 +184,14 @@ def lay_out(
             for node in near[:count]:
                 common = parent[clique] >= 0 and has(cliques[parent[clique]], node)
                 if common == (turn == 0):
-                    columns[at] = node
+                    members[at] = node
                     at += 1
             if turn == 0:
                 shared = at
         step = np.int64(1)
         for place in range(at - 1, start[clique] - 1, -1):
             stride[place] = step
-            step *= sizes[columns[place]]
+            step *= sizes[members[place]]
             if place == shared:
                 block[clique] = step
         if shared == at:

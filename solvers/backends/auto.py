@@ -230,8 +230,8 @@ def search_near(attempt: Attempt, turn: int) -> None:
     rng = np.random.default_rng((attempt.limits.seed, turn))
     group = kernel.groups.group_of(kernel.attributes)
     # Members of a group are free together.
-    unit = np.where(group < 0, len(kernel.groups) + np.arange(kernel.attributes), group)
-    free = rng.random(len(kernel.groups) + kernel.attributes)[unit] < attempt.freed
+    tied = np.where(group < 0, len(kernel.groups) + np.arange(kernel.attributes), group)
+    free = rng.random(len(kernel.groups) + kernel.attributes)[tied] < attempt.freed
     fixed = np.flatnonzero(~free).astype(np.int32)
     near = replace(kernel, constraints=(*kernel.rows, fixing(fixed, best[fixed] == 1)))
     asked = _ask_exact(attempt, near, _NEAR_WORK, best)

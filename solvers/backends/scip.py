@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from solvers.backends.formulated import LinearSolver, Optimised
 from solvers.formats.lp import scip_model
 from solvers.formats.program import NamedProgram
+from solvers.formats.scip_reader import INFINITY
 from solvers.formulation import LinearProgram
 from solvers.kernel_solver import Ending
 from solvers.limits import SearchLimits
@@ -23,8 +24,6 @@ _ENDINGS = {
     **{f"{each}limit": Ending.STOPPED for each in (*_LIMITS, "restart")},
 }
 """``Model.getStatus()`` -> ours; any other is a failure."""
-
-_INFINITY = 1e20  # SCIP's own; the dual bound before the root is solved
 
 
 class Scip(LinearSolver):
@@ -57,14 +56,14 @@ class Scip(LinearSolver):
         variables = _in_column_order(model, program.columns)
         if start is not None:
             _add_start(model, variables, start)
-        model.setParam("limits/time", min(max(limits.remaining(), 1e-3), _INFINITY))
+        model.setParam("limits/time", min(max(limits.remaining(), 1e-3), INFINITY))
         searching = limits.elapsed()
         # Unlike optimize(), this does not hold Python's interpreter lock.
         model.optimizeNogil()
 
         ending = _ENDINGS.get(model.getStatus(), Ending.FAILED)
         bound = model.getDualbound()
-        bound = bound if abs(bound) < _INFINITY else math.inf
+        bound = bound if abs(bound) < INFINITY else math.inf
         if model.getNSols() == 0:
             return Optimised(ending, None, bound)
         solution = model.getBestSol()

@@ -140,7 +140,10 @@ class _Work:
                 both = [*combinations(members.tolist(), 2)]
                 if all(pair in pairs for pair in both):
                     self._take(members, [row, *(pairs[pair] for pair in both)])
-        self._drop()
+        unexplained = np.ones(len(rows), np.bool_)
+        unexplained[self.explained] = False
+        self.rows = rows.select(unexplained)
+        self.open &= ~self.grouped
 
     def _take(self, members: NDArray[np.int32], explained: list[int]) -> None:
         """Make columns a group, unless one of them is in a group already."""
@@ -148,13 +151,6 @@ class _Work:
             self.exactly.append(members.tolist())
             self.grouped[members] = True
             self.explained += explained
-
-    def _drop(self) -> None:
-        """Drop the rows that groups explain."""
-        left = np.ones(len(self.rows), np.bool_)
-        left[self.explained] = False
-        self.rows, self.explained = self.rows.select(left), []
-        self.open &= ~self.grouped
 
     def _members(self, row: int) -> NDArray[np.int32]:
         return self.rows.attributes[self.rows.indptr[row] : self.rows.indptr[row + 1]]
@@ -180,8 +176,7 @@ class _Work:
         columns = np.flatnonzero(self.kept)
         number = np.full(self.columns + 1, -1, np.int32)
         number[columns] = np.arange(len(columns), dtype=np.int32)
-        single = np.flatnonzero(self.objective[: self.columns] != 0.0)
-        single = single[self.kept[single]]
+        single = np.flatnonzero(self.objective)
         self._add_terms((2 * single[:, None]).astype(np.int32), self.objective[single])
         terms = np.where(self.terms < 0, -1, 2 * number[self.terms >> 1] + (self.terms & 1))
         groups = [number[group].tolist() for group in self.exactly]

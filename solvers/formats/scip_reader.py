@@ -12,7 +12,6 @@ import math
 import re
 import tempfile
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -22,16 +21,13 @@ from solvers.constraints import Rows
 from solvers.errors import MalformedFileError
 from solvers.formats.program import MARK, Program, summed_rows
 
-_INFINITY = 1e20  # SCIP's own
+INFINITY = 1e20  # SCIP's own
 _FIRST_WORDS = {".lp": r"(max|min)(imi[sz]e|imum)?", ".mps": r"\S+"}
 _LAST_WORDS = {".lp": "end", ".mps": "endata"}
 """SCIP takes a file that is cut off for a whole one, and passes over what it does not know."""
 
 _ROWS = ("indptr", "attributes", "coefficients", "lower", "upper")
 _SCIP = ChildReader("solvers.formats.scip_reader", "answer")
-
-_one_at_a_time = Lock()
-"""SCIP reports errors of reading to the whole process."""
 
 
 def read_program_apart(text: str, suffix: str, name: str) -> Program:
@@ -120,7 +116,7 @@ def read_program(text: str, suffix: str, name: str) -> Program:
             indptr.append(len(columns))
             sides.append((lower, upper))
     bounds = np.array(sides, np.float64).reshape(len(sides), 2)
-    bounds[np.abs(bounds) >= _INFINITY] *= math.inf
+    bounds[np.abs(bounds) >= INFINITY] *= math.inf
     return Program(
         names=tuple(variable.name for variable in variables),
         objective=sign * np.array([variable.getObj() for variable in variables], np.float64),
@@ -152,7 +148,7 @@ def _read(text: str, suffix: str, name: str) -> Any:
     # Numbers as small as the file's are no zeros.
     model.setParam("numerics/epsilon", 1e-20)
     complaint = io.StringIO()
-    with tempfile.TemporaryDirectory(prefix="dualquery-") as folder, _one_at_a_time:
+    with tempfile.TemporaryDirectory(prefix="dualquery-") as folder:
         path = Path(folder) / f"program{suffix}"
         path.write_text(text, encoding="utf-8")
         model.redirectOutput()

@@ -204,5 +204,5 @@ def test_the_default_representation() -> None:
         choose("auto", large, 5, MEMORY, True)
     with pytest.raises(BadInputError, match="noisy_init counts every cell"):
         choose("factored", small, 5, MEMORY, True)
-    for name in ("histogram", "factored", "junction-tree"):
-        assert make(name, small, MEMORY, 1).name == name
+    kinds = {"histogram": Histogram, "factored": Factored, "junction-tree": JunctionTree}
+    assert all(type(make(name, small, MEMORY, 1)) is kind for name, kind in kinds.items())

@@ -415,15 +415,15 @@ class PairEvidence:
         both = self.shares.shrunk(workload.domain).combined(again)
         alone = rmse_of_shares(workload, chances, both.uncertain(workload.domain))
         if isinstance(full, FeatureMeasurement):
-            of_columns, unknown = np.zeros(len(full.scales)), self.unknown(full.products)
+            unknown = self.unknown(full.products)
             full = full.refined(unknown, (ratio * self.n) ** 2)
         scale = scale_for(full.sensitivity, ratio) / self.n
         product = rmse_of_independent_fit(full, scale, workload, chances)
         fitted = min(rmse_of_fit(product, interactions), full.mean_deviation * scale)
         if isinstance(full, FeatureMeasurement):
             singles, _, noise = again.as_products(full.products)
-            of_columns[singles] = noise**-2.0
-            of_columns = mean_of_set(of_columns, full.products.sets)
+            precisions = np.bincount(singles, noise**-2.0, len(unknown)).astype(np.float64)
+            of_columns = mean_of_set(precisions, full.products.sets)
             large, larger = (
                 float((full.expansion.variances(unknown / (1.0 + unknown * each)) ** 2).mean())
                 for each in ((full.scales * scale) ** -2.0, of_columns)

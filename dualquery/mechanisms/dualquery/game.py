@@ -99,7 +99,7 @@ class DualQuery(GameOptions, Mechanism[GameDetails]):
         """Estimate the error; None for a game whose parameters are not all the policy's."""
         usual = DualQuery()
         own = any(getattr(self, name) != getattr(usual, name) for name in _POLICY)
-        return None if own else game_error(task, plan.schedule, self.effort)
+        return None if own else game_error(task, plan.details.chosen.schedule, self.effort)
 
     def bytes_needed(self, task: Task, plan: Plan[GameDetails]) -> int:
         """Return the bytes of the game (see `game_bytes`)."""

@@ -5,7 +5,7 @@ import math
 from dualquery.estimates.expected import Estimate, ExpectedError
 from dualquery.mechanisms.dualquery.parameters import entropy
 from dualquery.mechanisms.protocol import Task
-from dualquery.privacy.events import GameSchedule, Schedule, events_of, zcdp_rho
+from dualquery.privacy.events import GameSchedule, events_of, zcdp_rho
 from dualquery.queries.family import Queries
 
 MAX_ERROR, MEAN_ERROR = (0.22, 0.34, 0.6), (0.006, 0.02, 0.075)
@@ -24,15 +24,14 @@ MATRICES = 3  # of rounds by rounds numbers, that the fit of the shares has at a
 BYTES_SKETCHED = 5_000  # of a record in the sketch of the fit's curvature
 
 
-def game_error(task: Task, schedule: Schedule, effort: float) -> ExpectedError:
+def game_error(task: Task, schedule: GameSchedule, effort: float) -> ExpectedError:
     """Return the error to expect of a game whose parameters are all the policy's, at an effort.
 
     The scale is that of the policy: with ``A = n sqrt(6 rho)``, regret and overfitting are least
     together at ``sqrt(ln(2m) sqrt(H) / A)`` (see `dualquery.mechanisms.dualquery.parameters`).
     """
     rho = math.fsum(zcdp_rho(event) for event in events_of(schedule))
-    moved = schedule.neighbours.steps if isinstance(schedule, GameSchedule) else 1
-    strength = task.n / moved * math.sqrt(6.0 * rho)
+    strength = task.n / schedule.neighbours.steps * math.sqrt(6.0 * rho)
     scale = math.sqrt(math.log(2 * len(task.queries)) * math.sqrt(entropy(task)) / strength)
     scales = [scale * min(effort, 1.0) ** power for power in LESS_EFFORT]
     largest, mean = (

@@ -40,7 +40,7 @@ for as many as rounds remember it. Where draws are many, steps grow, or fewer ro
 LONE_DRAWS, LONE_STEP = 3.5, 0.65  # `DRAWS` and `STEP` where the user sets remembered_rounds to 1
 FEWEST_ROUNDS, MOST_CHOSEN = 8, 1_750
 """Of the policy: each round looks at all queries, and the fit's time grows as their square."""
-MOST_ROUNDS = 5_000  # a tiny step of the user's would ask for more than can be accounted or played
+MOST_ROUNDS = 5_000  # where rounds are left open: a tiny step of the user's would ask for millions
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from dualquery.data.domain import column_values
 from dualquery.estimates.cell_evidence import Measured
 from dualquery.estimates.intervals import LEVEL, Guesses, Total, bounded_interval, guesses_of
 from dualquery.estimates.least_squares import Estimates, LeastSquares, fieller
+from dualquery.estimates.means import SURELY
 from dualquery.queries.literals import LiteralRows
 from dualquery.questions.linear_form import Bounds, LinearForm
 from dualquery.runtime.errors import BadInputError
@@ -34,7 +35,6 @@ _NEARLY_EMPTY = "the given rows may be none: any answer is possible"
 _FEW_ROWS = "the noise in the number of rows is about as large as that number"
 _TELLS = 3.0  # deviations of its noise that a total must be, for parts of it to be known
 _LINEAR = 10.0  # and for them to be linear in the noise (Cochran 1977, p. 153), else ratios
-_SURELY = 1e-6  # a chance that is neglected
 _KEPT = 32  # sets of columns whose factorisation is kept
 
 
@@ -160,7 +160,7 @@ class Knowledge:
             found = factors
         elif self.base.known == "measured":
             # In units that are surely no fewer than the rows, so that parts of them are shares.
-            fewest, whole = (ends / self.base.unit for ends in self.base.limits(_SURELY))
+            fewest, whole = (ends / self.base.unit for ends in self.base.limits(SURELY))
             found = found.times(1.0 / whole)
             range = (range[0] * (1.0 if range[0] < 0 else fewest / whole), range[1])
         critical = max(found.critical(level, unit) for unit in np.eye(len(found.values))[:2])
