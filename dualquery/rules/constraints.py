@@ -65,12 +65,11 @@ def penalties_of(rules: Forbidden) -> NDArray[np.int32]:
     int32, shape ``(t, k)``: codes, padded with -1.
     """
     sizes = axis_sizes(rules.domain)
-    offsets = rules.domain.offsets
     found: list[tuple[int, ...]] = []
     for box in rules.boxes:
         choices = []
         for column, mask in sorted(box.items()):
-            first = int(offsets[column])
+            first = int(rules.domain.offsets[column])
             inside = values_in(mask, int(sizes[column]))
             others = np.setdiff1d(np.arange(sizes[column]), inside)
             if rules.domain.sizes[column] == 1:
@@ -94,8 +93,9 @@ def solved_record(rules: Forbidden, near: NDArray[np.int32]) -> NDArray[np.int32
     domain, axes = rules.domain, rules.axes
     kept: list[NDArray[np.int64]] = []
     for place, chosen in enumerate(near.tolist()):
-        classes = axes.class_of[axes.starts[place] : axes.starts[place + 1]]
-        inside = np.flatnonzero(classes == chosen)
+        inside = np.flatnonzero(
+            axes.class_of[axes.starts[place] : axes.starts[place + 1]] == chosen
+        )
         first = axes.first[place]
         # A record has at most one of a column's literals.
         kept.append(2 * first + 1 - inside if axes.bits[place] == 1 else 2 * (first + inside))

@@ -24,10 +24,9 @@ def _nearest(
     rules: Forbidden, start: NDArray[np.int32], allowed: NDArray[np.uint8] | None, most: int
 ) -> NDArray[np.int32] | None:
     """Return up to ``most`` nearest legal records of allowed classes; None if undecided."""
-    boxes = rules.compiled
-    anything = np.ones(int(boxes.classes[-1]), np.uint8) if allowed is None else allowed
+    anything = np.ones(int(rules.compiled.classes[-1]), np.uint8) if allowed is None else allowed
     found = np.empty((most, len(start)), np.int32)
-    count = nearest(boxes, start, anything, _BUDGET, found)
+    count = nearest(rules.compiled, start, anything, _BUDGET, found)
     return None if count == UNDECIDED else np.unique(found[:count], axis=0)
 
 
@@ -37,8 +36,7 @@ def legal_classes(rules: Forbidden) -> NDArray[np.int32] | None:
     `SolverError` if neither a search nor a solver comes to an end.
     """
     start = np.zeros(len(rules.columns), np.int32)
-    found = _nearest(rules, start, None, 1)
-    if found is None:
+    if (found := _nearest(rules, start, None, 1)) is None:
         return solved_record(rules, start)
     return np.asarray(found[0]) if len(found) else None
 

@@ -9,6 +9,9 @@ from dualquery.rules.forbidden import Forbidden
 from dualquery.rules.legal import nearest_classes
 from dualquery.rules.search_kernels import broken_boxes
 
+Int32 = NDArray[np.int32]
+Int64 = NDArray[np.int64]
+
 _ROUNDS, _PATIENCE = 1_000, 50  # exchanges tried for a broken record, at most; without gain
 
 
@@ -21,12 +24,12 @@ def repaired(
     it was. Let p be a distribution over records, and q the one next to it, in relative entropy,
     among those over legal records with given shares of the values. Then each other one among them,
     such as that of a table that keeps the rules, is nearer to q than to p (Csiszár 1975, theorem
-    2.2). Records of p that exchange at random come near to q (Csiszár 1984): legal records are not
-    worse, but better.
+    2.2). Records of p that exchange at random come near to q (Csiszár 1984).
 
     Where no exchange helps, a record becomes a nearest legal one: it differs in the fewest columns,
     and among these, numbers and dates move over the fewest buckets, as a share of the column's, any
-    other change counting as all of them. Of what is as near, one is drawn.
+    other change counting as all of them. Of what is as near, one is drawn. After that single values
+    change wherever this keeps the rules and brings the shares back to what they were.
 
     ``records`` are uint8, shape ``(r, bits)``, legal for the domain; the same object is returned if
     none breaks a rule. The generator is public.
@@ -37,17 +40,13 @@ def repaired(
     if len(broken := _exchange(values, rules, generator)):
         _become_nearest(values, broken, rules, generator)
     better = records.copy()
-    for place, (first, bits) in enumerate(zip(rules.axes.first, rules.axes.bits, strict=True)):
-        if bits == 1:
-            better[:, first] = values[:, place]
-        else:
-            better[:, first : first + bits] = values[:, place, None] == np.arange(bits)
+    for column, first, bits in zip(values.T, rules.axes.first, rules.axes.bits, strict=True):
+        meant = np.arange(bits) if bits > 1 else np.ones(1)
+        better[:, first : first + bits] = column[:, None] == meant
     return better
 
 
-def _boxes_of(
-    values: NDArray[np.int32], rules: Forbidden
-) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+def _boxes_of(values: Int32, rules: Forbidden) -> tuple[Int32, Int32]:
     """Return a box that each record lies in, -1 for none, and the number of such boxes."""
     found, counts = np.empty((2, len(values)), np.int32)
     classes = rules.axes.class_of[rules.axes.starts[:-1] + values]
@@ -55,9 +54,7 @@ def _boxes_of(
     return found, counts
 
 
-def _exchange(
-    values: NDArray[np.int32], rules: Forbidden, generator: np.random.Generator
-) -> NDArray[np.int64]:
+def _exchange(values: Int32, rules: Forbidden, generator: np.random.Generator) -> Int64:
     """Exchange values in place; return the records that still break a rule."""
     # In each round a broken record offers its value of one of a box's columns to another record.
     # They exchange if the two then lie in fewer boxes together.
@@ -90,15 +87,12 @@ def _exchange(
 
 
 def _become_nearest(
-    values: NDArray[np.int32],
-    broken: NDArray[np.int64],
-    rules: Forbidden,
-    generator: np.random.Generator,
+    values: Int32, broken: Int64, rules: Forbidden, generator: np.random.Generator
 ) -> None:
     """Change broken records, by their numbers, to nearest legal ones, in place."""
     axes, columns = rules.axes, range(values.shape[1])
     class_of = np.split(axes.class_of, axes.starts[1:-1])
-    shares = [np.bincount(values[:, c], minlength=len(class_of[c])) + 0.5 for c in columns]
+    counts = [np.bincount(values[:, c], minlength=len(class_of[c])) for c in columns]
 
     @cache
     def move(column: int, value: int, chosen: int) -> tuple[float, int]:
@@ -122,8 +116,27 @@ def _become_nearest(
         far = distances.sum(axis=1)
         rows = broken[pattern.ravel() == number]
         values[rows] = ways[generator.choice(np.flatnonzero(far <= far.min() + 1e-9), len(rows))]
-    for column, classes, weights in zip(values.T, class_of, shares, strict=True):
+    for column, classes, frequent in zip(values.T, class_of, counts, strict=True):
         for which in np.unique(column[column < 0]).tolist():
             inside, rows = np.flatnonzero(classes == -1 - which), np.flatnonzero(column == which)
-            share = weights[inside] / weights[inside].sum()
-            column[rows] = generator.choice(inside, len(rows), p=share)
+            weights = frequent[inside] + 0.5
+            column[rows] = generator.choice(inside, len(rows), p=weights / weights.sum())
+    _restore(values, counts, rules, generator)
+
+
+def _restore(
+    values: Int32, counts: list[Int64], rules: Forbidden, generator: np.random.Generator
+) -> None:
+    """Change single values, in place, towards how often each was; records stay legal."""
+    for place in np.tile(np.arange(len(counts)), _PATIENCE):
+        column = values[:, place]
+        less = counts[place] - np.bincount(column, minlength=len(counts[place]))
+        # Of each value that is too frequent, by chance, as many as there are too many.
+        rows = generator.permutation(np.flatnonzero((less < 0)[column]))
+        rows = rows[np.argsort(column[rows], kind="stable")]
+        rank = np.arange(len(rows)) - np.searchsorted(column[rows], column[rows])
+        rows = rows[rank < -less[column[rows]]]
+        changed = values[rows]
+        changed[:, place] = generator.permutation(np.repeat(np.arange(len(less)), less.clip(0)))
+        legal = _boxes_of(changed, rules)[1] == 0
+        values[rows[legal]] = changed[legal]
