@@ -43,7 +43,7 @@ def theorem_2_2_bound(
     BadInputError
         If an argument is out of its range.
     """
-    if not min(n, queries, iterations) >= 1 or not epsilon > 0 or not log_domain >= 0:
+    if not (n >= 1 and queries >= 1 and iterations >= 1 and epsilon > 0 and log_domain >= 0):
         raise BadInputError(
             "Theorem 2.2 needs n, queries and iterations of at least 1, epsilon above 0 and a "
             f"logarithm of at least 0, not {n}, {queries}, {iterations}, {epsilon}, {log_domain}"

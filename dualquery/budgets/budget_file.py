@@ -98,8 +98,8 @@ class BudgetFile:
                     connection.execute(table)
                 connection.execute(
                     "INSERT INTO terms VALUES (?, ?, ?, ?, ?, ?, ?)",
-                    (terms.id, chosen.epsilon, chosen.delta, composition.value, neighbours.value,
-                     unit, terms.created),
+                    (terms.id, float(chosen.epsilon), float(chosen.delta), composition.value,
+                     neighbours.value, unit, terms.created),
                 )  # fmt: skip
             with Seen.opened() as seen:
                 seen.record(Account(terms, []))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -74,7 +75,11 @@ class Workload(LiteralRows, QueryFamily):
         return int(found[0]) if len(found) else None
 
     def over(self, domain: Domain) -> Workload:
-        """Return the queries over a domain of the same bits, each query once."""
+        """Return the queries over a domain of the same bits, each once; check their description."""
+        try:
+            json.dumps(dict(self.description), allow_nan=False, default=np.generic.item)
+        except (TypeError, ValueError) as fault:
+            raise BadInputError(f"the workload's description: {fault}; give JSON values") from None
         return replace(self, domain=domain, repeats=False)
 
     def disjunctions(self) -> Disjunctions:

@@ -65,7 +65,7 @@ class RangeQueries(QueryFamily):
         columns, first, last = (np.full((len(boxes), way), -1, np.int64) for _ in range(3))
         for number, box in enumerate(boxes):
             for place, column in enumerate(sorted(box)):
-                columns[number, place] = column
+                columns[number, place] = operator.index(column)
                 first[number, place], last[number, place] = map(operator.index, box[column])
         self._set(domain, columns, first, last)
 

@@ -21,8 +21,8 @@ FAMILIES: Mapping[str, Any] = {
     "ranges": RangeQueries,
     "matrix": HistogramQueries,
 }
-"""By the ``kind`` of their description; all other kinds are conjunctions. A family whose releases
-can be read again has a line here."""
+"""By the ``kind`` of their description. A family whose releases can be read again has a line here,
+but for conjunctions, which have literals."""
 
 BUILT_IN = (Workload, *FAMILIES.values(), FactorParities, SeriesRangeQueries)
 """Families whose range, grid and spread are proven."""
@@ -36,8 +36,8 @@ def queries_of_table(
     `BadInputError` if the columns do not hold queries of the family and the domain.
     """
     kind = description.get("kind")
-    family = FAMILIES.get(str(kind), Workload)
-    if family is Workload and "literal_1" not in columns:
+    family = Workload if "literal_1" in columns else FAMILIES.get(str(kind))
+    if family is None:
         raise BadInputError(
             f"the queries have no column literal_1; those of kind {kind!r} are not built in, and "
             "only the code that made them can read them"

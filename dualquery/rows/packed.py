@@ -249,8 +249,8 @@ class RecordsBuilder:
         """Append rows of 0s and 1s, uint8, shape ``(rows, bits)``."""
         if rows.ndim != 2 or rows.shape[1] != self._bits:
             raise BadInputError(f"rows of {self._bits} bits expected, found shape {rows.shape}")
-        if rows.size and not 0 <= rows.min() <= rows.max() <= 1:
-            row, bit = (int(i) for i in np.argwhere((rows != 0) & (rows != 1))[0])
+        if (wrong := (rows != 0) & (rows != 1)).any():
+            row, bit = np.argwhere(wrong)[0].tolist()
             raise BadInputError(
                 f"row {self.rows + row}, bit {bit}: found {rows[row, bit]}, expected 0 or 1"
             )

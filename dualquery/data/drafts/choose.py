@@ -21,7 +21,7 @@ from dualquery.data.schema.any_schema import Schema
 from dualquery.data.schema.column_choice import ColumnChoice, select_items
 from dualquery.data.schema.columns import Categorical, Column
 from dualquery.data.schema.items import ItemSchema
-from dualquery.data.schema.schema_files import given_schema
+from dualquery.data.schema.schema_files import given_schema, schema_from_dict
 from dualquery.data.schema.table import TableSchema
 from dualquery.runtime.errors import BadInputError
 
@@ -56,6 +56,7 @@ def choose_schema(
             found, columns = draft_table_schema(source, columns), None
     if not isinstance(found, TableSchema | ItemSchema):
         raise BadInputError(f"schema of type {type(found).__name__}; a schema is expected")
+    schema_from_dict(found.to_dict())  # refuses what a stored release could not be read with
     found = found if columns is None else found.restrict(columns)
     if listed := [f"!{name}" for name in found.column_names if name in hidden]:
         found = found.restrict(listed)

@@ -63,7 +63,7 @@ class ItemSchema:
         check_max_ones(self.name, self.max_ones_per_row)
         if not len(self.items):
             raise BadInputError(f"schema {self.name!r}: it has no items, so records have no bits")
-        if self.items[0] < 0 or np.any(np.diff(self.items) <= 0):
+        if self.items[0] < 0 or np.any(self.items[1:] <= self.items[:-1]):
             raise BadInputError(
                 f"schema {self.name!r}: item ids must increase from 0 or more, found "
                 f"{self.items[:6].tolist()}{' ...' if len(self.items) > 6 else ''}"

@@ -39,8 +39,7 @@ def load_schema(name_or_path: str | Path) -> Schema:
     if name_or_path in SCHEMAS:
         path: Path | Traversable = dataset_path(str(name_or_path), "json")
     elif not is_file(path := Path(name_or_path)):
-        known = f"the built-in schemas are {', '.join(SCHEMAS)}"
-        close = suggest(str(name_or_path), SCHEMAS, known)
+        close = suggest(str(name_or_path), SCHEMAS, "built in are " + ", ".join(SCHEMAS))
         raise BadInputError(f"{name_or_path}: there is no such schema file; {close}")
     try:
         if not isinstance(document := read_document(path), dict):

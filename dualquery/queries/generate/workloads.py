@@ -4,6 +4,7 @@ Never two literals on one column; every cell of a marginal of k columns is one q
 """
 
 import math
+import operator
 from collections.abc import Sequence
 from typing import TypeAlias
 
@@ -33,7 +34,7 @@ def chosen_columns(domain: Domain, columns: Columns | None, way: int) -> NDArray
     if columns is None:
         chosen = np.arange(domain.columns, dtype=np.int64)
     else:
-        chosen = np.sort(np.asarray(columns, np.int64))
+        chosen = np.sort(np.array([*map(operator.index, columns)], np.int64))
         outside = chosen[(chosen < 0) | (chosen >= domain.columns)]
         if len(outside):
             raise BadInputError(

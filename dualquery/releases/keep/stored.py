@@ -173,14 +173,14 @@ def read_kept(
 
 
 def sealed(summary: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """Return what ``release.json`` says, with the digests of all other files and of itself.
+    """Return ``release.json`` as its reader sees it, with digests of all other files and its own.
 
     The ``proof`` gets two more keys: ``files``, name -> SHA-256 of the bytes, and ``content``, the
     SHA-256 of `canonical` of all but itself; both in hexadecimal.
     """
     files = {path.name: _digest(path) for path in sorted(folder.iterdir())}
     whole = {**summary, "proof": {**unsealed(summary["proof"]), "files": files}}
-    whole = json.loads(json.dumps(whole, allow_nan=False))  # as a reader of the file sees it
+    whole = json.loads(json.dumps(whole, allow_nan=False, default=np.generic.item))
     content = hashlib.sha256(canonical(whole)).hexdigest()
     return {**whole, "proof": {**whole["proof"], "content": content}}
 
