@@ -42,7 +42,8 @@ def write_report(folder: Path, content: dict[str, Any]) -> None:
     import polars as pl
 
     table = pl.DataFrame(content["measurements"], infer_schema_length=None)
-    table.write_parquet(folder / "measurements.parquet")
+    with (folder / "measurements.parquet").open("wb") as file:  # whatever bytes its path has
+        table.write_parquet(file)
     text = json.dumps(content, indent=2, allow_nan=False)
     (folder / "comparison.json").write_text(text + "\n", encoding="utf-8")
 

@@ -35,7 +35,8 @@ def check_choice(where: str, key: str, found: object, allowed: tuple[str, ...]) 
 
 def header(name: str, declared: bool, kind: str, max_ones: int | None) -> dict[str, object]:
     """Return the entries that every schema file has."""
-    named = {"name": name, "declared": declared}
+    text = name.encode(errors="replace").decode()  # names of files are bytes
+    named = {"name": text, "declared": declared}
     cut = {} if max_ones is None else {"max_ones_per_row": max_ones}
     return {"format": FORMAT_NAME, "version": SCHEMA_VERSION, "kind": kind, **named, **cut}
 
@@ -44,8 +45,7 @@ def check_max_ones(name: str, most: object) -> None:
     """Raise `BadInputError` unless ``max_ones_per_row`` is None or a whole number from 1 on."""
     if most is not None and not (type(most) is int and 1 <= most < 2**31):
         raise BadInputError(
-            f"schema {name!r}: max_ones_per_row is {most!r}; a whole number from 1 to 2^31 - 1 is "
-            "needed"
+            f"schema {name!r}: max_ones_per_row is {most!r}; a whole number below 2^31 is needed"
         )
 
 

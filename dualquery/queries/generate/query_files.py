@@ -38,8 +38,8 @@ def read_queries(path: str | Path, schema: Schema) -> Workload:
     then ends in ``.gz`` too. `BadInputError`, with the line or row, when the file cannot be read,
     holds no query, or holds one that is wrong or repeated.
     """
-    texts, place = read_texts(Path(path))
-    return workload_of_texts(texts, schema, Path(path).name, place)
+    texts, place = read_texts(path := Path(path))
+    return workload_of_texts(texts, schema, path.name.encode(errors="replace").decode(), place)
 
 
 def check_texts(queries: object, names: Sequence[str]) -> None:
