@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from dualquery.estimates.intervals import Intervals
 from dualquery.queries.conjunctions import conjunctions_of
 from dualquery.questions.compiler import Compiled, CompiledQuestion, ask
 from dualquery.questions.linear_form import Bounds
-from dualquery.questions.syntax_tree import COUNT, SHARE, Not, Question
+from dualquery.questions.syntax_tree import COUNT, SHARE, SUM, Not, Question
 from dualquery.rules.legal import forced_answers, no_record_in
 from dualquery.runtime.errors import BadInputError
 
@@ -58,17 +58,16 @@ def forced_share(asked: Compiled, schema: Schema, rules: Forbidden) -> float | N
     A bucket that a range cuts is taken whole.
     """
     question = asked.question
-    parts = (getattr(asked, "numerator", None), asked.denominator)
+    parts: tuple[Any, ...] = (getattr(asked, "numerator", None), asked.denominator)
     forms = [each.high for each in parts if each is not None]
     if not rules.boxes or not {c for form in forms for c in form.columns} & {*rules.columns}:
         return None
     if asked.denominator is not None and no_record_in(rules, _boxes(asked.denominator)):
         return math.nan
+    if question.measure in (SHARE, COUNT, SUM) and no_record_in(rules, _boxes(parts[0])):
+        return 0.0
     if question.measure not in (SHARE, COUNT) or question.condition is None:
         return None
-    assert isinstance(asked, CompiledQuestion)
-    if no_record_in(rules, _boxes(asked.numerator)):
-        return 0.0
     try:
         opposite = ask(Question(SHARE, Not(question.condition), given=question.given), schema)
     except BadInputError:  # it falls apart into too many cases
@@ -78,5 +77,6 @@ def forced_share(asked: Compiled, schema: Schema, rules: Forbidden) -> float | N
 
 
 def _boxes(share: Bounds) -> list[dict[int, NDArray[np.bool_]]]:
-    """Return boxes that hold every record which a share may count."""
-    return [{column: weights > 0 for column, weights in term.items()} for term in share.high.terms]
+    """Return boxes that hold every record which a share may count, or a sum."""
+    terms = (*share.high.terms, *share.low.terms)
+    return [{column: weights != 0 for column, weights in term.items()} for term in terms]
