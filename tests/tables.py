@@ -2,11 +2,13 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+import dualquery
 from dualquery.audit.cases import records_of
 from dualquery.data import Binary, Categorical, ItemSchema, Numeric, TableSchema
 from dualquery.data.domain import Domain
@@ -60,6 +62,11 @@ def write_people(folder: Path, rows: int = 300, seed: int = 0) -> tuple[Path, Pa
     people(rows, seed).write_csv(table)
     write_schema(SCHEMA, schema)
     return table, schema
+
+
+def release_people(**asked: Any) -> dualquery.Release:
+    """Return a release of the table by its schema."""
+    return dualquery.release(people(), schema=SCHEMA, **asked)
 
 
 def names(folder: Path) -> set[str]:

@@ -42,15 +42,12 @@ def test_a_seed_takes_the_guarantee_away() -> None:
 
 
 def test_an_undeclared_schema_takes_the_guarantee_away() -> None:
-    made = dualquery.release(
-        people(), queries=30, way=2, options=QUICK["options"], schema_from_data=True
-    )
+    drafted = {"queries": 30, "way": 2, "schema_from_data": True}
+    made = dualquery.release(people(), options=QUICK["options"], **drafted)
     assert not made.privacy.private
     assert "epsilon" not in made.privacy.to_dict()
     assert any("the schema is not declared" in text for text in made.privacy.reasons_not_private)
-    both = dualquery.release(
-        people(), queries=30, way=2, mechanism="zero", seed=0, schema_from_data=True
-    )
+    both = dualquery.release(people(), mechanism="zero", seed=0, **drafted)
     assert len(both.privacy.reasons_not_private) == 2
 
 

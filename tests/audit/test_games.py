@@ -91,10 +91,7 @@ def test_a_draw_that_only_some_tables_make_is_a_finding(monkeypatch) -> None:
 
 
 def test_noise_that_is_too_small_is_a_finding() -> None:
-    def faulty(queries, neighbours):
-        return 0.5
-
-    with replaced(statistics, "one_count_move", faulty):
+    with replaced(statistics, "one_count_move", lambda queries, neighbours: 0.5):
         found = audit_game(game(Curious(scale=1.0), {}), paths=2, most=500)
     assert any("delta of the budget" in line for line in found.violations)
 

@@ -10,11 +10,18 @@ from dualquery.checkpoints.checkpoint import Checkpoint
 from dualquery.privacy.accountants.choice import ACCOUNTANTS
 from dualquery.privacy.events import GameSchedule
 from dualquery.room.curator import Curator
-from dualquery.room.draws import weighted_kernels as kernels
 from dualquery.room.draws.exact_draws import Sample
 from dualquery.room.randomness import SeededRandomness
 from dualquery.room.weights import QueryWeights
-from tests.room.test_curator import CLASSES, ROWS, WORKLOAD, best_response, records_of, true_delta
+from tests.cases import records_of
+from tests.room.test_curator import (
+    CLASSES,
+    ROWS,
+    WORKLOAD,
+    best_response,
+    true_delta,
+    weights_of_classes,
+)
 
 SCHEDULE = GameSchedule(rounds=3, samples=1, step=1.0, n=3)
 DRAWS = SCHEDULE.rounds - 1
@@ -29,12 +36,7 @@ class Scripted:
         monkeypatch.setattr(QueryWeights, "sample", lambda weights, *_: self.draw(weights))
 
     def draw(self, weights: QueryWeights) -> Sample:
-        unit, largest = SCHEDULE.step / SCHEDULE.n, kernels.largest_score(weights.scores, 2)
-        integers = []
-        for query, sign in CLASSES:
-            score = sign * kernels.score_of(weights.scores, query)
-            high, low = kernels.weight(score, largest, unit)
-            integers.append((int(high) << kernels.LOW_BITS) + int(low))
+        integers = weights_of_classes(weights, SCHEDULE.step / SCHEDULE.n)
         drawn = self.script.pop(0)
         self.chance *= Fraction(integers[drawn], sum(integers))
         query, sign = CLASSES[drawn]

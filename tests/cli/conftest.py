@@ -31,6 +31,21 @@ class Done:
         """The last line on stderr."""
         return self.err.rstrip("\n").splitlines()[-1]
 
+    @property
+    def ok(self) -> "Done":
+        """What was asked for, which was done: anything else fails."""
+        assert self.code == 0, self.err
+        return self
+
+    @property
+    def refusal(self) -> str:
+        """The last line on stderr, where all that is said is one error: anything else fails."""
+        assert (self.code, self.out) == (2, ""), self.err
+        assert "Traceback" not in self.err
+        assert self.err.count("error: ") == 1
+        assert self.last.startswith("error: ")
+        return self.last
+
 
 Run = Callable[..., Done]
 

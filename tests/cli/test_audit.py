@@ -9,7 +9,6 @@ import pytest
 from dualquery.audit import suite
 from dualquery.audit.findings import Finding
 from dualquery.audit.planted import PLANTED
-from dualquery.cli.main import main
 
 PLANTED_CHECK = "sensitivity/OneCuboid/replace-one"
 
@@ -25,11 +24,10 @@ def few(monkeypatch):
     return found
 
 
-def test_an_audit_that_finds_nothing(few, tmp_path: Path, capsys) -> None:
+def test_an_audit_that_finds_nothing(few, tmp_path: Path, dualquery) -> None:
     few["games/mwem/replace-one"] = Finding(tried=4, pairs=9, share=0.25)
     out = tmp_path / "new" / "audit"
-    assert main(["audit", "--quick", "--threads", "1", "--json", "--out", str(out)]) == 0
-    shown = json.loads(capsys.readouterr().out)
+    shown = dualquery("audit", "--quick", "--threads", "1", "--json", "--out", out).ok.json
     assert shown == json.loads((out / "audit.json").read_text())
     assert shown["passed"]
     assert [check["name"] for check in shown["checks"]] == [PLANTED_CHECK, "games/mwem/replace-one"]
@@ -40,43 +38,43 @@ def test_an_audit_that_finds_nothing(few, tmp_path: Path, capsys) -> None:
     assert sorted(path.name for path in out.iterdir()) == ["audit.json", "audit.md"]
 
 
-def test_a_violation_ends_with_2(few, tmp_path: Path, capsys) -> None:
+def test_a_violation_ends_with_2(few, tmp_path: Path, dualquery) -> None:
     few["games/mwem/replace-one"] = Finding(tried=4, violations=["a delta of 2"])
-    assert main(["audit", "--quick", "--threads", "1", "--out", str(tmp_path)]) == 2
-    shown = capsys.readouterr()
-    assert shown.err.strip().splitlines()[-1] == (
-        "error: the audit failed: 1 violations in 2 checks; 1 of 1 planted bugs caught"
-    )
+    shown = dualquery("audit", "--quick", "--threads", "1", "--out", tmp_path)
+    failed = "error: the audit failed: 1 violations in 2 checks; 1 of 1 planted bugs caught"
+    assert (shown.code, shown.last) == (2, failed)
     assert "a delta of 2" in shown.out
     assert json.loads((tmp_path / "audit.json").read_text())["passed"] is False
 
 
-def test_a_missed_bug_ends_with_2(few, monkeypatch, capsys) -> None:
+def test_a_missed_bug_ends_with_2(few, monkeypatch, dualquery) -> None:
     harmless = replace(PLANTED[2], faulty=lambda original, *given: original(*given))
     monkeypatch.setattr(suite, "PLANTED", (harmless,))
-    assert main(["audit", "--quick", "--threads", "1"]) == 2
-    assert "0 of 1 planted bugs caught" in capsys.readouterr().err
+    missed = dualquery("audit", "--quick", "--threads", "1")
+    assert (missed.code, "0 of 1 planted bugs caught" in missed.err) == (2, True)
 
 
-def test_a_check_that_breaks_is_a_violation_and_catches_nothing(few, monkeypatch, capsys) -> None:
+def test_a_check_that_breaks_is_a_violation_and_catches_nothing(
+    few, monkeypatch, dualquery
+) -> None:
     def broken(*_: object) -> Finding:
         raise ZeroDivisionError("by nothing")
 
     monkeypatch.setattr(suite, "PLANTED", (replace(PLANTED[2], faulty=broken),))
-    assert main(["audit", "--quick", "--threads", "1"]) == 2
-    assert "0 of 1 planted bugs caught" in capsys.readouterr().err
+    missed = dualquery("audit", "--quick", "--threads", "1")
+    assert (missed.code, "0 of 1 planted bugs caught" in missed.err) == (2, True)
     monkeypatch.setattr(suite, "list_checks", lambda _: {"games/x/replace-one": broken})
     assert suite.carry_out(suite.QUICK, "games/x/replace-one").finding.violations == [
         "games/x/replace-one ended with ZeroDivisionError: by nothing"
     ]
 
 
-def test_a_folder_that_cannot_be_made(tmp_path: Path, capsys) -> None:
+def test_a_folder_that_cannot_be_made(tmp_path: Path, dualquery) -> None:
     (tmp_path / "file").write_text("")
-    assert main(["audit", "--out", str(tmp_path / "file" / "audit")]) == 2
-    assert "no folder can be made" in capsys.readouterr().err
+    refused = dualquery("audit", "--out", tmp_path / "file" / "audit").refusal
+    assert "no folder can be made" in refused
 
 
 @pytest.mark.slow
-def test_the_quick_audit_passes(tmp_path: Path) -> None:
-    assert main(["audit", "--quick", "--out", str(tmp_path)]) == 0
+def test_the_quick_audit_passes(tmp_path: Path, dualquery) -> None:
+    assert dualquery("audit", "--quick", "--out", tmp_path).ok

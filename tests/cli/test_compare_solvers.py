@@ -24,8 +24,7 @@ def test_files(dualquery: Run, here: Path) -> None:
     done = dualquery(
         "compare-solvers", "p0.lp", "p1.lp", "--solvers", "scip,local-search", "--solvers",
         f"maxsat:{command}", "--solver-timeout", 0.5, "--out", "out", "--json",
-    )  # fmt: skip
-    assert done.code == 0, done.err
+    ).ok  # fmt: skip
     content = done.json
     summary = {line["solver"].partition(":")[0]: line for line in content["summary"]}
     assert summary["scip"]["proven"] == summary["scip"]["solved"] == 2
@@ -45,8 +44,7 @@ def test_a_table(dualquery: Run, here: Path, monkeypatch: pytest.MonkeyPatch) ->
         "compare-solvers", "adult", "--schema", "adult-paper", "--queries", 300, "-o",
         "samples=30", "-o", "rounds=5", "--at", "2,4", "--solvers", "local-search",
         "--solver-timeout", 0.2, "--out", "out",
-    )  # fmt: skip
-    assert done.code == 0, done.err
+    ).ok  # fmt: skip
     assert "local-search" in done.out
     problem = read_instance("out/problems/round-4.lp").problem
     assert problem.attributes == 235
@@ -69,8 +67,7 @@ def compare_flags(dualquery: Run, here: Path, *more: object) -> Run:
 
 def test_problems_of_a_private_table_are_a_release(dualquery: Run, here: Path) -> None:
     """They show queries drawn from private weights: unseeded, charged, and stated."""
-    done = compare_flags(dualquery, here, "--epsilon", 0.5, "--delta", 1e-6)
-    assert done.code == 0, done.err
+    done = compare_flags(dualquery, here, "--epsilon", 0.5, "--delta", 1e-6).ok
     assert "This release is (0.5, 1e-06)-differentially private" in done.out
     stored = json.loads((here / "out/privacy.json").read_text())
     assert (stored["private"], stored["epsilon"], stored["delta"]) == (True, 0.5, 1e-6)
@@ -85,8 +82,7 @@ def test_problems_of_a_private_table_are_a_release(dualquery: Run, here: Path) -
 
 def test_units_and_weights_are_those_of_the_run(dualquery: Run, here: Path) -> None:
     both = ["--unit", "home", "--max-rows-per-unit", 2, "--weight", "w", "--max-weight", 3]
-    done = compare_flags(dualquery, here, *both)
-    assert done.code == 0, done.err
+    done = compare_flags(dualquery, here, *both).ok
     assert json.loads((here / "out/privacy.json").read_text())["delta"] == pytest.approx(1 / 200**2)
     assert "'home'" in done.out
     assert "onditional on the weights in column 'w'" in done.out
@@ -99,8 +95,7 @@ def test_units_and_weights_are_those_of_the_run(dualquery: Run, here: Path) -> N
 
 
 def test_a_seed_marks_every_file_of_a_private_table(dualquery: Run, here: Path) -> None:
-    done = compare_flags(dualquery, here, "--seed", 0)
-    assert done.code == 0, done.err
+    done = compare_flags(dualquery, here, "--seed", 0).ok
     assert "This release is not private: a seed was given" in done.out
     files = [file.name for file in (here / "out").rglob("*") if file.is_file()]
     files.remove("privacy.json")
@@ -125,9 +120,7 @@ def test_bad_input(dualquery: Run, here: Path, arguments: list[str], message: st
     write_instance(here / "p.lp", sampled_problem(6, 10, 0))
     (here / "taken").mkdir()
     before = sorted(here.iterdir())
-    done = dualquery("compare-solvers", "--solver-timeout", 1, *arguments)
-    assert done.code == 2
-    assert message in done.last
+    assert message in dualquery("compare-solvers", "--solver-timeout", 1, *arguments).refusal
     assert sorted(here.iterdir()) == before
 
 
@@ -140,12 +133,9 @@ def test_problems_keep_names_of_their_own(dualquery: Run, here: Path) -> None:
     done = dualquery(
         "compare-solvers", *texts, "--solvers", "local-search", "--solver-timeout", 0.1,
         "--out", "out", "--json",
-    )  # fmt: skip
-    assert done.code == 0, done.err
+    ).ok  # fmt: skip
     assert [line["name"] for line in done.json["instances"]] == [*texts]
     kept = {file.stem: read_instance(file).problem for file in Path("out/problems").iterdir()}
     weights = {stem: each.weights.tolist() for stem, each in kept.items()}
     assert weights == {"a-1-wcnf": [1], "a-2-wcnf": [2], "b-a-1-wcnf": [3]}
-    twice = dualquery("compare-solvers", "a.1.wcnf", "a.1.wcnf")
-    assert twice.code == 2
-    assert "a.1.wcnf is given twice" in twice.err
+    assert "a.1.wcnf is given twice" in dualquery("compare-solvers", "a.1.wcnf", "a.1.wcnf").refusal

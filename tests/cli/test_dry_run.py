@@ -1,13 +1,11 @@
 """``release --dry-run`` plans a release, reads no private row and spends nothing."""
 
-import json
 from pathlib import Path
 
 import polars as pl
 import pytest
 
-import dualquery
-from dualquery.cli.main import main
+import dualquery as package
 from dualquery.data.schema.schema_files import write_schema
 from tests.tables import SCHEMA, people
 
@@ -16,20 +14,17 @@ WEIGHT = ["h.csv", "--schema", "s.json", "--weight", "w", "--max-weight", "3"]
 
 
 @pytest.fixture
-def table(tmp_path: Path, monkeypatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    write_schema(SCHEMA, tmp_path / "s.json")
+def table(here: Path) -> Path:
+    write_schema(SCHEMA, here / "s.json")
     people().with_columns(home=1).write_csv("h.csv")
-    people().write_parquet(tmp_path / "p.parquet")
-    return tmp_path / "p.parquet"
+    people().write_parquet(here / "p.parquet")
+    return here / "p.parquet"
 
 
-def test_it_says_what_the_release_says(table: Path, capsys) -> None:
+def test_it_says_what_the_release_says(table: Path, dualquery) -> None:
     asked = ["p.parquet", "--schema", "s.json", "--queries", "50", "--way", "2", "--json"]
-    assert main(["release", *asked, "--dry-run"]) == 0
-    planned = json.loads(capsys.readouterr().out)
-    assert main(["release", *asked, "--out", "r"]) == 0
-    made = json.loads(capsys.readouterr().out)
+    planned = dualquery("release", *asked, "--dry-run").ok.json
+    made = dualquery("release", *asked, "--out", "r").ok.json
     assert planned["mechanism"] == made["parameters"]["mechanism"]
     assert (planned["rows"], planned["queries"]) == (made["rows"], made["queries"]) == (300, 50)
     assert 0 < planned["epsilon"] <= made["privacy"]["epsilon"]
@@ -38,11 +33,10 @@ def test_it_says_what_the_release_says(table: Path, capsys) -> None:
     assert planned["seconds"] > 0
 
 
-def test_nothing_is_made_or_charged(table: Path, capsys) -> None:
+def test_nothing_is_made_or_charged(table: Path, dualquery) -> None:
     before = sorted(table.parent.iterdir())
-    assert main(["release", "p.parquet", "--schema", "s.json", "--dry-run"]) == 0
+    told = dualquery("release", "p.parquet", "--schema", "s.json", "--dry-run").ok.out
     assert sorted(table.parent.iterdir()) == before
-    told = capsys.readouterr().out
     assert "300 rows" in told
     assert "memory: about" in told
     assert "time: about" in told
@@ -56,29 +50,27 @@ def test_nothing_is_made_or_charged(table: Path, capsys) -> None:
         [*WEIGHT, "--rows", "900", "--delta", "1e-6", *UNITS[-3:], "2"],
     ],
 )
-def test_units_and_weights_are_planned_as_released(table: Path, capsys, counted: list[str]) -> None:
+def test_units_and_weights_are_planned_as_released(table, dualquery, counted: list[str]) -> None:
     people().with_columns(home=pl.int_range(300) % 150, w=pl.lit(3)).write_csv("h.csv")
     asked = [*counted, "--queries", "50", "--way", "2", "--mechanism", "gaussian", "--json"]
-    assert main(["release", *asked, "--dry-run"]) == 0
-    planned = json.loads(capsys.readouterr().out)
-    assert main(["release", *asked, "--out", "r"]) == 0
-    made = json.loads(capsys.readouterr().out)
+    planned = dualquery("release", *asked, "--dry-run").ok.json
+    made = dualquery("release", *asked, "--out", "r").ok.json
     assert made["privacy"]["private"]
     assert planned["delta"] == made["privacy"]["delta"]
     assert planned["epsilon"] == pytest.approx(made["privacy"]["epsilon"])
     assert planned["bits"] == made["bits"]
     assert planned["queries"] == made["queries"]
-    errors = dualquery.evaluate("r", "h.csv")["rmse"]
+    errors = package.evaluate("r", "h.csv")["rmse"]
     assert planned["expected"]["mean_error"]["about"] / 3 < errors
     assert errors < planned["expected"]["max_error"]["high"] * 3
 
 
-def test_no_row_is_read(table: Path, capsys) -> None:
+def test_no_row_is_read(table: Path, dualquery) -> None:
     """A table of values that no release could read, of which the header alone is right."""
     people().write_csv("p.csv")
     Path("p.csv").write_text(Path("p.csv").read_text().splitlines()[0] + "\nnonsense,x,y,z,0\n")
-    assert main(["release", "p.csv", "--schema", "s.json", "--dry-run", "--rows", "1000"]) == 0
-    assert "1,000 rows" in capsys.readouterr().out
+    asked = ["release", "p.csv", "--schema", "s.json", "--dry-run", "--rows", "1000"]
+    assert "1,000 rows" in dualquery(*asked).ok.out
 
 
 @pytest.mark.parametrize(
@@ -96,16 +88,13 @@ def test_no_row_is_read(table: Path, capsys) -> None:
         (["p.parquet", "--schema", "s.json", "--mechanism", "laplace", "-o", "x=1"], "no option"),
     ],
 )  # fmt: skip
-def test_what_it_cannot_know_is_asked_for(table: Path, capsys, asked, message) -> None:
+def test_what_it_cannot_know_is_asked_for(table: Path, dualquery, asked, message) -> None:
     people().write_csv("p.csv")
-    assert main(["release", *asked, "--dry-run"]) == 2
-    assert message in capsys.readouterr().err
+    assert message in dualquery("release", *asked, "--dry-run").refusal
 
 
-def test_items_that_options_declare_need_no_schema(table: Path, capsys) -> None:
+def test_items_that_options_declare_need_no_schema(here: Path, dualquery) -> None:
     Path("baskets.dat").write_text("nonsense\n")  # no row is read
     asked = ["release", "baskets.dat", "--rows", "500", "--way", "2", "--dry-run"]
-    assert main([*asked, "--columns", "0-9"]) == 0
-    assert "500 rows of 10 bits" in capsys.readouterr().out
-    assert main(asked) == 2
-    assert "name the items with --columns" in capsys.readouterr().err
+    assert "500 rows of 10 bits" in dualquery(*asked, "--columns", "0-9").ok.out
+    assert "name the items with --columns" in dualquery(*asked).refusal

@@ -20,7 +20,6 @@ def test_evaluate_warns_of_another_number_of_rows(dualquery, released, files, ca
     assert same.json["rows_of_release"] == same.json["rows"] == 300
     assert caplog.messages == []
     files[0].write_text("".join(files[0].read_text().splitlines(keepends=True)[:100]))
-    done = dualquery("evaluate", released, files[0], "--json")
-    assert done.code == 0
+    done = dualquery("evaluate", released, files[0], "--json").ok
     assert (done.json["rows"], done.json["rows_of_release"]) == (99, 300)
     assert "the release went by 300 rows, this table has 99" in caplog.text

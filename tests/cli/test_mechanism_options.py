@@ -12,8 +12,7 @@ from tests.tables import names
 
 @pytest.mark.parametrize("mechanism", ["dualquery", "mwem"])
 def test_the_options_of_a_mechanism_are_listed(dualquery, here, mechanism) -> None:
-    done = dualquery("release", "no-such-file.csv", "--mechanism", mechanism, "-o", "help")
-    assert done.code == 0
+    done = dualquery("release", "no-such-file.csv", "--mechanism", mechanism, "-o", "help").ok
     for field in fields(mechanism_class(mechanism)):
         assert f"\n{field.name}" in f"\n{done.out}"
     if mechanism == "dualquery":
@@ -29,8 +28,7 @@ def test_every_mechanism_documents_its_options() -> None:
 
 
 def test_auto_is_the_default_and_says_what_it_chose_and_why(dualquery, here) -> None:
-    done = dualquery("release", "--queries", "20", "--out", "a")
-    assert done.code == 0
+    done = dualquery("release", "--queries", "20", "--out", "a").ok
     assert "columns alone may be all" in done.err
     stored = json.loads((here / "a" / "release.json").read_text())
     assert stored["mechanism"] == "auto"

@@ -6,8 +6,7 @@ from tests.tables import names
 
 
 def test_release_json_is_one_object_with_listed_keys(dualquery, small, here) -> None:
-    done = dualquery(*small, "--out", "mine", "--json")
-    assert done.code == 0
+    done = dualquery(*small, "--out", "mine", "--json").ok
     assert done.json["release"] == "mine"
     stored = json.loads((here / "mine" / "release.json").read_text())
     unseen = {key: stored[key] for key in ("schema", "proof")}
@@ -42,8 +41,7 @@ def test_options_and_shorthands_reach_the_mechanism(dualquery, files) -> None:
     done = dualquery(
         *base, "--iterations", "5", "-o", "samples=4", "-o", "free=coins", "--option", "burn_in=0",
         "--solver", "highs", "--solver-timeout", "3",
-    )  # fmt: skip
-    assert done.code == 0
+    ).ok  # fmt: skip
     parameters = done.json["parameters"]
     assert (parameters["rounds"], parameters["samples"]) == (5, 4)
     assert (parameters["free"], parameters["burn_in"]) == ("coins", 0)
@@ -58,8 +56,7 @@ def test_names_that_look_like_markup_are_printed_as_they_are(dualquery, tmp_path
     done = dualquery(
         "release", table, "--mechanism", "zero", "--queries", "all", "--way", "1",
         "--schema-from-data",
-    )  # fmt: skip
-    assert done.code == 0
+    ).ok  # fmt: skip
     assert "[/red]" in done.out
 
 

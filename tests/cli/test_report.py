@@ -14,13 +14,11 @@ def released(dualquery, small, tmp_path) -> Path:
 
 
 def test_report_writes_a_page(dualquery, released, files, tmp_path) -> None:
-    done = dualquery("report", released, "--out", tmp_path / "r.html")
-    assert done.code == 0
+    done = dualquery("report", released, "--out", tmp_path / "r.html").ok
     assert "NOT PRIVATE" not in done.out
     assert f"({(tmp_path / 'r.html').stat().st_size / 1e3:,.0f} kB)" in " ".join(done.out.split())
     assert "</html>" in (tmp_path / "r.html").read_text("utf-8")
-    done = dualquery("report", released, "--out", tmp_path / "t.html", "--with", files[0])
-    assert done.code == 0
+    done = dualquery("report", released, "--out", tmp_path / "t.html", "--with", files[0]).ok
     assert "NOT PRIVATE" in done.out
     assert "Beside the truth" in (tmp_path / "t.html").read_text("utf-8")
 

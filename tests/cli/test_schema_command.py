@@ -5,15 +5,13 @@ import json
 
 
 def test_schema_drafts_a_file_that_release_takes(dualquery, files, here) -> None:
-    done = dualquery("schema", files[0], "--out", "draft.json")
-    assert done.code == 0
+    done = dualquery("schema", files[0], "--out", "draft.json").ok
     assert "draft" in done.out
     release = [
         "release", files[0], "--schema", "draft.json", "--mechanism", "zero", "--queries", "9",
         "--json",
     ]  # fmt: skip
-    unedited = dualquery(*release, "--out", "unedited")
-    assert unedited.code == 0
+    unedited = dualquery(*release, "--out", "unedited").ok
     assert not unedited.json["privacy"]["private"]
     draft = here / "draft.json"
     text = draft.read_text(encoding="utf-8")
@@ -31,8 +29,7 @@ def test_a_table_without_a_header_is_noticed(dualquery, here) -> None:
 def test_schema_leaves_existing_files_alone(dualquery, files, here) -> None:
     (here / "mine.json").write_text("mine")
     done = dualquery("schema", files[0], "--out", "mine.json")
-    assert done.code == 2
-    assert done.last.endswith("exists already; delete it, or name another file")
+    assert done.refusal.endswith("exists already; delete it, or name another file")
     assert (here / "mine.json").read_text() == "mine"
 
 
@@ -43,15 +40,13 @@ def test_a_place_that_cannot_be_is_refused_before_the_table_is_read(
     monkeypatch.setattr("dualquery.data.schema.schema_files.load_schema", None)
     for words in ([files[0]], ["check", files[1]]):
         done = dualquery("schema", *words, "--out", here / "no" / "x.json")
-        assert done.code == 2
-        assert done.last.endswith(f"there is no folder {here / 'no'}; make it first")
+        assert done.refusal.endswith(f"there is no folder {here / 'no'}; make it first")
         done = dualquery("schema", *words, "--out", "x.toml")
         assert done.last.endswith("schemas are written as JSON; name a file that ends in .json")
 
 
 def test_schema_check_says_what_a_schema_means(dualquery, files, here, tmp_path) -> None:
-    done = dualquery("schema", "check", files[1])
-    assert done.code == 0
+    done = dualquery("schema", "check", files[1]).ok
     assert "5 columns" in done.out
     assert "declared" in done.out
     written = tmp_path / "drafted.json"
@@ -74,9 +69,7 @@ def test_schema_check_says_what_a_schema_means(dualquery, files, here, tmp_path)
     done = dualquery("budget", "plan", "-n", "100", "--epsilon", "1", "--schema", written)
     assert "is partial: use release --dry-run" in done.last
     written.write_text('{"columns": [{"name": "a", "kind": "binry"}]}')
-    done = dualquery("schema", "check", written)
-    assert done.code == 2
-    assert "kind is 'binry'" in done.last
+    assert "kind is 'binry'" in dualquery("schema", "check", written).refusal
 
 
 def test_the_price_of_a_schema_is_told_beforehand(dualquery, here) -> None:

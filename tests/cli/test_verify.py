@@ -18,8 +18,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 import dualquery as package
-from dualquery.cli.main import main
-from tests.tables import SCHEMA, people
+from tests.tables import release_people
 
 
 def pem(key: Any, locked: Any = None) -> bytes:
@@ -30,10 +29,8 @@ def pem(key: Any, locked: Any = None) -> bytes:
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A release, keys of two people, and what are no keys, in one folder."""
     root = tmp_path_factory.mktemp("signed")
-    package.release(people(), schema=SCHEMA, queries=20, way=1, mechanism="gaussian").save(
-        root / "mine"
-    )
-    package.release(people(), schema=SCHEMA, queries=20, way=1, seed=1).save(root / "seeded")
+    release_people(queries=20, way=1, mechanism="gaussian").save(root / "mine")
+    release_people(queries=20, way=1, seed=1).save(root / "seeded")
     for name in ("private", "other"):
         key = Ed25519PrivateKey.generate()
         (root / f"{name}.pem").write_bytes(pem(key))
@@ -53,9 +50,8 @@ def here(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("json_too", [[], ["--json"]])
-def test_a_release_is_confirmed(here, json_too, capsys) -> None:
-    assert main(["verify", "mine", *json_too]) == 0
-    said = capsys.readouterr().out
+def test_a_release_is_confirmed(dualquery, json_too) -> None:
+    said = dualquery("verify", "mine", *json_too).ok.out
     assert "Confirmed: the guarantee (1, " in said if not json_too else '"confirmed": true' in said
 
 
@@ -67,46 +63,46 @@ def test_a_release_is_confirmed(here, json_too, capsys) -> None:
         ("private.pem", "not a release folder (NotADirectoryError"),
     ],
 )
-def test_what_is_not_confirmed_exits_2_and_says_why(here, folder, why, capsys) -> None:
-    assert main(["verify", folder, "--json"]) == 2
-    said = capsys.readouterr()
-    assert why in said.err.splitlines()[-1]
+def test_what_is_not_confirmed_exits_2_and_says_why(dualquery, folder, why) -> None:
+    said = dualquery("verify", folder, "--json")
+    assert (said.code, why in said.last) == (2, True)
     assert '"confirmed": false' in said.out
 
 
-def test_a_refuted_release_is_told_in_json_though_its_numbers_are_infinite(here, capsys) -> None:
+def test_a_refuted_release_is_told_in_json_though_its_numbers_are_infinite(here, dualquery) -> None:
     text = (here / "mine" / "release.json").read_text()
     for key, odd in (("delta", "0.0"), ("epsilon", "-1e999"), ("epsilon", "1e999")):
         changed = text.replace(f'"{key}": ', f'"{key}": {odd}, "other": ')
         (here / "mine" / "release.json").write_text(changed)
-        assert main(["verify", "mine", "--json"]) == 2
-        said = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
-        assert (said["confirmed"], None in said.values()) == (False, True)
+        done = dualquery("verify", "mine", "--json")
+        said = json.loads(done.out, parse_constant=pytest.fail)
+        assert (done.code, said["confirmed"], None in said.values()) == (2, False, True)
 
 
-def test_a_signature_tells_who_wrote_it(here, capsys) -> None:
-    assert main(["sign", "mine", "--key", "private.pem"]) == 0
+def test_a_signature_tells_who_wrote_it(here, dualquery) -> None:
+    assert dualquery("sign", "mine", "--key", "private.pem").ok
     assert (here / "mine.sig").stat().st_size == 64
     checked = ["verify", "mine", "--signature", "mine.sig", "--key"]
-    assert main([*checked, "private-public.pem"]) == 0
-    assert "by the owner of private-public.pem" in capsys.readouterr().out
-    assert main([*checked, "other-public.pem"]) == 2
-    assert "no signature of it by the owner of other-public.pem" in capsys.readouterr().err
+    confirmed, other = (dualquery(*checked, f"{name}-public.pem") for name in ("private", "other"))
+    assert "by the owner of private-public.pem" in confirmed.ok.out
+    assert other.code == 2
+    assert "no signature of it by the owner of other-public.pem" in other.err
 
 
-def test_a_forgery_with_new_digests_breaks_the_signature(here, capsys) -> None:
+def test_a_forgery_with_new_digests_breaks_the_signature(here, dualquery) -> None:
     """What contradicts nothing, such as other notes, nothing else shows."""
-    assert main(["sign", "mine", "--key", "private.pem", "--out", "s"]) == 0
+    signed = ("--signature", "s", "--key", "private-public.pem")
+    assert dualquery("sign", "mine", "--key", "private.pem", "--out", "s").code == 0
     package.load_release("mine").save("copy")
-    assert main(["verify", "copy"]) == 0
+    assert dualquery("verify", "copy").code == 0
     path = here / "copy" / "release.json"
     assert path.read_bytes() == (here / "mine" / "release.json").read_bytes()
-    assert main(["verify", "copy", "--signature", "s", "--key", "private-public.pem"]) == 0
+    assert dualquery("verify", "copy", *signed).code == 0
     replace(package.load_release("mine"), notes=("trust me",)).save("forged")
-    assert main(["verify", "forged"]) == 0
-    assert main(["verify", "forged", "--signature", "s", "--key", "private-public.pem"]) == 2
+    assert dualquery("verify", "forged").code == 0
+    assert dualquery("verify", "forged", *signed).code == 2
     (here / "s").write_bytes(b"")
-    assert main(["verify", "mine", "--signature", "s", "--key", "private-public.pem"]) == 2
+    assert dualquery("verify", "mine", *signed).code == 2
 
 
 @pytest.mark.parametrize(
@@ -122,7 +118,6 @@ def test_a_forgery_with_new_digests_breaks_the_signature(here, capsys) -> None:
          "cannot be checked"),
     ],
 )  # fmt: skip
-def test_bad_keys_and_files_are_bad_input(here, arguments, why, capsys) -> None:
-    assert main(arguments) == 2
-    assert why in capsys.readouterr().err.splitlines()[-1]
+def test_bad_keys_and_files_are_bad_input(here, dualquery, arguments, why) -> None:
+    assert why in dualquery(*arguments).refusal
     assert not (here / "mine.sig").exists()

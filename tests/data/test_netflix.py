@@ -47,15 +47,11 @@ def combined(folder: Path, ending: str = "\n") -> None:
     (folder / "combined_data_2.txt").write_bytes(rest.removesuffix(ending).encode())
 
 
-@pytest.mark.parametrize("zipped", [False, True])
-def test_one_file_a_movie(tmp_path: Path, zipped: bool) -> None:
-    separate(tmp_path, zipped)
-    assert rows_of(f"netflix:{tmp_path}") == EXPECTED
-
-
-@pytest.mark.parametrize("ending", ["\n", "\r\n"])
-def test_many_movies_a_file(tmp_path: Path, ending: str) -> None:
-    combined(tmp_path, ending)
+@pytest.mark.parametrize(
+    ("write", "how"), [(separate, False), (separate, True), (combined, "\n"), (combined, "\r\n")]
+)
+def test_one_file_a_movie_or_many_movies_a_file(tmp_path: Path, write, how: bool | str) -> None:
+    write(tmp_path, how)
     assert rows_of(f"netflix:{tmp_path}") == EXPECTED
 
 

@@ -426,9 +426,7 @@ class TestThirdParty:
                 EntryPoint("broken", "tests.no_such_module:Half", "dualquery.mechanisms"),
             ]
         )
-        monkeypatch.setattr(
-            "dualquery.mechanisms.registry.entry_points", lambda **which: points.select(**which)
-        )
+        monkeypatch.setattr("dualquery.mechanisms.registry.entry_points", points.select)
 
     def test_is_found_configured_and_listed(self, entry_points) -> None:
         assert {"mine", "broken", "dualquery"} <= {*mechanism_names()}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dualquery.data.domain import rows_of_values
-from dualquery.mechanisms.protocol import Budget, Session, Task
+from dualquery.mechanisms.protocol import Budget, Task
 from dualquery.privacy.accountants.choice import best
 from dualquery.queries.family import products_of
 from dualquery.queries.generate.workloads import all_marginals
@@ -14,11 +14,11 @@ from dualquery.queries.tabulated import HistogramQueries
 from dualquery.room.curator import Curator
 from dualquery.room.noise.gaussian import Gaussian
 from dualquery.room.noise.laplace import Laplace
-from dualquery.room.randomness import SeededRandomness
 from dualquery.room.statistics import OneCuboid, OneQuery
 from mwem import Mwem
 from mwem.representations import Factored, Histogram, JunctionTree
 from tests.cases import MEMORY, all_records, both_relations, domain_of, records_of
+from tests.mwem.test_mechanism import run
 from tests.mwem.test_representations import measured, naive_mwem
 from tests.noise import NoNoise
 from tests.queries.families import FAMILIES, obvious_values
@@ -102,10 +102,8 @@ def test_it_learns_the_data(name: str) -> None:
     rows = skewed_rows(queries.domain)
     options = {"cuboids": True} if name == "cuboids" else {}
     mechanism = Mwem(iterations=min(8, len(queries)), repetitions=30, **options)
-    task, budget = Task(queries, len(rows)), Budget(20.0, delta)
-    plan = mechanism.plan(task, budget)
-    curator = Curator(records_of(rows), queries, plan.schedule, SeededRandomness(1))
-    outcome = mechanism.run(task, plan, curator, Session(public_seed=1))
+    budget = Budget(20.0, delta)
+    plan, outcome = run(mechanism, budget, 1, queries, rows)
     truth, start = queries.answers_on(rows), obvious_start(queries)
     assert np.square(outcome.answers - truth).sum() < 0.35 * np.square(start - truth).sum()
     assert best(plan.schedule, delta, plan.accountant)[1] <= budget.epsilon
@@ -129,12 +127,7 @@ def test_a_noisy_start_and_the_average(caplog, name: str, average: bool) -> None
     queries = FAMILIES[name]
     rows = skewed_rows(queries.domain)
     mechanism = Mwem(iterations=2, noisy_init=True, init_budget=0.8, average=average, records=2000)
-    task = Task(queries, len(rows))
-    plan = mechanism.plan(task, Budget(20.0, 0.0))
-    curator = Curator(
-        records_of(rows), queries, plan.schedule, SeededRandomness(1), show_private_errors=True
-    )
-    outcome = mechanism.run(task, plan, curator, Session(public_seed=1))
+    _, outcome = run(mechanism, Budget(20.0, 0.0), 1, queries, rows, show_private_errors=True)
     truth, start = queries.answers_on(rows), obvious_start(queries)
     assert np.abs(outcome.answers - truth).max() < 0.2 * np.abs(start - truth).max()
     assert f"max error {np.abs(outcome.answers - truth).max():.4f}" in caplog.text or average

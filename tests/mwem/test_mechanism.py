@@ -39,14 +39,8 @@ def table(n: int = 5000, seed: int = 0) -> np.ndarray:
 WORKLOAD = all_marginals(DOMAIN, 2)
 
 
-def run(
-    mechanism: Mwem,
-    budget: Budget,
-    seed: int = 0,
-    workload: Workload = WORKLOAD,
-    rows=None,
-    **of_the_room,
-):
+def run(mechanism, budget: Budget, seed=0, workload=WORKLOAD, rows=None, **of_the_room):
+    """Return the plan and the outcome of one run of a mechanism."""
     rows = table() if rows is None else rows
     task = Task(workload, len(rows))
     plan, source = mechanism.plan(task, budget), SeededRandomness(seed)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from dualquery.data.domain import Domain, column_values
-from dualquery.mechanisms.protocol import Budget, Session, Task
+from dualquery.mechanisms.protocol import Budget, Task
 from dualquery.privacy.accountants.formulas import rho_of
 from dualquery.privacy.events import GaussianNoise, SampledQueries
 from dualquery.queries.conjunctions import Workload
@@ -15,7 +15,6 @@ from dualquery.queries.counting import CountingPass
 from dualquery.queries.generate.workloads import random_conjunctions
 from dualquery.room.curator import Curator
 from dualquery.room.noise.gaussian import Gaussian
-from dualquery.room.randomness import SeededRandomness
 from dualquery.room.sensitivity.moves import Moves, differing_queries
 from dualquery.room.statistics import SomeQueries
 from dualquery.runtime.errors import BadInputError
@@ -24,14 +23,9 @@ from mwem.sampled.family import FLOOR, SampledFamily, target_shares
 from mwem.sampled.sampled_mechanism import MwemSampled
 from mwem.spending import Shares, split_rho
 from tests.cases import all_records, domain_of, random_case, records_of
+from tests.mwem.test_mechanism import run
+from tests.noise import NoNoise
 from tests.tables import legal, random_records
-
-
-class Zero(SeededRandomness):
-    """No noise at all: shows what a measurement adds its noise to."""
-
-    def discrete_gaussian(self, scale: float, count: int) -> np.ndarray:
-        return np.zeros(count, np.int64)
 
 
 def family_of(
@@ -140,7 +134,7 @@ def test_a_part_is_measured_at_its_own_sensitivity_and_charged_before_the_draw()
     rows = random_records(workload.domain, 50, np.random.default_rng(0))
 
     def room(sensitivity: float) -> Curator:
-        return Curator(records_of(rows), statistics, (GaussianNoise(sensitivity, 3.0),), Zero(0))
+        return Curator(records_of(rows), statistics, (GaussianNoise(sensitivity, 3.0),), NoNoise(0))
 
     with pytest.raises(RuntimeError, match="would cost more"):
         room(np.sqrt(6.9)).measure(SomeQueries(part), Gaussian(3.0))
@@ -176,12 +170,8 @@ def test_a_run_is_far_better_than_independent_columns() -> None:
     """Correlated bits at a budget where noise is small: the start's largest error is above 0.1."""
     data = correlated()
     workload = random_conjunctions(Domain.binary(6), 120, 3, True, 0)
-    task, mechanism = Task(workload, len(data)), MwemSampled(rounds=12, population=5000)
-    plan = mechanism.plan(task, Budget(2.0, 1e-3))
-    room = Curator(
-        records_of(data), mechanism.statistics(workload), plan.schedule, SeededRandomness(1)
-    )
-    outcome = mechanism.run(task, plan, room, Session(public_seed=1))
+    mechanism = MwemSampled(rounds=12, population=5000)
+    _, outcome = run(mechanism, Budget(2.0, 1e-3), 1, workload, data)
     truth = workload.answers_on(data)
     assert outcome.trace[0]["residual"] < 0.1
     assert np.abs(outcome.answers - truth).max() < 0.03

@@ -21,7 +21,7 @@ from dualquery.releases.keep.reservation import reserve
 from dualquery.releases.keep.stored import canonical
 from dualquery.room.draws.exact_draws import Sample
 from dualquery.runtime.errors import BadInputError
-from tests.tables import SCHEMA, names, people, reseal
+from tests.tables import SCHEMA, names, people, release_people, reseal
 from tests.verification.test_verify import KEYS, edit, put
 
 FILES = {"release.json", "answers.parquet", "trace.parquet", "synthetic.parquet"}
@@ -29,14 +29,17 @@ FILES = {"release.json", "answers.parquet", "trace.parquet", "synthetic.parquet"
 
 @pytest.fixture(scope="module")
 def made() -> Release:
-    return dualquery.release(
-        people(), schema=SCHEMA, queries=40, way=2, options={"rounds": 6, "samples": 5}
-    )
+    return release_people(queries=40, way=2, options={"rounds": 6, "samples": 5})
 
 
 @pytest.fixture(scope="module")
 def answers_only() -> Release:
-    return dualquery.release(people(), schema=SCHEMA, queries=10, way=1, mechanism="zero")
+    return release_people(queries=10, way=1, mechanism="zero")
+
+
+@pytest.fixture
+def saved(made, tmp_path) -> Path:
+    return made.save(tmp_path / "out")
 
 
 def assert_equal(one: Release, other: Release) -> None:
@@ -62,8 +65,7 @@ def test_what_is_saved_comes_back_in_every_field(made, tmp_path) -> None:
 
 
 def test_a_release_without_records_or_rounds_comes_back(answers_only, tmp_path) -> None:
-    answers_only.save(tmp_path / "out")
-    assert names(tmp_path / "out") == FILES - {"synthetic.parquet"}
+    assert names(answers_only.save(tmp_path / "out")) == FILES - {"synthetic.parquet"}
     back = load_release(tmp_path / "out")
     assert_equal(answers_only, back)
     assert back.synthetic is None
@@ -77,8 +79,7 @@ def test_many_items_come_back_in_short_and_long_form(bits, tmp_path) -> None:
     """Above 10,000 bits a record is one list of its items, and nobody who loads it can tell."""
     table = (np.random.default_rng(0).random((60, bits)) < 3 / bits).astype(np.uint8)
     made = dualquery.release(table, queries=30, way=2, options={"rounds": 5, "samples": 5})
-    made.save(tmp_path / "out")
-    assert_equal(made, load_release(tmp_path / "out"))
+    assert_equal(made, load_release(made.save(tmp_path / "out")))
     written = pl.read_parquet(tmp_path / "out" / "synthetic.parquet")
     if bits > 10_000:
         assert written.schema == {"items": pl.List(pl.Int32)}
@@ -101,28 +102,21 @@ def test_columns_of_every_kind_come_back(tmp_path) -> None:
     made = dualquery.release(
         table, queries=20, way=2, options={"rounds": 8, "samples": 5}, schema_from_data=True
     )
-    made.save(tmp_path / "out")
-    back = load_release(tmp_path / "out")
+    back = load_release(made.save(tmp_path / "out"))
     assert_equal(made, back)
     assert back.synthetic.equals(made.synthetic)
     assert back.synthetic.columns == table.columns
 
 
-def test_loading_an_older_format_needs_no_upgrade(made, tmp_path) -> None:
-    made.save(tmp_path / "out")
-    path = tmp_path / "out" / "release.json"
-    stored = json.loads(path.read_text())
-    assert stored["format_version"] == FORMAT_VERSION == 2
-    del stored["proof"]
-    path.write_text(json.dumps({**stored, "format_version": 1}))
-    assert load_release(tmp_path / "out").proof == {}
-    assert_equal(replace(made, proof={}), load_release(tmp_path / "out"))
+def test_loading_an_older_format_needs_no_upgrade(made, saved) -> None:
+    assert json.loads((saved / "release.json").read_text())["format_version"] == FORMAT_VERSION == 2
+    edit(saved, lambda stored: [stored.update(format_version=1), stored.pop("proof")])
+    assert load_release(saved).proof == {}
+    assert_equal(replace(made, proof={}), load_release(saved))
 
 
-def test_each_file_has_its_digest_and_a_saved_copy_computes_them_anew(made, tmp_path) -> None:
-    made.save(tmp_path / "out")
-    load_release(tmp_path / "out").save(tmp_path / "copy")
-    for folder in (tmp_path / "out", tmp_path / "copy"):
+def test_each_file_has_its_digest_and_a_saved_copy_computes_them_anew(saved, tmp_path) -> None:
+    for folder in (saved, load_release(saved).save(tmp_path / "copy")):
         stored = json.loads((folder / "release.json").read_text())
         digests = {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in folder.iterdir()}
         del digests["release.json"]
@@ -140,14 +134,13 @@ PRIVACY = {
 }  # fmt: skip
 
 
-def test_release_json_holds_listed_keys_only(made, tmp_path) -> None:
-    made.save(tmp_path / "out")
-    stored = json.loads((tmp_path / "out" / "release.json").read_text())
+def test_release_json_holds_listed_keys_only(saved) -> None:
+    stored = json.loads((saved / "release.json").read_text())
     assert stored.keys() == {*KEYS}
     assert stored["options"].keys() == OPTIONS
     assert stored["solver"].keys() == {"rounds", "seconds", "slowest_seconds"}
     assert stored["privacy"].keys() == PRIVACY
-    assert pl.read_parquet(tmp_path / "out" / "answers.parquet").columns == [
+    assert pl.read_parquet(saved / "answers.parquet").columns == [
         "query", "answer", "literal_1", "literal_2", "interval_low", "interval_high",
     ]  # fmt: skip
 
@@ -208,11 +201,10 @@ def test_a_game_that_draws_the_same_leaves_the_same_but_for_time(tmp_path, monke
     assert found[0] == found[1]
 
 
-def test_times_of_files_tell_only_when_the_release_was_asked_for(made, tmp_path) -> None:
+def test_times_of_files_tell_only_when_the_release_was_asked_for(made, saved) -> None:
     """A file's own time, less the time of the call, would be that of the passes over the rows."""
-    made.save(tmp_path / "out")
     created = datetime.datetime.fromisoformat(made.created).timestamp()
-    for path in (tmp_path / "out", *(tmp_path / "out").iterdir()):
+    for path in (saved, *saved.iterdir()):
         assert path.stat().st_mtime == created
 
 
@@ -236,12 +228,9 @@ def _break(monkeypatch: pytest.MonkeyPatch, step: str, error: BaseException) -> 
 
     monkeypatch.setattr(pl.DataFrame, "write_parquet", parquet)
     monkeypatch.setattr(Path, "write_text", text)
-    if step == "fsync":
-        monkeypatch.setattr(os, "fsync", fail)
-    if step == "rename":
-        monkeypatch.setattr(Path, "rename", fail)
-    if step == "mkdir":
-        monkeypatch.setattr(Path, "mkdir", fail)
+    for owner, name in ((os, "fsync"), (Path, "rename"), (Path, "mkdir")):
+        if step == name:
+            monkeypatch.setattr(owner, name, fail)
 
 
 STEPS = [*sorted(FILES), "fsync", "rename", "mkdir"]
@@ -292,11 +281,6 @@ def test_a_target_that_appears_meanwhile_is_left_alone(made, tmp_path) -> None:
     assert names(tmp_path / "out") == set()
 
 
-@pytest.fixture
-def saved(made, tmp_path) -> Path:
-    return made.save(tmp_path / "out")
-
-
 def refuse(folder: Path, message: str) -> None:
     with pytest.raises(BadInputError) as error:
         load_release(folder)
@@ -313,8 +297,7 @@ def test_no_release_there(tmp_path) -> None:
 def test_a_file_that_was_changed_is_named(saved, name) -> None:
     """One value is another and the file is whole: only its digest tells."""
     if name == "release.json":
-        stored = json.loads((saved / name).read_text())
-        (saved / name).write_text(json.dumps({**stored, "rows": stored["rows"] + 1}))
+        edit(saved, put("rows", lambda rows: rows + 1))
     else:
         table = pl.read_parquet(saved / name)
         table.head(1).extend(table.slice(1).reverse()).write_parquet(saved / name)

@@ -1,6 +1,5 @@
 """What a release keeps of what was paid for: it comes back, and what is damaged is refused."""
 
-import json
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -9,20 +8,18 @@ import numpy as np
 import polars as pl
 import pytest
 
-import dualquery
 from dualquery.models.mixture import ProductMixture
 from dualquery.releases.keep.folder import Release, load_release
 from dualquery.releases.keep.stored import MEASUREMENTS, MODEL
 from dualquery.runtime.errors import BadInputError
-from tests.tables import SCHEMA, people, reseal
+from tests.tables import release_people, reseal
+from tests.verification.test_verify import edit, put
 
 
 @pytest.fixture(scope="module")
 def made() -> Release:
     small = {"components": 16, "steps": 50, "records": 50}
-    return dualquery.release(
-        people(), schema=SCHEMA, queries=40, way=2, mechanism="matrix", options=small
-    )
+    return release_people(queries=40, way=2, mechanism="matrix", options=small)
 
 
 @pytest.fixture
@@ -76,11 +73,9 @@ def test_a_measurement_that_cannot_be_is_refused_by_its_row(saved, column, numbe
 
 
 def test_a_folder_of_format_1_has_neither(saved) -> None:
-    path = saved / "release.json"
-    stored = json.loads(path.read_text())
+    edit(saved, put("format_version", 1))
     for key in ("measurements", "model", "proof"):
-        del stored[key]
-    path.write_text(json.dumps(stored | {"format_version": 1}))
+        edit(saved, lambda stored, key=key: stored.pop(key))
     (saved / MEASUREMENTS).unlink()
     (saved / MODEL).unlink()
     again = load_release(saved)

@@ -9,12 +9,12 @@ import dualquery
 from dualquery.releases.answer.cross_tables import cross_table
 from dualquery.releases.answer.pictures import Picture
 from dualquery.releases.keep.folder import Release
-from tests.tables import SCHEMA, homes, people
+from tests.tables import SCHEMA, homes, people, release_people
 
 
 @pytest.fixture(scope="module")
 def made() -> Release:
-    return dualquery.release(people(), schema=SCHEMA, queries=60, way=2, epsilon=3)
+    return release_people(queries=60, way=2, epsilon=3)
 
 
 def words(picture: Picture) -> str:
@@ -58,7 +58,7 @@ def test_a_cell_without_an_answer_leaves_the_others() -> None:
 
 
 def test_a_release_that_is_not_private_says_so() -> None:
-    seeded = dualquery.release(people(), schema=SCHEMA, queries=10, way=2, seed=1)
+    seeded = release_people(queries=10, way=2, seed=1)
     assert "NOT PRIVATE" in words(seeded.plot("sex"))
 
 

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import dualquery
 from dualquery.releases.make.proof import runs
-from tests.tables import SCHEMA, people
+from tests.tables import release_people
 
 
 @given(st.lists(st.sampled_from("abc"), max_size=30))
@@ -17,9 +16,7 @@ def test_runs_hold_every_entry_in_its_order(entries) -> None:
 
 
 def test_the_proof_of_a_long_game_is_small() -> None:
-    made = dualquery.release(
-        people(), schema=SCHEMA, queries=20, way=2, options={"rounds": 200, "samples": 1}
-    )
+    made = release_people(queries=20, way=2, options={"rounds": 200, "samples": 1})
     (run,) = made.proof["schedule"]
     (game,) = run["events"]
     assert (game["rounds"], game["drawn"]) == (200, 199)
@@ -29,10 +26,8 @@ def test_the_proof_of_a_long_game_is_small() -> None:
 
 @pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
 def test_each_event_says_what_was_measured_and_how_its_sensitivity_was_proven(relation) -> None:
-    made = dualquery.release(
-        people(), schema=SCHEMA, queries=20, way=1, mechanism="gaussian", delta=1e-4,
-        neighbours=relation,
-    )  # fmt: skip
+    asked = {"mechanism": "gaussian", "delta": 1e-4, "neighbours": relation}
+    made = release_people(queries=20, way=1, **asked)
     (run,) = made.proof["schedule"]
     (event,) = run["events"]
     ground = event["ground"]

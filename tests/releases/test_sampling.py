@@ -15,14 +15,12 @@ from dualquery.releases.answer.table_files import write_frames
 from dualquery.releases.compare.evaluation import evaluate
 from dualquery.releases.keep.folder import Release
 from dualquery.runtime.errors import BadInputError
-from tests.tables import SCHEMA, people
+from tests.tables import SCHEMA, people, release_people
 
 
 @pytest.fixture(scope="module")
 def made() -> Release:
-    return dualquery.release(
-        people(), schema=SCHEMA, queries=40, way=2, mechanism="independent", epsilon=10.0
-    )
+    return release_people(queries=40, way=2, mechanism="independent", epsilon=10.0)
 
 
 def test_records_come_from_the_model_and_are_as_many_as_asked_for(made) -> None:
@@ -74,7 +72,7 @@ def test_lists_of_items_go_into_parquet_only(tmp_path) -> None:
 
 
 def released(**options) -> Release:
-    return dualquery.release(people(), schema=SCHEMA, queries=20, way=2, **options)
+    return release_people(queries=20, way=2, **options)
 
 
 @pytest.mark.parametrize(
@@ -121,9 +119,7 @@ NOTE = "No query asks about 'job', 'flag', 'constant': what the records have the
 
 @pytest.mark.parametrize("mechanism", ["matrix", "uniform"])
 def test_columns_that_no_query_asks_about_are_named(tmp_path, mechanism) -> None:
-    made = dualquery.release(
-        people(), schema=SCHEMA, queries=["age>=50 & sex=Male"], mechanism=mechanism
-    )
+    made = release_people(queries=["age>=50 & sex=Male"], mechanism=mechanism)
     assert made.notes[-1] == NOTE
     made.save(tmp_path / "r")
     again = dualquery.load_release(tmp_path / "r")
@@ -133,10 +129,8 @@ def test_columns_that_no_query_asks_about_are_named(tmp_path, mechanism) -> None
 
 
 def test_what_was_measured_is_known_and_a_bought_mean_is_not_enough() -> None:
-    made = dualquery.release(
-        people(), schema=SCHEMA, queries=["flag", "sex=Male"], mechanism="matrix", means="age"
-    )
+    made = release_people(queries=["flag", "sex=Male"], mechanism="matrix", means="age")
     assert sampling.unasked(made.schema, made.workload, made) == ["age", "job", "constant"]
-    every = dualquery.release(people(), schema=SCHEMA, queries=20, way=1, mechanism="matrix")
+    every = release_people(queries=20, way=1, mechanism="matrix")
     also = replace(made, measurements=every.measurements)
     assert sampling.unasked(also.schema, also.workload, also) == []

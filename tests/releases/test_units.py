@@ -1,5 +1,7 @@
 """Releases that protect units say so everywhere: statement, options, proof, file, report."""
 
+from typing import Any
+
 import numpy as np
 import polars as pl
 import pytest
@@ -17,12 +19,14 @@ ASKED = {"schema": SCHEMA, "queries": 40, "way": 2, "epsilon": 8.0}
 
 
 def homes(rows: int = 1200) -> pl.DataFrame:
-    home = np.random.default_rng(3).permutation(
-        np.concatenate(
-            (np.arange(HOMES), np.random.default_rng(4).integers(0, HOMES, rows - HOMES))
-        )
-    )
+    more = np.random.default_rng(4).integers(0, HOMES, rows - HOMES)
+    home = np.random.default_rng(3).permutation(np.concatenate((np.arange(HOMES), more)))
     return people(rows).with_columns(home=pl.Series(home))
+
+
+def release(**asked: Any) -> dualquery.Release:
+    """Return a release of people in homes, by Gaussian noise unless another way is asked for."""
+    return dualquery.release(homes(), **{"mechanism": "gaussian", **ASKED, **asked})
 
 
 KEPT = homes().filter(pl.int_range(pl.len()).over("home") < 5).height
@@ -30,9 +34,7 @@ KEPT = homes().filter(pl.int_range(pl.len()).over("home") < 5).height
 
 @pytest.fixture(scope="module")
 def played() -> dualquery.Release:
-    return dualquery.release(
-        homes(), mechanism="dualquery", options={"rounds": 10, "samples": 20}, unit=FIVE, **ASKED
-    )
+    return release(mechanism="dualquery", options={"rounds": 10, "samples": 20}, unit=FIVE)
 
 
 @pytest.mark.parametrize("mechanism", ["dualquery", "laplace"])
@@ -40,10 +42,8 @@ def played() -> dualquery.Release:
 def test_a_release_says_what_it_protects_and_is_confirmed(mechanism, neighbours, tmp_path) -> None:
     delta = None if neighbours == "replace-one" or mechanism == "laplace" else 1e-6
     options = {"rounds": 6, "samples": 9} if mechanism == "dualquery" else {}
-    made = dualquery.release(
-        homes(), mechanism=mechanism, options=options, neighbours=neighbours, unit=FIVE,
-        delta=delta, **ASKED,
-    )  # fmt: skip
+    asked = {"mechanism": mechanism, "options": options, "neighbours": neighbours, "delta": delta}
+    made = release(unit=FIVE, **asked)
     one = "one unit of column 'home' with at most 5 rows"
     assert made.privacy.private
     assert one in made.privacy.neighbours
@@ -64,7 +64,7 @@ def test_a_release_says_what_it_protects_and_is_confirmed(mechanism, neighbours,
 
 
 def test_the_number_of_rows_may_be_stated(tmp_path) -> None:
-    made = dualquery.release(homes(), mechanism="gaussian", unit=FIVE, rows=5 * HOMES, **ASKED)
+    made = release(unit=FIVE, rows=5 * HOMES)
     assert made.proof["rows"]["bought"] is None
     assert made.base.amount == pytest.approx(KEPT, abs=100)
     assert "the number of rows released with noise" in made.privacy.neighbours
@@ -74,9 +74,7 @@ def test_the_number_of_rows_may_be_stated(tmp_path) -> None:
 
 
 def test_the_truth_is_of_all_rows_and_answers_are_near_it() -> None:
-    made = dualquery.release(
-        homes(), mechanism="gaussian", unit=FIVE, means="age", **{**ASKED, "epsilon": 1000.0}
-    )
+    made = release(unit=FIVE, means="age", epsilon=1000.0)
     (mean,) = dualquery.answer_queries(made, ["mean(age)"])
     assert mean["basis"].endswith("of at most 5 rows a unit")
     assert abs(made.n - KEPT) < 20
@@ -88,17 +86,15 @@ def test_the_truth_is_of_all_rows_and_answers_are_near_it() -> None:
     assert compared.size == f"{homes().height:,} rows, {KEPT:,} counted: at most 5 of a unit"
     assert compared.protected == "replace-one of units (column 'home')"
     assert "of at most 5 rows a unit" in made.intervals.basis
-    whole = dualquery.release(
-        homes(), mechanism="gaussian", unit=Unit("home", 100), **{**ASKED, "epsilon": 1e4}
-    )
+    whole = release(unit=Unit("home", 100), epsilon=1e4)
     assert dualquery.evaluate(whole, homes())["max_error"] < 0.02
 
 
 def test_a_mean_with_too_much_noise_is_refused_before_anything_is_paid(tmp_path) -> None:
     budget = BudgetFile.create(tmp_path / "b", epsilon=1.0, delta=1e-5, unit="home")
-    asked = {**ASKED, "epsilon": 1e-5, "means": "age", "unit": Unit("home", 100_000), "rows": 10**7}
+    asked = {"epsilon": 1e-5, "means": "age", "unit": Unit("home", 100_000), "rows": 10**7}
     with pytest.raises(BadInputError, match="Gaussian noise of scale"):
-        dualquery.release(homes(), mechanism="gaussian", budget=tmp_path / "b", **asked)
+        release(budget=tmp_path / "b", **asked)
     assert budget.read().spent == (0.0, 0.0)
 
 
@@ -112,14 +108,12 @@ def test_one_budget_file_has_one_unit(tmp_path) -> None:
     def file(name, **terms):
         return BudgetFile.create(tmp_path / name, epsilon=9.0, delta=1e-3, **terms)
 
-    paid = dualquery.release(
-        homes(), mechanism="gaussian", unit=FIVE, budget=file("a", unit="home"), **ASKED
-    )
+    paid = release(unit=FIVE, budget=file("a", unit="home"))
     assert "It was charged to a budget file" in paid.privacy.guarantee()
     with pytest.raises(BadInputError, match="--unit row, and this release has home"):
-        dualquery.release(homes(), mechanism="gaussian", unit=FIVE, budget=file("b"), **ASKED)
+        release(unit=FIVE, budget=file("b"))
     with pytest.raises(BadInputError, match="--unit home, and this release has row"):
-        dualquery.release(homes(), mechanism="gaussian", budget=file("c", unit="home"), **ASKED)
+        release(budget=file("c", unit="home"))
     named = homes().rename({"home": "row"})
     with pytest.raises(BadInputError, match="rename the column"):
         dualquery.release(named, unit=Unit("row", 2), budget=file("d", unit="row"), **ASKED)
@@ -147,6 +141,5 @@ def test_what_does_not_agree_is_found(played, what, change, tmp_path) -> None:
 @pytest.mark.parametrize(("share", "warned"), [(1.0, True), (0.9, False)])
 def test_a_delta_is_compared_with_the_number_of_units(share: float, warned: bool) -> None:
     """Not with that of rows: 1/n is what one of the protected may cost to give away whole."""
-    asked = {**ASKED, "delta": share / HOMES}
-    made = dualquery.release(homes(), mechanism="gaussian", unit=FIVE, **asked)
+    made = release(unit=FIVE, delta=share / HOMES)
     assert any("not below 1/n" in note for note in made.notes) == warned

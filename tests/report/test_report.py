@@ -21,14 +21,14 @@ from dualquery.releases.keep.folder import Release, load_release
 from dualquery.report.facts import shares
 from dualquery.report.page import report
 from dualquery.report.pairs import pairs
-from tests.tables import SCHEMA, people
+from tests.tables import people, release_people
 
 EVIL = '<script>alert("x")</script>&\u202e'
 
 
 @pytest.fixture(scope="module")
 def made() -> Release:
-    return dualquery.release(people(), schema=SCHEMA, queries=60, way=2, epsilon=3)
+    return release_people(queries=60, way=2, epsilon=3)
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +119,7 @@ def test_what_a_schema_does_not_list_is_told() -> None:
 
 
 def test_a_release_that_is_not_private_says_so_first() -> None:
-    read = Reader(report(dualquery.release(people(), schema=SCHEMA, queries=10, way=2, seed=1)))
+    read = Reader(report(release_people(queries=10, way=2, seed=1)))
     assert "NOT PRIVATE" in read.text
     assert "a seed was given" in read.text
 
@@ -140,9 +140,7 @@ def test_names_stay_names(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mechanism", ["dualquery", "gaussian", "zero"])
 def test_every_kind_of_release_has_a_page(mechanism: str, tmp_path: Path) -> None:
-    released = dualquery.release(
-        people(), schema=SCHEMA, queries=20, way=2, mechanism=mechanism, delta=0.01
-    )
+    released = release_people(queries=20, way=2, mechanism=mechanism, delta=0.01)
     Reader(report(released))
     released.save(tmp_path / "r")
     page = report(load_release(tmp_path / "r"))
@@ -170,10 +168,7 @@ def test_pairs_that_noise_explains_are_not_listed() -> None:
 
 
 def test_columns_that_were_not_measured_are_called_guesses() -> None:
-    released = dualquery.release(
-        people(), schema=SCHEMA, queries=20, way=2, mechanism="mwem", epsilon=5
-    )
-    page = report(released)
+    page = report(release_people(queries=20, way=2, mechanism="mwem", epsilon=5))
     assert page.count('class="column fitted"') >= 3
     assert "An empty bar is a guess" in page
 
@@ -208,10 +203,8 @@ def _buckets(made: Release, column: int) -> pl.Series:
 )
 def test_shares_and_their_intervals_are_those_of_the_command_answer(mechanism, neighbours) -> None:
     """Of every value of every column, in the workload or not."""
-    released = dualquery.release(
-        people(), schema=SCHEMA, queries=100, way=2, mechanism=mechanism, guarantee=neighbours,
-        delta=1e-6,
-    )  # fmt: skip
+    asked = {"mechanism": mechanism, "guarantee": neighbours, "delta": 1e-6}
+    released = release_people(queries=100, way=2, **asked)
     known = shares(released)
     found = answer_queries(released, released.schema.bit_labels().to_list())
     assert any(line["low"] is not None for line in found)

@@ -32,35 +32,25 @@ from tests.noise import NoNoise
 from tests.tables import SCHEMA, people, random_records
 
 AR = Neighbours.ADD_REMOVE
-ROWS = 2
-
-
 SIGNED = Workload(
     np.array([[1, 3], [3, 5], [0, 2], [1, 9], [4, 8], [5, -1], [0, -1], [1, -1], [3, 7]], np.int32),
     domain_of(1, 1, 3),
 )
 
 
-def room(relation, rows, workload, event, public_rows=ROWS) -> Curator:
-    return Curator(
-        records_of(rows), workload, (event,), NoNoise(0), neighbours=relation,
-        public_rows=public_rows,
-    )  # fmt: skip
+def measured(rows, n: int) -> np.ndarray:
+    """Return what the room measures without noise, for a public number of rows."""
+    schedule = (LaplaceNoise(count_moves(SIGNED, AR).l1),)
+    room = Curator(records_of(rows), SIGNED, schedule, NoNoise(0), neighbours=AR, public_rows=n)
+    return room.measure(AllQueries(), Laplace(1.0))
 
 
 def test_without_noise_complements_give_the_counts_themselves() -> None:
     rows = random_records(SIGNED.domain, 40, np.random.default_rng(1))
     counts = SIGNED.counts(records_of(rows), threads=1)
-    moves = count_moves(SIGNED, AR)
-    exact = room(AR, rows, SIGNED, LaplaceNoise(moves.l1), public_rows=40).measure(
-        AllQueries(), Laplace(1.0)
-    )
-    np.testing.assert_array_equal(exact, counts)
+    np.testing.assert_array_equal(measured(rows, 40), counts)
     # A public number of rows that is too large by 3 shows where the complement was counted.
-    off = room(AR, rows, SIGNED, LaplaceNoise(moves.l1), public_rows=43).measure(
-        AllQueries(), Laplace(1.0)
-    )
-    assert set((off - counts).tolist()) == {0, 3}
+    assert set((measured(rows, 43) - counts).tolist()) == {0, 3}
 
 
 def test_the_room_needs_a_public_number_of_rows() -> None:

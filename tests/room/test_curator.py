@@ -272,6 +272,15 @@ def best_response(drawn: tuple[int, ...]) -> np.ndarray:
     return get_solver("exhaustive").solve(problem).record
 
 
+def weights_of_classes(weights: QueryWeights, unit: float) -> list[int]:
+    """Return the whole weight of each signed query, by which it is drawn."""
+    largest, found = kernels.largest_score(weights.scores, 2), []
+    for query, sign in CLASSES:
+        high, low = kernels.weight(sign * kernels.score_of(weights.scores, query), largest, unit)
+        found.append((int(high) << kernels.LOW_BITS) + int(low))
+    return found
+
+
 def transcripts(rows, schedule: GameSchedule, start: np.ndarray) -> dict[tuple, Fraction]:
     """Return the exact probability of every transcript of the real weights and a real solver."""
     counts = WORKLOAD.counts(records_of(rows), threads=1)
@@ -285,13 +294,7 @@ def transcripts(rows, schedule: GameSchedule, start: np.ndarray) -> dict[tuple, 
         weights = QueryWeights(counts, schedule.n, schedule.step)
         for record in played:
             weights.update(WORKLOAD.on_record(record))
-        largest = kernels.largest_score(weights.scores, 2)
-        integers = []
-        for query, sign in CLASSES:
-            high, low = kernels.weight(
-                sign * kernels.score_of(weights.scores, query), largest, unit
-            )
-            integers.append((int(high) << kernels.LOW_BITS) + int(low))
+        integers = weights_of_classes(weights, unit)
         total = sum(integers)
         for drawn in itertools.product(range(len(CLASSES)), repeat=schedule.samples):
             probability = chance
@@ -340,25 +343,20 @@ def check_all(schedule: GameSchedule, neighbours: list[np.ndarray]) -> None:
 
 GRIDS = (Grid("a", 0.0, 3.0, 3, True), Grid("b", -1.0, 1.0, 2, True))
 QUERIES = Workload(np.array([[0]], np.int32), domain_of(1))
-N = 2
 
 
-CARRIED = [(0, 0, 1, 1, 0), (1, 1, 0, 0, 1)]  # a bit, and the digits of a number of each grid
-
-
-def carrying(rows, relation, event, public=N, grids=GRIDS) -> Curator:
-    return Curator(
-        records_of(np.array(rows, np.uint8)), QUERIES, (event,), NoNoise(0), neighbours=relation,
-        public_rows=public, grids=grids,
-    )  # fmt: skip
+def carrying(grids=GRIDS) -> Curator:
+    """Return a room of two rows: a bit, and the digits of a number of each grid."""
+    rows = records_of(np.array([(0, 0, 1, 1, 0), (1, 1, 0, 0, 1)], np.uint8))
+    schedule = (GaussianNoise(10.0, 10.0),)
+    return Curator(rows, QUERIES, schedule, NoNoise(0), public_rows=rows.n, grids=grids)
 
 
 @pytest.mark.parametrize("column", [0, 1])
 def test_one_of_the_columns_is_summed_by_itself(column: int) -> None:
     """Its sum is that of all columns' measurement, and moves as one column does."""
-    event = GaussianNoise(10.0, 10.0)
     found = [
-        carrying(CARRIED, Neighbours.REPLACE_ONE, event).measure(ColumnSums(grids), Gaussian(10.0))
+        carrying().measure(ColumnSums(grids), Gaussian(10.0))
         for grids in (GRIDS, GRIDS[column : column + 1])
     ]
     assert found[1].tolist() == found[0][column : column + 1].tolist()
@@ -367,16 +365,11 @@ def test_one_of_the_columns_is_summed_by_itself(column: int) -> None:
 
 def test_sums_of_other_numbers_than_the_rows_carry_are_refused() -> None:
     narrower = (Grid("a", 0.0, 3.0, 2, True), GRIDS[1])  # as many digits, and moves that are less
-    event = GaussianNoise(10.0, 10.0)
     for grids in (narrower, narrower[:1], (Grid("c", 0.0, 3.0, 3, True),), ()):
         with pytest.raises(ValueError, match="not those of the numbers"):
-            carrying(CARRIED, Neighbours.REPLACE_ONE, event).measure(
-                ColumnSums(grids), Gaussian(99.0)
-            )
+            carrying().measure(ColumnSums(grids), Gaussian(99.0))
     with pytest.raises(ValueError, match="summed once"):
-        carrying(CARRIED, Neighbours.REPLACE_ONE, event).measure(
-            ColumnSums((GRIDS[0], GRIDS[0])), Gaussian(99.0)
-        )
+        carrying().measure(ColumnSums((GRIDS[0], GRIDS[0])), Gaussian(99.0))
     for grids in (GRIDS[:1], ()):
         with pytest.raises(ValueError, match="bits expected"):
-            carrying(CARRIED, Neighbours.REPLACE_ONE, event, grids=grids)
+            carrying(grids)

@@ -5,14 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dualquery.data.domain import Domain
 from dualquery.mechanisms.adaptive import mixture_kernels as kernels
 from dualquery.mechanisms.adaptive.expansion import Expansion, ProductTerms
 from dualquery.mechanisms.adaptive.mixture_fit import Fitting, MixtureFit
 from dualquery.queries.generate.workloads import random_conjunctions
+from tests.cases import MIXED
 
-# Binary columns of one bit and of two, and wide ones.
-MIXED = Domain(np.array([0, 1, 3, 6, 7, 11]))
 WIDTH = 5
 
 

@@ -164,9 +164,7 @@ def test_trace_describes_the_sampled_problem() -> None:
 
 @pytest.mark.parametrize("fault", ["infeasible", "none"])
 def test_a_solver_that_returns_nonsense_is_survived(fault, monkeypatch) -> None:
-    monkeypatch.setattr(
-        "solvers.registry.metadata.entry_points", lambda **which: Faulty.points.select(**which)
-    )
+    monkeypatch.setattr("solvers.registry.metadata.entry_points", Faulty.points.select)
     work = task(queries=30)
     mechanism = DualQuery(rounds=3, samples=4, solver=f"faulty:{fault}", solver_timeout=0.02)
     outcome = run(loaded(), work, mechanism, mechanism.plan(work, BUDGET), 0, 1)
