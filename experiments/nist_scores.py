@@ -38,6 +38,7 @@ _BROKEN = (
     *(_less("AGEP", 5) & ~_n(name) for name in ("DPHY", "DREM")),
     *(_less("AGEP", age) & ~_less("EDU", least) for age, least in ((15, 12), (5, 5), (3, 1))),
     _n("INDP") != _n("INDP_CAT"),
+    *(_n(one) != _n(other) for one, other in combinations(_ADULT, 2)),
     ~_less("NOC", "NPF"),
     (pl.col("HOUSING_TYPE") == "1") == (pl.col("OWN_RENT") == "0"),
     (pl.col("HOUSING_TYPE") == "1") == _n("NOC"),
@@ -127,7 +128,7 @@ def slope(rows: pl.DataFrame) -> float:
 def inconsistent(rows: pl.DataFrame) -> int:
     """Return the number of records with at least one inconsistency."""
     tests = [broken for broken in _BROKEN if set(rows.columns).issuperset(broken.meta.root_names())]
-    return int(rows.select(pl.any_horizontal(tests).sum()).item())
+    return int(rows.select(pl.any_horizontal(pl.lit(False), *tests).sum()).item())
 
 
 def unique_matches(truth: pl.DataFrame, made: pl.DataFrame) -> float:

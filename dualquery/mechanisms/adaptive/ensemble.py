@@ -63,7 +63,8 @@ def fit_mixture(
         # The mixture weakens correlations less than the stacked means do.
         around = replace(found, fitted=means)
         means = trust * means + (1.0 - trust) * found.fitted
-        fit = MixtureFit(products, means, evidence.deviations, fitting.brief(workload.domain))
+        how = fitting.brief(workload.domain, trust)
+        fit = MixtureFit(products, means, evidence.deviations, how)
         mixture = fit_records(fit, evidence.means, around, task.scores, generator, session)
     noisy = evidence.unbiased, evidence.spread
     if evidence.source.of_queries:  # those that the fit left out have their own answers

@@ -86,13 +86,14 @@ class Fitting:
         suited = min(_PULL / signal**2, 1.0) if pull is None else pull
         return Fitting(components, steps, suited, pull is None)
 
-    def brief(self, domain: Domain) -> Fitting:
+    def brief(self, domain: Domain, trust: float = 1.0) -> Fitting:
         """The same for records: a component a value, as few of them tie columns' other values.
 
-        Half of the pull: the means that they are fitted to were shrunk before.
+        The less a fit is trusted, the more it takes. Means that were shrunk need half of the pull.
         """
         values = int(np.count_nonzero(~domain.has_two_values))
-        most = min(2 * _MOST, _MOST_VALUES // domain.bits, values)
+        wanted = max(values, self.components / (trust + 1e-9))
+        most = min(2 * _MOST, _MOST_VALUES // domain.bits, wanted)
         components = max(self.components, round(most / _VECTOR) * _VECTOR)
         return replace(self, components=components, pull=self.pull / 2, steps=2 * LEG)
 
