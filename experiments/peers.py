@@ -219,7 +219,7 @@ def expect(table: pl.DataFrame) -> Sequence[Finding]:
         closer = [
             f"{said} {theirs:.4g} against {ours:.4g}"
             for said, theirs, ours, metric in both
-            if (theirs < ours) != (metric in LARGER_IS_BETTER)
+            if (theirs > ours if metric in LARGER_IS_BETTER else theirs < ours)
         ]
         found.append(
             Finding(

@@ -82,6 +82,8 @@ class BudgetFile:
         if isinstance(composition, str):
             composition = Composition.parse(composition)
         neighbours = Neighbours.parse(neighbours) if isinstance(neighbours, str) else neighbours
+        if neighbours.unit is not None or neighbours.weight is not None:
+            raise BadInputError(f"neighbours {neighbours}: give a relation of rows, and unit=NAME")
         chosen = PrivacyFilter(epsilon, delta, composition)
         terms = Terms(new_token(), chosen, neighbours, unit, now())
         file = BudgetFile(path)

@@ -78,8 +78,8 @@ class Workload(LiteralRows, QueryFamily):
         """Return the queries over a domain of the same bits, each once; check their description."""
         try:
             json.dumps(dict(self.description), allow_nan=False, default=np.generic.item)
-        except (TypeError, ValueError) as fault:
-            raise BadInputError(f"the workload's description: {fault}; give JSON values") from None
+        except (TypeError, ValueError):
+            raise BadInputError("a workload's description holds what JSON cannot hold") from None
         return replace(self, domain=domain, repeats=False)
 
     def disjunctions(self) -> Disjunctions:

@@ -11,6 +11,7 @@ import json
 import shutil
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -73,8 +74,9 @@ class RunFolder:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             for left in self.folder.glob(f"{HIDDEN}*"):
-                if time.time() - left.stat().st_mtime > _ABANDONED:  # by a run that was killed
-                    shutil.rmtree(left, ignore_errors=True)
+                with suppress(FileNotFoundError):  # another run has moved it to its place
+                    if time.time() - left.stat().st_mtime > _ABANDONED:  # by one that was killed
+                        shutil.rmtree(left, ignore_errors=True)
         except OSError as error:
             raise BadInputError(f"--out {self.folder}: {error.strerror}") from error
 

@@ -8,13 +8,14 @@ import stat
 from contextlib import closing
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from dualquery.budgets.budget_file import BudgetFile
 from dualquery.budgets.charge import Charge
 from dualquery.budgets.sqlite_files import connected
 from dualquery.privacy.composition import Composition, Cost, PrivacyFilter
-from dualquery.privacy.neighbours import Neighbours
+from dualquery.privacy.neighbours import Neighbours, Unit
 from dualquery.runtime.errors import BadInputError
 from tests.budgets.conftest import Make
 from tests.budgets.test_charges import TENTH, charged
@@ -33,6 +34,9 @@ def test_a_file_says_what_it_was_made_with(make: Make) -> None:
     assert (terms.neighbours, terms.unit) == (Neighbours.ADD_REMOVE, "user")
     assert BudgetFile.of(str(file.path)).read() == BudgetFile.of(Path(file.path)).read()
     assert BudgetFile.of(file) is file
+    assert make("small", epsilon=np.int64(2), delta=np.float32(0)).read().terms.filter.epsilon == 2
+    with pytest.raises(BadInputError, match="unit"):
+        make("unit", neighbours=Neighbours.parse("replace-one", Unit("user", 3)))
     with pytest.raises(BadInputError, match="of type int"):
         BudgetFile.of(3)  # type: ignore[arg-type]
 

@@ -134,6 +134,9 @@ def test_items_have_ids_for_labels_and_literals() -> None:
          "a list of events"),
         (lambda: ItemSchema(np.array([1, 2]), names=("a", "a"), declared=True),
          "two items have the name 'a'"),
+        (lambda: ItemSchema(np.array([5, 3], np.uint32), declared=True), "ids must increase"),
+        (lambda: load(pl.DataFrame({"rate": [0.1]}), TableSchema((RATE,), declared=1)),
+         "declared is 1; true or false"),
     ],
 )  # fmt: skip
 def test_a_schema_that_makes_no_sense_is_refused(make: object, message: str) -> None:

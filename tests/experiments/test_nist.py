@@ -84,6 +84,9 @@ def test_a_schema_of_some_features_has_their_rules() -> None:
     some = nist.schema(("AGEP", "MSP", "DENSITY"))
     assert [column["name"] for column in some["columns"]] == ["AGEP", "MSP", "DENSITY"]
     assert some["rules"] == ["AGEP < 15 => MSP = N", "AGEP >= 15 => MSP != N"]
+    assert "MSP = N => PINCP_DECILE = N" in nist.schema(("MSP", "PINCP_DECILE"))["rules"]
+    adults = pl.DataFrame({"MSP": ["N", "1", "N"], "PINCP_DECILE": ["N", "9", "9"]})
+    assert (inconsistent(adults), inconsistent(adults.select("MSP"))) == (1, 0)
 
 
 def test_the_quick_form_is_scored(monkeypatch) -> None:

@@ -1,5 +1,6 @@
 """Other libraries beside ours: programs that stand in for them, and ours as a program."""
 
+import polars as pl
 import pytest
 
 from dualquery.runtime.errors import BadInputError
@@ -50,6 +51,10 @@ def test_ours_has_records_and_answers() -> None:
     assert table["pairs"].max() < 1.0
     assert table["mib"].min() > 1
     assert peers.expect(table)[0].holds is None  # there is no other library
+    ours = table.filter(of="records").with_columns(contender=pl.lit(peers.OURS))
+    for pairs, holds in ((-0.1, False), (0.1, True)):
+        theirs = ours.with_columns(pl.col("pairs") + pairs, contender=pl.lit(peers.PEERS[0]))
+        assert peers.expect(pl.concat((ours, theirs)))[0].holds is holds
 
 
 def test_the_full_form_asks_where_environments_are() -> None:

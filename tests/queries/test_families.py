@@ -104,6 +104,13 @@ def test_the_grid_is_fine_and_small(values: np.ndarray) -> None:
     assert np.abs(steps * step - values).max() <= np.abs(values).max() * 2.0**-GRID_BITS
 
 
+@pytest.mark.parametrize("largest", [0.999995, 1.0, 0.7])
+def test_values_on_the_grid_are_rounded_to_themselves(largest: float) -> None:
+    step, steps = on_grid(np.array([[largest, 2.2e-5, 0.0]]))
+    again, same = on_grid(step * steps)
+    assert np.array_equal(again * same, step * steps)
+
+
 def test_a_function_of_the_users_own() -> None:
     domain = domain_of(1, 3)
     queries = HistogramQueries.tabulate(
@@ -128,15 +135,30 @@ def test_a_function_of_the_users_own() -> None:
         (lambda: SeriesRangeQueries(5, [(2**32, 2**32 + 1)]), "outside its column"),
         (lambda: RangeQueries(domain_of(3), [{1: (0, 0)}]), "no such column"),
         (lambda: RangeQueries(domain_of(3), [{0: (0, 0)}, {}]), "no columns"),
+        (lambda: Workload(np.array([[0]], np.int32), domain_of(1), {"a": {1}}).over(domain_of(1)),
+         "what JSON cannot hold"),
         (lambda: HistogramQueries([[1.0, np.nan]]), "query 0 has the value nan on cell 1"),
         (lambda: HistogramQueries([[1, 2, 3]], domain_of(1, 1)), "3 cells, but the domain 4"),
         (lambda: Cuboids.of(Parities(3, 2)), "made of conjunctions"),
         (lambda: Cuboids.of(Workload(np.array([[1], [2]], np.int32), domain_of(3))), "query 0 is"),
     ],
-)
+)  # fmt: skip
 def test_bad_input_is_named(make, message: str) -> None:
     with pytest.raises(BadInputError, match=message):
         make()
+
+
+def test_columns_are_whole_numbers() -> None:
+    for make in (lambda: RangeQueries(domain_of(3), [{0.9: (0, 1)}]),
+                 lambda: all_marginals(domain_of(3, 2), 1, columns=[0.9])):  # fmt: skip
+        with pytest.raises(TypeError, match="float"):
+            make()
+
+
+def test_what_a_list_of_conjunctions_is_called_decides_nothing() -> None:
+    asked = Workload(np.array([[0], [2]], np.int32), domain_of(2), {"kind": "ranges"})
+    again = queries_of_table(asked.to_columns(), asked.domain, asked.description)
+    assert np.array_equal(again.literals, asked.literals)
 
 
 def test_cuboids_are_the_marginals() -> None:

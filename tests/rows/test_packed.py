@@ -144,6 +144,8 @@ def test_a_value_other_than_0_or_1_is_named() -> None:
     rows[1, 2] = 7
     with pytest.raises(BadInputError, match="row 1, bit 2: found 7, expected 0 or 1"):
         RecordsBuilder(4).append_dense(rows)
+    with pytest.raises(BadInputError, match=r"row 1, bit 2: found 0\.7, expected 0 or 1"):
+        RecordsBuilder(4).append_dense(rows / 10)
 
 
 def test_rows_beyond_the_end_are_refused() -> None:

@@ -115,6 +115,8 @@ def test_given_rows_that_the_rules_forbid_are_none() -> None:
     for line in answer_queries(released("matrix"), texts):
         assert line["answer"] is None
         assert "allow no rows like the given ones" in line["basis"]
+    (total,) = answer_queries(released("matrix"), ["sum(age) given job=smith & age<25"])
+    assert (total["answer"], total["interval"], total["source"]) == (0.0, (0.0, 0.0), "rules")
     cells = cross_table(released("matrix"), "age", "job").cells
     zeros = [cell for cell in cells if cell["source"] == "rules"]
     assert len(zeros) == 4  # three jobs of the youngest, and a smith below 50
