@@ -1,6 +1,8 @@
 """``dualquery answer`` and ``dualquery sample``."""
 
 import json
+import os
+import sys
 
 import polars as pl
 import pytest
@@ -128,6 +130,18 @@ def test_a_release_answers_the_questions_of_its_own_list(dualquery, files, here)
     answers = dualquery("answer", "made", "--json").json["answers"]
     assert [each["query"] for each in answers] == asked
     assert all(each["low"] < each["answer"] < each["high"] for each in answers)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are texts elsewhere")
+def test_files_whose_names_are_no_text_make_a_release_that_can_be_read(dualquery, files) -> None:
+    schema, queries = (files[0].parent / os.fsdecode(b"n\xe4." + end) for end in (b"json", b"txt"))
+    schema.write_bytes(files[1].read_bytes().replace(b'"name": "people",', b""))
+    queries.write_text("sex=Male")
+    asked = "--schema", schema, "--queries", queries, "--mechanism", "gaussian"
+    assert dualquery("release", files[0], *asked, "--out", "made").ok
+    assert (
+        dualquery("answer", "made", "sex", "--json").ok.json["answers"][0]["source"] == "released"
+    )
 
 
 @pytest.mark.parametrize("query", ["colour=red", "(" * 5000, ""])

@@ -168,6 +168,16 @@ def test_what_a_library_prints_goes_to_stderr_and_what_is_not_encoded_is_escaped
     assert (done.stdout, done.stderr) == ("kept \\u0141\n", "noise")
 
 
+@pytest.mark.skipif(os.name != "posix", reason="a shell of POSIX")
+def test_a_closed_stderr_lends_its_number_to_no_file() -> None:
+    code = "import os, dualquery.cli.main as m; m.guarded = lambda *_: os.dup(1); print(m.main())"
+    command = 'exec "$0" -c "$1" 2>&-'
+    done = subprocess.run(
+        ["sh", "-c", command, sys.executable, code], capture_output=True, text=True, cwd=ROOT
+    )
+    assert int(done.stdout) > 2
+
+
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 def test_a_real_signal_ends_cleanly(files, tmp_path) -> None:
     (folder := tmp_path / "work").mkdir()
