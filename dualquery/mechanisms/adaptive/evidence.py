@@ -88,11 +88,12 @@ class Shares:
         means = (means + slopes * self.values[at, None])[:, 0]
         return alone, means, np.abs(slopes[:, 0]) * self.deviations[at]
 
-    def shrunk(self, domain: Domain) -> Shares:
+    def shrunk(self, domain: Domain, planned: bool = True) -> Shares:
         """Return posterior means and their standard errors.
 
         Wider columns are shrunk towards equal shares, few binary ones towards their mean (James and
-        Stein 1961; Efron and Morris, JASA 70, 1975); many have a prior of any shape (`prior`).
+        Stein 1961; Efron and Morris, JASA 70, 1975); many have a prior of any shape (`prior`), wide
+        ones only in answers: plans by it measured columns too often.
         """
         values, deviations = self.values.copy(), self.deviations.copy()
         sizes = axis_sizes(domain)[domain.column_of_bit[self.bits]]
@@ -105,7 +106,7 @@ class Shares:
             centre = values[at].mean() if binary else 1.0 / sizes[at]
             squares = ((values[at] - centre) ** 2).sum() / (free - 2.0)
             variance = max(float(squares - noise.sum() / free), 0.0)
-            if binary and len(at) >= MANY:
+            if (binary or not planned) and len(at) >= MANY:
                 values[at], deviations[at] = posterior_shares(values[at], deviations[at], 0.5)
             else:
                 trust = variance / (variance + noise)
@@ -117,9 +118,9 @@ class Shares:
         """Return posterior means and their standard errors where most shares are likely 0."""
         return Shares(self.bits, *posterior_shares(self.values, self.deviations, 1.0))
 
-    def posterior(self, domain: Domain) -> tuple[Float64, Float64]:
+    def posterior(self, domain: Domain, planned: bool = True) -> tuple[Float64, Float64]:
         """Return `distributions` and `uncertain` of the shrunk shares."""
-        found = self.shrunk(domain)
+        found = self.shrunk(domain, planned)
         return found.distributions(domain), found.uncertain(domain)
 
     def uncertain(self, domain: Domain) -> Float64:

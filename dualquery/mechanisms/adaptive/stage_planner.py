@@ -377,15 +377,11 @@ class PairEvidence:
         """What was looked at."""
         return ProductTerms.of_features(self.looked.features)
 
-    def model(self, shares: Shares) -> Interactions:
-        """Return the hierarchical model given these means, and shares of single columns."""
-        posterior = shares.posterior(self.workload.domain)
-        return Interactions.fit(self.products, self.means, self.deviations, *posterior)
-
     @cached_property
     def first(self) -> Interactions:
         """The hierarchical model given this look alone."""
-        return self.model(self.shares)
+        posterior = self.shares.posterior(self.workload.domain)
+        return Interactions.fit(self.products, self.means, self.deviations, *posterior)
 
     def unknown(self, products: ProductTerms) -> Float64:
         """Return the variances of products given this look: float64, one each."""

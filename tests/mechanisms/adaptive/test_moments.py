@@ -42,6 +42,17 @@ def test_records_follow_answers_that_a_small_mixture_cannot() -> None:
     assert np.abs(records - truth).mean() < 3 * np.abs(made.answers - truth).mean()
 
 
+def test_values_that_most_rows_have_keep_their_shares_in_noise() -> None:
+    """Shrunk towards equal shares, values that .95 of the rows have had .82 of them on average."""
+    rng = np.random.default_rng(100)
+    rows = np.where(rng.random((1_000, 12)) < 0.95, 0, rng.integers(1, 12, (1_000, 12)))
+    table = pl.DataFrame(rows.astype(str), [f"c{at}" for at in range(12)], orient="row")
+    values = [str(value) for value in range(12)]
+    columns = [{"name": name, "kind": "categorical", "values": values} for name in table.columns]
+    made = dualquery.release(table, schema={"columns": columns}, epsilon=0.3, delta=1e-9, seed=0)
+    assert (made.synthetic.cast(pl.Int64).to_numpy() == 0).mean() > (rows == 0).mean() - 0.05
+
+
 def test_columns_that_are_nearly_alike_keep_their_shares() -> None:
     """Their many products moved their means: records had 0.13 of them for a true 0.40."""
     rng = np.random.default_rng(1)
