@@ -26,7 +26,7 @@ Float64: TypeAlias = NDArray[np.float64]
 Int64: TypeAlias = NDArray[np.int64]
 
 MOST_CELLS, MOST_PRODUCTS = 1 << 15, 1 << 21  # of a question's columns; more are not looked at
-_MOST_VALUES = 1 << 12  # of one of them: least squares hold their products, dense
+_MOST_VALUES = 1 << 13  # of one of them: least squares hold their products, dense
 
 
 @dataclass(frozen=True, eq=False)

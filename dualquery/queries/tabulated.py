@@ -195,7 +195,7 @@ def on_grid(values: NDArray[np.float64]) -> tuple[float, NDArray[np.int64]]:
     largest = float(np.abs(values).max())
     if largest == 0:
         return 1.0, np.zeros(values.shape, dtype=np.int64)
-    exponent = math.frexp(math.nextafter(largest, 0.0))[1] - GRID_BITS  # rounded values stay
+    exponent = math.frexp(largest * (1.0 - 2.0**-53))[1] - GRID_BITS  # rounded values stay
     steps = np.rint(np.ldexp(values, -exponent)).astype(np.int64)
     together = int(np.bitwise_or.reduce(np.abs(steps), axis=None))
     shared = (together & -together).bit_length() - 1

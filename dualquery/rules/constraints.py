@@ -51,8 +51,7 @@ def _constraint(domain: Domain, box: Box) -> LinearConstraint:
 
 def groups_of(domain: Domain) -> Groups:
     """Return the exactly-one groups of a domain: one for each column of two or more bits."""
-    hot = np.flatnonzero(domain.sizes > 1)
-    indptr = np.concatenate(([0], np.cumsum(domain.sizes[hot])))
+    indptr = np.concatenate(([0], np.cumsum(domain.sizes[domain.sizes > 1])))
     members = np.flatnonzero(domain.sizes[domain.column_of_bit] > 1).astype(np.int32)
     return Groups(indptr=indptr, members=members)
 

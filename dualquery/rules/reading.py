@@ -100,8 +100,7 @@ def _read(schema: TableSchema) -> Forbidden:
         boxes += found
         rule_of += [number] * len(found)
     buckets = np.array([getattr(column, "buckets", 0) for column in schema.columns], np.int64)
-    texts = tuple(map(str, rules))
-    read = Forbidden(schema.domain, texts, tuple(boxes), tuple(rule_of), buckets)
+    read = Forbidden(schema.domain, tuple(map(str, rules)), tuple(boxes), tuple(rule_of), buckets)
     try:
         possible = not boxes or legal_classes(read) is not None
     except SolverError:
@@ -110,7 +109,7 @@ def _read(schema: TableSchema) -> Forbidden:
             "simpler ones"
         ) from None
     if not possible:
-        raise BadInputError(f"schema: no record keeps all of these rules: {'; '.join(texts)}")
+        raise BadInputError(f"schema: no record keeps all of these rules: {'; '.join(read.texts)}")
     return read
 
 

@@ -121,14 +121,16 @@ def _become_nearest(
             inside, rows = np.flatnonzero(classes == -1 - which), np.flatnonzero(column == which)
             weights = frequent[inside] + 0.5
             column[rows] = generator.choice(inside, len(rows), p=weights / weights.sum())
-    _restore(values, counts, rules, generator)
+    if len(values) > 1:  # a record alone is a nearest one
+        _restore(values, counts, rules, generator)
 
 
 def _restore(
     values: Int32, counts: list[Int64], rules: Forbidden, generator: np.random.Generator
 ) -> None:
     """Change single values, in place, towards how often each was; records stay legal."""
-    for place in np.tile(np.arange(len(counts)), _PATIENCE):
+    owing = [(np.bincount(values[:, c], minlength=len(n)) != n).any() for c, n in enumerate(counts)]
+    for place in np.tile(np.flatnonzero(owing), _PATIENCE):
         column = values[:, place]
         less = counts[place] - np.bincount(column, minlength=len(counts[place]))
         # Of each value that is too frequent, by chance, as many as there are too many.
