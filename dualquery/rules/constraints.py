@@ -92,9 +92,8 @@ def solved_record(rules: Forbidden, near: NDArray[np.int32]) -> NDArray[np.int32
     domain, axes = rules.domain, rules.axes
     kept: list[NDArray[np.int64]] = []
     for place, chosen in enumerate(near.tolist()):
-        inside = np.flatnonzero(
-            axes.class_of[axes.starts[place] : axes.starts[place + 1]] == chosen
-        )
+        classes = axes.class_of[axes.starts[place] : axes.starts[place + 1]]
+        inside = np.flatnonzero(classes == chosen)
         first = axes.first[place]
         # A record has at most one of a column's literals.
         kept.append(2 * first + 1 - inside if axes.bits[place] == 1 else 2 * (first + inside))

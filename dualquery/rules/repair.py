@@ -89,7 +89,7 @@ def _exchange(values: Int32, rules: Forbidden, generator: np.random.Generator) -
 def _become_nearest(
     values: Int32, broken: Int64, rules: Forbidden, generator: np.random.Generator
 ) -> None:
-    """Change broken records, by their numbers, to nearest legal ones, in place."""
+    """Change broken records, by their numbers, to nearest legal ones, and bring shares back."""
     axes, columns = rules.axes, range(values.shape[1])
     class_of = np.split(axes.class_of, axes.starts[1:-1])
     counts = [np.bincount(values[:, c], minlength=len(class_of[c])) for c in columns]
