@@ -85,7 +85,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the command line, on arguments or those of the process, and return its exit code."""
     if sys.stderr is None:  # closed: else the next file that is opened gets its number
         sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
-    own = sys.stdout is sys.__stdout__ and None not in (sys.stdout, sys.stderr)
+    own = sys.stdout is sys.__stdout__ and sys.stdout is not None
     if arguments is None and own:  # what a library prints goes to stderr
         sys.stdout = os.fdopen(os.dup(1), "w", 1, sys.stdout.encoding, "backslashreplace")
         os.dup2(2, 1)

@@ -56,7 +56,8 @@ def choose_schema(
             found, columns = draft_table_schema(source, columns), None
     if not isinstance(found, TableSchema | ItemSchema):
         raise BadInputError(f"schema of type {type(found).__name__}; a schema is expected")
-    schema_from_dict(found.to_dict())  # refuses what a stored release could not be read with
+    if found is schema:  # an object: what a stored release could not be read with is refused
+        schema_from_dict(found.to_dict())
     found = found if columns is None else found.restrict(columns)
     if listed := [f"!{name}" for name in found.column_names if name in hidden]:
         found = found.restrict(listed)

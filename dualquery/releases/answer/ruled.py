@@ -78,5 +78,5 @@ def forced_share(asked: Compiled, schema: Schema, rules: Forbidden) -> float | N
 
 def _boxes(share: Bounds) -> list[dict[int, NDArray[np.bool_]]]:
     """Return boxes that hold every record which a share may count, or a sum."""
-    terms = (*share.high.terms, *share.low.terms)
+    terms = (term for form in dict.fromkeys((share.high, share.low)) for term in form.terms)
     return [{column: weights != 0 for column, weights in term.items()} for term in terms]
