@@ -7,6 +7,7 @@ same mean independently, with variances ``(1 + g^2) s^2`` and ``(1 + 1 / g^2) s^
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -92,8 +93,9 @@ class Shares:
         """Return posterior means and their standard errors.
 
         Wider columns are shrunk towards equal shares, few binary ones towards their mean (James and
-        Stein 1961; Efron and Morris, JASA 70, 1975); many have a prior of any shape (`prior`), wide
-        ones only in answers: plans by it measured columns too often.
+        Stein 1961; Efron and Morris, JASA 70, 1975); many have a prior of any shape (`prior`). Wide
+        ones have it in units of equal shares, if they differ from these by more than noise does,
+        and only in answers: plans by it measured columns too often.
         """
         values, deviations = self.values.copy(), self.deviations.copy()
         sizes = axis_sizes(domain)[domain.column_of_bit[self.bits]]
@@ -106,8 +108,11 @@ class Shares:
             centre = values[at].mean() if binary else 1.0 / sizes[at]
             squares = ((values[at] - centre) ** 2).sum() / (free - 2.0)
             variance = max(float(squares - noise.sum() / free), 0.0)
-            if (binary or not planned) and len(at) >= MANY:
-                values[at], deviations[at] = posterior_shares(values[at], deviations[at], 0.5)
+            clear = variance > 2.0 * math.sqrt(2.0 / free) * noise.sum() / free
+            if len(at) >= MANY and (binary or (clear and not planned)):
+                units = 1.0 if binary else sizes[at] / sizes[at].max()
+                found, off = posterior_shares(values[at] * units, deviations[at] * units, 0.5)
+                values[at], deviations[at] = found / units, off / units
             else:
                 trust = variance / (variance + noise)
                 values[at] = centre + trust * (values[at] - centre)

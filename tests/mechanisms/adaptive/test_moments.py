@@ -53,6 +53,21 @@ def test_values_that_most_rows_have_keep_their_shares_in_noise() -> None:
     assert (made.synthetic.cast(pl.Int64).to_numpy() == 0).mean() > (rows == 0).mean() - 0.05
 
 
+def test_equal_shares_stay_near_equal_in_noise_whatever_the_sizes_of_columns() -> None:
+    """With one prior for shares of all sizes, some values had 4 to 15 times their share."""
+    rng, sizes = np.random.default_rng(100), [3] * 10 + [60, 100]
+    rows = rng.integers(0, sizes, (1_000, 12)).astype(str)
+    values = [[str(value) for value in range(size)] for size in sizes]
+    names = [f"c{at}" for at in range(12)]
+    columns = [{"name": name, "kind": "categorical", "values": each}
+               for name, each in zip(names, values, strict=True)]  # fmt: skip
+    table = pl.DataFrame(rows, names, orient="row")
+    made = dualquery.release(table, schema={"columns": columns}, epsilon=0.3, delta=1e-9, seed=0)
+    for name, size in zip(names, sizes, strict=True):
+        counts = np.bincount(made.synthetic[name].cast(pl.Int64), minlength=size)
+        assert counts.max() * size < 3 * counts.sum()
+
+
 def test_columns_that_are_nearly_alike_keep_their_shares() -> None:
     """Their many products moved their means: records had 0.13 of them for a true 0.40."""
     rng = np.random.default_rng(1)
