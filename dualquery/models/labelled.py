@@ -16,8 +16,8 @@ from dualquery.models.mixture import ProductMixture
 
 Int64 = NDArray[np.int64]
 
-_AT_ONCE = 1 << 16
-"""Records whose cells are listed at once."""
+_AT_ONCE = 1 << 22
+"""Cells of records that are listed at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,8 +76,9 @@ class LabelledMixture(ProductMixture):
 
         values = column_values(super().sample(count, generator), self.domain)
         owed = np.zeros(self.coefficients.shape)
-        for first in range(0, count, _AT_ONCE):
-            some = values[first : first + _AT_ONCE]
+        step = _AT_ONCE // max(len(self.pairs), 1) + 1
+        for first in range(0, count, step):
+            some = values[first : first + step]
             targets = np.empty(len(some), np.int64)
             chances = self.chances_of_target(some)
             order = np.argsort(chances @ np.arange(chances.shape[1]), kind="stable")

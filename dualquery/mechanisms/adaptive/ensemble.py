@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from dualquery.data.domain import Domain
 from dualquery.estimates.intervals import CORRELATION
 from dualquery.mechanisms.adaptive.evidence import Evidence
-from dualquery.mechanisms.adaptive.interactions import Interactions
+from dualquery.mechanisms.adaptive.interactions import Interactions, expected_interactions
 from dualquery.mechanisms.adaptive.labels import with_labels
 from dualquery.mechanisms.adaptive.mixture_fit import LEG, Fitting, Mixture, MixtureFit
 from dualquery.mechanisms.adaptive.prior import posterior_interactions
@@ -70,8 +70,7 @@ def fit_mixture(
     if evidence.source.of_queries:  # those that the fit left out have their own answers
         answers = np.where((products.bits < 0).all(axis=1), np.clip(noisy[0], 0.0, 1.0), answers)
     model = with_labels(mixture.model(), workload, *noisy, task.n, generator, session.progress)
-    trace = ({"trust": trust},) if fitting.tried else ()
-    return answers, model, trace
+    return answers, model, ({"trust": trust},) if fitting.tried else ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,9 +99,8 @@ class CrossMoments:
         products' noisy means; ``scores``, ``(bits,)``, the numbers that bits stand for, NaN for
         none.
         """
-        chances, centre = around.chances, around.fitted
-        products = fit.products
-        standard = _standardised(fit.products.domain, chances, scores)
+        chances, centre, products = around.chances, around.fitted, fit.products
+        standard = _standardised(products.domain, chances, scores)
         column = products.domain.column_of_bit
         present = products.bits >= 0
         means, factors = products.factors(chances)
@@ -132,7 +130,11 @@ class CrossMoments:
         least, noise = of_pairs(precise * residuals), of_pairs((precise * apart) ** 2)
         moment, more = of_pairs(weights * residuals), of_pairs((weights * noises) ** 2)
         moved, _ = posterior_interactions(least, np.full(len(least), CORRELATION), noise)
-        found = CrossMoments(places, owner, weights, slopes, moved)
+        # Cells move by the part of their expected size, a deviation, that noise leaves unknown.
+        expected = expected_interactions(products, chances)[places]
+        moves = slopes / np.sqrt(1.0 + (expected / noises) ** 2)
+        moves /= np.bincount(owner, weights * moves)[owner]
+        found = CrossMoments(places, owner, weights, moves, moved)
         now = found.sizes(centre)
         correlation = now - found.sizes(means.prod(axis=1))
         size = correlation + moved

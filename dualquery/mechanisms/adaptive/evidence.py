@@ -104,11 +104,10 @@ class Shares:
             free = len(at) - 1.0 if binary else (1.0 - 1.0 / sizes[at]).sum()
             if free <= 2:
                 continue  # so few determine no prior
-            noise = deviations[at] ** 2
-            centre = values[at].mean() if binary else 1.0 / sizes[at]
-            squares = ((values[at] - centre) ** 2).sum() / (free - 2.0)
-            variance = max(float(squares - noise.sum() / free), 0.0)
-            clear = variance > 2.0 * math.sqrt(2.0 / free) * noise.sum() / free
+            noise, centre = deviations[at] ** 2, values[at].mean() if binary else 1.0 / sizes[at]
+            least = noise.sum() / free
+            variance = max(((values[at] - centre) ** 2).sum() / (free - 2.0) - least, 0.0)
+            clear = variance > 2.0 * math.sqrt(2.0 / free) * least
             if len(at) >= MANY and (binary or (clear and not planned)):
                 units = 1.0 if binary else sizes[at] / sizes[at].max()
                 found, off = posterior_shares(values[at] * units, deviations[at] * units, 0.5)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from dualquery.estimates.intervals import CORRELATION
 from dualquery.mechanisms.adaptive.evidence import Shares
-from dualquery.mechanisms.adaptive.expansion import Expansion, ProductTerms, products_of_others
+from dualquery.mechanisms.adaptive.expansion import ProductTerms, products_of_others
 from dualquery.mechanisms.adaptive.prior import posterior_interactions
 from dualquery.mechanisms.baselines.independent import to_distributions
 
@@ -128,10 +128,6 @@ class Interactions:
             shared = np.where(binary, self._shared(ends), 0.0)
             means[at] += change * np.where(keys[place] == wanted, covariances[place], shared)
         return means
-
-    def answers(self, expansion: Expansion) -> Float64:
-        """Return the answers of queries by main effects and pairs: float64, ``(m,)``."""
-        return expansion.answers(self.means(ProductTerms.of_features(expansion.features)))
 
     def _shared(self, ends: NDArray[np.int64]) -> Float64:
         """Return the covariances of pairs of bits that were not measured."""

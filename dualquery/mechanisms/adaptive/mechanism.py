@@ -220,7 +220,9 @@ class _Run:
         how = self.plan.fitting.brief(task.queries.domain)
         fit = MixtureFit(seen.products, found.fitted, seen.deviations, how)
         mixture = fit_records(fit, seen.means, found, task.scores, self.generator, self.session)
-        answers = np.clip(found.answers(expansion_of(task)), 0.0, 1.0)
+        expansion = expansion_of(task)
+        means = found.means(ProductTerms.of_features(expansion.features))
+        answers = np.clip(expansion.answers(means), 0.0, 1.0)
         # The first stage decided that there are any: it gives none.
         intervals = share_intervals(task.workload, (second,), self.plan.neighbours)
         return self._outcome(answers, mixture.model(), intervals, remarks=(COLUMNS_ALONE,))

@@ -406,8 +406,7 @@ class PairEvidence:
         columns = plan_columns(workload, chances, self.looked.neighbours)
         interactions = rmse_of_interactions(workload, chances, self.rows, *of_pairs)
         noise = columns.scales * scale_for(columns.sensitivity, ratio) / self.n
-        products = ProductTerms.of_features(columns.features)
-        again = Shares.of(products, np.zeros(len(noise)), noise)
+        again = Shares.of(ProductTerms.of_features(columns.features), np.zeros(len(noise)), noise)
         both = self.shares.shrunk(workload.domain).combined(again)
         alone = rmse_of_shares(workload, chances, both.uncertain(workload.domain))
         if isinstance(full, FeatureMeasurement):
