@@ -169,7 +169,7 @@ class Rows(Sequence[LinearConstraint]):
         if len(self) == 0:
             return np.zeros(0, np.bool_)
         activity = self.activity(record)
-        return np.maximum(self.lower - activity, activity - self.upper) > self.slack
+        return (activity < self.lower - self.slack) | (activity > self.upper + self.slack)
 
     def select(self, kept: NDArray[np.bool_]) -> Rows:
         """Return some of the rows."""

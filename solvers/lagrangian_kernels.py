@@ -64,7 +64,7 @@ def _threshold(
                 width += reach[i]
         # By rounding alone nothing may be above the threshold.
         above = mass / width if width > 0.0 else -np.inf
-        if above <= theta:
+        if not above > theta:  # nor if weights near 0 made it NaN
             return theta
         theta = above
 

@@ -139,6 +139,8 @@ def _explain(error: BaseException, kept: str, command: Any, arguments: list[str]
     # What else is to be known: how an unfinished release goes on, for example.
     notes = "".join(f"; {note}" for note in getattr(error, "__notes__", ()))
     if isinstance(error, InterruptedRun | KeyboardInterrupt | typer.Abort):
+        if any(each.startswith("--budget") for each in arguments):
+            kept += "; what the budget file was charged stays charged"
         kept = str(error) if isinstance(error, InterruptedRun) else kept
         return _stop(f"interrupted: {kept}", INTERRUPTED)
     if isinstance(error, typer.Exit):

@@ -160,6 +160,8 @@ class _Compiler:
             given=self._canonical(question.given),
         )
         self.text = syntax.print_question(self.question)
+        if self._boxes(question.given) == [{}]:  # of all rows, like a question without it
+            question, self.question = (replace(x, given=None) for x in (question, self.question))
         self.asks = question
 
     def asked(self) -> Compiled:
@@ -319,7 +321,8 @@ class _Compiler:
             literal: (number, self.pieces[number].of(allowed))
             for literal, (number, _, allowed) in self.allowed.items()
         }
-        return boxes_of(present[0] if len(present) == 1 else And(present), pieces, self.whole)
+        cut = frozenset(x for x, each in self.allowed.items() if min(self.pieces[each[0]].part) < 1)
+        return boxes_of(present[0] if len(present) == 1 else And(present), pieces, self.whole, cut)
 
     def _with_number(self, boxes: list[Box]) -> list[Box]:
         return _within(boxes, self.target, self.pieces[self.target].numbered)

@@ -8,7 +8,7 @@ boxes of a condition, so that its share is the sum of theirs.
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-from dualquery.questions.syntax_tree import And, Condition, Literals, Not, Or
+from dualquery.questions.syntax_tree import And, Condition, Literals, Not, Or, literals_of
 from dualquery.runtime.errors import BadInputError
 
 Box: TypeAlias = Mapping[int, int]
@@ -22,12 +22,16 @@ MOST_BOXES = 2_000
 
 
 def boxes_of(
-    condition: Condition, allowed: Mapping[Literals, tuple[int, int]], whole: Mapping[int, int]
+    condition: Condition,
+    allowed: Mapping[Literals, tuple[int, int]],
+    whole: Mapping[int, int],
+    cut: frozenset[Literals] = frozenset(),
 ) -> list[Box]:
     """Return a condition as boxes that exclude each other; none if nothing satisfies it.
 
     ``allowed`` has for each of its literals the number of its column, and the pieces that satisfy
-    it; ``whole`` all pieces of each column. `BadInputError` if it has more than `MOST_BOXES` boxes.
+    it; ``whole`` all pieces of each column; ``cut`` are the literals of columns some of whose
+    pieces are parts of values. `BadInputError` if it has more than `MOST_BOXES` boxes.
     """
 
     def made(condition: Condition, negated: bool) -> list[Box]:
@@ -48,7 +52,8 @@ def boxes_of(
     def any_of(operands: Sequence[Condition], negated: bool) -> list[Box]:
         found: list[Box] = []
         outside: list[Box] = [{}]  # what none of the operands so far holds on
-        for operand in operands:
+        # Where a condition on whole values holds, it does not matter where a cut value lies.
+        for operand in sorted(operands, key=lambda each: not cut.isdisjoint(literals_of(each))):
             found += _both(outside, made(operand, negated))
             _check(found)
             outside = _both(outside, made(operand, not negated))

@@ -77,6 +77,17 @@ def test_internal_faults_are_exit_code_1(dualquery, small, here, monkeypatch) ->
     assert names(here) == set()
 
 
+def test_ctrl_c_leaves_a_charge_and_says_so(dualquery, here, monkeypatch) -> None:
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("dualquery.room.learning.SchemaRoom.open", interrupt)
+    assert dualquery("budget", "init", "file", "--epsilon", "5", "--delta", "1e-6").code == 0
+    done = dualquery("schema", "adult", "--epsilon", "1", "--delta", "1e-9", "--budget", "file")
+    assert done.last.endswith("nothing was written; what the budget file was charged stays charged")
+    assert re.search("schema .*begun", dualquery("budget", "show", "file").out)
+
+
 def test_ctrl_c_is_exit_code_130_and_leaves_nothing(dualquery, small, here, monkeypatch) -> None:
     def interrupt(*_, **__):
         raise KeyboardInterrupt

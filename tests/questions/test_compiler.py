@@ -166,6 +166,20 @@ def test_a_quantile_asks_for_the_shares_below() -> None:
         )
 
 
+@pytest.mark.parametrize("text", ["age<=1.5 or sex=Female", "not (age>1.5 & sex=Male)"])
+def test_a_cut_bucket_opens_as_few_rows_in_any_order(text: str) -> None:
+    """Where women are counted, no age is open: a cell had 2 as its upper end, and 0 as its lower."""
+    asked = ask(read_question(text, SCHEMA), SCHEMA)
+    assert (asked.numerator.low.on_values(EVERY)[EVERY[:, 3] == 1] == 1).all()
+    assert asked.numerator.high.on_values(EVERY).max() == 1
+
+
+def test_given_rows_that_are_all_rows_need_no_given() -> None:
+    """So a mean that was bought answers them, too."""
+    asked = ask(read_question("mean(age) given sex in (Male, Female)", SCHEMA), SCHEMA)
+    assert asked.question == ask(read_question("mean(age)", SCHEMA), SCHEMA).question
+
+
 def test_a_negative_worth_has_the_other_bound() -> None:
     schema = TableSchema(
         (Numeric("gain", (-4.0, 0.0, 4.0)), Numeric("age", (0.0, 2.0, 4.0))), declared=True

@@ -152,6 +152,15 @@ def test_a_release_that_fails_has_spent_its_charge(file: BudgetFile, monkeypatch
     assert file.read().spent == (0.4, 1e-8)
 
 
+def test_what_was_paid_for_is_given_out_though_it_cannot_be_noted(file, monkeypatch, caplog) -> None:
+    def fail(*_: object) -> None:
+        raise BadInputError("another process has held it for 60 seconds; try again")
+
+    monkeypatch.setattr("dualquery.budgets.charge.Charge.finish", fail)
+    assert release(budget=file).privacy.epsilon == 0.4
+    assert "another process has held it" in caplog.text
+
+
 def test_without_a_file_a_release_says_that_guarantees_add_up() -> None:
     made = release()
     assert made.options["budget_file"] == {"charged": False}

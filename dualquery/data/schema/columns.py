@@ -35,7 +35,7 @@ def check_choice(where: str, key: str, found: object, allowed: tuple[str, ...]) 
 
 def header(name: str, declared: bool, kind: str, max_ones: int | None) -> dict[str, object]:
     """Return the entries that every schema file has; a name of a file may be no text."""
-    named = {"name": name.encode(errors="replace").decode(), "declared": declared}
+    named = {"name": str(name).encode(errors="replace").decode(), "declared": declared}
     cut = {} if max_ones is None else {"max_ones_per_row": max_ones}
     return {"format": FORMAT_NAME, "version": SCHEMA_VERSION, "kind": kind, **named, **cut}
 

@@ -154,7 +154,7 @@ class Payment:
         if charge is None:
             return
         if checkpoint is None:
-            charge.finish()
+            self._finish_named()  # what was paid for is given out, noted or not
         elif not checkpoint.placed:
             charge.finish(checkpoint.claim())
         else:
@@ -167,7 +167,7 @@ class Payment:
         try:
             self.charge.finish(new_token())
         except BadInputError as error:
-            privacy_log.warning("charged and written, which may not be noted: %s", error)
+            privacy_log.warning("charged and made, which may not be noted: %s", error)
 
     def record(self) -> dict[str, Any]:
         """Return what ``release.json`` says of the charge."""
