@@ -168,7 +168,7 @@ def test_a_quantile_asks_for_the_shares_below() -> None:
 
 @pytest.mark.parametrize("text", ["age<=1.5 or sex=Female", "not (age>1.5 & sex=Male)"])
 def test_a_cut_bucket_opens_as_few_rows_in_any_order(text: str) -> None:
-    """Where women are counted, no age is open: a cell had 2 as its upper end, and 0 as its lower."""
+    """Where women are counted no age is open: a cell had 2 as its upper end, 0 as its lower."""
     asked = ask(read_question(text, SCHEMA), SCHEMA)
     assert (asked.numerator.low.on_values(EVERY)[EVERY[:, 3] == 1] == 1).all()
     assert asked.numerator.high.on_values(EVERY).max() == 1

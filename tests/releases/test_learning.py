@@ -74,6 +74,9 @@ def test_a_schema_that_is_known_leaves_a_budget_file_as_it_is(tmp_path) -> None:
         ({"schema": known({**B, "edges": [1, 3], "within": [2]})}, "within is of buckets"),
         ({"public_types": True}, "it states no types"),
         ({"target": "0-1"}, "name one column"),
+        ({"target": "a", "columns": "a"}, "needs another column"),
+        ({"marginals": 500, "way": 2}, "only 1 "),
+        ({"queries": 5, "way": 2, "columns": "a"}, "2 different columns"),
         ({"mechanism": "laplace", "delta": 1e-6}, "cannot follow a learned schema"),
         ({"mechanism": "auto", "options": {"rounds": 9}}, "dualquery has to be named"),
         ({"query_items": "top:2", "way": 2}, "several values"),
@@ -94,9 +97,25 @@ def test_what_cannot_be_is_refused_before_a_schema_is_paid(asked, named, tmp_pat
 
 
 def test_a_refusal_before_rows_are_bought_says_that_a_schema_was_paid() -> None:
-    asked = {"queries": 40, "way": 1, "mechanism": "independent", "neighbours": "add-remove"}
-    with pytest.raises(BadInputError, match=r"ask for 1 to .* its cost is spent\)$"):
+    asked = {"marginals": 1, "max_cells": 1, "mechanism": "independent", "neighbours": "add-remove"}
+    with pytest.raises(BadInputError, match=r"only 0 .* its cost is spent\)$"):
         dualquery.release(FRAME, epsilon=5.0, delta=1e-5, **asked)
+
+
+def test_a_number_of_queries_is_at_most_all_that_a_learned_schema_has() -> None:
+    made = dualquery.release(FRAME, queries=1_000, way=1, epsilon=8.0)
+    assert len(made.workload) == len({*made.answer_table["query"]}) < 1_000
+
+
+def test_a_learned_schema_says_its_cost_to_other_releases_only(tmp_path) -> None:
+    first = dualquery.release(FRAME, epsilon=8.0, way=1)
+    assert first.privacy.condition is None
+    first.save(tmp_path / "first")
+    schema = dualquery.load_release(tmp_path / "first").schema
+    second = dualquery.release(FRAME, schema=schema, epsilon=1.0, way=1)
+    second.save(tmp_path / "second")
+    assert f"learned: epsilon {schema.learned['epsilon']}" in second.privacy.condition
+    assert not any(verify(tmp_path / name).faults for name in ("first", "second"))
 
 
 def test_positions_count_columns_that_are_not_learned_too() -> None:

@@ -152,7 +152,7 @@ def test_a_release_that_fails_has_spent_its_charge(file: BudgetFile, monkeypatch
     assert file.read().spent == (0.4, 1e-8)
 
 
-def test_what_was_paid_for_is_given_out_though_it_cannot_be_noted(file, monkeypatch, caplog) -> None:
+def test_what_is_paid_is_given_out_though_not_noted(file, monkeypatch, caplog) -> None:
     def fail(*_: object) -> None:
         raise BadInputError("another process has held it for 60 seconds; try again")
 

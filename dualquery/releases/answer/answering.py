@@ -234,9 +234,7 @@ def _of_total(knowledge: Knowledge, limits: Limits) -> Limits:
 def _released(release: Release, asked: CompiledQuestion) -> tuple[float, Limits | None] | None:
     """Return the released answer of a question that is a query of the workload, and its limits."""
     workload, known, limits = conjunctions_of(release.workload), release.intervals, None
-    if workload is None:
-        return None
-    places = map(workload.find, asked.conjunctions)
+    places = () if workload is None else map(workload.find, asked.conjunctions)
     at = next((place for place in places if place is not None), None)
     if at is None:
         return None

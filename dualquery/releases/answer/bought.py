@@ -81,12 +81,8 @@ def with_mean(column: Numeric, shares: Float64, mean: float) -> Numeric:
 
     levels = (np.arange(_NUMBERS) + 0.5) / _NUMBERS
     buckets = [*zip(column.rules, column.bounds, strict=True)]
-    numbers = np.array(
-        [
-            [quantile_of(rule, column.places, *ends, level) for level in levels]
-            for rule, ends in buckets
-        ]
-    )
+    numbers = np.array([[quantile_of(rule, column.places, *ends, level) for level in levels]
+                        for rule, ends in buckets])  # fmt: skip
     widest = float(np.ptp(numbers, axis=1).max())
     if widest == 0:
         return column

@@ -223,7 +223,8 @@ class Knowledge:
         """Return estimates of forms' sums over the total's copies, and then of these themselves."""
         if self._measured is None:
             return _NOT_MEASURED
-        columns = tuple(sorted({column for form in forms for column in form.columns})) or (0,)
+        columns = tuple(sorted({column for form in forms for column in form.columns}))
+        columns = columns or (int(forms[0].domain.sizes.argmin()),)  # the total needs but one
         if columns not in self._solvers:
             if len(self._solvers) == _KEPT:
                 self._solvers.clear()

@@ -82,8 +82,7 @@ def finished_records(
     """
     records, model = outcome.records, outcome.model
     if records is None:
-        asked = () if wanted is None else ("no synthetic records were made, although asked for",)
-        return None, asked
+        return None, () if wanted is None else ("no synthetic records were made, though asked for",)
     count, bits = records.shape
     if wanted is not None and wanted != count:
         generator = np.random.default_rng(seed)

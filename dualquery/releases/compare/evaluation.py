@@ -47,10 +47,8 @@ BASELINES = {"zero": {}, "uniform": {"records": 1}, "independent": {"records": 1
 
 WARNING = "NOT PRIVATE: computed from the exact answers; for the holder of the table only"
 GIVEN_QUERIES = (
-    "the baselines know for nothing which queries are asked; the release paid to find them, with a "
-    "part of its budget"
+    "the baselines know for nothing which queries are asked; the release paid to find them"
 )
-"""Said where a release made its own queries."""
 
 SHOWN = 20  # columns and queries of the largest errors that `evaluate` names
 
@@ -104,12 +102,10 @@ class Evaluation:
     @property
     def size(self) -> str:
         """The number of rows, or their total weight, and how many of them count, in words."""
-        weighted = self.budget.neighbours.weight is not None
-        unit = self.budget.neighbours.unit
-        size = f"a total weight of {self.rows:,.10g}" if weighted else f"{self.rows:,} rows"
-        if unit is None:
-            return size
-        return f"{size}, {self.counted:,.10g} counted: at most {unit.max_rows:,} of a unit"
+        weight, unit = self.budget.neighbours.weight, self.budget.neighbours.unit
+        size = f"a total weight of {self.rows:,.10g}" if weight else f"{self.rows:,} rows"
+        cut = f", {self.counted:,.10g} counted: at most {unit.max_rows:,} of a unit" if unit else ""
+        return size + cut
 
     @property
     def protected(self) -> str:
@@ -302,10 +298,8 @@ def _compare(
     counts = workload.counts(known if whole is data else whole.records, threads=cores)
     data = replace(data, records=known)
     truth = np.asarray(counts * (workload.step / whole.n), dtype=np.float64)
-    synthetic = None
-    if loaded.records is not None:
-        synthetic = Errors.between(workload.answers_on(loaded.records, threads=cores), truth)
-
+    made = loaded.records
+    synthetic = None if made is None else Errors.between(workload.answers_on(made, cores), truth)
     baselines: dict[str, Errors] = {}
     for name, mechanism in mechanisms.items():
         progress.phase(f"baseline {name}")

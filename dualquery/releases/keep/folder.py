@@ -147,9 +147,7 @@ class Release:
     @property
     def read_by(self) -> Schema:
         """The schema by which records draw the numbers of buckets, and questions are read."""
-        if not self.means:
-            return self.schema
-        return calibrated_schema(self)
+        return calibrated_schema(self) if self.means else self.schema
 
     @property
     def answer_table(self) -> pl.DataFrame:

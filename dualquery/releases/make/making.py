@@ -320,7 +320,7 @@ def make_release(
             "mechanism": asdict(mechanism),  # type: ignore[call-overload]  # a frozen dataclass
         },
         privacy=privacy,
-        schema=data.schema,
+        schema=replace(data.schema, **planned.learned.said or {}),
         base=base,
         workload=queries,
         answers=outcome.answers,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -60,6 +60,7 @@ class LearnedSchema:
     grounds: tuple[Ground | None, ...] = ()  # why that covers it
     notes: tuple[str, ...] = ()  # for the release
     asked: WorkloadRequest | None = None  # what is asked, by names; None: as it was
+    said: Mapping[str, Any] | None = None  # what the schema says to releases by it, later on
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -112,14 +113,17 @@ def schema_of_table(
     if found.price is None:
         return found
     payment.finish()
-    record = {
-        "epsilon": paid["epsilon"] + epsilon,
-        "delta": paid["delta"] + 2.0 * found.price.delta,
-        **neighbours.described(),
-        "events": [*paid["events"], *(dict(proof.described(event)) for event in found.events)],
-    }
+    own = _cost(found.price, epsilon)
+    record = own | {name: paid[name] + own[name] for name in ("epsilon", "delta", "events")}
     assert isinstance(found.schema, TableSchema)
     return replace(found, schema=replace(found.schema, learned=record))
+
+
+def _cost(price: SchemaPrice, epsilon: float) -> dict[str, Any]:
+    """Return what a schema says that it cost, to releases by it that come later."""
+    events = [dict(proof.described(event)) for event in price.events]
+    spent = {"epsilon": epsilon, "delta": 2.0 * price.delta}
+    return {**spent, **price.neighbours.described(), "events": events}
 
 
 def learned_for(spec: ReleaseSpec, payment: Payment, journal: Journal) -> LearnedSchema:
@@ -137,8 +141,15 @@ def learned_for(spec: ReleaseSpec, payment: Payment, journal: Journal) -> Learne
 
     learn = _learn_items if unknown.items else _learn_columns
     found = learn(unknown, spec.budget.relation, pay, spec.seed, journal)
-    kept = getattr(found.schema, "column_names", ())
-    return replace(found, asked=_by_name(spec.workload, unknown.names, kept))
+    schema, price = found.schema, found.price
+    asked = _by_name(spec.workload, unknown.names, getattr(schema, "column_names", ()))
+    if price is not None and isinstance(schema, TableSchema) and schema.learned is None:
+        cost = _cost(price, best(price.events, 2.0 * price.delta)[1])
+        found = replace(found, said={"learned": cost})
+    if schema is not None and isinstance(asked.queries, int):  # or all that differ, as by default
+        made = replace(asked, queries=None).build(schema, 1, most=asked.queries)
+        asked = replace(asked, queries=len(made))
+    return replace(found, asked=asked)
 
 
 def _by_name(asked: WorkloadRequest, names: Sequence[str], kept: Sequence[str]) -> WorkloadRequest:
@@ -196,6 +207,9 @@ def _trial(spec: ReleaseSpec, unknown: Unknown, price: SchemaPrice, whole: Budge
     check_texts(asked.queries, unknown.names)
     if unknown.items:  # it may be any
         asked = replace(asked, columns=None, target=None)
+    if unknown.names and (isinstance(asked.marginals, int) or len(unknown.names) < 3):
+        some = replace(asked, queries=None, max_cells=None, items=None)  # whatever columns hold
+        some.build(_stand_in(unknown, _FEW, None), STAND_IN)
     alone = configured.name in proof.NOISE_ALONE
     most = asked.queries if isinstance(asked.queries, int) else _ASKED[alone]
     rest = price.rest(whole, noise_alone=alone)
