@@ -8,6 +8,7 @@ import sys
 import time
 from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -16,6 +17,7 @@ from dualquery.cli.main import FIRST_STEPS, app
 from tests.tables import names
 
 ROOT = Path(__file__).resolve().parents[2]
+INTERRUPT = Mock(side_effect=KeyboardInterrupt)
 
 
 def commands() -> list[tuple[str, ...]]:
@@ -78,10 +80,7 @@ def test_internal_faults_are_exit_code_1(dualquery, small, here, monkeypatch) ->
 
 
 def test_ctrl_c_leaves_a_charge_and_says_so(dualquery, here, monkeypatch) -> None:
-    def interrupt(*_, **__):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("dualquery.room.learning.SchemaRoom.open", interrupt)
+    monkeypatch.setattr("dualquery.room.learning.SchemaRoom.open", INTERRUPT)
     assert dualquery("budget", "init", "file", "--epsilon", "5", "--delta", "1e-6").code == 0
     done = dualquery("schema", "adult", "--epsilon", "1", "--delta", "1e-9", "--budget", "file")
     assert done.last.endswith("nothing was written; what the budget file was charged stays charged")
@@ -89,18 +88,15 @@ def test_ctrl_c_leaves_a_charge_and_says_so(dualquery, here, monkeypatch) -> Non
 
 
 def test_ctrl_c_is_exit_code_130_and_leaves_nothing(dualquery, small, here, monkeypatch) -> None:
-    def interrupt(*_, **__):
-        raise KeyboardInterrupt
-
     with monkeypatch.context() as patched:
-        patched.setattr("dualquery.room.curator.Curator.evaluate", interrupt)
+        patched.setattr("dualquery.room.curator.Curator.evaluate", INTERRUPT)
         for extra in ([], ["--json"], ["--quiet"]):
             done = dualquery(*small, "--out", "deep/out", *extra)
             assert done.code == 130
             assert done.out == ""
             assert done.last == "error: interrupted: nothing was written"
             assert names(here) == set()
-    monkeypatch.setattr("dualquery.cli.commands.release._show", interrupt)
+    monkeypatch.setattr("dualquery.cli.commands.release._show", INTERRUPT)
     done = dualquery(*small, "--out", "out")
     assert (done.code, done.last) == (130, "error: interrupted: the release is written to out")
     assert names(here) == {"out"}

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -141,9 +142,7 @@ def test_what_is_refused_draws_nothing(file: BudgetFile, monkeypatch) -> None:
 
 
 def test_a_release_that_fails_has_spent_its_charge(file: BudgetFile, monkeypatch) -> None:
-    def fail(*arguments: object, **options: object) -> None:
-        raise RuntimeError("the power went")
-
+    fail = Mock(side_effect=RuntimeError("the power went"))
     monkeypatch.setattr(making.Curator, "evaluate", fail)
     with pytest.raises(RuntimeError):
         release(budget=file)
@@ -153,9 +152,7 @@ def test_a_release_that_fails_has_spent_its_charge(file: BudgetFile, monkeypatch
 
 
 def test_what_is_paid_is_given_out_though_not_noted(file, monkeypatch, caplog) -> None:
-    def fail(*_: object) -> None:
-        raise BadInputError("another process has held it for 60 seconds; try again")
-
+    fail = Mock(side_effect=BadInputError("another process has held it"))
     monkeypatch.setattr("dualquery.budgets.charge.Charge.finish", fail)
     assert release(budget=file).privacy.epsilon == 0.4
     assert "another process has held it" in caplog.text

@@ -42,3 +42,9 @@ def test_reaches_the_bound_of_the_linear_program(column: int | None) -> None:
     dual = LagrangianDual(kernel, greedy_record(kernel))
     dual.descend(4000, -np.inf)
     assert dual.bound == pytest.approx(relaxed_optimum(kernel), rel=2e-4)
+
+
+def test_a_descent_by_weights_near_zero_ends() -> None:
+    kernel = sampled_problem(40, 400, 0, 4)
+    kernel = replace(kernel, weights=kernel.weights * 1e-320)
+    LagrangianDual(kernel, greedy_record(kernel)).descend(30, -np.inf)

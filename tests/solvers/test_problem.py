@@ -118,6 +118,8 @@ def test_constraint_tolerates_rounding() -> None:
     tenths = LinearConstraint(np.arange(3), np.array([0.1, 0.2, 0.3]), 0.6, 0.6)
     assert tenths.holds(np.ones(3, np.uint8))
     assert not tenths.holds(np.array([0, 1, 1], np.uint8))
+    large = LinearConstraint(np.arange(3), np.array([2.0**50, 2.0**50, 1.0]), 2.0**51 + 0.5)
+    assert large.holds(np.array([1, 1, 0], np.uint8))  # as all searches compute it
 
 
 @pytest.mark.parametrize("first", [1.0, 1e9, 2.0**53 - 3.0])

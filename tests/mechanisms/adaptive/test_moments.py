@@ -20,12 +20,17 @@ def correlations(table: pl.DataFrame) -> np.ndarray:
     return np.corrcoef(table.to_numpy().astype(float), rowvar=False)[np.triu_indices(_COLUMNS, 1)]
 
 
+def texts(sizes: dict[str, int]) -> list[dict[str, object]]:
+    """Return columns of so many whole numbers, as texts, each."""
+    values = {name: [str(value) for value in range(size)] for name, size in sizes.items()}
+    return [{"name": name, "kind": "categorical", "values": each} for name, each in values.items()]
+
+
 def test_correlations_of_ordered_columns_are_kept() -> None:
     """Cells drown in noise: without it records had 0.02 of them, with it 0.80 to 0.83."""
-    values = [str(value) for value in range(_VALUES)]
-    columns = [{"name": f"c{c}", "kind": "categorical", "values": values} for c in range(_COLUMNS)]
     table = ordered_table(0)
-    release = dualquery.release(table, schema={"columns": columns}, epsilon=1.0, seed=0)
+    schema = {"columns": texts(dict.fromkeys(table.columns, _VALUES))}
+    release = dualquery.release(table, schema=schema, epsilon=1.0, seed=0)
     made = release.synthetic.cast(pl.Int64)
     assert 0.65 <= correlations(made).mean() / correlations(table).mean() <= 1.05
 
@@ -38,13 +43,11 @@ def test_correlations_move_cells_that_noise_leaves_open() -> None:
     end, hour = (start + far.astype(int)) % zones, rng.integers(0, 24, rows)
     fare = np.minimum(far * 1.5 * rng.gamma(9.0, 1 / 9, rows), 19).astype(int)
     tip = np.where(rng.random(rows) < 0.6, fare // 2, 0)
-    texts = {"from": start.astype(str), "to": end.astype(str)}
-    table = pl.DataFrame({**texts, "fare": fare, "tip": tip, "hour": hour})
-    values = [str(zone) for zone in range(zones)]
-    columns = [{"name": name, "kind": "categorical", "values": values} for name in texts]
-    whole = {"kind": "numeric", "integer": True}
-    for name, size in (("fare", 20), ("tip", 10), ("hour", 24)):
-        columns.append({"name": name, **whole, "edges": list(range(size + 1))})
+    places = {"from": start.astype(str), "to": end.astype(str)}
+    table = pl.DataFrame({**places, "fare": fare, "tip": tip, "hour": hour})
+    columns = texts({"from": zones, "to": zones})
+    columns += [{"name": name, "kind": "numeric", "integer": True, "edges": list(range(size + 1))}
+                for name, size in (("fare", 20), ("tip", 10), ("hour", 24))]  # fmt: skip
     made = dualquery.release(table, schema={"columns": columns}, epsilon=1.0, seed=1)
     errors = dualquery.evaluate(made, table)
     assert errors["synthetic"]["max_error"] < 1.45 * errors["max_error"]
@@ -67,9 +70,8 @@ def test_values_that_most_rows_have_keep_their_shares_in_noise() -> None:
     rng = np.random.default_rng(100)
     rows = np.where(rng.random((1_000, 12)) < 0.95, 0, rng.integers(1, 12, (1_000, 12)))
     table = pl.DataFrame(rows.astype(str), [f"c{at}" for at in range(12)], orient="row")
-    values = [str(value) for value in range(12)]
-    columns = [{"name": name, "kind": "categorical", "values": values} for name in table.columns]
-    made = dualquery.release(table, schema={"columns": columns}, epsilon=0.3, delta=1e-9, seed=0)
+    schema = {"columns": texts(dict.fromkeys(table.columns, 12))}
+    made = dualquery.release(table, schema=schema, epsilon=0.3, delta=1e-9, seed=0)
     assert (made.synthetic.cast(pl.Int64).to_numpy() == 0).mean() > (rows == 0).mean() - 0.05
 
 
@@ -77,14 +79,11 @@ def test_equal_shares_stay_near_equal_in_noise_whatever_the_sizes_of_columns() -
     """With one prior for shares of all sizes, some values had 4 to 15 times their share."""
     rng, sizes = np.random.default_rng(100), [3] * 10 + [60, 100]
     rows = rng.integers(0, sizes, (1_000, 12)).astype(str)
-    values = [[str(value) for value in range(size)] for size in sizes]
-    names = [f"c{at}" for at in range(12)]
-    columns = [{"name": name, "kind": "categorical", "values": each}
-               for name, each in zip(names, values, strict=True)]  # fmt: skip
-    table = pl.DataFrame(rows, names, orient="row")
-    made = dualquery.release(table, schema={"columns": columns}, epsilon=0.3, delta=1e-9, seed=0)
-    for name, size in zip(names, sizes, strict=True):
-        assert np.bincount(made.synthetic[name].cast(pl.Int64)).max() < 3 * 1_000 / size
+    table = pl.DataFrame(rows, [f"c{at}" for at in range(12)], orient="row")
+    schema = {"columns": texts(dict(zip(table.columns, sizes, strict=True)))}
+    made = dualquery.release(table, schema=schema, epsilon=0.3, delta=1e-9, seed=0)
+    for column, size in zip(made.synthetic, sizes, strict=True):
+        assert np.bincount(column.cast(pl.Int64)).max() < 3 * 1_000 / size
 
 
 def test_columns_that_are_nearly_alike_keep_their_shares() -> None:
