@@ -51,7 +51,7 @@ DEFAULT_QUERIES, DEFAULT_WAY, LARGEST_ROWS = 100_000, 3, 10**12
 
 def _number_or_text(text: str) -> int | str:
     """Return the whole number that a text is, such as ``100_000`` or ``1e5``; else the text."""
-    match = re.fullmatch(r"([+-]?\d+)(?:[eE]\+?(\d\d?))?", text.replace("_", ""), re.ASCII)
+    match = re.fullmatch(r"([+-]?\d+)(?:\.0)?(?:[eE]\+?(\d\d?))?", text.replace("_", ""), re.ASCII)
     return text if match is None else int(match[1]) * 10 ** int(match[2] or 0)
 
 

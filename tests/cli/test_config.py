@@ -19,7 +19,7 @@ def test_config_mirrors_the_options(dualquery, files, tmp_path, here) -> None:
         f"""
         data = "{files[0]}"
         schema = "{files[1]}"
-        queries = 15
+        queries = 1.5e1
         way = 2
         positive = true
         workload-seed = 4
