@@ -76,7 +76,7 @@ class LabelledMixture(ProductMixture):
 
         values = column_values(super().sample(count, generator), self.domain)
         owed = np.zeros(self.coefficients.shape)
-        step = _AT_ONCE // max(len(self.pairs), 1) + 1
+        step = _AT_ONCE // max(len(self.pairs), self.coefficients.shape[1]) + 1
         for first in range(0, count, step):
             some = values[first : first + step]
             targets = np.empty(len(some), np.int64)

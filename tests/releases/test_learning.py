@@ -102,20 +102,20 @@ def test_a_refusal_before_rows_are_bought_says_that_a_schema_was_paid() -> None:
         dualquery.release(FRAME, epsilon=5.0, delta=1e-5, **asked)
 
 
-def test_a_number_of_queries_is_at_most_all_that_a_learned_schema_has() -> None:
-    made = dualquery.release(FRAME, queries=1_000, way=1, epsilon=8.0)
-    assert len(made.workload) == len({*made.answer_table["query"]}) < 1_000
-
-
 def test_a_learned_schema_says_its_cost_to_other_releases_only(tmp_path) -> None:
-    first = dualquery.release(FRAME, epsilon=8.0, way=1)
-    assert first.privacy.condition is None
-    first.save(tmp_path / "first")
-    schema = dualquery.load_release(tmp_path / "first").schema
-    second = dualquery.release(FRAME, schema=schema, epsilon=1.0, way=1)
-    second.save(tmp_path / "second")
-    assert f"learned: epsilon {schema.learned['epsilon']}" in second.privacy.condition
-    assert not any(verify(tmp_path / name).faults for name in ("first", "second"))
+    """A part that was learned before is a condition; of the whole, both costs are."""
+    first = dualquery.release(FRAME, columns="a", queries=1_000, way=1, epsilon=8.0)
+    assert len(first.workload) == len({*first.answer_table["query"]}) < 1_000
+    part = replace(first.schema, partial=True).to_dict()
+    part = {**part, "columns": [*part["columns"], {"name": "b", "kind": "categorical"}]}
+    second = dualquery.release(FRAME, schema=part, epsilon=8.0, way=1)
+    third = dualquery.release(FRAME, schema=second.schema, epsilon=1.0, way=1)
+    costs = [made.schema.learned["epsilon"] for made in (first, second, third)]
+    assert 0 < costs[0] < costs[1] == costs[2]
+    for made, cost in ((first, None), (second, costs[0]), (third, costs[1])):
+        assert str(cost) in str(made.privacy.condition)
+        made.save(tmp_path / str(cost))
+        assert not verify(tmp_path / str(cost)).faults
 
 
 def test_positions_count_columns_that_are_not_learned_too() -> None:

@@ -44,10 +44,8 @@ def likely_mean(knowledge: Knowledge, bought: BoughtMean) -> float:
 def means_of(release: Release) -> list[tuple[str, float, Intervals]]:
     """Return each column whose mean was bought, its `likely_mean`, and its interval."""
     knowledge = Knowledge(release)
-    return [
-        (bought.column, likely_mean(knowledge, bought), bought.interval(knowledge.base))
-        for bought in release.means
-    ]
+    return [(bought.column, likely_mean(knowledge, bought), bought.interval(knowledge.base))
+            for bought in release.means]  # fmt: skip
 
 
 def calibrated_schema(release: Release) -> Schema:

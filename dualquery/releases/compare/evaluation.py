@@ -91,11 +91,8 @@ class Evaluation:
         from dualquery.releases.answer.bought import means_of
 
         within = {bought.column: bought.rounding for bought in self.release.means}
-        found = [
-            (name, mean, *at.lower, *at.upper, at.level, self.means[name], within[name])
-            for name, mean, at in means_of(self.release)
-            if name in self.means
-        ]
+        found = [(name, mean, *at.lower, *at.upper, at.level, self.means[name], within[name])
+                 for name, mean, at in means_of(self.release) if name in self.means]  # fmt: skip
         keys = ("column", "mean", "low", "high", "level", "truth", "truth_within")
         return [dict(zip(keys, line, strict=True)) for line in found]
 

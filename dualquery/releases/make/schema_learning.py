@@ -90,10 +90,7 @@ def schema_of_table(
     """
     check_ranges(epsilon, 0.0 if delta is None else delta)
     check_learnable(delta)
-    paid: Any = {"epsilon": 0.0, "delta": 0.0, "events": [], **neighbours.described()}
-    paid |= (known and known.learned) or {}
-    if {**paid, **neighbours.described()} != paid:
-        raise BadInputError("the schema was learned with other neighbours: give the same ones")
+    paid = _paid(known, neighbours)
     payment = Payment.begin(budget, table, neighbours, "schema", seed)
     unknown = unknown_columns(source_of(table), columns, known, _hidden(neighbours))
 
@@ -113,17 +110,24 @@ def schema_of_table(
     if found.price is None:
         return found
     payment.finish()
-    own = _cost(found.price, epsilon)
-    record = own | {name: paid[name] + own[name] for name in ("epsilon", "delta", "events")}
     assert isinstance(found.schema, TableSchema)
-    return replace(found, schema=replace(found.schema, learned=record))
+    return replace(found, schema=replace(found.schema, learned=_cost(found.price, epsilon, paid)))
 
 
-def _cost(price: SchemaPrice, epsilon: float) -> dict[str, Any]:
-    """Return what a schema says that it cost, to releases by it that come later."""
+def _paid(known: TableSchema | None, neighbours: Neighbours) -> dict[str, Any]:
+    """Return what a known part of a schema cost; refused if that was with other neighbours."""
+    none = {"epsilon": 0.0, "delta": 0.0, "events": [], **neighbours.described()}
+    paid: dict[str, Any] = {**none, **((known and known.learned) or {})}
+    if {**paid, **neighbours.described()} != paid:
+        raise BadInputError("the schema was learned with other neighbours: give the same ones")
+    return paid
+
+
+def _cost(price: SchemaPrice, epsilon: float, paid: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a schema says that it cost, with what was paid for a part of it before."""
     events = [dict(proof.described(event)) for event in price.events]
-    spent = {"epsilon": epsilon, "delta": 2.0 * price.delta}
-    return {**spent, **price.neighbours.described(), "events": events}
+    own = {"epsilon": epsilon, "delta": 2.0 * price.delta, "events": events}
+    return {**paid, **{name: paid[name] + each for name, each in own.items()}}
 
 
 def learned_for(spec: ReleaseSpec, payment: Payment, journal: Journal) -> LearnedSchema:
@@ -133,6 +137,7 @@ def learned_for(spec: ReleaseSpec, payment: Payment, journal: Journal) -> Learne
     """
     if (unknown := _asked(spec)) is None:
         return GIVEN
+    paid = _paid(unknown.known, spec.budget.relation)
 
     def pay(rows: int | None) -> SchemaPrice:
         price, whole = _part(spec, unknown, rows)
@@ -143,8 +148,8 @@ def learned_for(spec: ReleaseSpec, payment: Payment, journal: Journal) -> Learne
     found = learn(unknown, spec.budget.relation, pay, spec.seed, journal)
     schema, price = found.schema, found.price
     asked = _by_name(spec.workload, unknown.names, getattr(schema, "column_names", ()))
-    if price is not None and isinstance(schema, TableSchema) and schema.learned is None:
-        cost = _cost(price, best(price.events, 2.0 * price.delta)[1])
+    if price is not None and isinstance(schema, TableSchema):
+        cost = _cost(price, best(price.events, 2.0 * price.delta)[1], paid)
         found = replace(found, said={"learned": cost})
     if schema is not None and isinstance(asked.queries, int):  # or all that differ, as by default
         made = replace(asked, queries=None).build(schema, 1, most=asked.queries)
@@ -209,7 +214,7 @@ def _trial(spec: ReleaseSpec, unknown: Unknown, price: SchemaPrice, whole: Budge
         asked = replace(asked, columns=None, target=None)
     if unknown.names and (isinstance(asked.marginals, int) or len(unknown.names) < 3):
         some = replace(asked, queries=None, max_cells=None, items=None)  # whatever columns hold
-        some.build(_stand_in(unknown, _FEW, None), STAND_IN)
+        some.build(_stand_in(replace(unknown, columns={}), _FEW, None), STAND_IN)
     alone = configured.name in proof.NOISE_ALONE
     most = asked.queries if isinstance(asked.queries, int) else _ASKED[alone]
     rest = price.rest(whole, noise_alone=alone)
