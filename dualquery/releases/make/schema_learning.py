@@ -214,7 +214,7 @@ def _trial(spec: ReleaseSpec, unknown: Unknown, price: SchemaPrice, whole: Budge
         asked = replace(asked, columns=None, target=None)
     if unknown.names and (isinstance(asked.marginals, int) or len(unknown.names) < 3):
         some = replace(asked, queries=None, max_cells=None, items=None)  # whatever columns hold
-        some.build(_stand_in(replace(unknown, columns={}), _FEW, None), STAND_IN)
+        some.build(_stand_in(replace(unknown, columns={}), 1, None), STAND_IN)
     alone = configured.name in proof.NOISE_ALONE
     most = asked.queries if isinstance(asked.queries, int) else _ASKED[alone]
     rest = price.rest(whole, noise_alone=alone)
