@@ -148,7 +148,7 @@ def _overlearned(stored: Stored, entries: list[Stored]) -> Iterator[str]:
     own = bound(list(events_of(schedule)), schedule, "exact", left, learned["epsilon"])
     # What was drawn in this release is no condition; its own has what was paid for the rest.
     drawn = Counter(str({k: e[k] for k in e if k != "ground"}) for e in entries)
-    before = (Counter(map(str, learned["events"])) - drawn).total()
+    before = sum((Counter(map(str, learned["events"])) - drawn).values())
     costs = [f"{x} {learned[x]}" for x in ("epsilon", "delta") if before == len(learned["events"])]
     if before and not all(x in str(stored["proof"]["condition"]) for x in ("(learned: ", *costs)):
         yield "that the schema was learned, and its cost, is no condition"

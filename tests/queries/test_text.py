@@ -91,7 +91,7 @@ def test_a_question_beyond_the_edges_is_asked_by_its_limits() -> None:
         (["age>=-5"], [[0]]),
         (["age>120 & flag"], [[4, 6]]),
         (["age>120 given flag"], [[4, 6], [6]]),
-        (["age>120 or flag"], [[4], [4, 6], [6]]),
+        (["age>120 or flag"], [[4, 7], [6]]),
         (["median(age) given age>120"], [[4]]),
         (["flag given age>120"], [[4], [4, 6]]),
     ):
