@@ -172,7 +172,7 @@ def fit_records(
         return aimed.run(*how, start)
 
     mixture = fitted(moments)
-    # The pull takes a part of the moments; the second moves a half to all of what it is told.
+    # The pull takes a part of the moments; of its aim the second fit reaches a half to all.
     missed = moments.goal - moments.sizes(mixture.means(fit.products))
     return fitted(replace(moments, goal=moments.goal + 1.5 * missed), mixture)
 

@@ -20,8 +20,8 @@ def correlations(table: pl.DataFrame) -> np.ndarray:
     return np.corrcoef(table.to_numpy().astype(float), rowvar=False)[np.triu_indices(_COLUMNS, 1)]
 
 
-def texts(sizes: dict[str, int]) -> list[dict[str, object]]:
-    """Return columns of so many whole numbers, as texts, each."""
+def categorical(sizes: dict[str, int]) -> list[dict[str, object]]:
+    """Return categorical columns by their names and numbers of values, which are 0, 1, ..."""
     values = {name: [str(value) for value in range(size)] for name, size in sizes.items()}
     return [{"name": name, "kind": "categorical", "values": each} for name, each in values.items()]
 
@@ -29,7 +29,7 @@ def texts(sizes: dict[str, int]) -> list[dict[str, object]]:
 def test_correlations_of_ordered_columns_are_kept() -> None:
     """Cells drown in noise: without it records had 0.02 of them, with it 0.80 to 0.83."""
     table = ordered_table(0)
-    schema = {"columns": texts(dict.fromkeys(table.columns, _VALUES))}
+    schema = {"columns": categorical(dict.fromkeys(table.columns, _VALUES))}
     release = dualquery.release(table, schema=schema, epsilon=1.0, seed=0)
     made = release.synthetic.cast(pl.Int64)
     assert 0.65 <= correlations(made).mean() / correlations(table).mean() <= 1.05
@@ -45,7 +45,7 @@ def test_correlations_move_cells_that_noise_leaves_open() -> None:
     tip = np.where(rng.random(rows) < 0.6, fare // 2, 0)
     places = {"from": start.astype(str), "to": end.astype(str)}
     table = pl.DataFrame({**places, "fare": fare, "tip": tip, "hour": hour})
-    columns = texts({"from": zones, "to": zones})
+    columns = categorical({"from": zones, "to": zones})
     columns += [{"name": name, "kind": "numeric", "integer": True, "edges": list(range(size + 1))}
                 for name, size in (("fare", 20), ("tip", 10), ("hour", 24))]  # fmt: skip
     made = dualquery.release(table, schema={"columns": columns}, epsilon=1.0, seed=1)
@@ -70,7 +70,7 @@ def test_values_that_most_rows_have_keep_their_shares_in_noise() -> None:
     rng = np.random.default_rng(100)
     rows = np.where(rng.random((1_000, 12)) < 0.95, 0, rng.integers(1, 12, (1_000, 12)))
     table = pl.DataFrame(rows.astype(str), [f"c{at}" for at in range(12)], orient="row")
-    schema = {"columns": texts(dict.fromkeys(table.columns, 12))}
+    schema = {"columns": categorical(dict.fromkeys(table.columns, 12))}
     made = dualquery.release(table, schema=schema, epsilon=0.3, delta=1e-9, seed=0)
     assert (made.synthetic.cast(pl.Int64).to_numpy() == 0).mean() > (rows == 0).mean() - 0.05
 
@@ -80,7 +80,7 @@ def test_equal_shares_stay_near_equal_in_noise_whatever_the_sizes_of_columns() -
     rng, sizes = np.random.default_rng(100), [3] * 10 + [60, 100]
     rows = rng.integers(0, sizes, (1_000, 12)).astype(str)
     table = pl.DataFrame(rows, [f"c{at}" for at in range(12)], orient="row")
-    schema = {"columns": texts(dict(zip(table.columns, sizes, strict=True)))}
+    schema = {"columns": categorical(dict(zip(table.columns, sizes, strict=True)))}
     made = dualquery.release(table, schema=schema, epsilon=0.3, delta=1e-9, seed=0)
     for column, size in zip(made.synthetic, sizes, strict=True):
         assert np.bincount(column.cast(pl.Int64)).max() < 3 * 1_000 / size
