@@ -8,7 +8,7 @@ that refuses everything beyond it. Third parties add a mechanism through the ent
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -40,7 +40,8 @@ Found = TypeVar("Found")
 class Task:
     """The public facts: the queries, and the number of rows (or a public number in its place).
 
-    A mechanism may use the schema's ``rules``; a release's records and answers keep them anyway.
+    A mechanism may use the schema's ``rules``; a release's records and answers keep them anyway,
+    and its ``queries`` are `without_implied` literals.
     """
 
     queries: Queries
@@ -52,6 +53,30 @@ class Task:
     scores: NDArray[np.float64] | None = None
     """The number that each bit of the domain stands for, NaN for none; None if no bit has one."""
     _known: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False)
+
+    @staticmethod
+    def without_implied(queries: Queries, rules: Forbidden | None) -> Queries:
+        """Return conjunctions of the same legal records, without literals that the others imply.
+
+        At least one is left. Those of no legal record stay, and a target's marginals: its model is
+        fitted to whole ones.
+        """
+        from dualquery.queries.conjunctions import conjunctions_of
+        from dualquery.rules.legal import impossible_conjunctions
+
+        if rules is None or (workload := conjunctions_of(queries)) is None:
+            return queries
+        if not rules.boxes or workload.description.get("kind") == "target marginals":
+            return queries
+        shorter = workload.literals.copy()
+        possible = ~impossible_conjunctions(rules, shorter)
+        for place in range(workload.way):
+            opposite = shorter.copy()
+            opposite[:, place] ^= 1  # it stays below 0 where there is none
+            implied = possible & ((shorter >= 0).sum(axis=1) > 1)
+            implied &= impossible_conjunctions(rules, opposite)
+            shorter[implied, place] = -1
+        return replace(workload, literals=shorter, repeats=True)
 
     def once(self, what: Hashable, find: Callable[[], Found]) -> Found:
         """Return what follows from these facts, and keep it: a choice and a plan ask for the same.

@@ -11,6 +11,7 @@ from dualquery.data import Binary, Categorical, Dates, Numeric, TableSchema
 from dualquery.data.domain import axis_sizes, column_values, rows_of_values
 from dualquery.data.schema.rules import Follows
 from dualquery.data.schema.schema_files import schema_from_dict
+from dualquery.mechanisms.protocol import Task
 from dualquery.queries.generate.workloads import random_conjunctions
 from dualquery.rows.engines import load
 from dualquery.rules.constraints import constraints_of, solved_record
@@ -98,6 +99,9 @@ def test_random_rules_agree_with_every_record(seed: int, monkeypatch) -> None:
     truth = workload.answers_on(records[~broken])
     forced = np.where(truth == 0, 0.0, np.where(truth == 1, 1.0, np.nan))
     assert np.array_equal(forced_answers(rules, workload.literals), forced, equal_nan=True)
+    shorter = Task.without_implied(workload, rules)
+    assert np.array_equal(shorter.answers_on(records[~broken]), truth)
+    assert (shorter.literals >= 0).sum() < (workload.literals >= 0).sum()
     monkeypatch.setattr("dualquery.rules.legal._BUDGET", 1)
     assert not no_record_in(rules, [{}])  # undecided is not impossible
 

@@ -36,17 +36,17 @@ def with_forced_answers(
     forced = forced_answers(rules, workload.literals)
     there = ~np.isnan(forced)
     remark = (
-        f"{len(rules):,} rules between columns, which all records keep; they force "
-        f"{np.count_nonzero(there):,} of {len(forced):,} answers to 0 or 1, exact if the rows keep "
-        "the rules"
+        f"{len(rules):,} rules between columns, which all records keep; if the rows keep them, "
+        f"{np.count_nonzero(there):,} of {len(forced):,} answers are 0 or 1, exactly, and others "
+        "leave out what the rules imply"
     )
-    if not there.any():
+    if (known := outcome.intervals) is None and not there.any():
         return outcome, (remark,)
-    if (known := outcome.intervals) is None:
+    if known is None:
         known = Intervals(forced, forced, f"{FORCED}; of other answers nothing was measured")
     else:
         lower, upper = (np.where(there, forced, end) for end in (known.lower, known.upper))
-        basis = f"{known.basis}; where an interval is one number, {FORCED}"
+        basis = f"{known.basis}, if rows keep the rules; where an interval is one number, {FORCED}"
         known = replace(known, lower=lower, upper=upper, basis=basis)
     answers = np.where(there, forced, outcome.answers)
     return replace(outcome, answers=answers, intervals=known), (remark,)

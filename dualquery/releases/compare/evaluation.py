@@ -278,7 +278,8 @@ def _compare(
     paid = bought_epsilon(neighbours, loaded.options["rows"], epsilon)
     paid = paid or TOTAL_SHARE * epsilon * (loaded.base.known == "measured")
     public = RowCount(data.n if counted else loaded.n, neighbours, paid)
-    task = Task(workload, public.n, neighbours.copies)
+    rules = rules_of(loaded.schema)
+    task = Task(Task.without_implied(workload, rules), public.n, neighbours.copies)
     budget = Budget(public.rest(epsilon), loaded.options["delta"], neighbours=neighbours)
     # At delta 0 there is no Gaussian noise; the baseline of that name is then Laplace noise.
     noise = "laplace" if budget.delta == 0 else "gaussian"
@@ -288,7 +289,7 @@ def _compare(
     }
     progress.phase("evaluating the queries")
     known = CachedRows(data.records)
-    asked = [workload, *(mechanism.statistics(workload) for mechanism in mechanisms.values())]
+    asked = [workload, *(mechanism.statistics(task.queries) for mechanism in mechanisms.values())]
     lists = [conjunctions_of(each) for each in asked if each is not None]
     known.count_together([ConjunctionCounts(each.literals) for each in lists if each], cores)
     # The truth is about the rows before any cut; without a cut it is counted already.
@@ -302,7 +303,7 @@ def _compare(
         progress.phase(f"baseline {name}")
         plan = mechanism.plan(task, budget)
         outcome = run(data, task, mechanism, plan, seed, cores, neighbours=neighbours)
-        outcome, _ = with_forced_answers(outcome, workload, rules_of(loaded.schema))
+        outcome, _ = with_forced_answers(outcome, workload, rules)
         baselines[name] = Errors.between(outcome.answers, truth)
     in_all, counting = (tidy(each.n * neighbours.of_copy) for each in (whole, data))
     # The means of the columns whose numbers the rows carry, clipped as they are.

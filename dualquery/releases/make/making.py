@@ -13,7 +13,6 @@ import numpy as np
 
 from dualquery.estimates.intervals import Total, of_cut
 from dualquery.mechanisms.protocol import Budget, Mechanism, Outcome, Plan, Session, Task
-from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.composition import Cost
 from dualquery.privacy.events import Event, events_of, pure_epsilon
 from dualquery.privacy.guarantee import weak_epsilon
@@ -50,7 +49,7 @@ if TYPE_CHECKING:
     from dualquery.data.schema.any_schema import Schema
     from dualquery.estimates.expected import ExpectedError
     from dualquery.privacy.guarantee import PrivacyStatement
-    from dualquery.queries.family import Statistic
+    from dualquery.queries.family import Queries, Statistic
     from dualquery.requests import ReleaseSpec
     from dualquery.rows.engines import Dataset
     from dualquery.rows.row_sums import Rows
@@ -92,6 +91,7 @@ class Planned:
 
     spec: ReleaseSpec
     schema: Schema  # without rules about absent columns
+    queries: Queries  # as they are answered
     count: RowCount  # the public number of rows
     budget: Budget  # of the mechanism and of what is measured beside it, together
     task: Task
@@ -148,9 +148,10 @@ def plan_release(
     else:
         queries = frequent.stand_in
     _check_records(spec, schema)
-    statistics = mechanism.statistics(queries)
-    declared = declarations(queries, statistics)
-    task = Task(queries, count.n, budget.neighbours.copies, rules, frequent, schema.scores)
+    asked = Task.without_implied(queries, rules)
+    statistics = mechanism.statistics(asked)
+    declared = declarations(asked, statistics)
+    task = Task(asked, count.n, budget.neighbours.copies, rules, frequent, schema.scores)
     progress.phase(
         f"planning {mechanism.name}: how {len(queries):,} queries are best asked at epsilon "
         f"{budget.epsilon:g}, delta {budget.delta:.3g}"
@@ -166,7 +167,7 @@ def plan_release(
     else:
         own = plan = mechanism.plan(task, rest)
     return Planned(
-        spec, schema, count, budget, task,
+        spec, schema, queries, count, budget, task,
         statistics, declared, own, plan, beside,
         price(plan, budget, learned.events, noise_alone=alone),
         warnings, (*warnings, *remarks, *learned.notes), learned,
@@ -232,9 +233,9 @@ def release_of(spec: ReleaseSpec) -> Release:
 
         def pay_first(event: Event) -> None:
             in_all = budget.delta_of(configured, data.units or 0)  # which is public, if it is used
-            events, own = (*learned.events, event), (pure_epsilon(event), 0.0)
-            if learned.events:
-                own = (own[0] + best(learned.events, in_all)[1], in_all)
+            events, own = (*learned.events, event), (bought := pure_epsilon(event), 0.0)
+            if learned.events:  # its price is one with that of what follows
+                own = (bought + RowCount(2, epsilon=bought).rest(budget.epsilon), in_all)
             payment.pay_first(events, own, Cost.of((*events, *rest), budget.epsilon, in_all))
 
         units = data.units if budget.relation.replaces else None  # where it is public
@@ -245,7 +246,7 @@ def release_of(spec: ReleaseSpec) -> Release:
             planned = plan_release(spec, data.schema, count, progress, learned)
         for warning in (each for each in planned.warnings if each not in weak):
             privacy_log.warning(warning)
-        keep_questions(journal, planned.schema, planned.task.queries)
+        keep_questions(journal, planned.schema, planned.queries)
         data = replace(data, schema=planned.schema)
         return make_release(planned, data, payment, progress, created)
 
@@ -283,10 +284,9 @@ def make_release(
     outcome = _outcome(room, task, mechanism, plan, spec.seed, session, progress)
     journal.finish()
     payment.finish()
-    notes = planned.notes
+    notes, queries, intervals = planned.notes, planned.queries, outcome.intervals
     if outcome.workload is not None:
-        task, notes = replace(task, queries=outcome.workload), (*notes, FOUND)
-    intervals, queries = outcome.intervals, task.queries
+        notes, queries = (*notes, FOUND), outcome.workload
     cut = of_cut(data.schema.max_ones_per_row, budget.neighbours)
     if intervals is not None:
         intervals = intervals.for_total(base, queries.low, queries.high)
