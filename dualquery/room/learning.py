@@ -126,8 +126,8 @@ class SchemaRoom:
 
     def open(self, schedule: Schedule, seed: int | None, journal: Journal, epsilon: float) -> None:
         """Take the schedule and the epsilon of the whole guarantee, and an experiment's seed."""
-        self._ledger, self._randomness = Ledger(schedule, journal), randomness(seed)
-        self._epsilon = epsilon
+        self._ledger, self._epsilon = Ledger(schedule, journal), epsilon
+        self._randomness = randomness(None if seed is None else seed + 2**65)  # its own
 
     def grounds(self) -> tuple[Ground | None, ...]:
         """Return why each charged event covers what was drawn; public."""
@@ -229,7 +229,7 @@ class ItemRoom:
         ``epsilon`` is that of the whole guarantee.
         """
         ledger = Ledger((event,), journal)
-        source = randomness(seed)
+        source = randomness(None if seed is None else seed + 2**65)
         moved = values_sensitivity(self._most, self._neighbours)
         tau = threshold(event.scale, self._most, self._neighbours, event.delta)
         ground = Ground(__name__, "ItemCounts", moved, event.scale, "items above tau")

@@ -49,12 +49,8 @@ def missing(frame: pl.DataFrame, schema: TableSchema) -> dict[str, list[bool]]:
     return {name: (rows[:, place] == 1).tolist() for name, place in places.items()}
 
 
-def table(fields: dict[str, object]) -> TableSchema:
-    return schema_from_dict(fields)
-
-
 def test_they_are_written_back_as_they_were_read(tmp_path: Path) -> None:
-    schema = table(SURVEY)
+    schema = schema_from_dict(SURVEY)
     own = [(), ("99", "-1.5"), ("9",), ("01.01.2023", "9999-12-31"), ("2",)]
     assert [column.missing_values for column in schema.columns] == own
     assert schema.missing_in(schema.columns[1]) == ("", "n/a", "99", "-1.5")
@@ -94,7 +90,7 @@ def test_a_number_is_missing_in_the_columns_that_list_it(texts: bool) -> None:
         frame = frame.with_columns(
             pl.col("age", "kids").cast(pl.String), pl.col("born").dt.strftime("%d.%m.%Y")
         )
-    assert missing(frame, table(SURVEY)) == {
+    assert missing(frame, schema_from_dict(SURVEY)) == {
         "kids": [True, False, True, False],
         "sex": [False, True, False, True],
         "born": [True, True, False, True],
@@ -153,7 +149,7 @@ def test_missing_values_that_make_no_sense_are_explained(fields, message: str) -
     ],
 )
 def test_questions_are_told_what_is_missing_in_the_column(text: str, message: str) -> None:
-    schema = table(SURVEY)
+    schema = schema_from_dict(SURVEY)
     with pytest.raises(BadInputError) as told:
         ask(read_question(text, schema), schema)
     assert message in str(told.value)

@@ -112,12 +112,8 @@ def test_all_numbers_of_so_many_decimals_are_drawn_alike() -> None:
     values, times = np.unique(draw(column, 0), return_counts=True)
     assert values.tolist() == [0.0, 0.1, 0.2, 0.3, 0.4]
     assert times.max() < 1.1 * times.min() + 1
-    for places, low, part, mean in (
-        (1, 0.2, 0.4, 0.05),
-        (1, 0.21, 0.6, 0.1),
-        (None, 0.2, 0.4, 0.1),
-    ):
-        assert part_between("uniform", (0.0, 0.5), places, 0.0, low) == pytest.approx((part, mean))
+    for at, low, part, mean in ((1, 0.2, 0.4, 0.05), (1, 0.21, 0.6, 0.1), (None, 0.2, 0.4, 0.1)):
+        assert part_between("uniform", (0.0, 0.5), at, 0.0, low) == pytest.approx((part, mean))
     assert [quantile_of("uniform", 1, 0.0, 0.49, level) for level in (0.1, 0.5, 1)] == [0, 0.2, 0.4]
     assert len(np.unique(draw(column, 1))) > 5_000  # though the bucket is wide
     assert column.to_dict()["decimals"] == 1

@@ -15,6 +15,7 @@ from dualquery.queries.generate.workloads import random_conjunctions
 from dualquery.releases.keep.folder import load_release
 from dualquery.releases.make.schema_learning import schema_of_table
 from dualquery.room.ledger import numerical_assumptions
+from dualquery.room.randomness import SeededRandomness
 from dualquery.runtime.errors import BadInputError
 from dualquery.verification import verify
 
@@ -116,6 +117,24 @@ def test_a_learned_schema_says_its_cost_to_other_releases_only(tmp_path) -> None
         assert str(cost) in str(made.privacy.condition)
         made.save(tmp_path / str(cost))
         assert not verify(tmp_path / str(cost)).faults
+    (tmp_path / "t.dat").write_text("1 2\n2\n2 3\n" * 400)
+    items = dualquery.release(tmp_path / "t.dat", max_ones_per_row=2)
+    again = dualquery.release(tmp_path / "t.dat", schema=items.schema)
+    cost = again.schema.learned["epsilon"]
+    assert items.privacy.condition is None
+    assert f"(learned: epsilon {cost}" in again.privacy.condition
+    assert not verify(again.save(tmp_path / "items")).faults
+    with pytest.raises(BadInputError, match="learned with other neighbours"):
+        dualquery.release(FRAME, schema=second.schema, unit=dualquery.Unit("b", max_rows=ROWS))
+
+
+def test_what_is_learned_draws_noise_of_its_own(monkeypatch) -> None:
+    """Else a seeded schema and its release have the same numbers."""
+    seeds, begin = [], SeededRandomness.__init__
+    noted = lambda source, seed: seeds.append(seed) or begin(source, seed)  # noqa: E731
+    monkeypatch.setattr(SeededRandomness, "__init__", noted)
+    dualquery.release(FRAME, queries=9, way=1, epsilon=8.0, mechanism="gaussian", seed=1)
+    assert len({*seeds}) == len(seeds) == 2
 
 
 def test_positions_count_columns_that_are_not_learned_too() -> None:
@@ -212,6 +231,9 @@ def test_a_schema_and_a_number_of_rows_that_are_bought_are_paid_together(tmp_pat
     assert made.privacy.private
     assert made.proof["rows"]["bought"] is not None
     assert file.read().spent == pytest.approx((made.privacy.epsilon, 1e-4))
+    with pytest.raises(BadInputError, match="nowhere"):  # its price is one with what follows
+        dualquery.release(FRAME, budget=file, **{**asked, "queries": ["a=nowhere"]})
+    assert file.read().spent == pytest.approx((1.96, 2e-4))
     assert verify(made.save(tmp_path / "out")).faults == ()
 
 

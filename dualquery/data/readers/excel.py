@@ -97,10 +97,7 @@ def answer(request: bytes) -> bytes:
         frame = cells.to_polars()
         if frame.width:
             filled = frame.select(pl.any_horizontal(pl.all().is_not_null())).to_series()
-            # A blank row is none, wherever: rows below must not decide. A blank cell of one column
-            # is a missing value, though, between others.
-            if frame.width == 1:
-                filled = filled.cum_max() & filled.cum_max(reverse=True)
+            # A blank row is none, wherever, and of one column, too: rows below must not decide.
             frame = frame.filter(filled)
         frame = frame.select(pl.all().str.replace(_MIDNIGHT, "$1"))
     except Exception as fault:  # the reader's own errors have no common class

@@ -33,11 +33,12 @@ def check_choice(where: str, key: str, found: object, allowed: tuple[str, ...]) 
         raise BadInputError(f"{where}: {key} is {found!r}; it must be {' or '.join(allowed)}")
 
 
-def header(name: str, declared: bool, kind: str, max_ones: int | None) -> dict[str, object]:
+def header(schema: Any, kind: str) -> dict[str, object]:
     """Return the entries that every schema file has; a name of a file may be no text."""
-    named = {"name": str(name).encode(errors="replace").decode(), "declared": declared}
-    cut = {} if max_ones is None else {"max_ones_per_row": max_ones}
-    return {"format": FORMAT_NAME, "version": SCHEMA_VERSION, "kind": kind, **named, **cut}
+    found = {key: vars(schema)[key] for key in ("name", "declared", "max_ones_per_row", "learned")}
+    found["name"] = str(schema.name).encode(errors="replace").decode()
+    kept = {key: value for key, value in found.items() if value is not None}
+    return {"format": FORMAT_NAME, "version": SCHEMA_VERSION, "kind": kind, **kept}
 
 
 def check_max_ones(name: str, most: object) -> None:

@@ -47,6 +47,8 @@ class ItemSchema:
         Rows with more items are cut to this many (`data.encoding.truncation`); None for no cut.
     names
         What each item is called in queries and tables, all different; None for the ids.
+    learned
+        What the list cost, as in `TableSchema`.
     """
 
     items: NDArray[np.int64]
@@ -55,6 +57,7 @@ class ItemSchema:
     outside: Literal["error", "drop"] = "error"
     max_ones_per_row: int | None = None
     names: tuple[str, ...] | None = None
+    learned: Mapping[str, object] | None = None
 
     grids: ClassVar[tuple[Grid, ...]] = ()
     """Items have no numbers."""
@@ -64,10 +67,8 @@ class ItemSchema:
         if not len(self.items):
             raise BadInputError(f"schema {self.name!r}: it has no items, so records have no bits")
         if self.items[0] < 0 or np.any(self.items[1:] <= self.items[:-1]):
-            raise BadInputError(
-                f"schema {self.name!r}: item ids must increase from 0 or more, found "
-                f"{self.items[:6].tolist()}{' ...' if len(self.items) > 6 else ''}"
-            )
+            ids = self.items[:6].tolist()
+            raise BadInputError(f"schema {self.name!r}: ids must increase from 0 on, found {ids}")
         check_choice(f"schema {self.name!r}", "outside", self.outside, ("error", "drop"))
         if self.names is not None:
             self._check_names(self.names)
@@ -165,16 +166,14 @@ class ItemSchema:
             schema = dict.fromkeys(self.column_names, pl.UInt8)
             return pl.DataFrame(np.asfortranarray(records), schema=schema)
         row, bit = np.nonzero(records)
-        small = self.items[-1] <= np.iinfo(np.int32).max
-        items = self.items[bit].astype(np.int32 if small else np.int64)
-        lists = np.split(items, np.searchsorted(row, np.arange(1, len(records))))
-        dtype = pl.List(pl.Int32 if small else pl.Int64)
+        dtype = pl.List(pl.Int32 if self.items[-1] < 2**31 else pl.Int64)
+        lists = np.split(self.items[bit], np.searchsorted(row, np.arange(1, len(records))))
         return pl.DataFrame({"items": pl.Series(lists[: len(records)], dtype=dtype).cast(dtype)})
 
     def to_dict(self) -> dict[str, object]:
         """Return the schema as JSON-able values, the items as ranges."""
         return {
-            **header(self.name, self.declared, "items", self.max_ones_per_row),
+            **header(self, "items"),
             "outside": self.outside,
             "items": format_items(self.items),
             **({} if self.names is None else {"names": list(self.names)}),

@@ -221,6 +221,7 @@ _OF_ITEMS: dict[str, Read] = {
     "outside": _as_it_is,
     "items": lambda *found: select_items(_words(*found)),
     "names": _texts,
+    "learned": _cost,
 }
 _OF_TABLES: dict[str, Read] = {
     "drop_incomplete": _flag,

@@ -286,12 +286,11 @@ class TableSchema:
     def to_dict(self) -> dict[str, object]:
         """Return the schema as JSON-able values."""
         return {
-            **header(self.name, self.declared, "table", self.max_ones_per_row),
+            **header(self, "table"),
             "drop_incomplete": self.drop_incomplete,
             "missing_values": list(self.missing_values),
             "columns": [column.to_dict() for column in self.columns],
             **rules_entry(self.rules),
-            **({} if self.learned is None else {"learned": dict(self.learned)}),
             **({"partial": True} if self.partial else {}),
         }
 

@@ -116,9 +116,10 @@ def schema_of_table(
 
 def _paid(known: TableSchema | None, neighbours: Neighbours) -> dict[str, Any]:
     """Return what a known part of a schema cost; refused if that was with other neighbours."""
-    none = {"epsilon": 0.0, "delta": 0.0, "events": [], **neighbours.described()}
-    paid: dict[str, Any] = {**none, **((known and known.learned) or {})}
-    if {**paid, **neighbours.described()} != paid:
+    relation = replace(neighbours, weight=None).described()  # a row of any weight is one
+    none = {"epsilon": 0.0, "delta": 0.0, "events": [], **relation}
+    paid: dict[str, Any] = {**none, **((known and known.learned) or {}), "weight": None}
+    if {**paid, **relation} != paid:
         raise BadInputError("the schema was learned with other neighbours: give the same ones")
     return paid
 
@@ -141,14 +142,15 @@ def learned_for(spec: ReleaseSpec, payment: Payment, journal: Journal) -> Learne
 
     def pay(rows: int | None) -> SchemaPrice:
         price, whole = _part(spec, unknown, rows)
-        payment.pay_first(price.events, (best(price.events, whole.delta)[1], whole.delta), whole)
+        # What is drawn next depends on the schema, and both have one price.
+        payment.pay_first(price.events, (price.epsilon, whole.delta), whole)
         return replace(price, epsilon=max(spec.budget.epsilon, payment.epsilon))
 
     learn = _learn_items if unknown.items else _learn_columns
     found = learn(unknown, spec.budget.relation, pay, spec.seed, journal)
     schema, price = found.schema, found.price
     asked = _by_name(spec.workload, unknown.names, getattr(schema, "column_names", ()))
-    if price is not None and isinstance(schema, TableSchema):
+    if price is not None:
         cost = _cost(price, best(price.events, 2.0 * price.delta)[1], paid)
         found = replace(found, said={"learned": cost})
     if schema is not None and isinstance(asked.queries, int):  # or all that differ, as by default
@@ -250,7 +252,9 @@ def _asked(spec: ReleaseSpec) -> Unknown | None:
     """Return what is to be learned for a release; None if its schema is given."""
     table, relation = spec.table, spec.budget.relation
     source, known = table.source, given_schema(spec.schema)
-    partial = known if isinstance(known, TableSchema) and known.partial else None
+    whole = known if isinstance(known, TableSchema) else None
+    _paid(whole, relation)  # or refuses
+    partial = whole if whole is not None and whole.partial else None
     said = known is not None or states_schema(source, table.columns)
     if table.schema_from_data and known is not None:
         raise BadInputError("--schema-from-data and --schema exclude each other: leave one out")
