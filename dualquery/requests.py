@@ -293,10 +293,10 @@ class BudgetRequest(Guarantee):
     def require_delta(self, mechanism: Mechanism[Any]) -> None:
         """Refuse to take 1/n^2 from a noisy n: no guarantee may depend on what the noise was."""
         needless = self.relation.replaces or mechanism.pure
-        if self.delta is None and self.rows is None and not needless:
+        if self.delta is None and (self.rows is None or self.weight) and not needless:
             raise BadInputError(
                 "--neighbours add-remove has no public number of rows n to take the default delta "
-                "1/n^2 from; give --delta, or state a number of rows with --rows"
+                "1/n^2 from; give --delta, or state a number of rows with --rows (no weight)"
             )
 
     def count_rows(

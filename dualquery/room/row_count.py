@@ -112,7 +112,8 @@ class RowCount:
             one += f", weighted by column {weight.column!r} up to {weight.max:g}"
             number = f"{self.n * weight.of_copy:.6g}"
         noisy = self.epsilon > 0 or self.measured
-        how = "released with noise" if noisy else f"assumed to be {number}"
+        how = "that of units" if self._of_units else f"assumed to be {number}"
+        how = "released with noise" if noisy else how
         moved = f"replace {one}, {public}" if self.neighbours.replaces else f"add or remove {one}"
         return f"{moved}, the {_counted(self.neighbours)} {how}"
 

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -95,6 +96,9 @@ def test_delta_needs_a_number_of_rows_that_is_no_noise() -> None:
     noisy = BudgetRequest(neighbours="add-remove")
     with pytest.raises(BadInputError, match="give --delta, or state a number of rows with --rows"):
         noisy.require_delta(gaussian)
+    weighted = replace(noisy, rows=4000, weight=dualquery.Weight("w", max=2.0))
+    with pytest.raises(BadInputError, match="give --delta"):  # a total of weights counts no rows
+        weighted.require_delta(gaussian)
     noisy.require_delta(laplace)
     stated = BudgetRequest(neighbours="add-remove", rows=4000)
     budget, _ = stated.resolve(gaussian, stated.count_rows(records, None))

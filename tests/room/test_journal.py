@@ -120,11 +120,7 @@ def stages(run: Run, draw) -> Iterator[int]:
         yield draw(event)
 
 
-MECHANISMS = {
-    "game": (GAME, game),
-    "iterations": (ITERATIONS, iterations),
-    "stages": (STAGES, stages),
-}
+KINDS = {"game": (GAME, game), "iterations": (ITERATIONS, iterations), "stages": (STAGES, stages)}
 STEPS = 5
 """Of a draw: before and after its begin is kept, within it, before and after its end is kept."""
 
@@ -146,10 +142,10 @@ def attempts(run: Run, mechanism, kills: tuple[int, ...]) -> tuple[list[list[int
     return given, ends
 
 
-@pytest.mark.parametrize("name", MECHANISMS)
+@pytest.mark.parametrize("name", KINDS)
 def test_over_all_attempts_no_event_is_drawn_twice(name: str) -> None:
     """Killed at any two steps of two attempts; the third lives."""
-    schedule, mechanism = MECHANISMS[name]
+    schedule, mechanism = KINDS[name]
     most = STEPS * len(schedule)
     ends: Counter[str] = Counter()
     for kills in itertools.product(range(most), range(-1, most)):

@@ -39,14 +39,6 @@ _CHANGED = (
 )
 
 
-def _is_time(value: Any) -> bool:
-    try:
-        datetime.datetime.fromisoformat(value)
-    except (TypeError, ValueError):
-        return False
-    return True
-
-
 def _texts(value: Any, kind: type) -> bool:
     values = value.values() if isinstance(value, dict) else value
     return isinstance(value, kind) and all(isinstance(each, str) for each in values)
@@ -63,7 +55,6 @@ _KINDS: Mapping[str, Callable[[Any], bool]] = {
     "a record": lambda value: isinstance(value, dict),
     "a record of texts": lambda value: _texts(value, dict),
     "a list of texts": lambda value: _texts(value, list),
-    "a time": _is_time,
     "a number": _number,
     "a number between 0 and 1": lambda value: _number(value) and 0 < value < 1,
     "a whole number from 0 on": lambda value: _number(value, int) and 0 <= value < 2**63,
@@ -73,12 +64,11 @@ Keys = Mapping[str, tuple[str, ...]]
 """A kind, and the keys that are of it."""
 
 _RECORD: Keys = {
-    "a text": ("mechanism",),
+    "a text": ("mechanism", "created"),
     "a record": ("parameters", "options", "privacy", "workload", "solver", "schema"),
     "a whole number from 0 on": ("rows", "queries", "synthetic_records"),
     "a list of texts": ("notes",),
     "a record of texts": ("versions",),
-    "a time": ("created",),
 }
 _PRIVATE: Keys = {
     "a number": ("epsilon", "delta"),
@@ -126,6 +116,7 @@ def read_record(folder: Path, newest: int) -> dict[str, Any]:
     if stored.get("intervals") is not None:
         _check(stored, {"a record": ("intervals",)})
         _check(stored["intervals"], _INTERVALS)
+    datetime.datetime.fromisoformat(stored["created"])  # or raises `ValueError`
     _check_digests(stored, folder)
     return stored
 
