@@ -173,13 +173,13 @@ def maximise(
     """
     from scipy.optimize import Bounds, LinearConstraint, milp
 
+    rows = program.constraints
+    lower, upper = rows.lower - rows.slack, rows.upper + rows.slack
     result = milp(
         c=-program.objective,
         integrality=np.ones(program.columns),
         bounds=Bounds(0.0, 1.0),
-        constraints=LinearConstraint(
-            program.sparse_matrix(), program.constraints.lower, program.constraints.upper
-        ),
+        constraints=LinearConstraint(program.sparse_matrix(), lower, upper),
         options={"time_limit": seconds, **options},
     )
     bound = result.mip_dual_bound

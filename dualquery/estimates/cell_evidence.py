@@ -26,7 +26,7 @@ Float64: TypeAlias = NDArray[np.float64]
 Int64: TypeAlias = NDArray[np.int64]
 
 MOST_CELLS, MOST_PRODUCTS = 1 << 15, 1 << 21  # of a question's columns; more are not looked at
-_MOST_VALUES = 1 << 13  # of one of them: least squares hold their products, dense
+MOST_VALUES = 1 << 13  # of one of them: least squares hold their products, dense
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +123,7 @@ class Measured:
     def about(self, columns: Sequence[int]) -> CellEvidence | None:
         """Return the numbers about the cells of some columns, increasing; None of too many."""
         sizes = axis_sizes(self.domain)[list(columns)]
-        if np.prod(sizes.astype(float)) > MOST_CELLS or sizes.max() > _MOST_VALUES:
+        if np.prod(sizes.astype(float)) > MOST_CELLS or sizes.max() > MOST_VALUES:
             return None
         near: dict[tuple[bool, ...], list[int]] = {}
         for scope in sorted({s for column in columns for s in self._scopes_of.get(column, ())}):

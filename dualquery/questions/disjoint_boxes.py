@@ -53,7 +53,7 @@ def boxes_of(
         found: list[Box] = []
         outside: list[Box] = [{}]  # what none of the operands so far holds on
         # Where a condition on whole values holds, it does not matter where a cut value lies.
-        for operand in sorted(operands, key=lambda each: not cut.isdisjoint(literals_of(each))):
+        for operand in sorted(operands, key=lambda x: (len(cut & {*literals_of(x)}), repr(x))):
             found += _both(outside, made(operand, negated))
             _check(found)
             outside = _both(outside, made(operand, not negated))

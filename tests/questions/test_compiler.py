@@ -172,6 +172,9 @@ def test_a_cut_bucket_opens_as_few_rows_in_any_order(text: str) -> None:
     asked = ask(read_question(text, SCHEMA), SCHEMA)
     assert (asked.numerator.low.on_values(EVERY)[EVERY[:, 3] == 1] == 1).all()
     assert asked.numerator.high.on_values(EVERY).max() == 1
+    forms = [f"{text} or age<=1", f"age<=1 or {text}"]
+    one, other = (ask(read_question(each, SCHEMA), SCHEMA).numerator.high for each in forms)
+    assert (one.on_values(EVERY) == other.on_values(EVERY)).all()
 
 
 def test_given_rows_that_are_all_rows_need_no_given() -> None:

@@ -34,17 +34,11 @@ def _joined(inner):
 
 
 CONDITIONS = st.recursive(LITERALS, _joined, max_leaves=8)
-GIVEN = st.none() | CONDITIONS
+GIVEN, LEVELS = st.none() | CONDITIONS, st.floats(0, 1, exclude_min=True, exclude_max=True)
 QUESTIONS = st.one_of(
     st.builds(Question, st.sampled_from(["share", "count"]), st.none() | CONDITIONS, given=GIVEN),
     st.builds(Question, st.sampled_from(["mean", "sum"]), column=NAMES, given=GIVEN),
-    st.builds(
-        Question,
-        st.just("quantile"),
-        column=NAMES,
-        level=st.floats(0, 1, exclude_min=True, exclude_max=True),
-        given=GIVEN,
-    ),
+    st.builds(Question, st.just("quantile"), column=NAMES, level=LEVELS, given=GIVEN),
 )
 
 

@@ -69,6 +69,15 @@ def test_real_coefficients_do_not_mislead_presolve(solver: Solver) -> None:
     assert agrees(solver, instance, get_solver("exhaustive").solve(instance).objective)
 
 
+def test_constraints_have_their_slack(solver: Solver) -> None:
+    """Of coefficients with six decimals and a bound of nine digits, a sum is off by rounding."""
+    sizes = np.array([15260.627306, 28467.541089, 21176.323128, 21050.470786, 33809.3528])
+    instance = problem(
+        5, {(0,): -1.0}, constraints=(row([*range(5)], sizes, 77537.5212, 77537.5212),)
+    )
+    assert agrees(solver, instance, -1.0)
+
+
 def agrees(solver: Solver, instance: BestResponse, optimum: float) -> bool:
     """Check what holds for every solver; tell whether it reached the optimum."""
     solution = solver.solve(instance)

@@ -14,13 +14,6 @@ from solvers.formats.wcnf import parse_wcnf
 Clauses = list[tuple[int | None, list[int]]]  # weight, None for a hard clause, and literals
 
 
-def text_of(clauses: Clauses) -> str:
-    return "".join(
-        f"{'h' if weight is None else weight} {' '.join(map(str, literals))} 0\n"
-        for weight, literals in clauses
-    )
-
-
 def satisfied_weight(clauses: Clauses, values: np.ndarray) -> int | None:
     """Return the weight of the satisfied soft clauses; None if a hard one is violated."""
     total = 0
@@ -34,7 +27,10 @@ def satisfied_weight(clauses: Clauses, values: np.ndarray) -> int | None:
 
 def agrees(clauses: Clauses) -> Instance:
     """Check what is read of clauses against all assignments."""
-    read = parse_wcnf(text_of(clauses), "file")
+    lines = (
+        (["h"] if weight is None else [weight]) + [*literals, 0] for weight, literals in clauses
+    )
+    read = parse_wcnf("".join(" ".join(map(str, line)) + "\n" for line in lines), "file")
     values = [np.array(bits) for bits in itertools.product([0, 1], repeat=len(read.variables))]
     weights = [w for v in values if (w := satisfied_weight(clauses, v)) is not None]
     if not weights:

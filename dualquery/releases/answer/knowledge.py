@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.data.domain import column_values
-from dualquery.estimates.cell_evidence import Measured
+from dualquery.estimates.cell_evidence import MOST_VALUES, Measured
 from dualquery.estimates.intervals import LEVEL, Guesses, Total, bounded_interval, guesses_of
 from dualquery.estimates.least_squares import Estimates, LeastSquares, fieller
 from dualquery.estimates.means import SURELY
@@ -224,7 +224,8 @@ class Knowledge:
         if self._measured is None:
             return _NOT_MEASURED
         columns = tuple(sorted({column for form in forms for column in form.columns}))
-        columns = columns or (int(forms[0].domain.sizes.argmin()),)  # the total needs but one
+        # The total needs but one.
+        columns = columns or (int((forms[0].domain.sizes <= MOST_VALUES).argmax()),)
         if columns not in self._solvers:
             if len(self._solvers) == _KEPT:
                 self._solvers.clear()

@@ -34,8 +34,7 @@ def source_of_records(release: Release) -> Source:
         return "model"
     if release.records is not None:
         return "records"
-    remedy = "take one that does, such as adaptive"
-    raise BadInputError(f"mechanism {release.chosen!r} makes no synthetic records; {remedy}")
+    raise BadInputError(f"mechanism {release.chosen!r} makes no synthetic records: take adaptive")
 
 
 def sampled_blocks(
