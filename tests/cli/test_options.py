@@ -20,14 +20,10 @@ def of_commands() -> Iterator[str]:
         words, command = waiting.pop()
         for name, each in getattr(command, "commands", {}).items():
             waiting.append((f"{words} {name}".strip(), each))
-        for parameter in command.params if words else []:
-            names = "/".join((*parameter.opts, *parameter.secondary_opts))
-            facts = [
-                f"{parameter.name}: {names}",
-                _kind(parameter),
-                f"default {parameter.default!r}",
-            ]
-            facts += ["required"] * parameter.required + ["repeated"] * parameter.multiple
+        for option in command.params if words else []:
+            names = "/".join((*option.opts, *option.secondary_opts))
+            facts = [f"{option.name}: {names}", _kind(option), f"default {option.default!r}"]
+            facts += ["required"] * option.required + ["repeated"] * option.multiple
             yield f"{words} {', '.join(facts)}"
 
 

@@ -18,12 +18,7 @@ from dualquery.runtime.errors import BadInputError
 from tests.mwem.test_families import skewed_rows
 
 SCHEMA = TableSchema(
-    (
-        Binary("a"),
-        Binary("b"),
-        Categorical("grade", tuple((label,) for label in "ABCD")),
-        Binary("c"),
-    ),
+    (Binary("a"), Binary("b"), Categorical("grade", tuple((x,) for x in "ABCD")), Binary("c")),
     name="school",
     declared=True,
 )

@@ -230,10 +230,6 @@ def test_a_schedule_of_a_derived_type_is_refused() -> None:
     class Cheap(GaussianNoise):
         pass
 
-    for schedule in (
-        Longer(3, 2, 0.1, 100),
-        Silent((GaussianNoise(1.0, 1e-6),)),
-        (Cheap(1.0, 1e-6),),
-    ):
+    for run in (Longer(3, 2, 0.1, 100), Silent((GaussianNoise(1.0, 1e-6),)), (Cheap(1.0, 1e-6),)):
         with pytest.raises(TypeError, match=r"is no (schedule|event)"):
-            events.events_of(schedule)
+            events.events_of(run)

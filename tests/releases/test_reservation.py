@@ -23,12 +23,6 @@ def draw(place) -> None:
     place.checkpoint.begin((LaplaceNoise(1.0),), Ground("a lemma", "counts", 1.0), spare=True)
 
 
-def stop_after_a_draw(out) -> None:
-    with reserve(out) as place:
-        draw(place)
-        raise KeyboardInterrupt
-
-
 def test_two_runs_with_one_out(tmp_path) -> None:
     with reserve(tmp_path / "out"):
         assert names(tmp_path) == {"out.unfinished"}
@@ -53,8 +47,10 @@ def test_what_a_dead_run_left_is_removed(tmp_path, files) -> None:
 
 
 def test_what_was_drawn_is_in_nobody_s_way_but_its_own(tmp_path) -> None:
-    with pytest.raises(InterruptedRun, match="private draws begun: 1"):
-        stop_after_a_draw(tmp_path / "out")
+    told = pytest.raises(InterruptedRun, match="private draws begun: 1")
+    with told, reserve(tmp_path / "out") as place:
+        draw(place)
+        raise KeyboardInterrupt
     with pytest.raises(BadInputError, match=r"an interrupted release: .* --resume"):
         enter(reserve(tmp_path / "out"))
     with reserve(tmp_path / "other"):

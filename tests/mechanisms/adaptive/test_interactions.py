@@ -48,11 +48,8 @@ def test_independent_columns_keep_hardly_any_noise(domain: Domain) -> None:
 
 def test_answers_of_several_literals_on_a_column_follow_from_pairs() -> None:
     """The pairs' covariances are exact, so answers are."""
-    domain, table = (
-        Domain(np.array([0, 3, 7])),
-        np.array([[4, 3, 2, 1], [1, 2, 5, 0], [2, 2, 1, 1]]),
-    )
-    records, weights = all_records(domain), table.ravel() / table.sum()
+    domain, table = Domain(np.array([0, 3, 7])), [[4, 3, 2, 1], [1, 2, 5, 0], [2, 2, 1, 1]]
+    records, weights = all_records(domain), np.ravel(table) / np.sum(table)
     chances, pairs = weights @ records, np.array(list(product(range(3), range(3, 7))))
     together = weights @ (records[:, pairs[:, 0]] * records[:, pairs[:, 1]])
     covariances = together - chances[pairs].prod(axis=1)

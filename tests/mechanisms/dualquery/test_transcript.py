@@ -48,10 +48,8 @@ def test_without_memory_the_problem_is_the_paper_s() -> None:
     for drawn in (sample((0, 1), (0, 1), (1, -1)), sample((2, 1), (1, -1))):
         transcript.play(np.zeros(3, np.uint8))
         transcript.show(drawn)
-        problem, plain = (
-            transcript.best_response(),
-            Problems(QUERIES).of(drawn.queries, drawn.signs),
-        )
+        problem = transcript.best_response()
+        plain = Problems(QUERIES).of(drawn.queries, drawn.signs)
         for record in np.eye(3, dtype=np.uint8):
             assert problem.value(record) == plain.value(record)
 
