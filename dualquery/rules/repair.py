@@ -3,12 +3,15 @@
 from functools import cache
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from dualquery.rules.forbidden import Forbidden
 from dualquery.rules.legal import nearest_classes
 from dualquery.rules.search_kernels import broken_boxes
 
+Bool = NDArray[np.bool_]
+UInt8 = NDArray[np.uint8]
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
 
@@ -16,15 +19,16 @@ _ROUNDS, _PATIENCE = 1_000, 50  # exchanges tried for a broken record, at most; 
 
 
 def repaired(
-    records: NDArray[np.uint8], rules: Forbidden, generator: np.random.Generator
-) -> NDArray[np.uint8]:
+    records: UInt8, rules: Forbidden, generator: Generator, free: Bool | None = None
+) -> UInt8:
     """Return records that all keep the rules.
 
-    First broken records exchange single values with others, so that each value stays as frequent as
-    it was. Let p be a distribution over records, and q the one next to it, in relative entropy,
-    among those over legal records with given shares of the values. Then each other one among them,
-    such as that of a table that keeps the rules, is nearer to q than to p (Csiszár 1975, theorem
-    2.2). Records of p that exchange at random come near to q (Csiszár 1984).
+    First broken records copy values of others that are ``free``, bool ``(bits,)``: nobody asked how
+    frequent these are. Then records exchange single values, so that each stays as frequent as it
+    was. Let p be a distribution over records, and q the one next to it, in relative entropy, among
+    those over legal records with given shares of the values. Then each other one among them, such
+    as that of a table that keeps the rules, is nearer to q than to p (Csiszár 1975, theorem 2.2).
+    Records of p that exchange at random come near to q (Csiszár 1984).
 
     Where no exchange helps, a record becomes a nearest legal one: it differs in the fewest columns,
     and among these, numbers and dates move over the fewest buckets, as a share of the column's, any
@@ -36,11 +40,15 @@ def repaired(
     """
     if not (rules.broken(records) >= 0).any():
         return records
-    values = rules.values(records)
-    if len(broken := _exchange(values, rules, generator)):
+    values, spans = rules.values(records), [*zip(rules.axes.first, rules.axes.bits, strict=True)]
+    given = np.zeros(rules.domain.bits, bool) if free is None else free
+    loose = np.concatenate([given[a : a + b] if b > 1 else given[[a, a]] for a, b in spans])
+    if loose.any():
+        _exchange(values, rules, generator, loose, copying=True)
+    if len(broken := _exchange(values, rules, generator, loose)):
         _become_nearest(values, broken, rules, generator)
     better = records.copy()
-    for column, first, bits in zip(values.T, rules.axes.first, rules.axes.bits, strict=True):
+    for column, (first, bits) in zip(values.T, spans, strict=True):
         meant = np.arange(bits) if bits > 1 else np.ones(1)
         better[:, first : first + bits] = column[:, None] == meant
     return better
@@ -54,10 +62,13 @@ def _boxes_of(values: Int32, rules: Forbidden) -> tuple[Int32, Int32]:
     return found, counts
 
 
-def _exchange(values: Int32, rules: Forbidden, generator: np.random.Generator) -> Int64:
-    """Exchange values in place; return the records that still break a rule."""
+def _exchange(
+    values: Int32, rules: Forbidden, generator: Generator, free: Bool, *, copying: bool = False
+) -> Int64:
+    """Exchange values, or copy free ones, in place; return the records that still break a rule."""
     # In each round a broken record offers its value of one of a box's columns to another record.
-    # They exchange if the two then lie in fewer boxes together.
+    # They exchange if the two then lie in fewer boxes together; or in as many, if what it gets is
+    # free and may be copied over. Of two free values its own is replaced, and no more.
     boxes, rows = rules.compiled, len(values)
     inside, counts = _boxes_of(values, rules)
     offer_of, idle = np.empty(rows, np.int64), 0
@@ -73,22 +84,23 @@ def _exchange(values: Int32, rules: Forbidden, generator: np.random.Generator) -
         pairs = np.stack([mine[alone], theirs[alone]])
         box = inside[pairs[0]]
         place = boxes.column[generator.integers(boxes.entries[box], boxes.entries[box + 1])]
+        own, got = free[rules.axes.starts[place] + values[pairs, place]]
         exchanged, each = values[pairs], np.arange(len(place))
         exchanged[:, each, place] = exchanged[::-1, each, place]
+        exchanged[1, own & got] = values[pairs[1, own & got]]
         both = _boxes_of(exchanged.reshape(-1, len(values.T)), rules)
         found, after = (part.reshape(pairs.shape) for part in both)
-        better = after.sum(axis=0) < counts[pairs].sum(axis=0)
+        less = counts[pairs].sum(axis=0) - after.sum(axis=0)
+        better = (less > 0) & own & got if copying else less >= (own | ~got)
         kept = pairs[:, better]
         values[kept], inside[kept], counts[kept] = (
             exchanged[:, better], found[:, better], after[:, better]
         )  # fmt: skip
-        idle = 0 if better.any() else idle + 1
+        idle = 0 if (better & (less > 0)).any() else idle + 1
     return np.flatnonzero(counts)
 
 
-def _become_nearest(
-    values: Int32, broken: Int64, rules: Forbidden, generator: np.random.Generator
-) -> None:
+def _become_nearest(values: Int32, broken: Int64, rules: Forbidden, generator: Generator) -> None:
     """Change broken records, by their numbers, to nearest legal ones, and bring shares back."""
     axes, columns = rules.axes, range(values.shape[1])
     class_of = np.split(axes.class_of, axes.starts[1:-1])
@@ -125,9 +137,7 @@ def _become_nearest(
         _restore(values, counts, rules, generator)
 
 
-def _restore(
-    values: Int32, counts: list[Int64], rules: Forbidden, generator: np.random.Generator
-) -> None:
+def _restore(values: Int32, counts: list[Int64], rules: Forbidden, generator: Generator) -> None:
     """Change single values, in place, towards how often each was; records stay legal."""
     owing = [(np.bincount(values[:, c], minlength=len(n)) != n).any() for c, n in enumerate(counts)]
     for place in np.tile(np.flatnonzero(owing), _PATIENCE):

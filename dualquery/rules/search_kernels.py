@@ -72,14 +72,9 @@ def record_values(records: Array, first: Array, bits: Array, found: Array) -> No
 @kernel(boolean(BOXES, int64, int64))
 def _says(boxes: Boxes, entry: int, value: int) -> bool:
     """Return whether a box says a class of one of its columns."""
-    low, high = boxes.list_at[entry], boxes.list_at[entry + 1]
-    while low < high:
-        middle = (low + high) // 2
-        if boxes.list_class[middle] < value:
-            low = middle + 1
-        else:
-            high = middle
-    there: bool = low < boxes.list_at[entry + 1] and boxes.list_class[low] == value
+    first, stop = boxes.list_at[entry], boxes.list_at[entry + 1]
+    at = first + np.searchsorted(boxes.list_class[first:stop], value)
+    there: bool = at < stop and boxes.list_class[at] == value
     listed: bool = boxes.listed[entry] == 1
     return there == listed
 
@@ -166,14 +161,11 @@ def nearest(boxes: Boxes, start: Array, allowed: Array, budget: int, found: Arra
     begin = start.copy()
     for place in range(len(start)):
         first, stop = boxes.classes[place], boxes.classes[place + 1]
-        value = start[place]
-        if not allowed[first + value]:
-            value = 0
-            while first + value < stop and not allowed[first + value]:
-                value += 1
-            if first + value == stop:
+        if not allowed[first + start[place]]:
+            others = np.flatnonzero(allowed[first:stop])
+            if len(others) == 0:
                 return 0
-        begin[place] = value
+            begin[place] = others[0]
     state = np.zeros(3, np.int64)
     state[_LEFT] = budget
     for depth in range(len(start) + 1):
@@ -203,10 +195,8 @@ def impossible_among(
             place = -1 if code < 0 else columns.place_of_bit[code >> 1]
             if place < 0:
                 continue
-            value = columns.starts[place] + 1
-            if columns.bits[place] > 1:
-                value += (code >> 1) - columns.first[place] - 1
-            own = columns.classes[place] + columns.class_of[value]
+            bit = (code >> 1) - columns.first[place] if columns.bits[place] > 1 else 1
+            own = columns.classes[place] + columns.class_of[columns.starts[place] + bit]
             if not code & 1:
                 for each in range(columns.classes[place], columns.classes[place + 1]):
                     allowed[each] &= each == own

@@ -11,12 +11,8 @@ from tests.cases import all_records, domain_of, random_case, truth_table
 
 def values_on_cells(queries: Products, domain) -> np.ndarray:
     values = column_values(all_records(domain), domain)
-    return np.stack(
-        [
-            queries.table(q)[tuple(values[:, c] for c in queries.scope(q))]
-            for q in range(len(queries))
-        ]
-    )
+    scopes = [queries.scope(q) for q in range(len(queries))]
+    return np.stack([queries.table(q)[tuple(values.T[[*s]])] for q, s in enumerate(scopes)])
 
 
 @pytest.mark.parametrize("seed", range(25))

@@ -167,6 +167,13 @@ def test_shares_come_back_where_exchanges_are_stuck() -> None:
     assert np.abs(found.mean(axis=0) - drawn.mean(axis=0)).max() < 0.015
 
 
+def test_what_nobody_asked_about_gives_way() -> None:
+    rules = rules_of(schema("A => B", "B => A", columns=tuple(map(Binary, "AB"))))
+    drawn = (np.random.default_rng(0).random((5_000, 2)) < (0.7, 0.2)).astype(np.uint8)
+    found = repaired(drawn, rules, np.random.default_rng(1), np.array([False, True]))
+    assert (found == drawn[:, :1]).all()
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_the_solver_finds_a_nearest_record_too(seed: int) -> None:
     """What a search leaves open, a solver decides: here both do."""

@@ -27,9 +27,7 @@ def satisfied_weight(clauses: Clauses, values: np.ndarray) -> int | None:
 
 def agrees(clauses: Clauses) -> Instance:
     """Check what is read of clauses against all assignments."""
-    lines = (
-        (["h"] if weight is None else [weight]) + [*literals, 0] for weight, literals in clauses
-    )
+    lines = ((["h"] if w is None else [w]) + [*literals, 0] for w, literals in clauses)
     read = parse_wcnf("".join(" ".join(map(str, line)) + "\n" for line in lines), "file")
     values = [np.array(bits) for bits in itertools.product([0, 1], repeat=len(read.variables))]
     weights = [w for v in values if (w := satisfied_weight(clauses, v)) is not None]

@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from dualquery.estimates.measurements import factors_of
-from dualquery.mechanisms.protocol import MOST_RECORDS, Outcome, default_records
+from dualquery.mechanisms.protocol import MOST_RECORDS, Outcome, Task, default_records
 from dualquery.queries.conjunctions import conjunctions_of
 from dualquery.rules.reading import rules_of
 from dualquery.rules.repair import repaired
@@ -50,6 +50,7 @@ def sampled_blocks(
         raise BadInputError(f"cannot draw {count} records; ask for 0 or more")
     source_of_records(release)
     rules = rules_of(release.schema)
+    free = unasked_bits(Task.without_implied(release.workload, rules), release)
     step = max(1, BLOCK_CELLS // release.schema.domain.bits)
     for first in range(0, max(count, 1), step):
         size = min(step, count - first)
@@ -57,7 +58,7 @@ def sampled_blocks(
             records = release.model.sample(size, generator)
         elif release.records is not None:
             records = resampled(release.records, size, generator)
-        yield repaired(records, rules, generator)
+        yield repaired(records, rules, generator, free)
 
 
 def sampled_rows(release: Release, count: int, seed: int | None) -> pl.DataFrame:
@@ -107,19 +108,21 @@ def resampled(
     return np.take(records, generator.permutation(np.concatenate([whole, rest])), axis=0)
 
 
-def unasked(schema: Schema, asked: Queries, known: Outcome | Release) -> list[str]:
-    """Return the columns that no query was about and nothing measured, in their order.
-
-    Nothing, if the queries do not say which columns they are about.
-    """
-    domain, conjunctions = schema.domain, conjunctions_of(asked)
-    if conjunctions is None:
-        return []
-    found, literals = np.zeros(domain.columns, bool), conjunctions.literals
-    found[domain.column_of_bit[literals[literals >= 0] >> 1]] = True
+def unasked_bits(asked: Queries, known: Outcome | Release) -> NDArray[np.bool_]:
+    """Return which bits no query can have been about, and nothing measured: bool ``(bits,)``."""
+    domain, conjunctions = asked.domain, conjunctions_of(asked)
+    found = np.full(domain.bits, conjunctions is None)
+    if conjunctions is not None:
+        found[conjunctions.literals[conjunctions.literals >= 0] >> 1] = True
     if known.measurements is not None:
-        found[domain.column_of_bit[factors_of(known.measurements.factors, domain)[0]]] = True
-    return [schema.column_names[place] for place in np.flatnonzero(~found).tolist()]
+        found[factors_of(known.measurements.factors, domain)[0]] = True
+    return ~found
+
+
+def unasked(schema: Schema, asked: Queries, known: Outcome | Release) -> list[str]:
+    """Return the columns of which all bits are `unasked_bits`, in their order."""
+    none = np.logical_and.reduceat(unasked_bits(asked, known), schema.domain.offsets[:-1])
+    return [schema.column_names[place] for place in np.flatnonzero(none).tolist()]
 
 
 def unasked_note(schema: Schema, asked: Queries, known: Outcome | Release) -> list[str]:

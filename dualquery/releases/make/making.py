@@ -18,7 +18,7 @@ from dualquery.privacy.events import Event, events_of, pure_epsilon
 from dualquery.privacy.guarantee import weak_epsilon
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.releases.answer.ruled import with_forced_answers
-from dualquery.releases.answer.sampling import finished_records, unasked_note
+from dualquery.releases.answer.sampling import finished_records, unasked_bits, unasked_note
 from dualquery.releases.keep.folder import Release
 from dualquery.releases.make.beside import Beside, with_beside, without_beside
 from dualquery.releases.make.payment import Payment, keep_questions, keep_request
@@ -301,7 +301,8 @@ def make_release(
         outcome, forced = with_forced_answers(outcome, queries, task.rules)
         remarks += forced
         if records is not None:
-            records = repaired(records, task.rules, np.random.default_rng(spec.seed))
+            free = unasked_bits(task.queries, outcome)
+            records = repaired(records, task.rules, np.random.default_rng(spec.seed), free)
     room.log_errors(outcome.answers, "the released answers", queries)
     before = (planned.learned.events, planned.learned.grounds)
     return Release(
