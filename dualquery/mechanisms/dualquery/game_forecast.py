@@ -28,11 +28,15 @@ def game_error(task: Task, schedule: GameSchedule, effort: float) -> ExpectedErr
     """Return the error to expect of a game whose parameters are all the policy's, at an effort.
 
     The scale is that of the policy: with ``A = n sqrt(6 rho)``, regret and overfitting are least
-    together at ``sqrt(ln(2m) sqrt(H) / A)`` (see `dualquery.mechanisms.dualquery.parameters`).
+    together at ``sqrt(ln(2m) sqrt(H) / A)`` (see `dualquery.mechanisms.dualquery.parameters`). The
+    max error is no less than ``sqrt(ln(2m) / 2N)``, by which N draws are off (Hoeffding 1963).
     """
     rho = math.fsum(zcdp_rho(event) for event in events_of(schedule))
     strength = task.n / schedule.neighbours.steps * math.sqrt(6.0 * rho)
-    scale = math.sqrt(math.log(2 * len(task.queries)) * math.sqrt(entropy(task)) / strength)
+    log_queries = math.log(2 * len(task.queries))
+    scale = math.sqrt(log_queries * math.sqrt(entropy(task)) / strength)
+    draws = schedule.samples * max(schedule.rounds - 1, 1)
+    scale = max(scale, math.sqrt(log_queries / (2.0 * draws)) / MAX_ERROR[1])
     scales = [scale * min(effort, 1.0) ** power for power in LESS_EFFORT]
     largest, mean = (
         Estimate(*(min(f * s, 1.0) for f, s in zip(factors, scales, strict=True)))
