@@ -39,6 +39,7 @@ class Auto(Mechanism[Choice]):
     name: ClassVar[str] = "auto"
     pure: ClassVar[bool] = False
     finds_frequent: ClassVar[bool] = True
+    shortens: ClassVar[bool] = True
 
     options: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """Options of the mechanism that it will choose; one that lacks an option is not chosen."""

@@ -41,7 +41,7 @@ class Task:
     """The public facts: the queries, and the number of rows (or a public number in its place).
 
     A mechanism may use the schema's ``rules``; a release's records and answers keep them anyway,
-    and its ``queries`` are `without_implied` literals.
+    and its ``queries`` may be `without_implied` literals.
     """
 
     queries: Queries
@@ -58,8 +58,8 @@ class Task:
     def without_implied(queries: Queries, rules: Forbidden | None) -> Queries:
         """Return conjunctions of the same legal records, without literals that the others imply.
 
-        At least one is left. Those of no legal record stay, and a target's marginals: its model is
-        fitted to whole ones.
+        At least one is left, and bits that no other literal is about keep theirs. Conjunctions of
+        no legal record stay, and a target's marginals: its model is fitted to whole ones.
         """
         from dualquery.queries.conjunctions import conjunctions_of
         from dualquery.rules.legal import impossible_conjunctions
@@ -68,15 +68,18 @@ class Task:
             return queries
         if not rules.boxes or workload.description.get("kind") == "target marginals":
             return queries
-        shorter = workload.literals.copy()
-        possible = ~impossible_conjunctions(rules, shorter)
+        literals, shorter = workload.literals, workload.literals.copy()
+        bit = literals >> 1  # -1 where there is none
+        ruled = np.isin(workload.domain.column_of_bit[bit], rules.columns) & (bit >= 0)
+        possible = ~impossible_conjunctions(rules, literals)
         for place in range(workload.way):
-            opposite = shorter.copy()
-            opposite[:, place] ^= 1  # it stays below 0 where there is none
-            implied = possible & ((shorter >= 0).sum(axis=1) > 1)
-            implied &= impossible_conjunctions(rules, opposite)
-            shorter[implied, place] = -1
-        return replace(workload, literals=shorter, repeats=True)
+            several = possible & ((shorter >= 0).sum(axis=1) > 1)
+            rows = np.flatnonzero(several & ruled[:, place])
+            opposite = shorter[rows]
+            opposite[:, place] ^= 1
+            shorter[rows[impossible_conjunctions(rules, opposite)], place] = -1
+        lost = ~np.isin(bit, bit[shorter >= 0])
+        return replace(workload, literals=np.where(lost, literals, shorter), repeats=True)
 
     def once(self, what: Hashable, find: Callable[[], Found]) -> Found:
         """Return what follows from these facts, and keep it: a choice and a plan ask for the same.
@@ -216,6 +219,8 @@ class Mechanism(Protocol[DetailsT]):
     """Other names of options: the name that users may write, and the field's."""
     finds_frequent: ClassVar[bool] = False
     """Whether a run can make its queries itself, of items that it finds (`Task.frequent`)."""
+    shortens: ClassVar[bool] = False
+    """Whether its queries come `Task.without_implied` literals: it fits what they all say."""
 
     @property
     def makes_records(self) -> bool:

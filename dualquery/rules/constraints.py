@@ -56,11 +56,11 @@ def groups_of(domain: Domain) -> Groups:
     return Groups(indptr=indptr, members=members)
 
 
-def penalties_of(rules: Forbidden) -> NDArray[np.int32]:
+def penalties_of(rules: Forbidden, *, cells: bool = False) -> NDArray[np.int32]:
     """Return conjunctions: a record satisfies one for each box that it lies in.
 
-    A column's values in a box are one literal each, or all negated literals of the others,
-    whichever are fewer. Boxes that are more than `_MOST_PENALTIES` conjunctions are left out.
+    A column's values in a box are one literal each; or, but of ``cells``, all negated literals of
+    the others, if these are fewer. Boxes of more than `_MOST_PENALTIES` conjunctions are left out.
     int32, shape ``(t, k)``: codes, padded with -1.
     """
     sizes = axis_sizes(rules.domain)
@@ -73,7 +73,7 @@ def penalties_of(rules: Forbidden) -> NDArray[np.int32]:
             others = np.setdiff1d(np.arange(sizes[column]), inside)
             if rules.domain.sizes[column] == 1:
                 choices.append([(2 * first + (value == 0),) for value in inside.tolist()])
-            elif len(inside) <= len(others):
+            elif cells or len(inside) <= len(others):
                 choices.append([(2 * (first + value),) for value in inside.tolist()])
             else:
                 choices.append([tuple((2 * (first + others) + 1).tolist())])

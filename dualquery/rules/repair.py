@@ -23,12 +23,12 @@ def repaired(
 ) -> UInt8:
     """Return records that all keep the rules.
 
-    First broken records copy values of others that are ``free``, bool ``(bits,)``: nobody asked how
-    frequent these are. Then records exchange single values, so that each stays as frequent as it
-    was. Let p be a distribution over records, and q the one next to it, in relative entropy, among
-    those over legal records with given shares of the values. Then each other one among them, such
-    as that of a table that keeps the rules, is nearer to q than to p (Csiszár 1975, theorem 2.2).
-    Records of p that exchange at random come near to q (Csiszár 1984).
+    First broken records change ``free`` values, bool ``(bits,)``: nobody asked how frequent they
+    are. Then records exchange single values, so that each value stays as frequent as it was. Let p
+    be a distribution over records, and q the one next to it, in relative entropy, among those over
+    legal records with given shares of the values. Then each other one among them, such as that of a
+    table that keeps the rules, is nearer to q than to p (Csiszár 1975, theorem 2.2). Records of p
+    that exchange at random come near to q (Csiszár 1984).
 
     Where no exchange helps, a record becomes a nearest legal one: it differs in the fewest columns,
     and among these, numbers and dates move over the fewest buckets, as a share of the column's, any
@@ -44,7 +44,7 @@ def repaired(
     given = np.zeros(rules.domain.bits, bool) if free is None else free
     loose = np.concatenate([given[a : a + b] if b > 1 else given[[a, a]] for a, b in spans])
     if loose.any():
-        _exchange(values, rules, generator, loose, copying=True)
+        _exchange(values, rules, generator, loose, alone=True)
     if len(broken := _exchange(values, rules, generator, loose)):
         _become_nearest(values, broken, rules, generator)
     better = records.copy()
@@ -63,13 +63,14 @@ def _boxes_of(values: Int32, rules: Forbidden) -> tuple[Int32, Int32]:
 
 
 def _exchange(
-    values: Int32, rules: Forbidden, generator: Generator, free: Bool, *, copying: bool = False
+    values: Int32, rules: Forbidden, generator: Generator, free: Bool, *, alone: bool = False
 ) -> Int64:
-    """Exchange values, or copy free ones, in place; return the records that still break a rule."""
+    """Exchange values, or only draw free ones, in place; return records that still break a rule."""
     # In each round a broken record offers its value of one of a box's columns to another record.
     # They exchange if the two then lie in fewer boxes together; or in as many, if what it gets is
-    # free and may be copied over. Of two free values its own is replaced, and no more.
-    boxes, rows = rules.compiled, len(values)
+    # free and may change again. Of a free value, another free one takes the place.
+    boxes, rows, starts = rules.compiled, len(values), rules.axes.starts
+    ends = np.searchsorted(others := np.flatnonzero(free), starts)
     inside, counts = _boxes_of(values, rules)
     offer_of, idle = np.empty(rows, np.int64), 0
     for _ in range(_ROUNDS):
@@ -80,18 +81,19 @@ def _exchange(
         # A record takes part in one offer: the last that names it.
         offers = np.arange(len(mine))
         offer_of[mine] = offer_of[theirs] = offers
-        alone = (offer_of[mine] == offers) & (offer_of[theirs] == offers) & (mine != theirs)
-        pairs = np.stack([mine[alone], theirs[alone]])
+        apart = (offer_of[mine] == offers) & (offer_of[theirs] == offers) & (mine != theirs)
+        pairs = np.stack([mine[apart], theirs[apart]])
         box = inside[pairs[0]]
         place = boxes.column[generator.integers(boxes.entries[box], boxes.entries[box + 1])]
-        own, got = free[rules.axes.starts[place] + values[pairs, place]]
-        exchanged, each = values[pairs], np.arange(len(place))
-        exchanged[:, each, place] = exchanged[::-1, each, place]
-        exchanged[1, own & got] = values[pairs[1, own & got]]
+        own, got = free[starts[place] + values[pairs, place]]
+        exchanged, each = values[pairs], np.flatnonzero(~own)
+        exchanged[:, each, place[each]] = exchanged[::-1, each, place[each]]
+        each, at = np.flatnonzero(own), place[own]
+        exchanged[0, each, at] = others[generator.integers(ends[at], ends[at + 1])] - starts[at]
         both = _boxes_of(exchanged.reshape(-1, len(values.T)), rules)
         found, after = (part.reshape(pairs.shape) for part in both)
         less = counts[pairs].sum(axis=0) - after.sum(axis=0)
-        better = (less > 0) & own & got if copying else less >= (own | ~got)
+        better = (less >= 0) & own if alone else less >= ~(own | got)
         kept = pairs[:, better]
         values[kept], inside[kept], counts[kept] = (
             exchanged[:, better], found[:, better], after[:, better]

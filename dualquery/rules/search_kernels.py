@@ -16,8 +16,7 @@ from numba import boolean, int32, int64, types, uint8
 
 from dualquery.runtime.array_types import Array, kernel, read_only
 
-UNDECIDED = -1
-"""A search that came to no end."""
+UNDECIDED = -1  # a search that came to no end
 
 
 class Columns(NamedTuple):
@@ -189,7 +188,7 @@ def impossible_among(
     Of two negated literals on one column each is taken by itself.
     """
     allowed = np.ones(columns.classes[-1], np.uint8)
-    some = np.empty((1, len(legal)), np.int32)
+    some = legal.copy().reshape(1, -1)  # the one found last: the next may be near
     for query in range(len(literals)):
         for code in literals[query]:
             place = -1 if code < 0 else columns.place_of_bit[code >> 1]
@@ -202,7 +201,7 @@ def impossible_among(
                     allowed[each] &= each == own
             elif columns.sizes[own] == 1:
                 allowed[own] = 0
-        found[query] = nearest(boxes, legal, allowed, budget, some) == 0
+        found[query] = nearest(boxes, some[0].copy(), allowed, budget, some) == 0
         for code in literals[query]:
             place = -1 if code < 0 else columns.place_of_bit[code >> 1]
             if place >= 0:

@@ -59,10 +59,8 @@ class World:
             return found, found
         low, high = self.bounds[asked.column]
         known = rows.filter(pl.col(asked.column).is_not_null())
-        numbers, weights = (
-            known[asked.column].clip(low, high).to_numpy(),
-            known["weight"].to_numpy(),
-        )
+        numbers = known[asked.column].clip(low, high).to_numpy()
+        weights = known["weight"].to_numpy()
         if asked.measure in ("sum", "mean"):
             found = float(numbers @ weights) / (weights.sum() if asked.measure == "mean" else 1.0)
             return found, found

@@ -99,10 +99,8 @@ def test_what_asks_which_items_come_together_is_measured_in_stages() -> None:
     domain = Domain.binary(30)
     pairs = random_conjunctions(domain, 300, 2, signed=False)
     assert chosen(Task(pairs, 100_000), Budget(1.0, 1e-6)) == "columns"
-    assert (
-        chosen(Task(random_conjunctions(domain, 300, 2), 100_000), Budget(1.0, 1e-6))
-        == "everything"
-    )
+    signed = random_conjunctions(domain, 300, 2)
+    assert chosen(Task(signed, 100_000), Budget(1.0, 1e-6)) == "everything"
     # Categories are never all empty.
     pairs = random_conjunctions(Domain(np.array([0, 1, 2, 5])), 5, 2, signed=False)
     assert chosen(Task(pairs, 100_000), Budget(1.0, 1e-6)) == "everything"

@@ -124,8 +124,9 @@ def test_a_learned_schema_says_its_cost_to_other_releases_only(tmp_path) -> None
     assert items.privacy.condition is None
     assert f"(learned: epsilon {cost}" in again.privacy.condition
     assert not verify(again.save(tmp_path / "items")).faults
-    with pytest.raises(BadInputError, match="learned with other neighbours"):
-        dualquery.release(FRAME, schema=second.schema, unit=dualquery.Unit("b", max_rows=ROWS))
+    for table, made in (FRAME, second), (tmp_path / "t.dat", items):
+        with pytest.raises(BadInputError, match="learned with other neighbours"):
+            dualquery.release(table, schema=made.schema, neighbours="add-remove", delta=1e-6)
 
 
 def test_what_is_learned_draws_noise_of_its_own(monkeypatch) -> None:

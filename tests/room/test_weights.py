@@ -152,13 +152,8 @@ def test_a_draw_finds_the_query_whose_interval_holds_it() -> None:
 
 
 def test_uniform_integers_reject_what_is_not_below_the_bound() -> None:
-    low_shift = 64 - kernels.LOW_BITS
-    pairs = [
-        (3 << 62, 0),
-        (2 << 62, 5 << low_shift),
-        (2 << 62, 4 << low_shift),
-        (1 << 62, 9 << low_shift),
-    ]
+    at = 64 - kernels.LOW_BITS
+    pairs = [(3 << 62, 0), (2 << 62, 5 << at), (2 << 62, 4 << at), (1 << 62, 9 << at)]
     high, low = uniform_below(2, 5, 2, Words(pairs))  # below 2 * 2^42 + 5
     assert list(zip(high.tolist(), low.tolist(), strict=True)) == [(1, 9), (2, 4)]
 

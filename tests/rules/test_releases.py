@@ -11,7 +11,7 @@ import pytest
 
 import dualquery
 from dualquery.cli.main import DONE, main
-from dualquery.data import Numeric
+from dualquery.data import Binary, Categorical, Numeric, TableSchema
 from dualquery.data.schema.schema_files import write_schema
 from dualquery.mechanisms.registry import BUILT_IN
 from dualquery.releases.answer.answering import answer_queries
@@ -111,6 +111,17 @@ def test_answers_of_the_workload_are_forced_in_the_files(tmp_path) -> None:
     asked = ["flag", "job=nurse", "job=nurse & flag"]  # rules tie them to what nobody asks about
     made = dualquery.release(kept, schema=RULED, queries=asked, epsilon=1e4)
     assert np.abs(made.workload.answers_on(made.records) - made.answers).max() < 0.02
+
+
+def test_what_rules_imply_leaves_no_question_open() -> None:
+    age = Categorical("age", tuple("nyo"))
+    rules = ("child => age != n", "not child => age = n")
+    ruled = TableSchema((Binary("child"), age), declared=True, rules=rules)
+    rows = pl.DataFrame({"child": [1, 1, 0] * 900, "age": [*"yon"] * 900})
+    asked = {"queries": ["child & age=y", "child & age=o"], "epsilon": 1.0, "seed": 1}
+    made = dualquery.release(rows, schema=ruled, **asked)
+    (line,) = dualquery.answer_queries(made, ["child & (age=y or age=o)"])
+    assert 0.6 < line["low"] < 2 / 3 < line["high"] < 0.7
 
 
 def test_given_rows_that_the_rules_forbid_are_none() -> None:

@@ -168,9 +168,9 @@ def test_shares_come_back_where_exchanges_are_stuck() -> None:
 
 
 def test_what_nobody_asked_about_gives_way() -> None:
-    rules = rules_of(schema("A => B", "B => A", columns=tuple(map(Binary, "AB"))))
-    drawn = (np.random.default_rng(0).random((5_000, 2)) < (0.7, 0.2)).astype(np.uint8)
-    found = repaired(drawn, rules, np.random.default_rng(1), np.array([False, True]))
+    rules = rules_of(schema("A => B & C", "B or C => A", columns=tuple(map(Binary, "ABC"))))
+    drawn = (np.random.default_rng(0).random((5_000, 3)) < (0.7, 0.2, 0)).astype(np.uint8)
+    found = repaired(drawn, rules, np.random.default_rng(1), np.array([False, True, True]))
     assert (found == drawn[:, :1]).all()
 
 

@@ -68,6 +68,7 @@ class Adaptive(Mechanism[Stages]):
     name: ClassVar[str] = "adaptive"
     pure: ClassVar[bool] = False
     finds_frequent: ClassVar[bool] = True
+    shortens: ClassVar[bool] = True
 
     first: Literal["auto", "everything", "pairs", "columns"] = "auto"
     """What the first stage measures; auto chooses by predicted errors."""
@@ -110,9 +111,7 @@ class Adaptive(Mechanism[Stages]):
     def plan(self, task: Task, budget: Budget) -> Plan[Stages]:
         """Choose the first stage by public facts, and fix the ratios of all."""
         if budget.delta == 0:
-            raise BadInputError(
-                f"{self.name} needs --delta above 0; with delta 0 use laplace or mwem"
-            )
+            raise BadInputError(f"{self.name} needs --delta above 0; at 0 use laplace or mwem")
         first, reason = "everything", "options of one stage were given"
         if self.first != "auto":
             first, reason = self.first, "it was asked for"

@@ -142,9 +142,7 @@ def _question(value: str) -> Question:
 def _condition(where: str, schema: Schema) -> Condition:
     question = read_question(where, schema)
     if question.measure != SHARE or question.condition is None or question.given is not None:
-        raise BadInputError(
-            f"--where is {where!r}; a condition is needed, such as age=25-44 & sex!=Female"
-        )
+        raise BadInputError(f"--where is {where!r}; a condition is needed, such as age>=25")
     return question.condition
 
 

@@ -16,6 +16,7 @@ from dualquery.estimates.cell_evidence import MOST_VALUES, Measured
 from dualquery.estimates.intervals import LEVEL, Guesses, Total, bounded_interval, guesses_of
 from dualquery.estimates.least_squares import Estimates, LeastSquares, fieller
 from dualquery.estimates.means import SURELY
+from dualquery.estimates.measurements import Measurements
 from dualquery.queries.literals import LiteralRows
 from dualquery.questions.linear_form import Bounds, LinearForm
 from dualquery.runtime.errors import BadInputError
@@ -36,6 +37,7 @@ _FEW_ROWS = "the noise in the number of rows is about as large as that number"
 _TELLS = 3.0  # deviations of its noise that a total must be, for parts of it to be known
 _LINEAR = 10.0  # and for them to be linear in the noise (Cochran 1977, p. 153), else ratios
 _KEPT = 32  # sets of columns whose factorisation is kept
+_SURE = 1e-3  # the noise of what rules say, in deviations of the least noise: it adds hardly any
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ class Knowledge:
 
     def __init__(self, release: Release) -> None:
         self.release = release
-        self._solvers: dict[tuple[int, ...], LeastSquares] = {}
+        self._solvers: dict[tuple[bool, tuple[int, ...]], LeastSquares] = {}
 
     def source(self, form: LinearForm | None = None) -> str:
         """Return the source of answers that were not released, that of a form's mean."""
@@ -67,17 +69,9 @@ class Knowledge:
         return "measured" if self.release.records is None else "synthetic"
 
     def _tied(self, form: LinearForm) -> bool:
-        """Return whether rules tie a form's columns: records keep these, a model does not."""
-        return any(len(group.intersection(form.columns)) > 1 for group in self._groups)
-
-    @cached_property
-    def _groups(self) -> list[set[int]]:
-        groups: list[set[int]] = []  # columns that rules tie, and what others tie to these
+        """Return whether rules are about a form's columns: records keep these, a model does not."""
         rules = None if self.release.records is None else self.rules
-        for box in () if rules is None else {frozenset(box) for box in rules.boxes}:
-            tied = [group for group in groups if not group.isdisjoint(box)]
-            groups = [group for group in groups if group.isdisjoint(box)] + [{*box}.union(*tied)]
-        return groups
+        return rules is not None and bool(np.isin(form.columns, rules.columns).any())
 
     @cached_property
     def schema(self) -> Schema:
@@ -144,6 +138,8 @@ class Knowledge:
         conjunction = denominator is None and numerator.exact and range == (0.0, 1.0)
         literals = numerator.low.factors if conjunction else ()
         found = self._sums([*forms, *literals])
+        if self.rules and (isinstance(found, str) or not found.spanned[: len(forms)].all()):
+            found = self._sums([*forms, *literals], ruled=True)
         if isinstance(found, str):
             return Limits(found)
         if not found.spanned[: len(forms)].all():
@@ -204,7 +200,8 @@ class Knowledge:
         stated = self.base.known == "stated"
         note = "" if measurements is None else measurements.note
         total = f"if the total is {self.base.text}, as was stated" if stated else ""
-        return "; ".join(filter(None, (_BASIS, note, total)))
+        kept = "if rows keep the rules" if self.rules else ""
+        return "; ".join(filter(None, (_BASIS, note, total, kept)))
 
     def estimates(self, forms: Sequence[LinearForm]) -> Estimates | str:
         """Return least squares' estimates of forms' means, or why there are none."""
@@ -219,33 +216,43 @@ class Knowledge:
             return sums
         return _FEW_ROWS if _deviations(sums) < _TELLS else sums.over(len(sums.values) - 1)
 
-    def _sums(self, forms: Sequence[LinearForm]) -> Estimates | str:
-        """Return estimates of forms' sums over the total's copies, and then of these themselves."""
-        if self._measured is None:
+    def _sums(self, forms: Sequence[LinearForm], *, ruled: bool = False) -> Estimates | str:
+        """Return estimates of forms' sums over the total's copies, and then of these."""
+        if (numbers := self._ruled if ruled else self._measured) is None:
             return _NOT_MEASURED
         columns = tuple(sorted({column for form in forms for column in form.columns}))
         # The total needs but one.
         columns = columns or (int((forms[0].domain.sizes <= MOST_VALUES).argmax()),)
-        if columns not in self._solvers:
+        key = ruled, columns
+        if key not in self._solvers:
             if len(self._solvers) == _KEPT:
                 self._solvers.clear()
-            evidence, total = self._measured.about(columns), self.base
+            evidence, total = numbers.about(columns), self.base
             if evidence is None:
                 return _TOO_MANY
             measured = total.known == "measured"
             evidence = evidence.with_total(total) if measured else evidence
-            self._solvers[columns] = LeastSquares(evidence, not measured)
+            self._solvers[key] = LeastSquares(evidence, not measured)
         distinct = list(dict.fromkeys(forms))  # a question without a cut has one form three times
         tables = [form.table(columns).ravel() for form in distinct]
-        found = self._solvers[columns].estimate(np.stack([*tables, np.ones_like(tables[0])]))
+        found = self._solvers[key].estimate(np.stack([*tables, np.ones_like(tables[0])]))
         return found.take([*(distinct.index(form) for form in forms), len(distinct)])
 
     @cached_property
     def _measured(self) -> Measured | None:
-        measurements = self.release.measurements
-        if measurements is None or not len(measurements):
+        known = self.release.measurements
+        return Measured(known, self.release.schema.domain) if known else None
+
+    @cached_property
+    def _ruled(self) -> Measured | None:
+        """What was measured, and what rules forbid."""
+        if not (known := self.release.measurements) or self.rules is None:
             return None
-        return Measured(measurements, self.release.schema.domain)
+        from dualquery.rules.constraints import penalties_of
+
+        never, noise = penalties_of(self.rules, cells=True), _SURE * known.deviations.min()
+        none = Measurements.of_codes(never, np.zeros(len(never)), noise, known.noise)
+        return Measured(Measurements.joined([known, none]), self.release.schema.domain)
 
 
 def _deviations(sums: Estimates) -> float:

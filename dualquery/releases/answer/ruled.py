@@ -38,7 +38,7 @@ def with_forced_answers(
     remark = (
         f"{len(rules):,} rules between columns, which all records keep; if the rows keep them, "
         f"{np.count_nonzero(there):,} of {len(forced):,} answers are 0 or 1, exactly, and others "
-        "leave out what the rules imply"
+        "may leave out what the rules imply"
     )
     if (known := outcome.intervals) is None and not there.any():
         return outcome, (remark,)

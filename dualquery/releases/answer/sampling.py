@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from dualquery.estimates.measurements import factors_of
-from dualquery.mechanisms.protocol import MOST_RECORDS, Outcome, Task, default_records
+from dualquery.mechanisms.protocol import MOST_RECORDS, Outcome, default_records
 from dualquery.queries.conjunctions import conjunctions_of
 from dualquery.rules.reading import rules_of
 from dualquery.rules.repair import repaired
@@ -50,7 +50,6 @@ def sampled_blocks(
         raise BadInputError(f"cannot draw {count} records; ask for 0 or more")
     source_of_records(release)
     rules = rules_of(release.schema)
-    free = unasked_bits(Task.without_implied(release.workload, rules), release)
     step = max(1, BLOCK_CELLS // release.schema.domain.bits)
     for first in range(0, max(count, 1), step):
         size = min(step, count - first)
@@ -58,7 +57,7 @@ def sampled_blocks(
             records = release.model.sample(size, generator)
         elif release.records is not None:
             records = resampled(release.records, size, generator)
-        yield repaired(records, rules, generator, free)
+        yield repaired(records, rules, generator, unasked_bits(release.workload, release))
 
 
 def sampled_rows(release: Release, count: int, seed: int | None) -> pl.DataFrame:

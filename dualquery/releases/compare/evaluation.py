@@ -46,9 +46,7 @@ FAR_OFF = 0.05  # relative error of a stated or noisy number of rows that needs 
 BASELINES = {"zero": {}, "uniform": {"records": 1}, "independent": {"records": 1}, "gaussian": {}}
 
 WARNING = "NOT PRIVATE: computed from the exact answers; for the holder of the table only"
-GIVEN_QUERIES = (
-    "the baselines know for nothing which queries are asked; the release paid to find them"
-)
+GIVEN_QUERIES = "the baselines know which queries are asked; the release paid to find them"
 
 SHOWN = 20  # columns and queries of the largest errors that `evaluate` names
 
@@ -278,8 +276,7 @@ def _compare(
     paid = bought_epsilon(neighbours, loaded.options["rows"], epsilon)
     paid = paid or TOTAL_SHARE * epsilon * (loaded.base.known == "measured")
     public = RowCount(data.n if counted else loaded.n, neighbours, paid)
-    rules = rules_of(loaded.schema)
-    task = Task(Task.without_implied(workload, rules), public.n, neighbours.copies)
+    task = Task(workload, public.n, neighbours.copies)
     budget = Budget(public.rest(epsilon), loaded.options["delta"], neighbours=neighbours)
     # At delta 0 there is no Gaussian noise; the baseline of that name is then Laplace noise.
     noise = "laplace" if budget.delta == 0 else "gaussian"
@@ -289,7 +286,7 @@ def _compare(
     }
     progress.phase("evaluating the queries")
     known = CachedRows(data.records)
-    asked = [workload, *(mechanism.statistics(task.queries) for mechanism in mechanisms.values())]
+    asked = [workload, *(mechanism.statistics(workload) for mechanism in mechanisms.values())]
     lists = [conjunctions_of(each) for each in asked if each is not None]
     known.count_together([ConjunctionCounts(each.literals) for each in lists if each], cores)
     # The truth is about the rows before any cut; without a cut it is counted already.
@@ -303,7 +300,7 @@ def _compare(
         progress.phase(f"baseline {name}")
         plan = mechanism.plan(task, budget)
         outcome = run(data, task, mechanism, plan, seed, cores, neighbours=neighbours)
-        outcome, _ = with_forced_answers(outcome, workload, rules)
+        outcome, _ = with_forced_answers(outcome, workload, rules_of(loaded.schema))
         baselines[name] = Errors.between(outcome.answers, truth)
     in_all, counting = (tidy(each.n * neighbours.of_copy) for each in (whole, data))
     # The means of the columns whose numbers the rows carry, clipped as they are.

@@ -103,10 +103,8 @@ def read_record(folder: Path, newest: int) -> dict[str, Any]:
     _check({"the whole": stored}, {"a record": ("the whole",)})
     assert isinstance(stored, dict)
     _check(stored, {"a whole number from 0 on": ("format_version",)})
-    if stored["format_version"] > newest:
-        raise BadInputError(
-            f"format {stored['format_version']} is newer than {newest}: upgrade dualquery"
-        )
+    if (found := stored["format_version"]) > newest:
+        raise BadInputError(f"format {found} is newer than {newest}: upgrade dualquery")
     _check(stored, _RECORD)
     privacy = stored["privacy"]
     _check(privacy, {"true or false": ("private",)})

@@ -148,7 +148,7 @@ def plan_release(
     else:
         queries = frequent.stand_in
     _check_records(spec, schema)
-    asked = Task.without_implied(queries, rules)
+    asked = Task.without_implied(queries, rules if mechanism.shortens else None)
     statistics = mechanism.statistics(asked)
     declared = declarations(asked, statistics)
     task = Task(asked, count.n, budget.neighbours.copies, rules, frequent, schema.scores)
@@ -301,7 +301,7 @@ def make_release(
         outcome, forced = with_forced_answers(outcome, queries, task.rules)
         remarks += forced
         if records is not None:
-            free = unasked_bits(task.queries, outcome)
+            free = unasked_bits(queries, outcome)
             records = repaired(records, task.rules, np.random.default_rng(spec.seed), free)
     room.log_errors(outcome.answers, "the released answers", queries)
     before = (planned.learned.events, planned.learned.grounds)

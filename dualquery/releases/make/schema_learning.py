@@ -114,7 +114,7 @@ def schema_of_table(
     return replace(found, schema=replace(found.schema, learned=_cost(found.price, epsilon, paid)))
 
 
-def _paid(known: TableSchema | None, neighbours: Neighbours) -> dict[str, Any]:
+def _paid(known: TableSchema | ItemSchema | None, neighbours: Neighbours) -> dict[str, Any]:
     """Return what a known part of a schema cost; refused if that was with other neighbours."""
     relation = replace(neighbours, weight=None).described()  # a row of any weight is one
     none = {"epsilon": 0.0, "delta": 0.0, "events": [], **relation}
@@ -252,9 +252,8 @@ def _asked(spec: ReleaseSpec) -> Unknown | None:
     """Return what is to be learned for a release; None if its schema is given."""
     table, relation = spec.table, spec.budget.relation
     source, known = table.source, given_schema(spec.schema)
-    whole = known if isinstance(known, TableSchema) else None
-    _paid(whole, relation)  # or refuses
-    partial = whole if whole is not None and whole.partial else None
+    _paid(known, relation)  # or refuses
+    partial = known if isinstance(known, TableSchema) and known.partial else None
     said = known is not None or states_schema(source, table.columns)
     if table.schema_from_data and known is not None:
         raise BadInputError("--schema-from-data and --schema exclude each other: leave one out")
