@@ -65,7 +65,8 @@ def fit_mixture(
         means = trust * means + (1.0 - trust) * found.fitted
         how = fitting.brief(workload.domain, trust)
         fit = MixtureFit(products, means, evidence.deviations, how)
-        mixture = fit_records(fit, evidence.means, around, task.scores, generator, session)
+        run = generator, session.threads, session.progress
+        mixture = fit_records(fit, evidence.means, around, task, run)
     noisy = evidence.unbiased, evidence.spread
     if evidence.source.of_queries:  # those that the fit left out have their own answers
         answers = np.where((products.bits < 0).all(axis=1), np.clip(noisy[0], 0.0, 1.0), answers)
@@ -154,22 +155,16 @@ class CrossMoments:
 
 
 def fit_records(
-    fit: MixtureFit,
-    noisy: Float64,
-    around: Interactions,
-    scores: Float64 | None,
-    generator: np.random.Generator,
-    session: Session,
+    fit: MixtureFit, noisy: Float64, around: Interactions, task: Task, how: tuple[Any, Any, Any]
 ) -> Mixture:
-    """Return the mixture that records are drawn from; parameters are those of `CrossMoments.of`."""
-    moments = None if scores is None else CrossMoments.of(fit, noisy, around, scores)
-    how = generator, session.threads, session.progress
+    """Return the mixture that records are drawn from, as in `CrossMoments.of`; ``how`` it runs."""
+    moments = None if task.scores is None else CrossMoments.of(fit, noisy, around, task.scores)
     if moments is None:
-        return fit.run(*how)
+        return fit.with_rules(task, around.chances).run(*how)
 
     def fitted(aim: CrossMoments, start: Mixture | None = None) -> Mixture:
         aimed = replace(fit, targets=aim.kept(fit.targets), how=replace(fit.how, steps=LEG))
-        return aimed.run(*how, start)
+        return aimed.with_rules(task, around.chances).run(*how, start)
 
     mixture = fitted(moments)
     # The pull takes a part of the moments; of its aim the second fit reaches a half to all.

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from dualquery.data.domain import Domain, axis_sizes
 from dualquery.estimates.intervals import LEVEL, Intervals, bounded_interval, gaussian_half_width
 from dualquery.mechanisms.adaptive.expansion import ProductTerms, literals_of
-from dualquery.mechanisms.adaptive.measurement import FeatureMeasurement, QueryMeasurement
+from dualquery.mechanisms.adaptive.measurement import Measurement
 from dualquery.mechanisms.adaptive.prior import posterior_shares
 from dualquery.mechanisms.baselines.independent import to_distributions, uniform_probabilities
 from dualquery.privacy.neighbours import Neighbours
@@ -168,7 +168,7 @@ def of_order(features: Features, *orders: int) -> NDArray[np.int64]:
 class Evidence:
     """Noisy means of products that determine the answers: float64, shape ``(f,)`` each."""
 
-    source: FeatureMeasurement | QueryMeasurement
+    source: Measurement
     means: Float64
     deviations: Float64
 

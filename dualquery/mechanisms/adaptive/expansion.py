@@ -26,6 +26,8 @@ from dualquery.runtime.resources import check_memory
 
 Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]
+Int32 = NDArray[np.int32]
+Int64 = NDArray[np.int64]
 
 MOST_LITERALS = 8
 """Of one query: it has up to 2 to this power terms."""
@@ -57,8 +59,8 @@ class Expansion:
 
     features: Features
     constant: Float64
-    query: NDArray[np.int64]
-    feature: NDArray[np.int64]
+    query: Int64
+    feature: Int64
     coefficient: Float64
 
     @staticmethod
@@ -151,7 +153,7 @@ class Expansion:
         return self.coefficient**2 * self.projection.inner(self.feature, self.feature)
 
     @cached_property
-    def _together(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Float64]:
+    def _together(self) -> tuple[Int64, Int64, Float64]:
         """Query, feature and weight of what pairs of a query's terms of one block add."""
         blocks = self.features.blocks
         block = np.full(len(self.features), -1)
@@ -182,16 +184,14 @@ class Expansion:
         return np.maximum(total, 0.0).astype(np.float64)
 
 
-def places_of(terms: NDArray[np.int32], features: Features) -> NDArray[np.int64]:
+def places_of(terms: Int32, features: Features) -> Int64:
     """Return which features terms are: int64, one each; -1 for a term without factors."""
     listed = features.bits
     first = first_occurrences(side_by_side(listed, terms), features.domain.bits)[len(listed) :]
     return np.where((terms >= 0).any(axis=1), first, -1)
 
 
-def _merged(
-    query: NDArray[np.int64], feature: NDArray[np.int64], coefficient: Float64
-) -> tuple[NDArray[np.int64], NDArray[np.int64], Float64]:
+def _merged(query: Int64, feature: Int64, coefficient: Float64) -> tuple[Int64, Int64, Float64]:
     """Add up the coefficients of the same feature in the same query."""
     order = np.lexsort((feature, query))
     query, feature = query[order], feature[order]
@@ -201,7 +201,7 @@ def _merged(
     return query[new], feature[new], sums.astype(np.float64)
 
 
-def _closed(terms: NDArray[np.int32], bits: int) -> NDArray[np.int32]:
+def _closed(terms: Int32, bits: int) -> Int32:
     """Return the distinct rows, and all products of some of their factors."""
     found = terms
     for size in range(terms.shape[1], 0, -1):
@@ -216,9 +216,7 @@ def _closed(terms: NDArray[np.int32], bits: int) -> NDArray[np.int32]:
     return found
 
 
-def chances_of_literals(
-    bits: NDArray[np.int32], negated: NDArray[np.bool_], shares: Float64
-) -> Float64:
+def chances_of_literals(bits: Int32, negated: NDArray[np.bool_], shares: Float64) -> Float64:
     """Return how often each literal of `literals_of` holds, given shares of 1s; 1 for padding."""
     return np.where(bits >= 0, np.where(negated, 1.0 - shares[bits], shares[bits]), 1.0)
 
@@ -229,9 +227,7 @@ def products_of_others(factors: Float64) -> Float64:
     return np.stack([np.delete(factors, place, axis=1).prod(axis=1) for place in places], axis=1)
 
 
-def literals_of(
-    workload: Workload,
-) -> tuple[NDArray[np.int32], NDArray[np.bool_], NDArray[np.bool_]]:
+def literals_of(workload: Workload) -> tuple[Int32, NDArray[np.bool_], NDArray[np.bool_]]:
     """Return the literals' bits and signs, and which queries some legal record satisfies.
 
     One-hot columns of two bits have their first bit; repeated literals become padding.
@@ -257,13 +253,13 @@ def literals_of(
     return bits, negated, possible
 
 
-def sets_of(columns: NDArray[np.int32], most: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def sets_of(columns: Int32, most: int) -> tuple[Int64, Int64]:
     """Return the first row of each set of columns, and each row's set; ``most`` columns exist."""
     leaders, of = np.unique(first_occurrences(columns, most), return_inverse=True)
     return leaders, of.ravel()
 
 
-def with_whole_sets(listed: NDArray[np.int32], domain: Domain) -> Features:
+def with_whole_sets(listed: Int32, domain: Domain) -> Features:
     """Return features; where half the cells of a set of columns are asked, blocks of contrasts.
 
     They cost no more. ``listed`` are distinct, with products of some factors: int32, ``(f, k)``.
@@ -281,7 +277,7 @@ def with_whole_sets(listed: NDArray[np.int32], domain: Domain) -> Features:
     return Features(bits, domain, np.arange(len(bits)) >= len(kept))
 
 
-def _cells(domain: Domain, columns: NDArray[np.int32]) -> NDArray[np.int32]:
+def _cells(domain: Domain, columns: Int32) -> Int32:
     """Return a product for each cell of the wide columns of a set, in C order."""
     used = columns[columns >= 0]
     values = [np.arange(size if size > 2 else 1) for size in domain.sizes[used].tolist()]
@@ -320,7 +316,7 @@ class Projection:
                 cells -= cells.mean(axis=axis, keepdims=True)
         return projected
 
-    def inner(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> Float64:
+    def inner(self, first: Int64, second: Int64) -> Float64:
         """Return entries of the projection: of pairs of features of one block, float64, each."""
         features = self.features
         sizes = features.values[first]
@@ -330,8 +326,8 @@ class Projection:
 
 
 def in_contrasts(
-    terms: NDArray[np.int32], centred: NDArray[np.bool_], domain: Domain
-) -> tuple[NDArray[np.int64], NDArray[np.int32], Float64]:
+    terms: Int32, centred: NDArray[np.bool_], domain: Domain
+) -> tuple[Int64, Int32, Float64]:
     """Multiply out indicators as ``(1 - contrast) / n``; return old terms, factors, numbers."""
     sizes = np.where(terms >= 0, axis_sizes(domain)[domain.column_of_bit[terms]], 1)
     replaced = (sizes > 2) & centred[:, None]
@@ -357,7 +353,7 @@ class ProductTerms:
     """
 
     domain: Domain
-    bits: NDArray[np.int32]
+    bits: Int32
     second: NDArray[np.bool_]
     literals: bool
 
@@ -372,19 +368,19 @@ class ProductTerms:
         return replace(self, bits=self.bits[places], second=self.second[places])
 
     @property
-    def sets(self) -> NDArray[np.int64]:
+    def sets(self) -> Int64:
         """Numbers of the products' sets of columns: ``(f,)``."""
         columns = np.where(self.bits >= 0, self.domain.column_of_bit[self.bits], np.int32(-1))
         return sets_of(np.sort(columns, axis=1), self.domain.columns)[1]
 
-    def rows(self, held: NDArray[np.int64]) -> NDArray[np.int32]:
+    def rows(self, held: Int64) -> Int32:
         """Return which of `terms` each product multiplies, padded on the right with -1."""
         places = 2 * np.searchsorted(held, np.maximum(self.bits, 0)) + self.second
         rows = np.where(self.bits >= 0, places, -1).astype(np.int32)
         # Literals that repeat others left padding between the rest.
         return np.ascontiguousarray(pad_right(rows))
 
-    def terms(self, held: NDArray[np.int64]) -> tuple[Float32, Float32]:
+    def terms(self, held: Int64) -> tuple[Float32, Float32]:
         """Return intercepts and factors of terms in the values of bits: signs' means, or shares."""
         binary = self.domain.has_two_values[held]
         if self.literals:

@@ -107,11 +107,7 @@ class _Fit:
         return found
 
     def run(
-        self,
-        shares: Float64,
-        penalty: Float64,
-        changes: Float64,
-        progress: Callable[[int, int], None],
+        self, shares: Float64, penalty: Float64, changes: Float64, step: Callable[[int, int], None]
     ) -> Float64:
         """Return the coefficients: float64, shape ``(cells, values)``."""
         from scipy.optimize import minimize
@@ -119,7 +115,7 @@ class _Fit:
 
         units = 1.0 / np.sqrt(changes + penalty)
         done = itertools.count()
-        progress(next(done), _STEPS)
+        step(next(done), _STEPS)
 
         def objective(flat: Float64) -> tuple[float, Float64]:
             coefficients = flat.reshape(self.shape) * units
@@ -132,7 +128,7 @@ class _Fit:
 
         found = minimize(
             objective, np.zeros(units.size), jac=True, method="L-BFGS-B",
-            callback=lambda _: progress(next(done), _STEPS), options={"maxiter": _STEPS},
+            callback=lambda _: step(next(done), _STEPS), options={"maxiter": _STEPS},
         )  # fmt: skip
         return np.asarray(found.x.reshape(self.shape) * units)
 

@@ -240,9 +240,10 @@ def sums_of(strategy: Strategy, curator: Curator, scale: float) -> Float64:
     return curator.measure(FeatureSums(strategy), Gaussian(scale)).astype(np.float64)
 
 
-def measurement_for(
-    task: Task, neighbours: Neighbours, *, fitted: bool
-) -> FeatureMeasurement | QueryMeasurement:
+Measurement = FeatureMeasurement | QueryMeasurement
+
+
+def measurement_for(task: Task, neighbours: Neighbours, *, fitted: bool) -> Measurement:
     """Return `choose_measurement` of a task's queries, made once for all who plan with it."""
     return task.once(
         (choose_measurement, neighbours, fitted),
@@ -250,9 +251,7 @@ def measurement_for(
     )
 
 
-def choose_measurement(
-    workload: Workload, neighbours: Neighbours, *, fitted: bool
-) -> FeatureMeasurement | QueryMeasurement:
+def choose_measurement(workload: Workload, neighbours: Neighbours, *, fitted: bool) -> Measurement:
     """Return what a fit learns more from, or the measurement of less noise without a fit."""
     queries = QueryMeasurement(workload, neighbours)
     if workload.way > MOST_LITERALS:

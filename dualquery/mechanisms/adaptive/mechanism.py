@@ -29,7 +29,7 @@ from dualquery.mechanisms.adaptive.evidence import (
 )
 from dualquery.mechanisms.adaptive.expansion import Expansion, ProductTerms, bytes_on_features
 from dualquery.mechanisms.adaptive.interactions import Interactions
-from dualquery.mechanisms.adaptive.measurement import FeatureMeasurement, QueryMeasurement, sums_of
+from dualquery.mechanisms.adaptive.measurement import FeatureMeasurement, Measurement, sums_of
 from dualquery.mechanisms.adaptive.mixture_fit import STEPS, MixtureFit, mixture_of, with_columns
 from dualquery.mechanisms.adaptive.predictions import expansion_of, expected_error
 from dualquery.mechanisms.adaptive.stage_planner import (
@@ -41,8 +41,8 @@ from dualquery.mechanisms.adaptive.stage_planner import (
 )
 from dualquery.mechanisms.options import check_choice, check_number, check_whole
 from dualquery.mechanisms.protocol import Budget, Mechanism, Outcome, Plan, Session, Task
-from dualquery.models.labelled import LabelledMixture
 from dualquery.models.mixture import ProductMixture
+from dualquery.models.model import Model
 from dualquery.queries.conjunctions import Workload, require_conjunctions
 from dualquery.queries.family import Queries
 from dualquery.room.curator import Curator
@@ -218,13 +218,14 @@ class _Run:
         found = Interactions.fit(seen.products, seen.means, seen.deviations, *posterior)
         how = self.plan.fitting.brief(task.queries.domain)
         fit = MixtureFit(seen.products, found.fitted, seen.deviations, how)
-        mixture = fit_records(fit, seen.means, found, task.scores, self.generator, self.session)
+        run = self.generator, self.session.threads, self.session.progress
+        mixture = fit_records(fit, seen.means, found, task, run)
         expansion = expansion_of(task)
         means = found.means(ProductTerms.of_features(expansion.features))
         answers = np.clip(expansion.answers(means), 0.0, 1.0)
         # The first stage decided that there are any: it gives none.
         intervals = share_intervals(task.workload, (second,), self.plan.neighbours)
-        return self._outcome(answers, mixture.model(), intervals, remarks=(COLUMNS_ALONE,))
+        return self._outcome(answers, mixture.model(), intervals, COLUMNS_ALONE)
 
     def after_columns(self) -> Outcome:
         """Look at columns; then measure everything, or the columns again and what is worth it."""
@@ -310,10 +311,7 @@ class _Run:
         return Shares.of(products, noisy, looked.scales * scale / self.n)
 
     def _measured(
-        self,
-        full: FeatureMeasurement | QueryMeasurement,
-        ratios: Sequence[float],
-        scale: float | None = None,
+        self, full: Measurement, ratios: Sequence[float], scale: float | None = None
     ) -> Evidence:
         """Measure everything, once for each ratio: one measurement of the sum of precisions."""
         together = math.hypot(*ratios)
@@ -345,11 +343,7 @@ class _Run:
         return self._outcome(answers, model, found.intervals(workload))
 
     def _outcome(
-        self,
-        answers: Float64,
-        model: ProductMixture | LabelledMixture | None,
-        intervals: Intervals,
-        remarks: tuple[str, ...] = (),
+        self, answers: Float64, model: Model | None, intervals: Intervals, *remarks: str
     ) -> Outcome:
         """Return answers, records of a model, if there is one, and what all stages measured."""
         return Outcome(

@@ -22,9 +22,10 @@ from dualquery.mechanisms.adaptive import mixture_kernels as kernels
 from dualquery.mechanisms.adaptive.evidence import Shares
 from dualquery.mechanisms.adaptive.expansion import ProductTerms
 from dualquery.mechanisms.baselines.independent import uniform_probabilities
-from dualquery.mechanisms.protocol import Session
+from dualquery.mechanisms.protocol import Session, Task
 from dualquery.models.mixture import ProductMixture
 from dualquery.room.features import Features
+from dualquery.rows.repeats import side_by_side
 from dualquery.runtime.progress import NO_PROGRESS, part_of
 from dualquery.runtime.resources import workers
 
@@ -160,6 +161,30 @@ class MixtureFit:
         return kernels.Layout(
             np.append(starts, len(column)), binary[starts], *self.products.terms(self._bits)
         )
+
+    def with_rules(self, task: Task, chances: Float64) -> MixtureFit:
+        """Return the fit with pairs of values that rules forbid, as sure as most products are."""
+        if (rules := task.rules) is None or not rules.boxes:
+            return self
+        from dualquery.rules.constraints import penalties_of
+
+        codes = task.once(penalties_of, lambda: penalties_of(rules, cells=True))
+        held = np.isin(codes >> 1, self._bits).sum(axis=1) == 2
+        codes = codes[held & ((codes >= 0).sum(axis=1) == 2), :2]
+        # The second bit of a binary column of two says what the first one does not.
+        own = self.products
+        start = own.domain.offsets[own.domain.column_of_bit[codes >> 1]]
+        second = own.domain.has_two_values[codes >> 1] & (start < codes >> 1)
+        codes = np.where(second, 2 * start + 1 - (codes & 1), codes)
+        bits = side_by_side(own.bits, (codes >> 1).astype(np.int32))
+        flags = np.pad(own.second, ((0, len(codes)), (0, bits.shape[1] - own.bits.shape[1])))
+        every = replace(own, bits=bits, second=flags)
+        means, slopes = (each[len(own.bits) :] for each in every.factors(chances))
+        # With factors m + s (x - q), of mean m and share q: their literals are never 1 together.
+        apart = (slopes[:, :2] * (chances[codes >> 1] - (codes & 1))).prod(axis=1)
+        targets = np.append(self.targets, means.prod(axis=1) - apart)
+        usual = np.full(len(codes), np.median(self.deviations))
+        return MixtureFit(every, targets, np.append(self.deviations, usual), self.how)
 
     def run(
         self,

@@ -23,7 +23,7 @@ from dualquery.mechanisms.adaptive.expansion import (
 )
 from dualquery.mechanisms.adaptive.measurement import (
     FeatureMeasurement,
-    QueryMeasurement,
+    Measurement,
     measurement_for,
     plan_columns,
 )
@@ -82,7 +82,7 @@ def _by_order(chances: Float64, part: float) -> tuple[Float64, Float64]:
 
 
 def rmse_of_independent_fit(
-    full: FeatureMeasurement | QueryMeasurement, scale: float, workload: Workload, chances: Float64
+    full: Measurement, scale: float, workload: Workload, chances: Float64
 ) -> float:
     """Return the error of independent columns fitted to everything, with noise of a scale.
 
@@ -188,7 +188,7 @@ def _predict(task: Task, budget: Budget) -> Predicted:
     columns = plan_columns(workload, chances, neighbours)
     noise = columns.scales * columns.sensitivity * unit
     shares = Shares.of(ProductTerms.of_features(columns.features), np.zeros(len(noise)), noise)
-    full: FeatureMeasurement | QueryMeasurement
+    full: Measurement
     if columns_first(workload):
         expansion = expansion_of(task)
         full = FeatureMeasurement(expansion, uniform_strategy(expansion.features, neighbours))

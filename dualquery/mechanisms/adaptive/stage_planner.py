@@ -24,7 +24,7 @@ from dualquery.mechanisms.adaptive.expansion import (
 from dualquery.mechanisms.adaptive.interactions import Interactions, expected_interactions
 from dualquery.mechanisms.adaptive.measurement import (
     FeatureMeasurement,
-    QueryMeasurement,
+    Measurement,
     measurement_for,
     plan_columns,
     plan_strategy,
@@ -83,7 +83,7 @@ class Stages(Details):
     scale: float
     ratios: tuple[float, ...]
     looked: Strategy | None = field(compare=False)
-    full: FeatureMeasurement | QueryMeasurement | None = field(compare=False)
+    full: Measurement | None = field(compare=False)
     expansion: Expansion | None = field(compare=False)
     predicted: Predicted
     records: int
@@ -158,7 +158,7 @@ def plan_stages(
     neighbours, predicted = budget.neighbours, predict(task, budget)
     if first != "everything" and not predicted.columns:
         raise BadInputError("adaptive has nothing to measure: no query depends on a column")
-    full: FeatureMeasurement | QueryMeasurement | None = None
+    full: Measurement | None = None
     expansion: Expansion | None = None
     looked: Strategy | None = None
     parts: tuple[float, ...] = (1.0,)
@@ -214,9 +214,7 @@ def _parts_after_columns(task: Task, columns: int) -> tuple[float, ...]:
     return _FIRST**2, (1.0 - _FIRST**2) * part, (1.0 - _FIRST**2) * (1.0 - part)
 
 
-def _pairs_of(
-    task: Task, full: FeatureMeasurement | QueryMeasurement, neighbours: Neighbours
-) -> Strategy:
+def _pairs_of(task: Task, full: Measurement, neighbours: Neighbours) -> Strategy:
     """Return how columns and pairs are measured in a first look."""
     if isinstance(full, FeatureMeasurement):
         strategy = full.strategy
@@ -394,9 +392,7 @@ class PairEvidence:
         unknown[small] = of_all * unknown[small] + (1.0 - of_all) * first.left
         return mean_of_set(unknown, sets)
 
-    def next_stage(
-        self, full: FeatureMeasurement | QueryMeasurement, ratio: float
-    ) -> FeatureMeasurement | QueryMeasurement | Strategy:
+    def next_stage(self, full: Measurement, ratio: float) -> Measurement | Strategy:
         """Return how everything is measured; or columns, if these are predicted to err less.
 
         What columns leave of a strong pair errs in few answers: large errors count, too.
