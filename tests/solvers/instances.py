@@ -120,10 +120,7 @@ NAMED = [
         lambda: problem(3, {(0, 1): np.pi, (~0, 2): np.e, (~1,): 0.5, (2,): 1 / 3}),
         np.e + 0.5 + 1 / 3,
     ),
-    *(
-        Named(f"windows of {width}", lambda width=width: _chain(width), 8.0)
-        for width in range(1, 9)
-    ),
+    *(Named(f"windows of {w}", lambda width=w: _chain(width), 8.0) for w in range(1, 9)),
 ]
 """Every problem with its optimum, found by hand."""
 
