@@ -119,7 +119,7 @@ def unasked_bits(asked: Queries, known: Outcome | Release) -> NDArray[np.bool_]:
 
 
 def unasked(schema: Schema, asked: Queries, known: Outcome | Release) -> list[str]:
-    """Return the columns of which all bits are `unasked_bits`, in their order."""
+    """Return the columns all of whose bits are `unasked_bits`, in their order."""
     none = np.logical_and.reduceat(unasked_bits(asked, known), schema.domain.offsets[:-1])
     return [schema.column_names[place] for place in np.flatnonzero(none).tolist()]
 
