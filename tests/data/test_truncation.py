@@ -71,11 +71,9 @@ def baskets(tmp_path: Path) -> Path:
 def test_every_engine_sees_the_same_cut(baskets: Path) -> None:
     counts, workload = [], None
     for engine in ("memory", "stream"):
-        with Engine(name=engine).open(
-            f"fimi:{baskets}", columns="0-39", max_ones_per_row=4
-        ) as data:
-            workload = workload or random_conjunctions(data.schema.domain, 50, 2, False, 0, None)
-            counts.append(workload.counts(data.records, threads=1))
+        with Engine(name=engine).open(f"fimi:{baskets}", columns="0-39", max_ones_per_row=4) as cut:
+            workload = workload or random_conjunctions(cut.schema.domain, 50, 2, False, 0, None)
+            counts.append(workload.counts(cut.records, threads=1))
     np.testing.assert_array_equal(*counts)
     cut = load(f"fimi:{baskets}", columns="0-39", max_ones_per_row=4).records
     assert load(f"fimi:{baskets}", columns="0-39").records.ones().sum() > cut.ones().sum()

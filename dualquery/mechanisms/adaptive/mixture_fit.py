@@ -168,23 +168,23 @@ class MixtureFit:
             return self
         from dualquery.rules.constraints import penalties_of
 
-        codes = task.once(penalties_of, lambda: penalties_of(rules, cells=True))
-        held = np.isin(codes >> 1, self._bits).sum(axis=1) == 2
-        codes = codes[held & ((codes >= 0).sum(axis=1) == 2), :2]
+        own, codes = self.products, task.once(penalties_of, lambda: penalties_of(rules, cells=True))
+        of_two = (np.isin(codes >> 1, self._bits).sum(axis=1) == 2) & (codes[:, 2:] < 0).all(axis=1)
+        codes = codes[of_two, :2]
         # The second bit of a binary column of two says what the first one does not.
-        own = self.products
         start = own.domain.offsets[own.domain.column_of_bit[codes >> 1]]
         second = own.domain.has_two_values[codes >> 1] & (start < codes >> 1)
         codes = np.where(second, 2 * start + 1 - (codes & 1), codes)
         bits = side_by_side(own.bits, (codes >> 1).astype(np.int32))
         flags = np.pad(own.second, ((0, len(codes)), (0, bits.shape[1] - own.bits.shape[1])))
+        flags[len(own.bits) :, :2] = own.literals & codes & 1  # products of literals have mean 0
         every = replace(own, bits=bits, second=flags)
         means, slopes = (each[len(own.bits) :] for each in every.factors(chances))
-        # With factors m + s (x - q), of mean m and share q: their literals are never 1 together.
+        # Of factors m + s (x - q), of mean m and share q, whose literals never hold together.
         apart = (slopes[:, :2] * (chances[codes >> 1] - (codes & 1))).prod(axis=1)
         targets = np.append(self.targets, means.prod(axis=1) - apart)
-        usual = np.full(len(codes), np.median(self.deviations))
-        return MixtureFit(every, targets, np.append(self.deviations, usual), self.how)
+        deviations = np.append(self.deviations, np.full(len(codes), np.median(self.deviations)))
+        return MixtureFit(every, targets, deviations, self.how)
 
     def run(
         self,

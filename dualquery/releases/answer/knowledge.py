@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.domain import column_values
+from dualquery.data.domain import axis_sizes, column_values
 from dualquery.estimates.cell_evidence import MOST_VALUES, Measured
 from dualquery.estimates.intervals import LEVEL, Guesses, Total, bounded_interval, guesses_of
 from dualquery.estimates.least_squares import Estimates, LeastSquares, fieller
@@ -38,6 +38,7 @@ _TELLS = 3.0  # deviations of its noise that a total must be, for parts of it to
 _LINEAR = 10.0  # and for them to be linear in the noise (Cochran 1977, p. 153), else ratios
 _KEPT = 32  # sets of columns whose factorisation is kept
 _SURE = 1e-3  # the noise of what rules say, in deviations of the least noise: it adds hardly any
+_MOST_RULED = 1 << 10  # cells for which that is looked at: of more it takes seconds
 
 
 @dataclass(frozen=True)
@@ -227,9 +228,10 @@ class Knowledge:
         if key not in self._solvers:
             if len(self._solvers) == _KEPT:
                 self._solvers.clear()
-            evidence, total = numbers.about(columns), self.base
+            cells, total = axis_sizes(forms[0].domain)[list(columns)].prod(), self.base
+            evidence = None if ruled and cells > _MOST_RULED else numbers.about(columns)
             if evidence is None:
-                return _TOO_MANY
+                return _NOT_SPANNED if ruled else _TOO_MANY
             measured = total.known == "measured"
             evidence = evidence.with_total(total) if measured else evidence
             self._solvers[key] = LeastSquares(evidence, not measured)
