@@ -59,8 +59,8 @@ def groups_of(domain: Domain) -> Groups:
 def penalties_of(rules: Forbidden, *, cells: bool = False) -> NDArray[np.int32]:
     """Return conjunctions: a record satisfies one for each box that it lies in.
 
-    A column's values in a box are one literal each; or, but of ``cells``, all negated literals of
-    the others, if these are fewer. Boxes of more than `_MOST_PENALTIES` conjunctions are left out.
+    A column's values in a box are one literal each; where the others are fewer, all of these
+    negated, but not as ``cells``. Boxes of more than `_MOST_PENALTIES` conjunctions are left out.
     int32, shape ``(t, k)``: codes, padded with -1.
     """
     sizes = axis_sizes(rules.domain)

@@ -201,7 +201,7 @@ def impossible_among(
                     allowed[each] &= each == own
             elif columns.sizes[own] == 1:
                 allowed[own] = 0
-        found[query] = nearest(boxes, some[0].copy(), allowed, budget, some) == 0
+        found[query] = nearest(boxes, some[0], allowed, budget, some) == 0
         for code in literals[query]:
             place = -1 if code < 0 else columns.place_of_bit[code >> 1]
             if place >= 0:

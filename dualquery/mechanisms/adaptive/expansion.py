@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from dualquery.data.domain import Domain, axis_sizes
 from dualquery.mechanisms.protocol import BYTES_A_QUERY, Task
 from dualquery.queries.conjunctions import Workload
+from dualquery.queries.literals import LiteralRows
 from dualquery.room.features import MOST_CELLS, Features
 from dualquery.rows.repeats import first_occurrences, pad_right, side_by_side
 from dualquery.runtime.errors import BadInputError
@@ -227,7 +228,7 @@ def products_of_others(factors: Float64) -> Float64:
     return np.stack([np.delete(factors, place, axis=1).prod(axis=1) for place in places], axis=1)
 
 
-def literals_of(workload: Workload) -> tuple[Int32, NDArray[np.bool_], NDArray[np.bool_]]:
+def literals_of(workload: LiteralRows) -> tuple[Int32, NDArray[np.bool_], NDArray[np.bool_]]:
     """Return the literals' bits and signs, and which queries some legal record satisfies.
 
     One-hot columns of two bits have their first bit; repeated literals become padding.

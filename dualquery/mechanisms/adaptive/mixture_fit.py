@@ -20,10 +20,11 @@ from numpy.typing import NDArray
 from dualquery.data.domain import Domain
 from dualquery.mechanisms.adaptive import mixture_kernels as kernels
 from dualquery.mechanisms.adaptive.evidence import Shares
-from dualquery.mechanisms.adaptive.expansion import ProductTerms
+from dualquery.mechanisms.adaptive.expansion import ProductTerms, literals_of
 from dualquery.mechanisms.baselines.independent import uniform_probabilities
 from dualquery.mechanisms.protocol import Session, Task
 from dualquery.models.mixture import ProductMixture
+from dualquery.queries.literals import LiteralRows
 from dualquery.room.features import Features
 from dualquery.rows.repeats import side_by_side
 from dualquery.runtime.progress import NO_PROGRESS, part_of
@@ -170,20 +171,18 @@ class MixtureFit:
 
         own, codes = self.products, task.once(penalties_of, lambda: penalties_of(rules, cells=True))
         of_two = (np.isin(codes >> 1, self._bits).sum(axis=1) == 2) & (codes[:, 2:] < 0).all(axis=1)
-        codes = codes[of_two, :2]
-        # The second bit of a binary column of two says what the first one does not.
-        start = own.domain.offsets[own.domain.column_of_bit[codes >> 1]]
-        second = own.domain.has_two_values[codes >> 1] & (start < codes >> 1)
-        codes = np.where(second, 2 * start + 1 - (codes & 1), codes)
-        bits = side_by_side(own.bits, (codes >> 1).astype(np.int32))
-        flags = np.pad(own.second, ((0, len(codes)), (0, bits.shape[1] - own.bits.shape[1])))
-        flags[len(own.bits) :, :2] = own.literals & codes & 1  # products of literals have mean 0
+        if not of_two.any():
+            return self
+        asked, negated, _ = literals_of(LiteralRows(codes[of_two, :2], own.domain))
+        bits = side_by_side(own.bits, asked)
+        flags = np.pad(own.second, ((0, len(asked)), (0, bits.shape[1] - own.bits.shape[1])))
+        flags[len(own.bits) :, :2] = own.literals & negated  # products of literals have mean 0
         every = replace(own, bits=bits, second=flags)
         means, slopes = (each[len(own.bits) :] for each in every.factors(chances))
         # Of factors m + s (x - q), of mean m and share q, whose literals never hold together.
-        apart = (slopes[:, :2] * (chances[codes >> 1] - (codes & 1))).prod(axis=1)
+        apart = (slopes[:, :2] * (chances[asked] - negated)).prod(axis=1)
         targets = np.append(self.targets, means.prod(axis=1) - apart)
-        deviations = np.append(self.deviations, np.full(len(codes), np.median(self.deviations)))
+        deviations = np.append(self.deviations, np.full(len(asked), np.median(self.deviations)))
         return MixtureFit(every, targets, deviations, self.how)
 
     def run(

@@ -218,7 +218,7 @@ class Knowledge:
         return _FEW_ROWS if _deviations(sums) < _TELLS else sums.over(len(sums.values) - 1)
 
     def _sums(self, forms: Sequence[LinearForm], *, ruled: bool = False) -> Estimates | str:
-        """Return estimates of forms' sums over the total's copies, and then of these."""
+        """Return forms' sums over the total's copies, then of these; ``ruled`` is by `_ruled`."""
         if (numbers := self._ruled if ruled else self._measured) is None:
             return _NOT_MEASURED
         columns = tuple(sorted({column for form in forms for column in form.columns}))
@@ -247,7 +247,6 @@ class Knowledge:
 
     @cached_property
     def _ruled(self) -> Measured | None:
-        """What was measured, and what rules forbid."""
         if not (known := self.release.measurements) or self.rules is None:
             return None
         from dualquery.rules.constraints import penalties_of

@@ -50,6 +50,7 @@ def sampled_blocks(
         raise BadInputError(f"cannot draw {count} records; ask for 0 or more")
     source_of_records(release)
     rules = rules_of(release.schema)
+    free = unasked_bits(release.workload, release) if rules.boxes else None
     step = max(1, BLOCK_CELLS // release.schema.domain.bits)
     for first in range(0, max(count, 1), step):
         size = min(step, count - first)
@@ -57,7 +58,7 @@ def sampled_blocks(
             records = release.model.sample(size, generator)
         elif release.records is not None:
             records = resampled(release.records, size, generator)
-        yield repaired(records, rules, generator, unasked_bits(release.workload, release))
+        yield repaired(records, rules, generator, free)
 
 
 def sampled_rows(release: Release, count: int, seed: int | None) -> pl.DataFrame:
