@@ -64,9 +64,9 @@ def penalties_of(rules: Forbidden, *, cells: bool = False) -> NDArray[np.int32]:
     int32, shape ``(t, k)``: codes, padded with -1.
     """
     sizes = axis_sizes(rules.domain)
-    found: list[tuple[int, ...]] = []
+    found = [np.zeros((0, 1), np.int32)]
     for box in rules.boxes:
-        choices = []
+        choices: list[list[tuple[int, ...]]] = []
         for column, mask in sorted(box.items()):
             first = int(rules.domain.offsets[column])
             inside = values_in(mask, int(sizes[column]))
@@ -78,9 +78,9 @@ def penalties_of(rules: Forbidden, *, cells: bool = False) -> NDArray[np.int32]:
             else:
                 choices.append([tuple((2 * (first + others) + 1).tolist())])
         if math.prod(map(len, choices)) <= _MOST_PENALTIES:
-            found += [sum(chosen, ()) for chosen in itertools.product(*choices)]
-    rows = [np.array([codes], np.int32) for codes in found]
-    return side_by_side(*rows) if rows else np.zeros((0, 1), np.int32)
+            rows = [sum(chosen, ()) for chosen in itertools.product(*choices)]
+            found.append(np.array(rows, np.int32))
+    return side_by_side(*found)
 
 
 def solved_record(rules: Forbidden, near: NDArray[np.int32]) -> NDArray[np.int32] | None:

@@ -6,7 +6,6 @@ records that could; what that leaves open is not called forced.
 """
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,48 +13,50 @@ from numpy.typing import NDArray
 from dualquery.rules.constraints import solved_record
 from dualquery.rules.forbidden import Forbidden
 from dualquery.rules.search_kernels import UNDECIDED, impossible_among, nearest
-from solvers import SolverError
+
+Int32 = NDArray[np.int32]
+UInt8 = NDArray[np.uint8]
 
 _BUDGET, _BUDGET_OF_MANY, _MOST_OPTIONS = 2_000_000, 10_000, 4096
 """Records that one search looks at, at most; one for each of many conjunctions; that one keeps."""
 
 
 def _nearest(
-    rules: Forbidden, start: NDArray[np.int32], allowed: NDArray[np.uint8] | None, most: int
-) -> NDArray[np.int32] | None:
+    rules: Forbidden, start: Int32, allowed: UInt8 | None, most: int, budget: int
+) -> Int32 | None:
     """Return up to ``most`` nearest legal records of allowed classes; None if undecided."""
     anything = np.ones(int(rules.compiled.classes[-1]), np.uint8) if allowed is None else allowed
     found = np.empty((most, len(start)), np.int32)
-    count = nearest(rules.compiled, start, anything, _BUDGET, found)
+    count = nearest(rules.compiled, start, anything, budget, found)
     return None if count == UNDECIDED else np.unique(found[:count], axis=0)
 
 
-def legal_classes(rules: Forbidden) -> NDArray[np.int32] | None:
+def legal_classes(rules: Forbidden) -> Int32 | None:
     """Return a legal record, as classes of `Forbidden.columns`; None if there is none.
 
     `SolverError` if neither a search nor a solver comes to an end.
     """
     start = np.zeros(len(rules.columns), np.int32)
-    if (found := _nearest(rules, start, None, 1)) is None:
+    if (found := _nearest(rules, start, None, 1, _BUDGET)) is None:
         return solved_record(rules, start)
     return np.asarray(found[0]) if len(found) else None
 
 
-def nearest_classes(rules: Forbidden, pattern: NDArray[np.int32]) -> NDArray[np.int32]:
+def nearest_classes(rules: Forbidden, pattern: Int32, legal: Int32, searches: int) -> Int32:
     """Return the legal classes that differ from a pattern's in the fewest columns: ``(o, c)``.
 
-    All of them, up to some thousands, each once. Where the search is too long, one that a solver
-    finds in its time; if it finds none, any legal ones.
+    All of them, up to some thousands, each once. Where one of so many ``searches`` is too long, the
+    nearest of ``legal`` ones, ``(r, c)``; if there are none of these, either, any.
     """
-    if (found := _nearest(rules, pattern, None, _MOST_OPTIONS)) is not None:
-        return found
-    solved = None
-    with suppress(SolverError):
-        solved = solved_record(rules, pattern)
-    return (some_legal(rules) if solved is None else solved)[None, :]
+    budget = min(_BUDGET, 10 * _BUDGET // searches)
+    if (found := _nearest(rules, pattern, None, _MOST_OPTIONS, budget)) is None:
+        known = legal if len(legal) else some_legal(rules)[None, :]
+        changes = (known != pattern).sum(axis=1)
+        found = known[changes == changes.min()][:_MOST_OPTIONS]
+    return found
 
 
-def impossible_conjunctions(rules: Forbidden, literals: NDArray[np.int32]) -> NDArray[np.bool_]:
+def impossible_conjunctions(rules: Forbidden, literals: Int32) -> NDArray[np.bool_]:
     """Return which conjunctions provably no legal record satisfies: bool, shape ``(m,)``.
 
     ``literals`` is int32, shape ``(m, k)``: codes, padded with -1.
@@ -68,7 +69,7 @@ def impossible_conjunctions(rules: Forbidden, literals: NDArray[np.int32]) -> ND
     return found.astype(np.bool_)
 
 
-def forced_answers(rules: Forbidden, literals: NDArray[np.int32]) -> NDArray[np.float64]:
+def forced_answers(rules: Forbidden, literals: Int32) -> NDArray[np.float64]:
     """Return the answers of conjunctions that are forced to 0 or 1: float64, NaN for the others.
 
     ``literals`` is int32, shape ``(m, k)``: codes, padded with -1.
@@ -93,15 +94,12 @@ def no_record_in(rules: Forbidden, boxes: Sequence[Mapping[int, NDArray[np.bool_
     if not rules.boxes:
         return not boxes
     legal = some_legal(rules)
-    for box in boxes:
-        if all(inside.any() for inside in box.values()):
-            found = _nearest(rules, legal, rules.allowed(box), 1)
-            if found is None or len(found):
-                return False
-    return True
+    held = (rules.allowed(box) for box in boxes if all(map(np.any, box.values())))
+    searches = (_nearest(rules, legal, allowed, 1, _BUDGET) for allowed in held)
+    return all(found is not None and not len(found) for found in searches)
 
 
-def some_legal(rules: Forbidden) -> NDArray[np.int32]:
+def some_legal(rules: Forbidden) -> Int32:
     """Return the record of `legal_classes`, of rules that some record keeps."""
     legal = legal_classes(rules)
     assert legal is not None  # the rules were read, so there is one

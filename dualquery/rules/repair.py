@@ -123,12 +123,14 @@ def _become_nearest(values: Int32, broken: Int64, rules: Forbidden, generator: G
         return 1.0, -1 - chosen
 
     patterns, pattern = np.unique(values[broken], axis=0, return_inverse=True)
-    for number, start in enumerate(patterns):
-        options = nearest_classes(rules, axes.class_of[axes.starts[:-1] + start])
-        moves = [[*map(move, columns, start.tolist(), option)] for option in options.tolist()]
+    near = axes.class_of[axes.starts[:-1] + values]
+    legal = np.delete(near, broken, axis=0)
+    for number, start in enumerate(patterns.tolist()):
+        rows = broken[pattern.ravel() == number]
+        options = nearest_classes(rules, near[rows[0]], legal, len(patterns))
+        moves = [[*map(move, columns, start, option)] for option in options.tolist()]
         distances, ways = np.array(moves).transpose(2, 0, 1)
         far = distances.sum(axis=1)
-        rows = broken[pattern.ravel() == number]
         values[rows] = ways[generator.choice(np.flatnonzero(far <= far.min() + 1e-9), len(rows))]
     for column, classes, frequent in zip(values.T, class_of, counts, strict=True):
         for which in np.unique(column[column < 0]).tolist():

@@ -16,7 +16,7 @@ from dualquery.queries.generate.workloads import random_conjunctions
 from dualquery.rows.engines import load
 from dualquery.rules.constraints import constraints_of, solved_record
 from dualquery.rules.forbidden import Forbidden
-from dualquery.rules.legal import forced_answers, legal_classes, no_record_in
+from dualquery.rules.legal import forced_answers, legal_classes, nearest_classes, no_record_in
 from dualquery.rules.reading import rules_of
 from dualquery.rules.repair import repaired
 from dualquery.runtime.errors import BadInputError
@@ -90,10 +90,8 @@ def test_random_rules_agree_with_every_record(seed: int, monkeypatch) -> None:
     rules = random_rules(schema(), np.random.default_rng(seed))
     broken = np.any([lies_in(values, dict(box)) for box in rules.boxes], axis=0)
     assert np.array_equal(rules.broken(records) >= 0, broken)
-    rows = constraints_of(rules)
-    problem = BestResponse(
-        rules.domain.bits, np.zeros((0, 1), np.int32), np.zeros(0), constraints=rows
-    )
+    nothing = np.zeros((0, 1), np.int32), np.zeros(0)
+    problem = BestResponse(rules.domain.bits, *nothing, constraints=constraints_of(rules))
     assert np.array_equal([not problem.feasible(record) for record in records], broken)
     workload = random_conjunctions(rules.domain, 200, 3, seed=seed)
     truth = workload.answers_on(records[~broken])
@@ -144,9 +142,8 @@ def test_records_exchange_values_and_come_nearer_to_a_legal_table(seed: int) -> 
     legal = np.flatnonzero(rules.broken(records) < 0)
     weights = generator.dirichlet(np.full(len(legal), 0.3))
     table = values[generator.choice(legal, size=3_000, p=weights)]
-    shuffled = rows_of_values(
-        np.column_stack([generator.permutation(column) for column in table.T]), rules.domain
-    )
+    columns = np.column_stack([generator.permutation(column) for column in table.T])
+    shuffled = rows_of_values(columns, rules.domain)
     found = repaired(shuffled, rules, generator)
     assert (rules.broken(shuffled) >= 0).mean() > 0.2
     assert (rules.broken(found) < 0).all()
@@ -185,7 +182,11 @@ def test_the_solver_finds_a_nearest_record_too(seed: int) -> None:
     for at in generator.integers(len(values), size=5):
         found = solved_record(rules, classes[at])
         assert found is not None
-        assert (found != classes[at]).sum() == (legal != classes[at]).sum(axis=1).min()
+        fewest = (legal != classes[at]).sum(axis=1).min()
+        assert (found != classes[at]).sum() == fewest
+        near = nearest_classes(rules, classes[at], legal, 1 << 40)  # no search, nor a solver
+        assert ((near != classes[at]).sum(axis=1) == fewest).all()
+        assert (nearest_classes(rules, classes[at], legal[:0], 1 << 40) == legal).all(axis=1).any()
 
 
 def test_a_mapping_forbids_all_other_values() -> None:
