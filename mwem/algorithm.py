@@ -24,7 +24,7 @@ from mwem.questions import Questions
 from mwem.representations import Representation
 from mwem.spending import Spending
 
-_DRAWS = 2  # private draws of an iteration: a selection and a measurement
+DRAWS = 2  # private draws of an iteration: a selection and a measurement
 
 
 def multiply_weights(
@@ -47,7 +47,7 @@ def multiply_weights(
     measured_already = np.zeros(len(asked), dtype=np.bool_)
     answers = queries.scale * distribution.answers()
     for number in range(1, options.iterations + 1):
-        if curator.cut_short(_DRAWS):
+        if curator.cut_short(DRAWS):
             break
         curator.log_errors(answers, f"before iteration {number}")
         candidates = ~measured_already & asked.admitted(fitting(distribution, asked, options))

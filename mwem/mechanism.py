@@ -19,7 +19,7 @@ from dualquery.queries.family import Queries, products_of
 from dualquery.queries.products import Products
 from dualquery.room.curator import Curator
 from dualquery.runtime.errors import BadInputError
-from mwem.algorithm import fitting, multiply_weights, require_candidates
+from mwem.algorithm import DRAWS, fitting, multiply_weights, require_candidates
 from mwem.cell_records import rows_of_cells
 from mwem.intervals import measured
 from mwem.options import MwemOptions
@@ -28,6 +28,8 @@ from mwem.questions import Questions
 from mwem.representations import Name, Representation, choose, dense_bytes, make
 from mwem.spending import Spending, spend
 from mwem.start import Start
+
+_STOPPED = "{} of {} iterations were made: no other query fitted memory_gib."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,9 +119,7 @@ class Mwem(MwemOptions, Mechanism[MwemDetails]):
         """
         needed = super().bytes_needed(task, plan)
         if plan.details.representation == "histogram":
-            queries = plan.details.queries
-            cells = queries.cells(tuple(range(len(queries.sizes))))
-            needed += dense_bytes(cells, self.iterations)
+            needed += dense_bytes(plan.details.queries, self.iterations)
         return needed
 
     def run(
@@ -158,6 +158,7 @@ class Mwem(MwemOptions, Mechanism[MwemDetails]):
         )
         held, asked = chosen.start.held, len(task.queries)
         also_kept, intervals = measured(trace, held, asked, task.n, spending)
+        stopped = len(trace) < self.iterations and not curator.cut_short(DRAWS)
         outcome = Outcome(
             # A few passes of updates do not reach what is measured well.
             answers=intervals.nearest(output.answers[:asked]),
@@ -165,6 +166,7 @@ class Mwem(MwemOptions, Mechanism[MwemDetails]):
             trace=tuple(trace),
             intervals=intervals,
             measurements=Measurements.joined([*kept, also_kept]),
+            remarks=(_STOPPED.format(len(trace), self.iterations),) if stopped else (),
         )
         return outcome, distribution
 

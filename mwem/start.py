@@ -3,11 +3,13 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.domain import axis_sizes
+from dualquery.data.domain import axis_sizes, cells_of
+from dualquery.estimates.cell_evidence import MOST_CELLS
 from dualquery.estimates.measurements import Measurements
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import require_conjunctions
 from dualquery.queries.family import Queries
+from dualquery.queries.ranges import RangeQueries
 from dualquery.room.curator import Curator
 from dualquery.room.sensitivity.moves import Moves, table_moves
 from dualquery.room.statistics import AllQueries, EveryCell, SomeQueries
@@ -59,7 +61,8 @@ class Start:
             positive = np.maximum(counts, 0).astype(np.float64)
             total = positive.sum()
             share = positive / total if total > 0 else np.full(counts.shape, 1.0 / counts.size)
-            return (1.0 - _UNIFORM_SHARE) * share + _UNIFORM_SHARE / counts.size, ()
+            first = (1.0 - _UNIFORM_SHARE) * share + _UNIFORM_SHARE / counts.size
+            return first, self._kept_cells(counts.ravel() / n, spending, n)
         if self._bits is None:
             return None, ()
         layout = Layout.of(self._bits.held)
@@ -73,3 +76,16 @@ class Start:
         literals = 2 * layout.bits[:, None]
         kept = Measurements.of_codes(literals, counts / n, noise.deviation / n, noise.kind)
         return columns, (kept,)
+
+    def _kept_cells(
+        self, shares: NDArray[np.float64], spending: Spending, n: int
+    ) -> tuple[Measurements, ...]:
+        """Return the noisy shares of all cells, unless they are more than questions look at."""
+        domain = self.held.domain
+        if cells_of(domain) > MOST_CELLS:
+            return ()
+        assert spending.start_scale is not None
+        noise = spending.noise(spending.start_scale)
+        whole = {column: (0, size - 1) for column, size in enumerate(axis_sizes(domain).tolist())}
+        cells = RangeQueries(domain, [whole]).disjunctions().conjunctions.literals
+        return (Measurements.of_codes(cells, shares, noise.deviation / n, noise.kind),)

@@ -54,7 +54,7 @@ def choose(name: Name, queries: Products, iterations: int, memory: int, noisy_in
     if name == "auto":
         log_cells = float(np.log2(queries.sizes).sum())
         small = log_cells <= math.log2(_SMALL) or len(queries.sizes) == 1
-        small = small and dense_bytes(queries.cells(tuple(range(len(queries.sizes)))), 0) <= memory
+        small = small and dense_bytes(queries, 0) <= memory
         return "histogram" if small else "junction-tree"
     return name
 

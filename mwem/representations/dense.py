@@ -19,10 +19,10 @@ from mwem.columns import Columns
 from mwem.representations import dense_kernels as kernels
 from mwem.representations.protocol import History
 
-CELL_BYTES = 28
-"""Memory of a cell: its share, its inclusive marginal, its class and what they are made from."""
-CLASS_BYTES = 16
-"""Memory of a measured query's value on a class of cells, while it is copied."""
+CELL_BYTES = 64
+"""Memory of a cell: share, inclusive marginal, class, and what classes are sorted by."""
+CLASS_BYTES = 24
+"""Memory of a measured query's value on a class of cells, while it is copied twice."""
 
 _NO_PRIOR = np.zeros(0)
 
@@ -87,7 +87,7 @@ class Histogram:
         """Return which queries could be measured within the memory limit; bool, ``(m,)``."""
         counts, which = np.unique(together, return_inverse=True)
         before = len(self._history)
-        fits = [dense_bytes(self._cells, before + n) <= self._memory for n in counts.tolist()]
+        fits = [dense_bytes(self._queries, before + n) <= self._memory for n in counts.tolist()]
         return np.array(fits)[which.ravel()]
 
     def update(self, queries: NDArray[np.int64], targets: NDArray[np.float64]) -> None:
@@ -148,8 +148,9 @@ class Histogram:
         shape = [int(size) if column in scope else 1 for column, size in enumerate(self._sizes)]
         levels, level = np.unique(self._queries.table(query), return_inverse=True)
         count = np.int64(len(levels))
-        cell_level = np.broadcast_to(level.reshape(shape), self._sizes).flatten()
-        pairs, number = np.unique(self._classes * count + cell_level, return_inverse=True)
+        pair = (self._classes * count).reshape(self._sizes)
+        pair += level.reshape(shape)
+        pairs, number = np.unique(pair, return_inverse=True)
         self._classes = number.ravel().astype(np.int32)
         parent, value = pairs // count, pairs % count
         self._values = np.ascontiguousarray(np.vstack((self._values[:, parent], levels[value])))
@@ -174,10 +175,20 @@ class Histogram:
         return np.asarray(density / math.fsum(self._initial * density))
 
 
-def dense_bytes(cells: int, measurements: int) -> int:
-    """Return the bytes of an explicit vector with the values of its measured queries."""
-    classes = min(cells, 1 << measurements)
+def dense_bytes(queries: Products, measurements: int) -> int:
+    """Return the bytes of the vector of all cells, with the values of measured queries on them."""
+    cells = queries.cells(tuple(range(len(queries.sizes))))
+    classes = min(cells, 1 << measurements) if _two_valued(queries) else cells
     return cells * CELL_BYTES + classes * measurements * CLASS_BYTES
+
+
+def _two_valued(queries: Products) -> bool:
+    """Return whether no query has more than two values: intervals, and one step on each column."""
+    inner = queries.index > 0
+    owner = np.repeat(np.arange(len(queries.factor_column)), np.diff(queries.indptr))[inner]
+    step = np.zeros(len(queries.factor_column))
+    step[owner] = queries.coefficient[inner]
+    return bool(queries.cumulative.any() or (queries.coefficient[inner] == step[owner]).all())
 
 
 def require_memory(queries: Products, measurements: int, memory: int) -> None:
@@ -190,7 +201,7 @@ def require_memory(queries: Products, measurements: int, memory: int) -> None:
     """
     columns = len(queries.sizes)
     cells = queries.cells(tuple(range(columns)))
-    needed = dense_bytes(cells, measurements)
+    needed = dense_bytes(queries, measurements)
     if needed > memory:
         raise BadInputError(
             f"a histogram of {columns} columns has {_figure(cells)} cells and needs about "
