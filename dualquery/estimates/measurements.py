@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from dualquery.data.domain import Domain, axis_sizes
 from dualquery.queries.conjunctions import conjunctions_of
 from dualquery.queries.family import Queries
+from dualquery.queries.parities import Parities
 
 if TYPE_CHECKING:
     import polars as pl
@@ -125,11 +126,16 @@ class Measurements:
         absent: ArrayLike = 0.0,
     ) -> Measurements:
         """Return measured queries of a workload, at some places; by their literals if they have."""
-        conjunctions, of = conjunctions_of(queries), places
-        codes = np.full((len(places), 1), -1, np.int32)
+        conjunctions, of, none = conjunctions_of(queries), places, np.full(len(places), -1)
+        codes, present = np.full((len(places), 1), -1, np.int32), None
         if conjunctions is not None:
-            codes, of = conjunctions.literals[places], np.full(len(places), -1)
-        return Measurements.of_codes(codes, values, deviations, noise, absent=absent, queries=of)
+            codes, of = conjunctions.literals[places], none
+        elif isinstance(queries, Parities):
+            present = queries.sets[places] >= 0
+            codes, of = -1 - queries.sets[places], none
+        return Measurements.of_codes(
+            codes, values, deviations, noise, present=present, absent=absent, queries=of
+        )
 
     @staticmethod
     def joined(parts: Sequence[Measurements]) -> Measurements:

@@ -70,11 +70,7 @@ def test_what_lies_beyond_the_range_is_told(
 @pytest.mark.parametrize("engine", ["memory", "stream"])
 @pytest.mark.parametrize(
     "given",
-    [
-        {},
-        {"unit": Unit("who", max_rows=1), "rows": 200},
-        {"weight": Weight("w", max=4), "rows": 900},
-    ],
+    [{}, {"unit": Unit("who", 1), "rows": 200}, {"weight": Weight("w", max=4), "rows": 900}],
 )
 def test_each_column_is_told_once_and_never_in_the_release(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, engine: str, given: dict[str, object]

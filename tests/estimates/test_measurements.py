@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
+from dualquery.data.domain import Domain
 from dualquery.estimates.measurements import Measurements
 from dualquery.queries.parities import Parities
+from dualquery.queries.ranges import RangeQueries
 from dualquery.room.features import Features
 from dualquery.room.noise.laplace import laplace_deviation
 from tests.cases import all_records, domain_of, functionals
@@ -55,12 +57,14 @@ def test_they_come_back_from_their_table() -> None:
 
 
 def test_queries_without_literals_are_named_by_their_place() -> None:
-    queries = Parities(4, 2)
-    kept = Measurements.of_queries(queries, np.array([3, 1]), np.zeros(2), 1.0, "discrete laplace")
+    queries, given = RangeQueries.all_products(Domain.binary(4), 2), (np.zeros(2), 1.0)
+    kept = Measurements.of_queries(queries, np.array([3, 1]), *given, "discrete laplace")
     assert kept.queries.tolist() == [3, 1]
     again = Measurements.from_table(kept.table(), kept.describe())
     assert again.queries.tolist() == [3, 1]
     assert len(again.factors) == 0
+    signs = Measurements.of_queries(Parities(4, 2), np.array([0, 9]), *given, "gaussian")
+    assert (signs.starts.tolist(), signs.factors.tolist()) == ([0, 1, 3], [-1, -3, -4])
 
 
 def test_measurements_that_cannot_be_are_refused() -> None:

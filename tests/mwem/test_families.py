@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dualquery.data.domain import rows_of_values
+from dualquery.data.domain import cells_of, rows_of_values
 from dualquery.mechanisms.protocol import Budget, Task
 from dualquery.privacy.accountants.choice import best
 from dualquery.queries.family import products_of
@@ -131,3 +131,4 @@ def test_a_noisy_start_and_the_average(caplog, name: str, average: bool) -> None
     truth, start = queries.answers_on(rows), obvious_start(queries)
     assert np.abs(outcome.answers - truth).max() < 0.2 * np.abs(start - truth).max()
     assert f"max error {np.abs(outcome.answers - truth).max():.4f}" in caplog.text or average
+    assert len(outcome.measurements) > cells_of(queries.domain)  # the noisy cells are kept

@@ -1,5 +1,6 @@
 """Whole releases of families other than conjunctions, by MWEM, DualQuery and noise."""
 
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -72,6 +73,16 @@ def test_queries_as_text() -> None:
     boxes = RangeQueries(DOMAIN, [{2: (1, 3), 0: (0, 0)}, {2: (0, 1)}])
     made = release(boxes, "mwem", options={"iterations": 1})
     assert made.answer_table["query"].to_list() == ["a in 0..0 & grade in 1..3", "grade in 0..1"]
+
+
+def test_rules_force_ranges_and_columns_of_no_query_are_told() -> None:
+    schema = replace(SCHEMA, rules=("a=1 => b=1",))
+    boxes = RangeQueries(DOMAIN, [{0: (1, 1), 1: (0, 0)}, {0: (0, 1), 1: (0, 0)}])
+    given = {"queries": boxes, "mechanism": "mwem", "options": {"iterations": 1}, "seed": 1}
+    made = dualquery.release(TABLE.filter(pl.col("a") <= pl.col("b")), schema=schema, **given)
+    assert made.answers[0] == 0 < made.answers[1]
+    assert made.intervals.of(0) == (0, 0)
+    assert any("No query asks" in note and "'c'" in note for note in made.notes)
 
 
 def test_a_parity_and_its_value_on_columns() -> None:

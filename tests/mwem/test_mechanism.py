@@ -169,6 +169,7 @@ def test_queries_that_do_not_fit_are_excluded() -> None:
     options["iterations"] = 60
     _, outcome = run(Mwem(**options), Budget(1.0, 0.0), workload=workload, rows=rows)
     assert 8 < len(outcome.trace) < 60  # what is paid for is released
+    assert f"{len(outcome.trace)} of 60 iterations" in "".join(outcome.remarks)
     options["memory_gib"] = 1e-7
     with pytest.raises(BadInputError, match="no query is left whose measurement fits"):
         Mwem(**options).plan(Task(workload, 200), Budget(1.0, 0.0))  # nothing is paid

@@ -10,14 +10,9 @@ from scipy.stats import binom, norm
 from dualquery.privacy.accountants import exact
 from dualquery.privacy.accountants.exact import FEW_DRAWS, ExactAccountant, gaussian_delta
 from dualquery.privacy.accountants.formulas import AdvancedAccountant, ZcdpAccountant, rho_of
-from dualquery.privacy.events import (
-    Event,
-    GameSchedule,
-    GaussianNoise,
-    LaplaceNoise,
-    SampledQueries,
-)
+from dualquery.privacy.events import GameSchedule, GaussianNoise, LaplaceNoise, SampledQueries
 
+Event = GaussianNoise | LaplaceNoise | SampledQueries
 EXACT, ZCDP, ADVANCED = ExactAccountant(), ZcdpAccountant(), AdvancedAccountant()
 
 

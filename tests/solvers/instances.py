@@ -61,9 +61,7 @@ NAMED = [
     Named("no terms", lambda: problem(5, {}, groups_of([0, 3]), constant=2.5), 2.5),
     Named("one variable wanted", lambda: problem(1, {(0,): 3.0}), 3.0),
     Named("empty conjunction", lambda: problem(2, [((), 4.0), ((0, 1), 1.0)]), 5.0),
-    Named(
-        "duplicates add up", lambda: problem(3, [((0, 1), 1.0), ((1, 0), 1.0), ((~0,), 1.5)]), 2.0
-    ),
+    Named("duplicates add up", lambda: problem(3, [((0, 1), 1), ((1, 0), 1), ((~0,), 1.5)]), 2.0),
     Named("no positive term", lambda: problem(3, {(0, 1): -1.0, (~0,): -1.0, (~1, 2): -2.0}), 0.0),
     Named(
         "negative weight in the way",

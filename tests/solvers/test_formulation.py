@@ -41,11 +41,7 @@ def test_the_best_completion_of_a_record_has_its_value(form: Formulation) -> Non
 
 @pytest.mark.parametrize(
     ("values", "integers", "scale"),
-    [
-        ([0.1, 0.25, -0.3], [2, 5, -6], 20.0),
-        ([2e18, 1e18], [2, 1], 1e-18),
-        ([0.0, 0.0], [0, 0], 1.0),
-    ],
+    [([0.1, 0.25, -0.3], [2, 5, -6], 20), ([2e18, 1e18], [2, 1], 1e-18), ([0.0, 0.0], [0, 0], 1)],
 )
 def test_exact_scaling(values: list[float], integers: list[int], scale: float) -> None:
     scaled, factor, error = integer_scaled(np.array(values))

@@ -17,9 +17,7 @@ from solvers.watched import MOST_FAULTS
 from tests.solvers.faulty import Faulty
 from tests.solvers.instances import groups_of, problem, row
 
-PROBLEM = problem(
-    6, {(0, 2): 1.0, (4,): 2.0, (~3, 5): 3.0, (~4, ~5): 1.0}, groups_of((0, 1), (2, 3))
-)
+PROBLEM = problem(6, {(0, 2): 1, (4,): 2, (~3, 5): 3, (~4, ~5): 1}, groups_of((0, 1), (2, 3)))
 
 
 @pytest.fixture(autouse=True)

@@ -94,9 +94,7 @@ def answer_queries(
     for number, text in enumerate(queries):
         try:
             if not isinstance(text, str):
-                raise BadInputError(
-                    f"a question is a text, such as 'age>=18 & sex=Female', found {text!r}"
-                )
+                raise BadInputError(f"a question is a text, such as 'age>=18', found {text!r}")
             question = read_question(text, release.schema)
             line = answer_question(knowledge, question, alone=len(queries) == 1)
             found.append({"query": text, **line})

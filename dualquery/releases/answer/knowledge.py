@@ -31,7 +31,7 @@ Float64 = NDArray[np.float64]
 _BASIS = "least squares over all noisy numbers about these columns"
 _NOT_MEASURED = "no measured numbers, so nothing is known of the error"
 _TOO_MANY = "too many cells for least squares, so nothing is known of the error"
-_NOT_SPANNED = "outside the span of what was measured, so nothing is known of the error"
+_NOT_SPANNED = "not spanned by measured conjunctions and parities: nothing is known of the error"
 _NEARLY_EMPTY = "the given rows may be none: any answer is possible"
 _FEW_ROWS = "the noise in the number of rows is about as large as that number"
 _TELLS = 3.0  # deviations of its noise that a total must be, for parts of it to be known
@@ -115,8 +115,8 @@ class Knowledge:
             if not isinstance(found, str) and found.spanned[0]:
                 return float(found.values[0])
         raise BadInputError(
-            "this question is not in the workload, the release has no model and no synthetic "
-            "records to answer it from, and what was measured does not determine the answer"
+            "this question is no conjunction of the workload, measured conjunctions and parities "
+            "do not determine its answer, and the release has no model and no synthetic records"
         )
 
     def limits(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +12,11 @@ from numpy.typing import NDArray
 
 from dualquery.estimates.intervals import Intervals
 from dualquery.queries.conjunctions import conjunctions_of
+from dualquery.queries.ranges import RangeQueries
 from dualquery.questions.compiler import Compiled, CompiledQuestion, ask
 from dualquery.questions.linear_form import Bounds
 from dualquery.questions.syntax_tree import COUNT, SHARE, SUM, Not, Question
-from dualquery.rules.legal import forced_answers, no_record_in
+from dualquery.rules.legal import forced_answers, impossible_conjunctions, no_record_in
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -30,10 +32,17 @@ NO_SUCH_ROWS = "the rules of the schema allow no rows like the given ones"
 def with_forced_answers(
     outcome: Outcome, queries: Queries, rules: Forbidden
 ) -> tuple[Outcome, tuple[str, ...]]:
-    """Return an outcome whose conjunctions are 0 or 1 where rules force that, and a remark."""
-    if (workload := conjunctions_of(queries)) is None:
+    """Return an outcome with answers that rules force: conjunctions, ranges of 0; and a remark."""
+    if (workload := conjunctions_of(queries)) is not None:
+        forced = forced_answers(rules, workload.literals)
+    elif isinstance(queries, RangeQueries):
+        forced = np.full(len(queries), np.nan)
+        with suppress(BadInputError):  # they have too many cells
+            cells = queries.disjunctions()
+            never = impossible_conjunctions(rules, cells.conjunctions.literals)
+            forced[np.logical_and.reduceat(never, cells.indptr[:-1])] = 0.0
+    else:
         return outcome, ()
-    forced = forced_answers(rules, workload.literals)
     there = ~np.isnan(forced)
     remark = (
         f"{len(rules):,} rules between columns, which all records keep; if the rows keep them, "

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import polars as pl
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from dualquery.estimates.measurements import factors_of
 from dualquery.mechanisms.protocol import MOST_RECORDS, Outcome, default_records
 from dualquery.queries.conjunctions import conjunctions_of
+from dualquery.queries.family import offers, products_of
 from dualquery.rules.reading import rules_of
 from dualquery.rules.repair import repaired
 from dualquery.runtime.errors import BadInputError
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 BLOCK_CELLS = 1 << 28  # records times bits that are drawn at once: 256 MiB
 
 Source = Literal["model", "records"]
+UInt8 = NDArray[np.uint8]
 
 
 def source_of_records(release: Release) -> Source:
@@ -37,9 +40,7 @@ def source_of_records(release: Release) -> Source:
     raise BadInputError(f"mechanism {release.chosen!r} makes no synthetic records: take adaptive")
 
 
-def sampled_blocks(
-    release: Release, count: int, generator: np.random.Generator
-) -> Iterator[NDArray[np.uint8]]:
+def sampled_blocks(release: Release, count: int, generator: Generator) -> Iterator[UInt8]:
     """Yield ``count`` records in blocks of at most `BLOCK_CELLS` cells: uint8 ``(r, bits)``.
 
     They keep the rules of the schema. A model is rounded to each block; records of a release are
@@ -75,7 +76,7 @@ def sampled_rows(release: Release, count: int, seed: int | None) -> pl.DataFrame
 
 def finished_records(
     outcome: Outcome, wanted: int | None, n: int, seed: int | None
-) -> tuple[NDArray[np.uint8] | None, tuple[str, ...]]:
+) -> tuple[UInt8 | None, tuple[str, ...]]:
     """Return the records of a release, and remarks on their number.
 
     ``wanted`` are asked for, None for the mechanism's own; ``n`` is the public number of rows.
@@ -99,9 +100,7 @@ def finished_records(
     return records, ()
 
 
-def resampled(
-    records: NDArray[np.uint8], count: int, generator: np.random.Generator
-) -> NDArray[np.uint8]:
+def resampled(records: UInt8, count: int, generator: Generator) -> UInt8:
     """Return ``count`` records in random order, each taken equally often but for a remainder."""
     whole = np.repeat(np.arange(len(records)), count // len(records))
     rest = generator.choice(len(records), size=count % len(records), replace=False)
@@ -114,6 +113,8 @@ def unasked_bits(asked: Queries, known: Outcome | Release) -> NDArray[np.bool_]:
     found = np.full(domain.bits, conjunctions is None)
     if conjunctions is not None:
         found[conjunctions.literals[conjunctions.literals >= 0] >> 1] = True
+    elif offers(asked, "products") and len((made := products_of(asked)).sizes) == domain.columns:
+        found[:] = np.isin(domain.column_of_bit, made.columns)  # not one column of all cells
     if known.measurements is not None:
         found[factors_of(known.measurements.factors, domain)[0]] = True
     return ~found

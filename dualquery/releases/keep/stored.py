@@ -126,9 +126,7 @@ def _check(fields: Mapping[str, Any], kinds: Keys) -> None:
             raise BadInputError(f"damaged release: release.json lacks {key!r}")
         if not _KINDS[kind](fields[key]):
             found = str(fields[key])[:60]
-            raise BadInputError(
-                f"damaged release: release.json: {key} is {found!r}; {kind} is expected"
-            )
+            raise BadInputError(f"damaged release: release.json: {key} is {found!r}, not {kind}")
 
 
 def read_kept(

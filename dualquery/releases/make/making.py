@@ -20,16 +20,9 @@ from dualquery.privacy.neighbours import Neighbours
 from dualquery.releases.answer.ruled import with_forced_answers
 from dualquery.releases.answer.sampling import finished_records, unasked_bits, unasked_note
 from dualquery.releases.keep.folder import Release
+from dualquery.releases.make import proof
 from dualquery.releases.make.beside import Beside, with_beside, without_beside
 from dualquery.releases.make.payment import Payment, keep_questions, keep_request
-from dualquery.releases.make.proof import (
-    NOISE_ALONE,
-    Price,
-    declarations,
-    price,
-    proof_record,
-    statement,
-)
 from dualquery.releases.make.schema_learning import GIVEN, STAND_IN, LearnedSchema, learned_for
 from dualquery.room.curator import Curator
 from dualquery.room.declared import Declaration
@@ -100,7 +93,7 @@ class Planned:
     own: Plan[Any]  # the mechanism's
     plan: Plan[Any]  # the same after what is measured beside the workload
     beside: Beside | None  # None if nothing is
-    priced: Price  # of the schedule
+    priced: proof.Price  # of the schedule
     warnings: tuple[str, ...]  # of a budget that protects little
     notes: tuple[str, ...]  # these, and further remarks for readers
     learned: LearnedSchema = GIVEN
@@ -150,14 +143,14 @@ def plan_release(
     _check_records(spec, schema)
     asked = Task.without_implied(queries, rules if mechanism.shortens else None)
     statistics = mechanism.statistics(asked)
-    declared = declarations(asked, statistics)
+    declared = proof.declarations(asked, statistics)
     task = Task(asked, count.n, budget.neighbours.copies, rules, frequent, schema.scores)
     progress.phase(
         f"planning {mechanism.name}: how {len(queries):,} queries are best asked at epsilon "
         f"{budget.epsilon:g}, delta {budget.delta:.3g}"
     )
 
-    alone, paid = mechanism.name in NOISE_ALONE, learned.price
+    alone, paid = mechanism.name in proof.NOISE_ALONE, learned.price
     rest = budget if paid is None else paid.rest(budget, noise_alone=alone)
     beside = None
     if schema.grids or count.is_stated:
@@ -169,7 +162,7 @@ def plan_release(
     return Planned(
         spec, schema, queries, count, budget, task,
         statistics, declared, own, plan, beside,
-        price(plan, budget, learned.events, noise_alone=alone),
+        proof.price(plan, budget, learned.events, noise_alone=alone),
         warnings, (*warnings, *remarks, *learned.notes), learned,
     )  # fmt: skip
 
@@ -262,7 +255,7 @@ def make_release(
     spec, task, mechanism, plan = planned.spec, planned.task, planned.mechanism, planned.plan
     budget, threads = planned.budget, thread_count(spec.run.threads)
     journal: Journal = spec.checkpoint or NO_JOURNAL
-    privacy = statement(
+    privacy = proof.statement(
         plan, budget, planned.priced, data, planned.count, spec.seed, planned.declarations,
         planned.learned.events,
     )  # fmt: skip
@@ -335,7 +328,7 @@ def make_release(
         notes=(*data.notes, *notes, *remarks, *unasked_note(data.schema, queries, outcome)),
         versions=versions(),
         created=created.isoformat(timespec="seconds"),
-        proof=proof_record(
+        proof=proof.proof_record(
             plan.schedule, room.grounds(), planned.priced, count, data.schema, privacy, before
         ),
     )
