@@ -285,8 +285,9 @@ class Checkpoint(Journal):
 
     def elsewhere(self) -> Path | None:
         """Return the folder, other than its own, that has or will have the release as it is."""
-        own = self._path.parent.absolute()
-        return next((each for each in self.named if each != own and each.exists()), None)
+        own = self._path.parent
+        there = filter(Path.exists, (*self.named, *(own.parent / each.name for each in self.named)))
+        return next((each for each in there if not each.samefile(own)), None)
 
     def unclaim(self) -> None:
         """Keep that the budget file refused the release: nothing was charged."""

@@ -53,6 +53,7 @@ def suggest(found: str, known: Sequence[str], otherwise: str | None = None) -> s
     """
     folded = {name.casefold(): name for name in reversed(known)}
     same = folded.get(str(found).casefold())  # close, whatever its letters' case
+    same = same or next((name for name in known if name.lstrip("0") == str(found) != ""), None)
     close = close_names(str(found), known, 3) if same is None else [same]
     if close:
         return "did you mean " + " or ".join(map(repr, close)) + "?"

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import dualquery
+from dualquery.budgets.budget_file import BudgetFile
 from dualquery.checkpoints.checkpoint import Checkpoint
 from dualquery.mechanisms.dualquery.record_player import RecordPlayer
 from dualquery.releases.keep.reservation import reserve, resume
@@ -290,12 +291,17 @@ def test_without_a_budget_file_the_operator_s_word_is_needed(tmp_path, monkeypat
 
 
 def test_a_release_that_was_stopped_before_it_was_written(tmp_path) -> None:
-    """All is drawn: it is given out without another draw or word."""
+    """All is drawn: it is given out without another draw or word, as it was, by another path."""
+    BudgetFile.create(tmp_path / "budget", epsilon=2.0, delta=0.1, neighbours="replace-one")
+    asked = {**ASKED, "mechanism": "independent", "budget": tmp_path / "budget"}
+    asked |= {"schema": replace(SCHEMA, rules=("age<25 => job=nurse",))}
     with pytest.raises(InterruptedRun), reserve(tmp_path / "out") as place:  # noqa: PT012
-        made = dualquery.release(people(), **{**ASKED, **GAME}, checkpoint=place.checkpoint)
+        made = dualquery.release(people(), **asked, checkpoint=place.checkpoint)
+        place.checkpoint.claim(place.checkpoint.claims[-1], tmp_path / "out")
         raise KeyboardInterrupt
-    with resume(tmp_path / "out.unfinished") as place:
-        again = make(place, **GAME)
+    (tmp_path / "link").symlink_to(tmp_path)
+    with resume(tmp_path / "link" / "out.unfinished") as place:
+        again = make(place, **asked)
     np.testing.assert_array_equal(again.records, made.records)
     np.testing.assert_array_equal(again.answers, made.answers)
 

@@ -227,9 +227,8 @@ class TwiceAsMany(AnyOf):
 
 def test_the_room_takes_one_whole_number_for_each_query() -> None:
     queries = TwiceAsMany(3)
-    room = Curator(
-        as_records(np.ones((8, 3), np.uint8), queries.domain), queries, (), randomness(1)
-    )
+    rows = as_records(np.ones((8, 3), np.uint8), queries.domain)
+    room = Curator(rows, queries, (), randomness(1))
     with pytest.raises(TypeError, match=r"counts\(\) must return one int64 for each query"):
         room.evaluate()
 

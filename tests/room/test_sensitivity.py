@@ -204,9 +204,8 @@ def test_queries_on_binary_columns_are_bounded_apart_from_the_rest() -> None:
     )
     bound = moves.differing_queries(both)
     assert bound.method == "spectral + pairwise"
-    assert (
-        bound.count == moves.differing_queries(first).count + moves.differing_queries(second).count
-    )
+    counts = [moves.differing_queries(each).count for each in (first, second)]
+    assert bound.count == sum(counts)
 
 
 def test_the_spectral_bound_counts_sets_of_four_literals() -> None:

@@ -275,6 +275,8 @@ class CsvSource(TableSource):
                 for batch in reader:
                     self._refuse(ragged)
                     frame = dialect.as_standard(pl.DataFrame(pl.from_arrow(batch)))
+                    if len(frame) and any("\0" in cell for cell in frame.row(-1)):
+                        break  # the end mark, within a quotation
                     last = [name for name in columns if self.ending and name == names[-1]]
                     yield frame.with_columns(cs.by_name(*last).str.strip_suffix(self.ending))
             except pa.ArrowInvalid as fault:

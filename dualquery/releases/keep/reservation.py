@@ -74,12 +74,13 @@ def resume(
 ) -> Iterator[Place]:
     """Take over the place of an interrupted release, whose folder ``OUT.unfinished`` is given.
 
-    ``out`` is another folder for the release; None for ``OUT``. `BadInputError` if there is no such
-    checkpoint, it is damaged or used, or the folder exists. For ``no_other_copy`` see
-    `dualquery.checkpoints.unfinished.take_over`.
+    ``out`` is another folder; None for ``OUT``. `BadInputError` if there is no such checkpoint, it
+    is damaged or used, or the folder exists. ``no_other_copy`` is that of `unfinished.take_over`.
     """
     path = Path(checkpoint)
     target = path.with_name(path.name.removesuffix(SUFFIX)) if out is None else Path(out)
+    if out is None and path.exists() and target.exists():
+        raise BadInputError(f"{target} exists: if it is this release, delete {path}, else move it")
     require_free(target)
     with unfinished_folder.take_over(path, no_other_copy=no_other_copy) as folder:
         if not target.parent.is_dir() or target.parent.stat().st_dev != path.stat().st_dev:

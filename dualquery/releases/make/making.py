@@ -274,7 +274,7 @@ def make_release(
     )
     count, task = replace(planned.count, n=base.copies), replace(task, n=base.copies)
     session = Session(threads, progress=progress.step, journal=journal)
-    outcome = _outcome(room, task, mechanism, plan, spec.seed, session, progress)
+    outcome, seed = _outcome(room, task, mechanism, plan, spec.seed, session, progress)
     journal.finish()
     payment.finish()
     notes, queries, intervals = planned.notes, planned.queries, outcome.intervals
@@ -288,14 +288,14 @@ def make_release(
         kept = replace(kept, note=(kept.note + cut).removeprefix("; "))
     outcome = replace(outcome, intervals=intervals, means=means, measurements=kept)
     remarks = [*_remarks(planned, journal), *outcome.remarks]
-    records, drawn = finished_records(outcome, spec.records.number, task.rows, spec.seed)
+    records, drawn = finished_records(outcome, spec.records.number, task.rows, seed)
     remarks += drawn
     if task.rules is not None and task.rules.boxes:
         outcome, forced = with_forced_answers(outcome, queries, task.rules)
         remarks += forced
         if records is not None:
             free = unasked_bits(queries, outcome)
-            records = repaired(records, task.rules, np.random.default_rng(spec.seed), free)
+            records = repaired(records, task.rules, np.random.default_rng(seed), free)
     room.log_errors(outcome.answers, "the released answers", queries)
     before = (planned.learned.events, planned.learned.grounds)
     return Release(
@@ -368,7 +368,7 @@ def run(
     """Run a mechanism as a release does, for baselines and studies: nothing keeps its draws."""
     how = {"threads": threads, "neighbours": neighbours, "public_rows": task.n}
     room = _room(data, mechanism.statistics(task.queries), plan, seed, **how)
-    return _outcome(room, task, mechanism, plan, seed, Session(threads))
+    return _outcome(room, task, mechanism, plan, seed, Session(threads))[0]
 
 
 def _room(
@@ -390,8 +390,8 @@ def _outcome(
     seed: int | None,
     session: Session,
     progress: Progress = NO_PROGRESS,
-) -> Outcome:
-    """Let the private room read the rows, and the mechanism run on it."""
+) -> tuple[Outcome, int]:
+    """Let the private room read the rows, and the mechanism run; return its public seed too."""
     if plan.needs_answers:
         progress.phase("evaluating the queries")
         room.evaluate()
@@ -408,7 +408,7 @@ def _outcome(
     found = np.asarray(outcome.answers)
     if found.dtype != np.float64 or found.shape != (len(answered),) or not np.isfinite(found).all():
         raise ValueError(f"{mechanism.name} must answer {len(answered)} queries, in finite float64")
-    return outcome
+    return outcome, int(kept["seed"])
 
 
 @dataclass(frozen=True)

@@ -82,9 +82,8 @@ def test_the_choice_sees_noisy_shares_only(monkeypatch: pytest.MonkeyPatch) -> N
     )
     asked = task_of(frequent, 16)
     plan = Staged(records=2).plan(asked, Budget(0.1, 1e-3))
-    room = Curator(
-        records_of(all_records(TINY)), asked.workload, plan.schedule, SeededRandomness(5)
-    )
+    rows = records_of(all_records(TINY))
+    room = Curator(rows, asked.workload, plan.schedule, SeededRandomness(5))
     Staged(records=2).run(asked, plan, room, Session(public_seed=1))
     (shares,) = seen
     assert plan.details.looked.sensitivity == pytest.approx(4.0)

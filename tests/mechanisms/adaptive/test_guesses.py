@@ -29,9 +29,8 @@ def workloads() -> list[Workload]:
 def measured(work: Workload) -> FeatureMeasurement:
     """Return the measurement of a workload's features."""
     expansion = Expansion.of(work).in_blocks()
-    return FeatureMeasurement(
-        expansion, plan_strategy(expansion, Neighbours.REPLACE_ONE, fitted=False)
-    )
+    strategy = plan_strategy(expansion, Neighbours.REPLACE_ONE, fitted=False)
+    return FeatureMeasurement(expansion, strategy)
 
 
 def records() -> np.ndarray:

@@ -50,9 +50,8 @@ def test_zeros_leaves_binary_columns_at_0_and_hint_repeats(situation) -> None:
     zeros = fill_unmentioned(domain, mentioned, "zeros", rng)
     assert not zeros[domain.offsets[:-1][domain.sizes == 1]].any()
     previous = random_records(domain, 1, rng)[0]
-    np.testing.assert_array_equal(
-        fill_unmentioned(domain, mentioned, "hint", rng, previous), previous
-    )
+    found = fill_unmentioned(domain, mentioned, "hint", rng, previous)
+    np.testing.assert_array_equal(found, previous)
 
 
 def test_coins_and_choices_are_fair() -> None:
