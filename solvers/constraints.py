@@ -149,7 +149,7 @@ class Rows(Sequence[LinearConstraint]):
         total = self.totals
         broken = self.sums(self.coefficients != np.rint(self.coefficients))
         most = np.where((broken == 0) & (total < 2.0**53), _MOST_OF_WHOLE, np.inf)
-        return np.minimum(_RELATIVE_TOLERANCE * np.maximum(1.0, total), most)
+        return np.minimum(_RELATIVE_TOLERANCE * total, most)
 
     def sums(self, values: NDArray[Any]) -> NDArray[np.float64]:
         """Return the sum of values, one an entry, over each row."""

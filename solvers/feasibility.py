@@ -82,6 +82,12 @@ def listed(numbers: Sequence[int]) -> str:
     return f"{shown} and {more} more" if more > 0 else shown
 
 
+def infeasible(problem: BestResponse) -> InfeasibleProblemError:
+    """Return the error of a problem that no record satisfies, as its caller numbers constraints."""
+    numbers = listed(range(len(problem.rows)))
+    return InfeasibleProblemError(f"no record satisfies constraints {numbers} and groups")
+
+
 def _groups_of(problem: BestResponse, constraints: list[int]) -> str:
     rows, groups = problem.rows, problem.groups
     named = rows.attributes[np.isin(rows.row_of, constraints)]

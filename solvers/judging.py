@@ -52,7 +52,7 @@ def judge(problem: BestResponse, found: Solution, kernel: BestResponse | None = 
     value = problem.value(record)
 
     part = problem if kernel is None else kernel
-    rounding = _ROUNDING * float(np.abs(problem.weights).sum() + abs(problem.constant))
+    rounding = _ROUNDING * float(np.abs(problem.weights).sum()) + 4 * math.ulp(problem.constant)
     tolerance = _TOLERANCE * float(np.abs(part.weights).sum()) + rounding
     bound = math.inf
     with suppress(TypeError, ValueError, OverflowError):

@@ -19,7 +19,7 @@ from solvers.errors import (
     NoRecordFoundError,
     UnknownSolverError,
 )
-from solvers.feasibility import feasible_record, listed
+from solvers.feasibility import feasible_record, infeasible
 from solvers.judging import judge
 from solvers.limits import SearchLimits
 from solvers.local_search import first_record, improve
@@ -158,8 +158,7 @@ class KernelSolver(ABC):
         else:
             result = self.search(kernel, limits, start)
         if result.ending is Ending.INFEASIBLE and start is None:
-            numbers = listed(range(len(kernel.rows)))
-            raise InfeasibleProblemError(f"no record satisfies constraints {numbers} and groups")
+            raise infeasible(problem)
 
         record, found, own = _usable(kernel, result, limits, start)
         full = preprocessed.expand(record, default)
@@ -202,7 +201,7 @@ class KernelSolver(ABC):
         except InfeasibleProblemError:
             # Named by the numbers that the caller knows.
             feasible_record(preprocessed.original, limits.deadline)
-            raise
+            raise infeasible(preprocessed.original) from None
 
 
 def load(solver: Solver) -> None:
@@ -214,7 +213,7 @@ def load(solver: Solver) -> None:
 
     for loops in COMPILED:
         compile_module(loops)
-    for module in getattr(solver, "imports", ()):
+    for module in ("scipy.sparse.csgraph", *getattr(solver, "imports", ())):  # reductions' first
         with suppress(ImportError):  # the search says so, or does without
             import_module(module)
 
@@ -263,7 +262,8 @@ def _usable(
         deadline = max(limits.deadline, time.perf_counter() + _GRACE_SECONDS)
         limits = SearchLimits(limits.began, deadline, 1, limits.seed)
         if start is None and len(kernel.rows):
-            start, violated = first_record(kernel, limits, math.inf)
+            endless = result.ending is not Ending.STOPPED and math.isinf(deadline)
+            start, violated = first_record(kernel, limits, None if endless else math.inf)
             if start is None or not kernel.feasible(start):
                 raise NoRecordFoundError(violated)
         record, found = improve(kernel, start, limits)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Unpack
 
 from solvers.errors import InfeasibleProblemError
-from solvers.feasibility import feasible_record
+from solvers.feasibility import feasible_record, infeasible
 from solvers.judging import judge
 from solvers.kernel_solver import check_options, load
 from solvers.limits import SearchLimits
@@ -44,7 +44,7 @@ class Reducing(Wrapper):
         except InfeasibleProblemError:
             # Named by the numbers that the caller knows.
             feasible_record(problem, limits.deadline)
-            raise
+            raise infeasible(problem) from None
         record = reduction.expand(solution.record, default)
         mapped = replace(
             solution,

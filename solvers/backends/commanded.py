@@ -346,6 +346,6 @@ class _AnswerLog:
 def _whole(words: list[str]) -> int | None:
     """Return the whole number that a word is, or None."""
     try:
-        return int(words[0])
+        return int(words[0]) if len(words[0]) < 20 else None  # more is no number of 64 bits
     except (IndexError, ValueError):
         return None

@@ -26,6 +26,12 @@ _FIRST_WORDS = {".lp": r"(max|min)(imi[sz]e|imum)?", ".mps": r"\S+"}
 _LAST_WORDS = {".lp": "end", ".mps": "endata"}
 """SCIP takes a file that is cut off for a whole one, and passes over what it does not know."""
 
+_NO_NUMBER = ("BV", "FR", "MI", "PL")  # bounds of MPS without one
+_NUMBER = re.compile(
+    r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?inf(inity)?", re.ASCII | re.IGNORECASE
+)
+_DOUBLED = re.compile(r"[<>=]+\s*[-+]?[\d.]+(?:e[-+]?\d+)?\s*[<>=]+", re.IGNORECASE)
+
 _ROWS = ("indptr", "attributes", "coefficients", "lower", "upper")
 _SCIP = ChildReader("solvers.formats.scip_reader", "answer")
 
@@ -130,15 +136,48 @@ def read_program(text: str, suffix: str, name: str) -> Program:
 
 
 def _check_ends(text: str, suffix: str, name: str) -> None:
-    words = text.rstrip().rsplit(maxsplit=1)
-    if not words or words[-1].lower() != _LAST_WORDS[suffix]:
+    last, comment = _LAST_WORDS[suffix], r"\\.*" if suffix == ".lp" else r"(?m)^\*.*"
+    bare = re.sub(comment, "", text).rstrip()
+    words = bare.split()
+    if not words or words[-1].lower() != last:
         raise MalformedFileError(
-            f"{name}, line {text.rstrip().count(chr(10)) + 1}: the file ends without "
-            f"{_LAST_WORDS[suffix].upper()}: is it cut off?"
+            f"{name}, line {bare.count(chr(10)) + 1}: the file ends without {last.upper()}: is it "
+            "cut off?"
         )
-    first = next((word for line in text.splitlines() for word in line.split("\\")[0].split()), "")
-    if not re.fullmatch(_FIRST_WORDS[suffix], first, re.IGNORECASE):
-        raise MalformedFileError(f"{name}: found {first!r}; expected Maximize or Minimize first")
+    end = re.search(rf"(?im)^[ \t]*{last}(?=\s+\S)", bare)
+    if fault := end or (_DOUBLED.search(bare) if suffix == ".lp" else None):
+        line = bare.count("\n", 0, fault.end()) + 1
+        said = f"more follows {last.upper()}" if end else f"found {fault[0]!r}; expected one sign"
+        raise MalformedFileError(f"{name}, line {line}: {said}")
+    if not re.fullmatch(_FIRST_WORDS[suffix], words[0], re.IGNORECASE):
+        raise MalformedFileError(f"{name}: found {words[0]!r}; expected Maximize or Minimize first")
+    if suffix == ".mps":
+        _check_mps(bare, name)
+
+
+def _check_mps(text: str, name: str) -> None:
+    """Refuse what SCIP passes over: rows that ROWS does not name, and words for numbers."""
+    section, kinds = "", dict[str, str]()
+    for number, line in enumerate(text.split("\n"), 1):
+        words, pairs, numbers = line.split(), list[str](), list[str]()
+        if line[:1].strip():
+            section = words[0].upper()
+        elif section == "ROWS" and words:
+            kinds[words[-1]] = words[0].upper()
+        elif section in ("COLUMNS", "RHS", "RANGES") and "'MARKER'" not in words:
+            # A set of right-hand sides or ranges may have no name.
+            pairs = words[1 if section == "COLUMNS" else len(words) % 2 :]
+            numbers = pairs[1::2]
+        elif section == "BOUNDS" and words and words[0].upper() not in _NO_NUMBER:
+            numbers = words[-1:]
+        known = kinds.keys() >= {*pairs[::2]} and len(pairs) % 2 == 0
+        if not known or not all(map(_NUMBER.fullmatch, numbers)):
+            raise MalformedFileError(
+                f"{name}, line {number}: found {line.strip()[:60]!r}; expected a "
+                "number for a bound, or for each of the rows that ROWS names"
+            )
+    if "N" not in kinds.values():
+        raise MalformedFileError(f"{name}: ROWS has no row N, which is the objective")
 
 
 def _read(text: str, suffix: str, name: str) -> Any:

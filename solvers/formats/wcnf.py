@@ -9,6 +9,7 @@ wrote the file.
 
 from __future__ import annotations
 
+import io
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import NoReturn
@@ -74,12 +75,14 @@ class _Parser:
 
     def parse(self, text: str) -> _Parser:
         number = 0
-        for number, line in enumerate(text.splitlines(), 1):
+        for number, line in enumerate(io.StringIO(text, None), 1):  # ends of lines alone end one
             words = line.split()
             if not words or words[0].startswith("c"):
                 continue
             if "_" in line or not line.isascii():  # which Python would take for numbers
-                self._fail(number, f"found {line[:60]!r} where numbers in digits are expected")
+                self._fail(
+                    number, f"found {line.rstrip()[:60]!r} where numbers in digits are expected"
+                )
             if words[0] == "p":
                 self._header(words, number)
             else:

@@ -17,6 +17,7 @@ from tests.solvers.instances import groups_of, problem, row
 WCNF = [
     ("", 1, "no clause in the file"),
     ("h 1 0\n2 1 0 2 0\n", 2, "0 inside a clause"),
+    ("c \x0c1 1 0\n", 1, "no clause in the file"),
     ("-3 1 0\n", 1, "the weight is -3"),
     ("1_000 1 0\n", 1, "found '1_000 1 0' where numbers in digits"),
     ("p wcnf 2 1 10\n10 3 0\n", 2, "variable 3, but the header declares 2"),
@@ -28,6 +29,8 @@ LP = [
     ("max\n x\nst\n x <= 1\nbin\n x\n", 6, "ends without END: is it cut off"),
     ("max\n 2 x y\nst\n x <= 1\nbin\n x\n y\nend", 3, r"expected sign .* near \('y'\)"),
     ("max\n x\nst\n x <= 1\nend", None, "'x' is not declared binary"),
+    ("max\n x\nst\n r: x >= 0 <= 1\nbin\n x\nend", 4, "found '>= 0 <='; expected one sign"),
+    ("max\n x\nst\n x <= 1\nbin\n x\nend\nbounds\n x <= 0\nend", 7, "more follows END"),
     ("max\n x\nst\n r: nan x + y <= 1\nbin\n x\n y\nend", None, "a number that is not finite"),
     ("max\n x\nst\n x <= 1\nbounds\n x <= 5\ngeneral\n x\nend", None, "may be 0 to 5"),
     ("\\ dualquery attributes 2\nmax\n x0\nst\n x0 <= 1\nbin\n x0\nend", None, "no variable x1"),
@@ -45,7 +48,12 @@ OPB = [
 MPS_HEAD = "NAME t\nROWS\n N o\n L r\nCOLUMNS\n"
 MPS = [
     ("", 1, "ends without ENDATA"),
-    (MPS_HEAD + " x o 1\nRHS\nBOUNDS\n XX B x\nENDATA\n", 9, "cannot be read"),
+    (MPS_HEAD + " x o 1\nRHS\nBOUNDS\n XX B x 1\nENDATA\n", 9, "cannot be read"),
+    (MPS_HEAD + " x o 1 R 1\nRHS\nENDATA\n", 6, "found 'x o 1 R 1'; expected a number"),
+    (MPS_HEAD + " x o abc\nRHS\nENDATA\n", 6, "for each of the rows that ROWS names"),
+    (MPS_HEAD + " x o 1\nRHS\n S r 2D1\nENDATA\n", 8, "found 'S r 2D1'"),
+    (MPS_HEAD + " x o 1\nRHS\nBOUNDS\n UP B x\nENDATA\n", 9, "expected a number for a bound"),
+    ("NAME t\nROWS\n L r\nCOLUMNS\n x r 1\nRHS\nENDATA\n", None, "no row N"),
     (MPS_HEAD + " x o 1\nRHS\nENDATA\n", None, "'x' is not declared binary"),
 ]
 

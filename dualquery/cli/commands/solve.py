@@ -159,7 +159,7 @@ def convert(
 
     Real weights are scaled to integers in WCNF, exactly so for up to 9 decimals
     and 15 digits. Variables that only stand for conjunctions become terms, so the
-    others are numbered anew.
+    others are numbered anew. A minimum becomes the maximum of the negative objective.
 
     Example:
 
