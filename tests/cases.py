@@ -88,9 +88,8 @@ def any_scales(features: Features, seed: int) -> np.ndarray:
     """Return scales that differ from feature to feature, but not within a block of contrasts."""
     scales = np.random.default_rng(seed).uniform(0.5, 3.0, len(features))
     blocks = features.blocks
-    scales[blocks.features] = scales[blocks.features][
-        np.unique(blocks.of, return_index=True)[1][blocks.of]
-    ]
+    firsts = np.unique(blocks.of, return_index=True)[1]
+    scales[blocks.features] = scales[blocks.features][firsts[blocks.of]]
     return scales
 
 

@@ -45,7 +45,7 @@ def legal_classes(rules: Forbidden) -> Int32 | None:
 def nearest_classes(rules: Forbidden, pattern: Int32, legal: Int32, searches: int) -> Int32:
     """Return the legal classes that differ from a pattern's in the fewest columns: ``(o, c)``.
 
-    All of them, up to some thousands, each once. Where one of so many ``searches`` is too long, the
+    All of them, up to some thousands, each once. Where one of ``searches`` takes too long, the
     nearest of ``legal`` ones, ``(r, c)``; if there are none of these, either, any.
     """
     budget = min(_BUDGET, 10 * _BUDGET // searches)

@@ -125,9 +125,8 @@ def test_charges_cover_the_truth_and_are_not_idle(name, options, delta) -> None:
     ],
 )
 def test_charges_cover_units_of_two_rows(name, options, delta, relation) -> None:
-    found = audit_game(
-        game(name, options, relation, delta=delta, rows=1, stated=2), paths=2, most=300
-    )
+    played = game(name, options, relation, delta=delta, rows=1, stated=2)
+    found = audit_game(played, paths=2, most=300)
     assert found.violations == []
     assert 0.2 < found.share <= 1 + 1e-9
 

@@ -41,10 +41,8 @@ def test_laplace_losses_are_those_of_all_its_values(moves, scale) -> None:
         one = np.multiply.outer(one, chances(0)).ravel()
         other = np.multiply.outer(other, chances(move)).ravel()
     scales = np.full(len(moves), scale)
-    one_table, other_table = (
-        Noisy(np.array(n, float), scales, True) for n in ([0] * len(moves), moves)
-    )
-    loss = one_table.loss_to(other_table)
+    first, moved = (Noisy(np.array(n, float), scales, True) for n in ([0] * len(moves), moves))
+    loss = first.loss_to(moved)
     for epsilon in EPSILONS:
         truth = np.maximum(one - math.exp(epsilon) * other, 0).sum()
         assert loss.delta(epsilon) == pytest.approx(truth, abs=3e-7)

@@ -20,11 +20,9 @@ def coins(generator: np.random.Generator, chance: float, runs: int) -> np.ndarra
 def test_the_bound_is_below_the_truth_and_near_it() -> None:
     """Randomized response at epsilon 2: all of 20 experiments hold, each fails once in 10^6."""
     truth, chance = 2.0, math.exp(2) / (1 + math.exp(2))
-    generator = np.random.default_rng(1)
+    rng = np.random.default_rng(1)
     found = [
-        max(
-            repeated.bounds(coins(generator, chance, 3000), coins(generator, 1 - chance, 3000), 0.0)
-        )
+        max(repeated.bounds(coins(rng, chance, 3000), coins(rng, 1 - chance, 3000), 0.0))
         for _ in range(20)
     ]
     assert max(found) <= truth

@@ -54,9 +54,7 @@ def test_a_missed_bug_ends_with_2(few, monkeypatch, dualquery) -> None:
     assert (missed.code, "0 of 1 planted bugs caught" in missed.err) == (2, True)
 
 
-def test_a_check_that_breaks_is_a_violation_and_catches_nothing(
-    few, monkeypatch, dualquery
-) -> None:
+def test_a_broken_check_is_a_violation_and_catches_nothing(few, monkeypatch, dualquery) -> None:
     def broken(*_: object) -> Finding:
         raise ZeroDivisionError("by nothing")
 

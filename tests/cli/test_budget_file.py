@@ -21,9 +21,8 @@ def test_releases_charge_a_file_until_nothing_is_left(dualquery: Run, noisy, her
     assert dualquery(*INIT).code == 0
     for name in ("one", "two"):
         done = dualquery(*noisy, "--epsilon", 0.4, "--budget", "b.budget", "--out", name).ok
-        assert "(1, 1e-06)-differentially private together" in " ".join(
-            done.out.replace("│", "").split()
-        )
+        words = done.out.replace("│", "").split()
+        assert "(1, 1e-06)-differentially private together" in " ".join(words)
     refused = dualquery(*noisy, "--epsilon", 0.4, "--budget", "b.budget", "--out", "three")
     assert "has no room for a release of epsilon 0.4" in refused.refusal
     assert "leave epsilon 0.2 and delta 9.8e-07" in refused.last

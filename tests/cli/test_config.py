@@ -40,8 +40,7 @@ def test_config_mirrors_the_options(dualquery, files, tmp_path, here) -> None:
         mixture = "equal"
         """,
     )
-    done = dualquery("release", "--config", path).ok
-    found = done.json
+    found = dualquery("release", "--config", path).ok.json
     assert found["release"] == "mine"
     assert (found["queries"], found["way"], found["workload"]["signed"]) == (15, 2, False)
     assert found["workload"]["seed"] == 4

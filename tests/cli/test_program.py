@@ -24,11 +24,8 @@ def commands() -> list[tuple[str, ...]]:
     """Return every command with its sub-commands, as the words of a call."""
     found = [(each.name or each.callback.__name__,) for each in app.registered_commands]
     for group in app.registered_groups:
-        found += [(group.name,)]
-        found += [
-            (group.name, each.callback.__name__)
-            for each in group.typer_instance.registered_commands
-        ]
+        inner = group.typer_instance.registered_commands
+        found += [(group.name,), *((group.name, each.callback.__name__) for each in inner)]
     return [tuple(word.replace("_", "-") for word in words) for words in found]
 
 
@@ -109,11 +106,7 @@ class TestThirdPartyCommands:
     def entry_points(self, monkeypatch: pytest.MonkeyPatch):
         here = "tests.cli.test_program"
         greeting = EntryPoint("greet", f"{here}:greet", "dualquery.commands")
-        kinds = {
-            "broken": "tests.no_such_module:run",
-            "none": f"{here}:HEAVY",
-            "solve": f"{here}:greet",
-        }
+        kinds = {"broken": "tests.no_such:run", "none": f"{here}:HEAVY", "solve": f"{here}:greet"}
         others = [EntryPoint(name, value, "dualquery.commands") for name, value in kinds.items()]
         points = EntryPoints([greeting, *others])
         monkeypatch.setattr("dualquery.cli.main.entry_points", points.select)

@@ -57,9 +57,7 @@ def test_minimisation_is_reported_in_the_files_own_sense(dualquery: Run, here: P
         (["p.lp", "--format", "maxsat", "--json"], "room for one of them"),
     ],
 )
-def test_bad_input(
-    dualquery: Run, here: Path, instance: Path, arguments: list[str], message: str
-) -> None:
+def test_bad_input(dualquery: Run, here: Path, instance: Path, arguments, message: str) -> None:
     (here / "bad.lp").write_text("max\n x y\nst\n x <= 1\nbin\n x y\nend\n")
     (here / "no.lp").write_text("max\n x\nst\n x <= 0\nbin\n x\nend\n")
     assert message in dualquery("solve", *arguments).refusal

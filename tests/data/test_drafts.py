@@ -48,9 +48,8 @@ def test_texts_are_listed_in_the_order_of_their_numbers() -> None:
     assert labels(found["age"]) == ("0-4", "5-9", "10+")
     assert found["one"].column == Categorical("one", (("x",),), outside="other")
     assert found["gap"].column == Categorical("gap", (("a",), ("b",)), missing="category")
-    assert found["said"].column == Categorical(
-        "said", (("a",),), "category", "other", ("(missing)",)
-    )
+    said = Categorical("said", (("a",),), "category", "other", ("(missing)",))
+    assert found["said"].column == said
 
 
 def test_long_tails_zeros_and_short_decimals_keep_means_and_values() -> None:

@@ -54,9 +54,8 @@ def test_columns_without_a_number_in_each_row_are_refused(column, message: str) 
 
 
 def test_every_engine_gives_rows_that_carry_the_numbers(tmp_path) -> None:
-    schema = TableSchema(
-        (Categorical("sex", ("F", "M")), AGE, PAY), declared=True, drop_incomplete=True
-    )
+    columns = (Categorical("sex", ("F", "M")), AGE, PAY)
+    schema = TableSchema(columns, declared=True, drop_incomplete=True)
     generator = np.random.default_rng(1)
     frame = pl.DataFrame(
         {
@@ -82,6 +81,5 @@ def test_every_engine_gives_rows_that_carry_the_numbers(tmp_path) -> None:
                 for grid, first, last in zip(data.schema.grids, starts, starts[1:], strict=False)
             ]
     np.testing.assert_array_equal(*found)
-    np.testing.assert_allclose(
-        means, [kept["age"].mean(), kept["pay"].clip(-2.5, 7.5).mean()], atol=1e-5
-    )
+    truth = [kept["age"].mean(), kept["pay"].clip(-2.5, 7.5).mean()]
+    np.testing.assert_allclose(means, truth, atol=1e-5)

@@ -141,13 +141,11 @@ def test_narrow_and_old_types_of_parquet_keep_their_values(tmp_path: Path, kind)
 def test_an_arrow_column_that_is_left_out_may_have_any_type(tmp_path: Path) -> None:
     wide = pa.array([Decimal(1)] * 2, pa.decimal256(50, 2))
     table = pa.table({"z": wide, "b": [0, 1], "a": [1, 1]})
-    with (
-        pa.OSFile(str(tmp_path / "t.arrow"), "wb") as file,
-        pa.ipc.new_file(file, table.schema) as out,
-    ):
+    path = tmp_path / "t.arrow"
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as out:
         out.write_table(table)
     schema = TableSchema((Binary("a"), Binary("b")), declared=True)
-    assert rows(tmp_path / "t.arrow", schema).tolist() == [[1, 0], [1, 1]]
+    assert rows(path, schema).tolist() == [[1, 0], [1, 1]]
 
 
 @settings(max_examples=40, deadline=None)

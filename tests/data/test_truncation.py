@@ -81,12 +81,8 @@ def test_every_engine_sees_the_same_cut(baskets: Path) -> None:
 
 def test_the_release_says_so_and_has_less_noise(baskets: Path, tmp_path: Path) -> None:
     options = {
-        "columns": "0-39",
-        "queries": 500,
-        "signed": False,
-        "mechanism": "gaussian",
-        "delta": 1e-6,
-    }
+        "columns": "0-39", "queries": 500, "signed": False, "mechanism": "gaussian", "delta": 1e-6
+    }  # fmt: skip
     made = dualquery.release(f"fimi:{baskets}", max_ones_per_row=4, **options)
     whole = dualquery.release(f"fimi:{baskets}", **options)
     assert made.parameters["differing_queries"] == 2 * 4  # 2 C(4, 3)

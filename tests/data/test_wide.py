@@ -21,7 +21,7 @@ from dualquery.rows.engines import Engine, load
 from dualquery.rows.packed import ListedBlock
 from dualquery.runtime.errors import BadInputError
 
-DAY = datetime.date(2020, 3, 1)
+DAY, ENUM = datetime.date(2020, 3, 1), pl.Enum(["0", "1", "x", "n/a", "2020-03", "7"])
 MIXED = st.sampled_from(
     ["0", "1", "1.0", "01", "x", "", "n/a", "true", "False", "2020-03", "7", "-3"]
 )
@@ -35,10 +35,7 @@ KINDS: Mapping[str, tuple[Any, st.SearchStrategy[Any]]] = {
     "float32": (pl.Float32, st.sampled_from([0.0, 1.0, 7.0, np.nan])),
     "text": (pl.String, MIXED),
     "category": (pl.Categorical, MIXED),
-    "enum": (
-        pl.Enum(["0", "1", "x", "n/a", "2020-03", "7"]),
-        st.sampled_from(["0", "x", "n/a", "7"]),
-    ),
+    "enum": (ENUM, st.sampled_from(["0", "x", "n/a", "7"])),
     "date": (pl.Date, st.dates(DAY, DAY + datetime.timedelta(days=90))),
     "null": (pl.Null, st.none()),
 }
@@ -83,13 +80,11 @@ def tables(draw: st.DrawFn) -> tuple[TableSchema, pl.DataFrame]:
             found = draw(st.lists(cells, min_size=rows, max_size=rows))
             series.append(pl.Series(name, found, dtype=kind, strict=False))
     order = draw(st.permutations(range(len(columns))))
-    dropping = draw(st.booleans()) and all(
-        getattr(c, "missing", "error") == "error" for c in columns
-    )
+    drop = draw(st.booleans()) and all(getattr(c, "missing", "error") == "error" for c in columns)
     schema = TableSchema(
         tuple(columns[place] for place in order),
         declared=True,
-        drop_incomplete=dropping,
+        drop_incomplete=drop,
         missing_values=("", "n/a"),
     )
     return schema, pl.DataFrame(series)
@@ -131,9 +126,8 @@ def cell_by_cell(
 @given(table=tables(), data=st.data())
 def test_every_kind_of_column_is_encoded_as_its_cells_are(table, data) -> None:
     schema, frame = table
-    stay = np.array(
-        data.draw(st.lists(st.booleans(), min_size=frame.height, max_size=frame.height))
-    )
+    staying = st.lists(st.booleans(), min_size=frame.height, max_size=frame.height)
+    stay = np.array(data.draw(staying))
     expected = cell_by_cell(schema, frame, stay)
     if isinstance(expected, tuple):
         row, name = expected

@@ -58,9 +58,8 @@ def test_stated_means_are_those_of_what_is_drawn(within, integer: bool) -> None:
         assert found == pytest.approx(column.means[bucket], rel=0.002, abs=0.1 if integer else 0)
 
 
-edges = st.lists(
-    st.floats(-1e308, 1e308, allow_nan=False), min_size=3, max_size=6, unique=True
-).map(sorted)
+numbers = st.floats(-1e308, 1e308, allow_nan=False)
+edges = st.lists(numbers, min_size=3, max_size=6, unique=True).map(sorted)
 
 
 @given(edges, st.sampled_from(["uniform", "sloped", "log-uniform"]), st.integers(0, 1000))

@@ -153,9 +153,7 @@ def test_a_row_that_unpacks_to_very_many_items(
     monkeypatch.setattr("dualquery.data.readers.arrow.LARGEST", 1 << 20)
     with pytest.raises(BadInputError, match="a block of rows takes more than"):
         read(str(path))
-    monkeypatch.setattr(
-        "dualquery.data.readers.arrow.limited_space", lambda _: contextlib.nullcontext()
-    )
+    monkeypatch.setattr("dualquery.data.readers.arrow.limited_space", contextlib.nullcontext)
     with pytest.raises(BadInputError, match="a block of rows takes more than"):
         read(str(path))
 
@@ -260,10 +258,8 @@ def test_problems(tmp_path: Path, case: str) -> None:
 
 def test_bombs_of_problems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("solvers.formats.files.LARGEST", 1 << 20)
-    for ending, packed in (
-        (".gz", gzip.compress(b"\n" * 10**7)),
-        (".xz", lzma.compress(b"\n" * 10**7)),
-    ):
+    lines = b"\n" * 10**7
+    for ending, packed in ((".gz", gzip.compress(lines)), (".xz", lzma.compress(lines))):
         path = tmp_path / f"x.wcnf{ending}"
         path.write_bytes(packed)
         with pytest.raises(MalformedFileError, match="more than 1,048,576 bytes of text"):

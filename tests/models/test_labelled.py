@@ -90,9 +90,8 @@ def test_the_fit_finds_a_logistic_law_and_keeps_the_marginals() -> None:
     rows = np.zeros((n, domain.bits), np.uint8)
     rows[np.arange(n)[:, None], domain.offsets[:-1] + values] = 1
     workload = target_marginals(domain, target)
-    flat = ProductMixture(
-        domain, np.ones(1), np.repeat([1 / 3, 1 / 2], [9, 2])[:, None].astype(np.float32)
-    )
+    chances = np.repeat([1 / 3, 1 / 2], [9, 2])[:, None].astype(np.float32)
+    flat = ProductMixture(domain, np.ones(1), chances)
     deviation, noisy = 30.0 / n, workload.counts(records_of(rows), 1) / n
     noisy = noisy + deviation * generator.standard_normal(len(noisy))
     deviations = np.full(len(noisy), deviation)

@@ -29,9 +29,8 @@ deltas = st.floats(1e-12, 0.3)
 
 def log_delta_at_order(order: float, rho: float, epsilon: float) -> float:
     """Canonne, Kamath, Steinke 2020, Corollary 13, before the infimum."""
-    return (
-        (order - 1) * (order * rho - epsilon) + order * math.log1p(-1 / order) - math.log(order - 1)
-    )
+    moment = (order - 1) * (order * rho - epsilon)
+    return moment + order * math.log1p(-1 / order) - math.log(order - 1)
 
 
 def test_a_game_draws_in_every_round_but_the_first() -> None:

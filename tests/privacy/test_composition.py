@@ -50,14 +50,9 @@ def test_what_is_let_through_keeps_within_the_budget(chosen, asked) -> None:
         and delta <= Fraction(chosen.delta) / halves * rounding
     )
     rho = math.fsum(each.rho for each in known)
-    converted = (
-        math.isfinite(rho) and epsilon_from_rho(rho, chosen.delta / halves) <= chosen.epsilon
-    )
-    holds = {
-        Composition.SUM: summed,
-        Composition.ZCDP: converted,
-        Composition.EITHER: summed or converted,
-    }
+    zcdp = math.isfinite(rho) and epsilon_from_rho(rho, chosen.delta / halves) <= chosen.epsilon
+    either = summed or zcdp
+    holds = {Composition.SUM: summed, Composition.ZCDP: zcdp, Composition.EITHER: either}
     assert holds[chosen.composition]
     spent = chosen.spent(known)
     assert spent[0] <= chosen.epsilon

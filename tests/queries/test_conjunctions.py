@@ -45,14 +45,11 @@ def test_what_is_no_list_of_queries_is_refused(literals: np.ndarray) -> None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(
-    bits=st.integers(6, 60), way=st.integers(1, 6), ragged=st.booleans(), seed=st.integers(0, 999)
-)
+@given(st.integers(6, 60), st.integers(1, 6), st.booleans(), st.integers(0, 999))
 def test_answers_are_those_of_the_definition(bits: int, way: int, ragged: bool, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    workload = Workload(
-        random_literals(40, bits, way, rng, ragged), Domain.binary(bits), repeats=True
-    )
+    literals = random_literals(40, bits, way, rng, ragged)
+    workload = Workload(literals, Domain.binary(bits), repeats=True)
     rows = rng.integers(0, 2, (7, bits)).astype(np.uint8)
     held = truth(workload.literals, rows)
     for r, row in enumerate(rows):

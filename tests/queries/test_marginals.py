@@ -36,9 +36,8 @@ def test_counts_of_each_marginal_add_up_to_n(way: int | str) -> None:
     counts = workload.counts(records_of(ROWS), 1)
     sets, marginal = np.unique(column_sets(workload), axis=0, return_inverse=True)
     assert sets.tolist() == expected
-    np.testing.assert_array_equal(
-        np.bincount(marginal), [np.prod([CELLS[j] for j in s]) for s in sets]
-    )
+    cells = [np.prod([CELLS[j] for j in s]) for s in sets]
+    np.testing.assert_array_equal(np.bincount(marginal), cells)
     np.testing.assert_array_equal(np.bincount(marginal, counts), np.full(len(sets), 777))
 
 

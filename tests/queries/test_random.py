@@ -29,9 +29,8 @@ def test_queries_are_distinct_and_use_different_columns(
     sizes: list[int], signed: bool, seed: int, data: st.DataObject
 ) -> None:
     domain = Domain(np.concatenate(([0], np.cumsum(sizes))))
-    columns = data.draw(
-        st.none() | st.lists(st.integers(0, len(sizes) - 1), min_size=1, unique=True)
-    )
+    some = st.lists(st.integers(0, len(sizes) - 1), min_size=1, unique=True)
+    columns = data.draw(st.none() | some)
     way = data.draw(st.integers(1, len(sizes if columns is None else columns)))
     m = data.draw(st.integers(1, min(count_distinct(domain, way, signed, columns), 300)))
     literals = random_conjunctions(domain, m, way, signed, seed, columns).literals

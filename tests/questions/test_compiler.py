@@ -139,8 +139,7 @@ def test_forms_are_their_conjunctions(case) -> None:
 @settings(max_examples=80, deadline=None)
 def test_means_and_sums_are_those_of_the_raw_rows(case, column) -> None:
     text, held = case
-    number = ["age", "edu"].index(column)
-    numbers = [row[number] for row in RAW]
+    numbers = [row[["age", "edu"].index(column)] for row in RAW]
     # A merged category stands for the mean of its numbers, an undeclared one for none.
     known = [isinstance(each, int) for each in numbers]
     worth = [h * each if k else 0 for h, k, each in zip(held, known, numbers, strict=True)]
@@ -277,9 +276,8 @@ def test_items_are_flags() -> None:
 
 
 def test_signs_and_words_in_known_names_and_values_need_no_quotation_marks() -> None:
-    schema = TableSchema(
-        (Categorical("a or b", (("x and y",), (":)",))), Binary("not it")), declared=True
-    )
+    column = Categorical("a or b", (("x and y",), (":)",)))
+    schema = TableSchema((column, Binary("not it")), declared=True)
     form = ask(read_question("a or b=x and y & not it", schema), schema).numerator.likely
     np.testing.assert_array_equal(form.on_values(np.array([[0, 1], [1, 1], [0, 0]])), [1, 0, 0])
     form = ask(read_question('not "a or b"=":)" or "not it"', schema), schema).numerator.likely

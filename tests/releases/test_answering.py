@@ -213,9 +213,8 @@ def test_a_step_that_nothing_was_measured_of_may_hold_a_quantile() -> None:
     """The upper two buckets and what lies below were measured; the tenth part ends below."""
     shares = ROWS.mean(axis=0)
     shares[0], shares[2] = 0.0, shares[0] + shares[2]
-    made = replace(
-        noisy(0, literals=np.array([[4], [6]])), model=ProductMixture.single(DOMAIN, shares)
-    )
+    measured = noisy(0, literals=np.array([[4], [6]]))
+    made = replace(measured, model=ProductMixture.single(DOMAIN, shares))
     (found,) = answer_queries(made, ["quantile(age, 0.1)"])
     assert found["low"] == 0
     assert found["high"] < 20

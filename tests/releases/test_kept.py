@@ -30,9 +30,8 @@ def saved(made, tmp_path) -> Path:
 def test_measurements_and_model_come_back(made, saved) -> None:
     again = load_release(saved)
     for name in ("starts", "factors", "queries", "values", "deviations", "absent"):
-        np.testing.assert_array_equal(
-            getattr(again.measurements, name), getattr(made.measurements, name)
-        )
+        read, kept = (getattr(each.measurements, name) for each in (again, made))
+        np.testing.assert_array_equal(read, kept)
     assert again.measurements.describe() == made.measurements.describe()
     np.testing.assert_array_equal(again.model.chances, made.model.chances)
     np.testing.assert_array_equal(again.model.weights, made.model.weights)

@@ -94,9 +94,7 @@ def test_what_is_paid_while_others_sweep_stays(tmp_path, monkeypatch) -> None:
     journal = tmp_path / "out.unfinished" / "journal"
     paid, lock = journal.read_bytes(), unfinished.try_lock
     journal.write_bytes(b"")
-    monkeypatch.setattr(
-        unfinished, "try_lock", lambda file: journal.write_bytes(paid) and lock(file)
-    )
+    monkeypatch.setattr(unfinished, "try_lock", lambda f: journal.write_bytes(paid) and lock(f))
     with reserve(tmp_path / "other"):
         pass
     assert names(tmp_path) == {"out.unfinished"}

@@ -31,9 +31,7 @@ def truth() -> np.ndarray:
 @pytest.mark.parametrize("mechanism", ["dualquery", "mwem"])
 def test_answers_are_shares_of_the_total_weight(mechanism, neighbours, tmp_path) -> None:
     delta = None if neighbours == "replace-one" else 1e-7
-    options = {"mwem": {"iterations": 3}, "dualquery": {"rounds": 20, "samples": 99}}.get(
-        mechanism, {}
-    )
+    options = {"mwem": {"iterations": 3}, "dualquery": {"rounds": 20, "samples": 99}}[mechanism]
     made = dualquery.release(
         weighted(), mechanism=mechanism, options=options, epsilon=50.0, delta=delta,
         neighbours=neighbours, weight=TEN, **ASKED,

@@ -159,9 +159,8 @@ def opens(name: str) -> bool:
     """Return whether a full name opens tables, or is a module that does."""
     if name in HARMLESS or f"{name}.".startswith("dualquery.data.readers.source."):
         return False
-    return name in {"dualquery", *EXPORTED} or f"{name}.".startswith(
-        tuple(f"{each}." for each in OPENERS)
-    )
+    openers = tuple(f"{each}." for each in OPENERS)
+    return name in {"dualquery", *EXPORTED} or f"{name}.".startswith(openers)
 
 
 def _names_opener(value: object) -> bool:

@@ -69,10 +69,8 @@ def test_every_operation_is_charged_at_its_own_sensitivity() -> None:
         with pytest.raises(RuntimeError, match="would cost more"):
             room(planned).measure(OneQuery(0), noise(9.9))
         assert room(planned).measure(OneQuery(0), noise(10.0)).shape == (1,)
-    for noise, planned in (
-        (Laplace, LaplaceNoise(2 / 10)),
-        (Gaussian, GaussianNoise(np.sqrt(2), 10.0)),
-    ):
+    gaussian = GaussianNoise(np.sqrt(2), 10.0)
+    for noise, planned in ((Laplace, LaplaceNoise(2 / 10)), (Gaussian, gaussian)):
         with pytest.raises(RuntimeError, match="would cost more"):
             room(planned).measure(EveryCell(), noise(9.9))
         assert room(planned).measure(EveryCell(), noise(10.0)).shape == (2, 3, 2)

@@ -67,9 +67,8 @@ def without_rows(monkeypatch) -> Any:
                 return np.array([COPIES if ground.sensitivity > 1 else N])
             if shape == ():  # a selection: none is made twice
                 return np.array(next(selected))
-            return generator.integers(0, 10, shape).astype(
-                float if "gauss" in ground.lemma else int
-            )
+            kind = float if "gauss" in ground.lemma else int
+            return generator.integers(0, 10, shape).astype(kind)
 
         monkeypatch.setattr(Ledger, "draw", draw)
         monkeypatch.setattr("dualquery.releases.make.making.secrets.randbits", lambda _: 7)

@@ -102,6 +102,5 @@ def test_verbose_is_not_the_word(mechanism: str, tmp_path, capsys, caplog) -> No
     assert seen.notes == (*made.notes, SEEN)
     data = load(str(table), str(schema))
     off = np.abs(made.answers - made.workload.counts(data.records, threads=1) / data.n)
-    assert f"the released answers: max error {off.max():.4f}, mean error {off.mean():.4f}" in (
-        caplog.text
-    )
+    told = f"the released answers: max error {off.max():.4f}, mean error {off.mean():.4f}"
+    assert told in caplog.text

@@ -97,10 +97,8 @@ def test_rewriting_over_values_keeps_all_patterns_of_answers(workload: Workload)
 def test_the_pairwise_model_is_at_least_the_queries_it_covers(workload: Workload) -> None:
     if not len(conjunctions := Conjunctions.of_workload(workload)):
         return
-    model, answers = (
-        combinatorial.PairwiseModel.of_conjunctions(conjunctions),
-        answers_of(conjunctions),
-    )
+    model = combinatorial.PairwiseModel.of_conjunctions(conjunctions)
+    answers = answers_of(conjunctions)
     differs_from_reference = answers ^ (conjunctions.positives == 0)
     total = combinatorial.UNIT * differs_from_reference[:, model.modelled].sum(axis=1)
     held = held_values(conjunctions)
@@ -204,8 +202,7 @@ def test_queries_on_binary_columns_are_bounded_apart_from_the_rest() -> None:
     )
     bound = moves.differing_queries(both)
     assert bound.method == "spectral + pairwise"
-    counts = [moves.differing_queries(each).count for each in (first, second)]
-    assert bound.count == sum(counts)
+    assert bound.count == sum(moves.differing_queries(each).count for each in (first, second))
 
 
 def test_the_spectral_bound_counts_sets_of_four_literals() -> None:
@@ -213,9 +210,8 @@ def test_the_spectral_bound_counts_sets_of_four_literals() -> None:
     rows = [[2 * i + s for i, s in enumerate(signs)] for signs in product((0, 1), repeat=4)
             if sum(signs) % 2 == 0]  # fmt: skip
     workload = Workload(np.array(rows, np.int32), Domain.binary(4))
-    assert (
-        spectral.spectral_bound(Conjunctions.of_workload(workload)) == 2 == most_differing(workload)
-    )
+    bound = spectral.spectral_bound(Conjunctions.of_workload(workload))
+    assert bound == 2 == most_differing(workload)
 
 
 @settings(max_examples=60, deadline=None)

@@ -44,11 +44,10 @@ def test_sensitivity_bounds_every_pair_of_records(
         loads = strategy.loads
         limit = 0.8 * loads.largest_found(20)
         limited = replace(strategy, limit=limit)
-        heavy = cases.values_on(features, records) ** 2 @ (
-            loads.weights * (features.kinds[:, 0] > 0)
-        )
+        loaded = features.kinds[:, 0] > 0
+        heavy = cases.values_on(features, records) ** 2 @ (loads.weights * loaded)
         kept = values.copy()
-        kept[np.ix_(heavy > limit, features.kinds[:, 0] > 0)] = 0.0
+        kept[np.ix_(heavy > limit, loaded)] = 0.0
         gram = kept @ kept.T
         norms = np.diag(gram)
         apart = norms[:, None] + norms[None] - 2 * gram if relation is REPLACED else norms

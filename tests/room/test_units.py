@@ -88,13 +88,10 @@ def test_a_unit_of_one_row_costs_what_a_row_does_or_both_kinds_of_steps(queries,
 
 def test_games_that_forget_the_rows_of_a_unit_are_refused() -> None:
     """A plan for one row, in a room that protects units: the ledger refuses the first draw."""
-    relation = UNITS[0]
     planned = game("gaussian", {}, Neighbours.ADD_REMOVE, delta=1e-2)
-    schedule = planned.plan.schedule
-    rows = records_of(legal_records(planned.queries.domain))
-    curator = Curator(
-        rows, planned.queries, schedule, randomness(1), neighbours=relation, public_rows=4
-    )
+    queries, schedule = planned.queries, planned.plan.schedule
+    rows = records_of(legal_records(queries.domain))
+    curator = Curator(rows, queries, schedule, randomness(1), neighbours=UNITS[0], public_rows=4)
     with pytest.raises(RuntimeError, match="cost more than the scheduled"):
         curator.measure(AllQueries(), Gaussian(schedule[0].scale))
 

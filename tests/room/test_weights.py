@@ -40,13 +40,9 @@ def scores_of(weights: QueryWeights) -> list[int]:
 def both_weights(weights: QueryWeights) -> np.ndarray:
     """Return the integer weights of queries and complements, shape (m, 2), as Python integers."""
     unit, largest = weights._step / weights._n, kernels.largest_score(weights.scores, 2)
-    return np.array(
-        [
-            [integer_weight(sign * score, largest, unit) for sign in (1, -1)]
-            for score in scores_of(weights)
-        ],
-        dtype=object,
-    )
+    scores = scores_of(weights)
+    both = [[integer_weight(sign * score, largest, unit) for sign in (1, -1)] for score in scores]
+    return np.array(both, dtype=object)
 
 
 def played(seed: int, m: int = 50, n: int = 1000, rounds: int = 20, step: float = 0.5):

@@ -72,9 +72,8 @@ class TestEveryGenerator:
     def test_chosen_columns_keep_their_bits(self, generator: Generator) -> None:
         chosen = generated_records(generator, np.array([2, 5, 36]))
         assert chosen.bits == 3
-        np.testing.assert_array_equal(
-            chosen.dense_rows(0, chosen.n), bits(generator)[:, [2, 5, 36]]
-        )
+        rows = chosen.dense_rows(0, chosen.n)
+        np.testing.assert_array_equal(rows, bits(generator)[:, [2, 5, 36]])
 
     def test_queries_are_counted_as_on_stored_records(self, generator: Generator) -> None:
         source = load(f"{'biased' if isinstance(generator, Biased) else 'netflix-like'}:5000,37,3")
@@ -114,10 +113,8 @@ def test_columns_and_blocks_are_independent() -> None:
     """The largest of 30,000 correlations of centred bits at level 1e-6, by a union bound."""
     generator = Biased(2 * BLOCK_ROWS, 200, 2)
     kept = np.flatnonzero(np.abs(biases(generator) - 0.5) < 0.45)
-    rows = bits(generator)[:, kept].astype(np.float64)
-    centred = (rows - biases(generator)[kept]) / np.sqrt(
-        biases(generator)[kept] * (1 - biases(generator)[kept])
-    )
+    rows, means = bits(generator)[:, kept].astype(np.float64), biases(generator)[kept]
+    centred = (rows - means) / np.sqrt(means * (1 - means))
     first, second = centred[:BLOCK_ROWS], centred[BLOCK_ROWS:]
     within = (first.T @ first)[np.triu_indices(len(kept), 1)]
     scores = np.concatenate((within, (first.T @ second).ravel())) / np.sqrt(BLOCK_ROWS)
@@ -138,10 +135,8 @@ def test_movies_have_their_expected_numbers_of_ratings() -> None:
     generator = NetflixLike(40_000, 300, 9)
     ones = generated_records(generator).ones()
     assert generator.shares.mean() == pytest.approx(100_480_507 / (480_189 * 17_770))
-    low, high = (
-        binom.cdf(ones, 40_000, generator.shares),
-        binom.sf(ones - 1, 40_000, generator.shares),
-    )
+    low = binom.cdf(ones, 40_000, generator.shares)
+    high = binom.sf(ones - 1, 40_000, generator.shares)
     assert np.minimum(low, high).min() > 1e-7 / 2
 
 

@@ -30,12 +30,8 @@ def build(rows: NDArray[np.uint8]) -> Records:
 
 def unpacked(records: Records, attributes: NDArray[np.int32]) -> NDArray[np.uint8]:
     """Read all blocks by the documented layout, padding rows included."""
-    blocks = [records.block(b, attributes) for b in range(records.blocks)]
-    rows = [
-        np.unpackbits(block.view(np.uint8), axis=1, bitorder="little").T.astype(np.uint8)
-        for block in blocks
-    ]
-    return np.concatenate(rows)
+    blocks = [records.block(b, attributes).view(np.uint8) for b in range(records.blocks)]
+    return np.concatenate([np.unpackbits(b, axis=1, bitorder="little").T for b in blocks])
 
 
 @pytest.mark.parametrize("n", SIZES)

@@ -126,9 +126,8 @@ def test_features_are_measured_where_their_noise_is_hardly_larger() -> None:
     ratio = strategy.sensitivity / measurement.QueryMeasurement(work, REPLACED).sensitivity
     assert 1.0 < ratio < 1.3
     for fitted, mechanism in ((True, Matrix()), (False, Matrix(components=0))):
-        assert (
-            measurement.choose_measurement(work, REPLACED, fitted=fitted).of_queries is not fitted
-        )
+        measured = measurement.choose_measurement(work, REPLACED, fitted=fitted)
+        assert measured.of_queries is not fitted
         plan = mechanism.plan(Task(work, 100), Budget(1.0, 1e-6))
         assert plan.needs_answers is not fitted  # queries are counted only where they are measured
 
@@ -136,12 +135,10 @@ def test_features_are_measured_where_their_noise_is_hardly_larger() -> None:
 @pytest.mark.parametrize("tied", [False, True])
 def test_a_trial_says_how_far_to_trust_the_fit(tied: bool) -> None:
     """Hardly where columns are independent; mostly where six kinds of rows differ in all."""
-    generator = np.random.default_rng(3)
+    rng = np.random.default_rng(3)
     domain, n = Domain(np.arange(0, 61, 6)), 20_000
-    kind = generator.integers(6, size=n) if tied else np.zeros(n, np.int64)
-    drawn = np.where(
-        generator.random((n, 10)) < 0.8, kind[:, None], generator.integers(6, size=(n, 10))
-    )
+    kind = rng.integers(6, size=n) if tied else np.zeros(n, np.int64)
+    drawn = np.where(rng.random((n, 10)) < 0.8, kind[:, None], rng.integers(6, size=(n, 10)))
     records = np.zeros((n, 60), np.uint8)
     records[np.arange(n)[:, None], domain.offsets[:-1] + (drawn + np.arange(10)) % 6] = 1
     mechanism, work = Matrix(), random_conjunctions(domain, 2_000, 3)

@@ -141,10 +141,9 @@ def test_intervals_cover_although_noise_chose_what_is_asked() -> None:
     ],
 )
 def test_what_does_not_go_together_is_refused(options: dict, message: str) -> None:
+    asked = {"query_items": "top:5", **options}
     with pytest.raises(BadInputError, match=message):
-        dualquery.release(
-            BASKETS.astype(np.uint8), schema=SCHEMA, **{"query_items": "top:5", **options}
-        )
+        dualquery.release(BASKETS.astype(np.uint8), schema=SCHEMA, **asked)
 
 
 def test_a_release_of_undeclared_items_is_not_private() -> None:

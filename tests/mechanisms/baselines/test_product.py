@@ -37,15 +37,9 @@ def cases(draw: st.DrawFn) -> tuple[Workload, np.ndarray]:
         else:
             raw[0] += raw.sum() == 0
             probabilities[start : start + size] = raw / raw.sum()
-    queries = draw(
-        st.lists(
-            st.dictionaries(
-                st.integers(0, domain.bits - 1), st.integers(0, 1), min_size=1, max_size=4
-            ),
-            min_size=1,
-            max_size=6,
-        )
-    )
+    bits = st.integers(0, domain.bits - 1)
+    signs = st.dictionaries(bits, st.integers(0, 1), min_size=1, max_size=4)
+    queries = draw(st.lists(signs, min_size=1, max_size=6))
     rows = np.full((len(queries), 4), -1, np.int32)
     for row, query in zip(rows, queries, strict=True):
         row[: len(query)] = [2 * bit + sign for bit, sign in query.items()]

@@ -37,11 +37,9 @@ def test_answers_have_no_bias(epsilon) -> None:
         correct(WORKLOAD, inside, inside.workload.on_record(report).astype(float), epsilon)
         for report in rows
     ]
-    for record, values in zip(rows, cells, strict=True):
+    for record, true in zip(rows, cells, strict=True):
         mean = sum(
-            math.prod(
-                chance(y, x, epsilon, v) for y, x, v in zip(report, values, sizes, strict=True)
-            )
+            math.prod(chance(y, x, epsilon, v) for y, x, v in zip(report, true, sizes, strict=True))
             * answer
             for report, answer in zip(cells, corrected, strict=True)
         )
