@@ -123,6 +123,11 @@ def test_constraint_without_attributes(solver: Solver) -> None:
     assert solver.solve(problem(1, {(0,): 1.0}, constraints=(idle,))).objective == 1
     with pytest.raises(InfeasibleProblemError, match="constraint 0"):
         solver.solve(problem(1, {(0,): 1.0}, constraints=(row([], [], 1.0, 1.0),)))
+    tiny = problem(2, {}, constraints=(row([0, 1], [1e-9, 2e-9], -np.inf, 2e-9),))
+    assert not tiny.feasible(np.ones(2, np.uint8))
+    parts = row([0, 1], [4e5, 4e5], 6e5, 6e5)  # what a reduction leaves has other numbers
+    with pytest.raises((InfeasibleProblemError, errors.NoRecordFoundError), match=r"0, 1|violates"):
+        solver.solve(problem(4, {}, constraints=(row([2, 3], [1.0, 1.0], 0.0, 2.0), parts)))
     large = row([0, 1, 2], [1e9, 1e9 + 1, 1e9 + 3], 1e9 + 2, 1e9 + 2)
     with pytest.raises((InfeasibleProblemError, errors.NoRecordFoundError)) as told:
         solver.solve(problem(3, {}, constraints=(large,)))

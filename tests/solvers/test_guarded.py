@@ -100,6 +100,9 @@ CONSTRAINED = problem(3, {(0,): 1.0, (1,): 2.0}, None, (row([0, 1, 2], [1.0] * 3
 
 def test_large_weights_do_not_make_the_record_before_the_best_optimal() -> None:
     """A tolerance is a share of the sum of weights: here it is larger than the next value's gap."""
+    offset = problem(2, {(0,): 0.3, (1,): 0.25}, constant=1e12)
+    none = Solution(np.zeros(2, np.uint8), 1e12, np.inf, Status.FEASIBLE, 0.0, 0.0, "said")
+    assert judge(offset, none).status is Status.FEASIBLE
     large = problem(2, {(0,): 3e6, (1,): 1.0})
     for bound, status in ((3e6 + 1.0, Status.FEASIBLE), (3e6 + 0.4, Status.OPTIMAL)):
         said = Solution(np.array([1, 0], np.uint8), 3e6, bound, Status.OPTIMAL, 0.0, 0.0, "said")
