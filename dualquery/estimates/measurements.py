@@ -126,13 +126,13 @@ class Measurements:
         absent: ArrayLike = 0.0,
     ) -> Measurements:
         """Return measured queries of a workload, at some places; by their literals if they have."""
-        conjunctions, of, none = conjunctions_of(queries), places, np.full(len(places), -1)
-        codes, present = np.full((len(places), 1), -1, np.int32), None
-        if conjunctions is not None:
-            codes, of = conjunctions.literals[places], none
+        present, of = None, np.array(-1)
+        if (conjunctions := conjunctions_of(queries)) is not None:
+            codes = conjunctions.literals[places]
         elif isinstance(queries, Parities):
-            present = queries.sets[places] >= 0
-            codes, of = -1 - queries.sets[places], none
+            codes, present = -1 - queries.sets[places], queries.sets[places] >= 0
+        else:
+            codes, of = np.full((len(places), 1), -1, np.int32), places
         return Measurements.of_codes(
             codes, values, deviations, noise, present=present, absent=absent, queries=of
         )

@@ -71,7 +71,7 @@ def run_command(
             _signal_tree(process, gently=False)
         process.wait()
         for reader, stream in zip(readers, (process.stdout, process.stderr), strict=True):
-            reader.join(timeout=0.1)
+            reader.join(timeout=0.5)
             # One that a stray child still holds open would block the closing.
             if stream is not None and not reader.is_alive():
                 stream.close()

@@ -75,14 +75,13 @@ class _Parser:
 
     def parse(self, text: str) -> _Parser:
         number = 0
-        for number, line in enumerate(io.StringIO(text, None), 1):  # ends of lines alone end one
+        # No other character that Python takes for the end of a line, such as a form feed, is one.
+        for number, line in enumerate(map(str.rstrip, io.StringIO(text, None)), 1):
             words = line.split()
             if not words or words[0].startswith("c"):
                 continue
             if "_" in line or not line.isascii():  # which Python would take for numbers
-                self._fail(
-                    number, f"found {line.rstrip()[:60]!r} where numbers in digits are expected"
-                )
+                self._fail(number, f"found {line[:60]!r} where numbers in digits are expected")
             if words[0] == "p":
                 self._header(words, number)
             else:
