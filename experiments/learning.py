@@ -23,7 +23,7 @@ COMPARED = (REAL, INDEPENDENT, DEFAULT, TARGET, MORE)
 MANY = 100_000
 BARS = {0.1: 0.85, 1.0: 0.90}
 ADULT, GENERATED = "Adult", "generated"
-_WITHOUT = "without it the experiment splits the 30,162 rows of the package"
+_WITHOUT = "--quick splits the 30,162 rows of the package"
 
 
 def plan(choices: Choices) -> Sequence[Run]:

@@ -46,6 +46,8 @@ def plan(choices: Choices) -> Sequence[Run]:
     named = choices.named("excerpt", EXCERPTS) or [x for x in EXCERPTS if x in choices.data]
     without = "Without it, --quick has a generated table."
     paths: dict[str, str | None] = {GENERATED: None}
+    if choices.quick and choices.options.get("excerpt"):
+        raise BadInputError("--excerpt: --quick has its own table")
     if not choices.quick:
         paths = {name: str(choices.data.path(name, without)) for name in named or [*EXCERPTS][:1]}
     wanted = choices.named("features", FEATURES) or tuple(FEATURES)[: 1 if choices.quick else 2]
@@ -86,9 +88,11 @@ def perform(run: Run, threads: int) -> Sequence[Row]:
 
 def read(path: str, names: Sequence[str]) -> pl.DataFrame:
     """Return columns of an excerpt as texts, whole numbers without a point, as SDNist does."""
-    table = pl.read_csv(path, infer_schema=False, glob=False)
+    table = pl.read_csv(path, infer_schema=False, glob=False, raise_if_empty=False)
     if lacking := [name for name in names if name not in table.columns]:
         raise BadInputError(f"{path}: there is no column {', '.join(lacking)}")
+    if table.is_empty():
+        raise BadInputError(f"{path}: there are no rows")
     return table.select(pl.col(names).str.replace(r"^(-?\d+)\.0+$", "$1"))
 
 

@@ -62,6 +62,8 @@ def plan(choices: Choices) -> Sequence[Run]:
     tables = choices.named("table", TABLES)
     own = choices.options
     if choices.quick:
+        if wanted is not CONTENDERS or tables:
+            raise BadInputError("--quick compares two of ours on its own table: no --peer, --table")
         tables, wanted = (CENSUS,), (OURS, INDEPENDENT)
     elif not own.get("peer_env"):
         raise BadInputError(
@@ -89,12 +91,15 @@ def _environment(folder: Path, library: str) -> str:
     """Return the Python of a library's environment, which is made if it is not there."""
     own = folder.resolve() / library
     python = own / ("Scripts" if sys.platform == "win32" else "bin") / "python"
-    whole = own / "whole"
-    if not whole.exists():
-        venv.create(own, with_pip=True)
-        install = [str(python), "-m", "pip", "install", *PACKAGES[library]]
-        if subprocess.run(install, check=False).returncode == 0:  # noqa: S603
-            whole.touch()
+    whole, packages = own / "whole", " ".join(PACKAGES[library])
+    try:
+        if not whole.exists() or whole.read_text("utf-8") != packages:
+            venv.create(own, with_pip=True)
+            install = [str(python), "-m", "pip", "install", *packages.split()]
+            if subprocess.run(install, check=False).returncode == 0:  # noqa: S603
+                whole.write_text(packages, "utf-8")
+    except OSError as error:
+        raise BadInputError(f"--peer-env {folder}: {error.strerror}") from error
     return str(python)
 
 
@@ -186,7 +191,10 @@ def _called(home: Path, python: str, limit: float) -> dict[str, Any]:
         except subprocess.CalledProcessError as error:
             log.seek(0)
             said = [line for line in f"{error}\n{log.read()}".splitlines() if len(line.strip()) > 9]
-            failure = {"failure": said[-1].strip()[:120]}
+            killed = f"killed by signal {-error.returncode}" if error.returncode < 0 else ""
+            failure = {"failure": killed or said[-1].strip()[:120]}
+        except OSError as error:
+            failure = {"failure": f"its Python does not run: {error.strerror}"}
     if sys.platform == "win32":
         return failure
     import resource
@@ -197,11 +205,14 @@ def _called(home: Path, python: str, limit: float) -> dict[str, Any]:
 
 
 def summarise(table: pl.DataFrame) -> pl.DataFrame:
-    """Return means over seeds, and why there are none."""
+    """Return means over the seeds that have records; those that have none have their own line."""
     empty = pl.DataFrame(schema={**dict.fromkeys(COMPARED, pl.Float64), "failure": pl.String})
     of, first = (*COMPARED, "cpu_seconds", "mib"), ("failure",)
-    whole = pl.concat([empty, table], how="diagonal_relaxed")
-    return means("table", "epsilon", "contender", "of", of=of, first=first)(whole)
+    whole = pl.concat([empty, table], how="diagonal_relaxed").with_columns(
+        failed=pl.col("failure").is_not_null()
+    )
+    by = ("table", "epsilon", "contender", "of", "failed")
+    return means(*by, of=of, first=first)(whole).drop("failed")
 
 
 def expect(table: pl.DataFrame) -> Sequence[Finding]:

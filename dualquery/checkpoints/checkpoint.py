@@ -83,11 +83,12 @@ class CheckpointLines:
     def _read(self) -> None:
         whole, left = 0, [LARGEST_ARRAYS]
         for number, line in enumerate(self._file.readlines(), 1):
-            if not line.endswith(b"\n"):
+            digest, _, text = line[:-1].decode("ascii", "backslashreplace").partition(" ")
+            sound, ends = digest == _next(self._digest, text), line.endswith(b"\n")
+            if not sound and not ends:  # it was cut off as it was written
                 break
             try:
-                digest, _, text = line.decode("ascii").rstrip("\n").partition(" ")
-                if digest != _next(self._digest, text):
+                if not (sound and ends):
                     raise ValueError("its digest is of another content")
                 self.entries.append(_value(json.loads(text), left))
             except (ValueError, RecursionError, MemoryError) as error:

@@ -85,8 +85,11 @@ class RunFolder:
         key = json.dumps(self._identity(run), sort_keys=True)
         return self.folder / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.json"
 
-    def load(self, run: Run) -> list[Row] | None:
-        """Return the rows of a run, or None if it is not finished or its file is damaged."""
+    def load(self, run: Run, *, failed: bool = False) -> list[Row] | None:
+        """Return the rows of a run, or None if it is not finished or its file is damaged.
+
+        A run that failed is finished only if those that ``failed`` are asked for, too.
+        """
         try:
             stored = json.loads(self.path(run).read_text(encoding="utf-8"))
             rows = stored.pop("rows")
@@ -97,7 +100,7 @@ class RunFolder:
             return None
         # What failed may do better the next time, what took too long would not.
         failures = [row["failure"] for row in rows if row.get("failure")]
-        return rows if all(each.startswith(TOO_LONG) for each in failures) else None
+        return rows if failed or all(each.startswith(TOO_LONG) for each in failures) else None
 
     def save(self, run: Run, rows: Sequence[Row]) -> None:
         """Keep a finished run.

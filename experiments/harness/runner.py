@@ -97,7 +97,7 @@ def run_recipe(
             recipe.perform, missing, folder, jobs=side_by_side, threads=threads, fresh=fresh
         ):
             progress.update(task, advance=1, now=_brief(run))
-    table = tidy_table((run, folder.load(run) or ()) for run in runs)
+    table = tidy_table((run, folder.load(run, failed=True) or ()) for run in runs)
     caption = f"{recipe.setting}{repetitions(table)}"
     summary = recipe.summarise(table)
     findings = recipe.expect(table)

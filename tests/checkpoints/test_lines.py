@@ -77,8 +77,8 @@ def test_any_changed_byte_before_the_last_line_is_found(tmp_path) -> None:
     whole = written(tmp_path / "journal").read_bytes()
     last, generator = whole.rstrip(b"\n").rindex(b"\n"), np.random.default_rng(1)
     part = tmp_path / "part"
-    for _ in range(300):
-        place, bit = int(generator.integers(last)), int(generator.integers(8))
+    end = [(len(whole) - 1, bit) for bit in range(8)]  # of the last line, which is whole otherwise
+    for place, bit in (*generator.integers((last, 8), size=(300, 2)).tolist(), *end):
         changed = bytearray(whole)
         changed[place] ^= 1 << bit
         part.write_bytes(changed)

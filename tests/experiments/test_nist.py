@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 from dualquery.data import schema_from_dict
+from dualquery.runtime.errors import BadInputError
 from experiments import nist
 from experiments.harness.data_files import DataFiles
 from experiments.harness.recipe import Choices
@@ -87,6 +88,17 @@ def test_a_schema_of_some_features_has_their_rules() -> None:
     assert "MSP = N => PINCP_DECILE = N" in nist.schema(("MSP", "PINCP_DECILE"))["rules"]
     adults = pl.DataFrame({"MSP": ["N", "1", "N"], "PINCP_DECILE": ["N", "9", "9"]})
     assert (inconsistent(adults), inconsistent(adults.select("MSP"))) == (1, 0)
+    assert inconsistent(adults.with_columns(AGEP=pl.lit("15"))) == 0  # as SDNist counts
+
+
+def test_an_excerpt_without_rows_or_in_the_quick_form_is_refused(tmp_path) -> None:
+    path = tmp_path / "ma2019.csv"
+    for text, said in (("", "no column AGEP"), ("AGEP,SEX\n", "no rows")):
+        path.write_text(text, "utf-8")
+        with pytest.raises(BadInputError, match=said):
+            nist.read(str(path), ["AGEP"])
+    with pytest.raises(BadInputError, match="--excerpt"):
+        nist.plan(Choices(quick=True, options={"excerpt": ["ma2019"]}))
 
 
 def test_the_quick_form_is_scored(monkeypatch) -> None:

@@ -6,7 +6,7 @@ import pytest
 from dualquery.runtime.errors import BadInputError
 from experiments import peers
 from experiments.harness.recipe import Choices
-from experiments.harness.runner import tidy_table
+from experiments.harness.runner import run_recipe, tidy_table
 
 COPY = "import shutil; shutil.copy('table.npy', 'records.npy'); open('kib', 'w').write('2048')"
 
@@ -36,13 +36,33 @@ def test_records_that_are_the_table_have_no_error(program) -> None:
 
 def test_why_a_library_has_no_records_is_told(program) -> None:
     found = []
-    for text in ("import no_such_library", "import time; time.sleep(60)"):
+    killed = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+    for text in ("import no_such_library", "import time; time.sleep(60)", killed):
         program(text)
         other = {**OURS, "contender": peers.PEERS[0], "limit": 2.0}
         found += [(other, peers.perform(other, 1))]
     assert "no_such_library" in found[0][1][0]["failure"]
     assert peers.summarise(tidy_table(found))["failure"].to_list() == [found[0][1][0]["failure"]]
     assert found[1][1][0]["failure"] == "not finished in 2 s"
+    assert found[2][1][0]["failure"] == "killed by signal 9"
+    program(COPY)
+    found += [({**other, "seed": 2}, peers.perform(other, 1))]
+    failed, made = peers.summarise(tidy_table(found[1:2] + found[3:])).iter_rows(named=True)
+    assert (failed["failure"], failed["pairs"]) == ("not finished in 2 s", None)
+    assert (made["failure"], made["pairs"], made["runs"]) == (None, 0.0, 1)
+
+
+def test_a_library_whose_python_is_gone_is_a_line(tmp_path) -> None:
+    (tmp_path / "opendp").mkdir()
+    whole = tmp_path / "opendp" / "whole"
+    whole.write_text(" ".join(peers.PACKAGES["opendp"]), "utf-8")
+    options = {"peer_env": [str(tmp_path)], "peer": ["opendp MST"], "table": ["wide"]}
+    found = run_recipe(peers.RECIPE, Choices(runs=1, options=options), tmp_path / "out", jobs=1)
+    assert "does not run" in found.summary["failure"].item()
+    with pytest.raises(BadInputError, match="--peer-env"):  # a file where a folder is to be
+        peers.plan(Choices(options={**options, "peer_env": [str(whole)]}))
+    with pytest.raises(BadInputError, match="--table"):
+        peers.plan(Choices(quick=True, options=options))
 
 
 def test_ours_has_records_and_answers() -> None:

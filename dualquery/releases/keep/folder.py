@@ -274,7 +274,7 @@ def load_release(path: str | Path, *, to_ask: bool = False) -> Release:
     try:
         return _read(folder, to_ask)
     except BadInputError as error:
-        raise BadInputError(f"{folder}: {error}") from error
+        raise BadInputError(f"{folder}: " + str(error).removeprefix(f"{folder}: ")) from error
     # The latter are what JSON of another shape than ours raises.
     except (OSError, PolarsError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise BadInputError(
