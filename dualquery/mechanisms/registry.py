@@ -81,9 +81,8 @@ def mechanism_class(name: str) -> type[Any]:
     try:
         loaded: type[Any] = entry.load()
     except Exception as error:  # whatever is wrong with what is not ours
-        raise BadInputError(
-            f"mechanism {name!r} ({entry.value}) cannot be imported: {error}"
-        ) from error
+        said = f"mechanism {name!r} ({entry.value}) cannot be imported: {error}"
+        raise BadInputError(said) from error
     return loaded
 
 

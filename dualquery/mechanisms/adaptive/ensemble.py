@@ -102,8 +102,7 @@ class CrossMoments:
         """
         chances, centre, products = around.chances, around.fitted, fit.products
         standard = _standardised(products.domain, chances, scores)
-        column = products.domain.column_of_bit
-        present = products.bits >= 0
+        column, present = products.domain.column_of_bit, products.bits >= 0
         means, factors = products.factors(chances)
         factors = np.where(present, factors, 1.0)
         shares = np.where(present, chances[products.bits], 1.0)
@@ -174,8 +173,7 @@ def fit_records(
 
 def _standardised(domain: Domain, chances: Float64, scores: Float64) -> Float64:
     """Return columns' numbers less their mean, over their deviation; 0 for none, or of two."""
-    column = domain.column_of_bit
-    numbers = np.nan_to_num(scores)
+    column, numbers = domain.column_of_bit, np.nan_to_num(scores)
     largest = np.zeros(domain.columns)
     np.maximum.at(largest, column, np.abs(numbers))
     numbers /= np.maximum(largest, 1e-300)[column]

@@ -50,8 +50,7 @@ def bytes_on_features(task: Task) -> int:
     """Return the bytes of a run: of features, and of the answers or the search for equal ones."""
     way = task.queries.way
     features = expansion_bytes(len(task.queries), way)
-    with_answers = features + BYTES_A_QUERY * len(task.queries)
-    return max(with_answers, way * features - _LOADED_LATER)
+    return max(features + BYTES_A_QUERY * len(task.queries), way * features - _LOADED_LATER)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,9 +66,7 @@ class Expansion:
     @staticmethod
     def of(workload: Workload) -> Expansion:
         """Multiply out the literals of all queries; BadInputError if these are too long or many."""
-        way = workload.way
-        m = len(workload)
-        domain = workload.domain
+        way, m, domain = workload.way, len(workload), workload.domain
         if way > MOST_LITERALS:
             raise BadInputError(
                 f"a query has {way} literals; at most {MOST_LITERALS} can be multiplied out"
@@ -108,9 +105,8 @@ class Expansion:
         terms, query, coefficient = terms[kept], query[kept], coefficient[kept]
         listed = _closed(terms, domain.bits)
         first = first_occurrences(np.concatenate((listed, terms)), domain.bits)
-        return Expansion(
-            Features(listed, domain), constant, query, first[len(listed) :], coefficient
-        )
+        features, places = Features(listed, domain), first[len(listed) :]
+        return Expansion(features, constant, query, places, coefficient)
 
     def in_blocks(self) -> Expansion:
         """Return the same queries with whole sets of columns as blocks of contrasts."""
@@ -297,14 +293,12 @@ class Projection:
     @cached_property
     def _shapes(self) -> list[tuple[int, tuple[int, ...]]]:
         """The first feature of each block with wide columns, and its wide columns' sizes."""
-        blocks = self.features.blocks
-        sizes = axis_sizes(self.features.domain)
+        blocks, sizes = self.features.blocks, axis_sizes(self.features.domain)
         first = blocks.features[np.unique(blocks.of, return_index=True)[1]]
+        listed = zip(first.tolist(), blocks.columns, blocks.cells.tolist(), strict=True)
         return [
             (start, tuple(size for size in sizes[row[row >= 0]].tolist() if size > 2))
-            for start, row, count in zip(
-                first.tolist(), blocks.columns, blocks.cells.tolist(), strict=True
-            )
+            for start, row, count in listed
             if count > 1
         ]
 

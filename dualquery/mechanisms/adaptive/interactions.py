@@ -26,6 +26,8 @@ from dualquery.mechanisms.baselines.independent import to_distributions
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+    from dualquery.models.mixture import ProductMixture
+
 Float64 = NDArray[np.float64]
 
 _ROUNDS, _SETTLED, _HALVINGS = 12, 0.1, 24
@@ -136,6 +138,18 @@ class Interactions:
         typical = shared**2 + (self.own * CORRELATION) ** 2 * product
         trust = np.divide(shared**2, typical, out=np.zeros_like(typical), where=typical > 0.0)
         return np.asarray(shared * trust)
+
+
+def third_moments(model: ProductMixture, products: ProductTerms) -> Float64:
+    """Return what a model adds to products of three factors, beyond their pairs: ``(f,)``."""
+    varied = np.append(np.ptp(model.chances, axis=1) > 0.0, False)  # the last is that of no factor
+    at = np.flatnonzero(varied[products.bits].sum(axis=1) == 3)
+    told, moments = products.part(at), np.zeros(len(products.bits))
+    centre, _ = told.factors(model.chances @ model.weights)
+    for weight, chances in zip(model.weights, model.chances.T, strict=True):
+        apart = told.factors(chances)[0] - centre
+        moments[at] += weight * np.where(told.bits >= 0, apart, 1.0).prod(axis=1)
+    return moments
 
 
 def expected_interactions(products: ProductTerms, chances: Float64) -> Float64:

@@ -135,8 +135,7 @@ class _Fit:
 
 def _cells(workload: Workload) -> tuple[Int64, Int64]:
     """Return the columns of each cell, increasing, and their values: int64, shape ``(m, way)``."""
-    domain = workload.domain
-    literals = workload.literals.astype(np.int64)
+    domain, literals = workload.domain, workload.literals.astype(np.int64)
     columns = domain.column_of_bit[literals >> 1].astype(np.int64)
     binary = domain.sizes[columns] == 1
     values = np.where(binary, 1 - (literals & 1), (literals >> 1) - domain.offsets[columns])

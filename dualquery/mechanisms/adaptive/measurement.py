@@ -160,8 +160,7 @@ class FeatureMeasurement:
         same, half = self.scales[sets.leaders] ** -2.0, precision / 2.0
         precisions = same * half / (costs @ same)
         precisions += sets.allotted(self.expansion, costs, known, half, unused=1e-9)
-        scales = precisions**-0.5
-        return replace(self, strategy=sets.strategy(self.expansion, scales, neighbours))
+        return replace(self, strategy=sets.strategy(self.expansion, precisions**-0.5, neighbours))
 
     def kept(self, noisy: Float64, deviations: Float64) -> Measurements:
         """Return the features' noisy means."""

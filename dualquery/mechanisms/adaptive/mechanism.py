@@ -28,7 +28,7 @@ from dualquery.mechanisms.adaptive.evidence import (
     uniform_strategy,
 )
 from dualquery.mechanisms.adaptive.expansion import Expansion, ProductTerms, bytes_on_features
-from dualquery.mechanisms.adaptive.interactions import Interactions
+from dualquery.mechanisms.adaptive.interactions import Interactions, third_moments
 from dualquery.mechanisms.adaptive.measurement import FeatureMeasurement, Measurement, sums_of
 from dualquery.mechanisms.adaptive.mixture_fit import STEPS, MixtureFit, mixture_of, with_columns
 from dualquery.mechanisms.adaptive.predictions import expansion_of, expected_error
@@ -209,8 +209,7 @@ class _Run:
 
     def _columns_again(self, seen: PairEvidence, columns: Strategy, ratio: float) -> Outcome:
         """Measure the columns again; answer by both stages, and by the pairs' interactions."""
-        task = self.task
-        scale = scale_for(columns.sensitivity, ratio)
+        task, scale = self.task, scale_for(columns.sensitivity, ratio)
         noisy = self._looked(columns, scale, CHOSEN)
         again = ProductTerms.of_features(columns.features)
         second = Shares.of(again, noisy, columns.scales * scale / self.n)
@@ -233,16 +232,14 @@ class _Run:
         assert looked is not None
         assert planned.expansion is not None
         shares = around = self._shares(looked, planned.scale)
-        workload = task.workload
-        expansion = planned.expansion
+        workload, expansion = task.workload, planned.expansion
         ratios = list(planned.ratios)
         if task.frequent is not None:
             workload = task.frequent.workload(task.frequent.choose(shares.values))
             expansion = Expansion.of(workload)
 
         def known() -> ColumnEvidence:
-            ratio = math.hypot(*ratios)
-            return ColumnEvidence(looked, shares, workload, expansion, self.n, ratio)
+            return ColumnEvidence(looked, shares, workload, expansion, self.n, math.hypot(*ratios))
 
         seen = known()
         if (full := seen.everything()) is not None:
@@ -260,8 +257,7 @@ class _Run:
 
     def _chosen(self, seen: ColumnEvidence, around: Shares) -> Outcome:
         """Measure what exceeds its noise; answer by the hierarchical model."""
-        chosen = seen.worth_measuring()
-        domain = seen.workload.domain
+        chosen, domain = seen.worth_measuring(), seen.workload.domain
         measured = Features(seen.with_groups(chosen, self.generator), domain)
         strategy = uniform_strategy(measured, self.plan.neighbours)
         scale = scale_for(strategy.sensitivity, seen.ratio)
@@ -275,18 +271,19 @@ class _Run:
             products.part(longer), noisy[longer], deviations[longer],
             shares.distributions(domain), shares.uncertain(domain), len(measured) - len(chosen),
         )  # fmt: skip
-        means = found.means(seen.products)
         longer = np.flatnonzero(longer[: len(chosen)])
-        means[chosen[longer]] = found.fitted[: len(longer)]
-        means = np.clip(means, -1.0, 1.0)
+        fitted = np.clip(found.fitted[: len(longer)], -1.0, 1.0)
         model = mixture_of(
             replace(shares, values=found.chances[shares.bits]), products.part(longer),
-            means[chosen[longer]], self.plan.fitting, self.generator, self.session,
+            fitted, self.plan.fitting, self.generator, self.session,
         )  # fmt: skip
+        # Pairs alone say too little of columns that are strongly tied: the mixture knows more.
+        means = found.means(seen.products) + third_moments(model, seen.products)
+        means[chosen[longer]] = fitted
+        means = np.clip(means, -1.0, 1.0)
         by = None if self.task.frequent is None else around
-        looks = (around, second)
-        neighbours = self.plan.neighbours
-        intervals = share_intervals(seen.workload, looks, neighbours, chosen_by=by)
+        told = seen.workload, (around, second), self.plan.neighbours
+        intervals = share_intervals(*told, chosen_by=by)
         return self._outcome(np.clip(seen.expansion.answers(means), 0.0, 1.0), model, intervals)
 
     def _looked(self, strategy: Strategy, scale: float, note: str = "") -> Float64:
@@ -314,8 +311,7 @@ class _Run:
         self, full: Measurement, ratios: Sequence[float], scale: float | None = None
     ) -> Evidence:
         """Measure everything, once for each ratio: one measurement of the sum of precisions."""
-        together = math.hypot(*ratios)
-        means = np.zeros(len(full.scales))
+        together, means = math.hypot(*ratios), np.zeros(len(full.scales))
         for ratio in ratios:
             each = scale or scale_for(full.sensitivity, ratio)
             noisy = full.draw(self.curator, each) / self.n

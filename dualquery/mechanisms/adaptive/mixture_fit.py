@@ -272,7 +272,7 @@ class _Course:
             batch = self.batches[step % len(self.batches)]
             rates = _rates(step, steps, pull)
             errors = batch.weights * self._errors(batch)
-            self.centres = self._mean(partial(batch.update, errors, self.centres, rates))
+            self.centres = self._mean(partial(batch.step, errors, self.centres, rates))
             progress(step, steps)
 
     @property
@@ -336,15 +336,12 @@ class _Batch:
         kernels.sum_products(self.runs, slab.table, sums)
         return sums
 
-    def update(
-        self, errors: Float32, centres: Float32, rates: kernels.Rates, slab: _Slab
-    ) -> Float32:
+    def step(self, errors: Float32, centres: Float32, rates: kernels.Rates, slab: _Slab) -> Float32:
         """Step a slab, and return the sums of its parameters; ``errors`` as in `add_slopes`."""
         kernels.add_slopes(self.runs, slab.table, errors, slab.slopes)
-        kernels.update(
-            self.columns, self.touched, slab.parameters, slab.slopes, centres, rates, slab.table
-        )
-        return np.asarray(slab.parameters.odds.sum(axis=1))
+        told, slopes = slab.parameters, slab.slopes
+        kernels.update(self.columns, self.touched, told, slopes, centres, rates, slab.table)
+        return np.asarray(told.odds.sum(axis=1))
 
 
 def mixture_of(

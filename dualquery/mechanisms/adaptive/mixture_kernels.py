@@ -75,7 +75,7 @@ def run_order(rows: Array) -> tuple[Array, Runs]:
 
 _TABLE = float32[:, ::1]
 _RUNS = types.NamedTuple((int32[:, ::1], int64[::1], int64[::1]), Runs)
-_COLUMNS = types.NamedTuple((int64[::1], boolean[::1], float32[::1], float32[::1]), Layout)
+_LAYOUT = types.NamedTuple((int64[::1], boolean[::1], float32[::1], float32[::1]), Layout)
 _PARAMETERS = types.NamedUniTuple(_TABLE, 4, Parameters)
 _RATES = types.NamedUniTuple(float32, 4, Rates)
 
@@ -159,7 +159,7 @@ def _tanh(x: np.float32) -> np.float32:
     return np.float32(x * p / q)
 
 
-@kernel(void(_COLUMNS, int64[::1], _TABLE, _TABLE, _TABLE), fastmath=True)
+@kernel(void(_LAYOUT, int64[::1], _TABLE, _TABLE, _TABLE), fastmath=True)
 def set_terms(columns: Layout, touched: Array, odds: Array, values: Array, table: Array) -> None:
     """Write the values of some columns' bits, and their terms, from the parameters of a slab."""
     terms, width = len(table) // len(odds), odds.shape[1]
@@ -187,9 +187,7 @@ def set_terms(columns: Layout, touched: Array, odds: Array, values: Array, table
                 table[term, k] = intercept + factor * values[bit, k]
 
 
-@kernel(
-    void(_COLUMNS, int64[::1], _PARAMETERS, _TABLE, float32[::1], _RATES, _TABLE), fastmath=True
-)
+@kernel(void(_LAYOUT, int64[::1], _PARAMETERS, _TABLE, float32[::1], _RATES, _TABLE), fastmath=True)
 def update(
     columns: Layout,
     touched: Array,

@@ -81,9 +81,7 @@ def _by_order(chances: Float64, part: float) -> tuple[Float64, Float64]:
     return two, more
 
 
-def rmse_of_independent_fit(
-    full: Measurement, scale: float, workload: Workload, chances: Float64
-) -> float:
+def rmse_of_product(full: Measurement, scale: float, workload: Workload, chances: Float64) -> float:
     """Return the error of independent columns fitted to everything, with noise of a scale.
 
     A share has the Fisher information of all its products, as if all other shares were known.
@@ -197,7 +195,7 @@ def _predict(task: Task, budget: Budget) -> Predicted:
     scale = full.sensitivity * unit
     return Predicted(
         columns=rmse_of_shares(workload, chances, shares.uncertain(workload.domain)),
-        product=rmse_of_independent_fit(full, scale, workload, chances),
+        product=rmse_of_product(full, scale, workload, chances),
         unbiased=full.mean_deviation * scale,
         interactions=rmse_of_interactions(workload, chances, task.rows),
         chance=rmse_of_interactions(workload, chances, task.rows, 0.0, 0.0),

@@ -38,8 +38,8 @@ from dualquery.mechanisms.adaptive.predictions import (
     is_wide,
     predict,
     rmse_of_fit,
-    rmse_of_independent_fit,
     rmse_of_interactions,
+    rmse_of_product,
     rmse_of_shares,
 )
 from dualquery.mechanisms.protocol import Budget, Details, Plan, Task
@@ -60,8 +60,9 @@ _FIRST = 0.2
 whether columns are full: of wide tables, and where their noise hides interactions."""
 
 _FULL = 0.2
-"""Expected interactions over those of half-full columns, above which columns are full. On generated
-tables what exceeds its noise had the smaller errors with .07 and .11, everything with .4 and .6."""
+"""Expected interactions over those of half-full columns, or over the noise of unbiased answers,
+from which on everything may be measured. On generated tables what exceeds its noise had the smaller
+errors with .07 and .11 (with .13 of the noise), everything with .4 and .6."""
 
 _GROUP = 5
 """Columns of a group. On netflix-like three have 1.05 times the mean error, 7 twice the time."""
@@ -272,24 +273,28 @@ class ColumnEvidence:
     def everything(self) -> FeatureMeasurement | None:
         """Return how all is measured if a fit to it has a smaller predicted error than columns.
 
-        None unless columns are binary, and full: pairs of nearly empty ones hardly interact at all.
+        None unless columns are binary, and full, or noise is small: few nearly empty ones interact.
         """
         workload, chances, looked = self.workload, self.chances, self.looked
         found = expected_interactions(self.products, chances)
         largest = expected_interactions(self.products, np.full(len(chances), 0.5))
         bits = workload.literals[workload.literals >= 0] >> 1
         are_full = float(found @ found) > _FULL**2 * float(largest @ largest)
-        if not are_full or not workload.domain.has_two_values[bits].all():
+        wide = is_wide(workload) and not are_full  # noise of thousands is never small
+        if wide or not workload.domain.has_two_values[bits].all():
             return None
         full = FeatureMeasurement(self.expansion, plan_strategy(self.expansion, looked.neighbours))
         scale = scale_for(full.sensitivity, self.ratio) / self.n
         again = scale_for(looked.sensitivity, self.ratio) / self.n / 2.0  # shares of binary columns
+        unbiased = full.mean_deviation * scale
+        usual = rmse_of_interactions(workload, chances, self.n)
+        if not are_full and usual < _FULL * unbiased:
+            return None
         before = self.posterior.deviations
         off = replace(self.posterior, deviations=before * again / np.hypot(before, again))
-        usual = rmse_of_interactions(workload, chances, self.n)
         columns = rmse_of_shares(workload, chances, off.uncertain(workload.domain))
-        product = rmse_of_independent_fit(full, scale, workload, chances)
-        fitted = min(rmse_of_fit(product, usual), full.mean_deviation * scale)
+        product = rmse_of_product(full, scale, workload, chances)
+        fitted = min(rmse_of_fit(product, usual), unbiased)
         return full if fitted < math.hypot(columns, usual) else None
 
     @cached_property
@@ -409,7 +414,7 @@ class PairEvidence:
             unknown = self.unknown(full.products)
             full = full.refined(unknown, (ratio * self.n) ** 2)
         scale = scale_for(full.sensitivity, ratio) / self.n
-        product = rmse_of_independent_fit(full, scale, workload, chances)
+        product = rmse_of_product(full, scale, workload, chances)
         fitted = min(rmse_of_fit(product, interactions), full.mean_deviation * scale)
         if isinstance(full, FeatureMeasurement):
             singles, _, noise = again.as_products(full.products)

@@ -61,13 +61,12 @@ class Independent(Mechanism[NoisyColumns]):
         domain, noise = task.workload.domain, plan.details.bits.noise
         shares = noise.measure(curator) / task.n
         model = ProductMixture.single(domain, to_distributions(domain, shares))
-        deviation = noise.deviation / task.n
+        asked, deviation = one_way(domain).literals, noise.deviation / task.n
+        measured = Measurements.of_codes(asked, shares, deviation, noise.kind)
         return Outcome(
             model.answers(task.workload),
             model.sample(plan.details.records, np.random.default_rng(session.public_seed)),
-            measurements=Measurements.of_codes(
-                one_way(domain).literals, shares, deviation, noise.kind
-            ),
+            measurements=measured,
             model=model,
         )
 

@@ -61,9 +61,8 @@ class SmallDB(Mechanism[OneDraw]):
     def run(self, task: Task, plan: Plan[OneDraw], curator: Curator, session: Session) -> Outcome:
         """Draw."""
         records = curator.select_database(plan.details.size, plan.details.draw_epsilon)
-        return Outcome(
-            answers=task.workload.answers_on(records, threads=session.threads), records=records
-        )
+        answers = task.workload.answers_on(records, threads=session.threads)
+        return Outcome(answers=answers, records=records)
 
 
 def best_size(task: Task, epsilon: float) -> int:

@@ -79,9 +79,8 @@ class RecordPlayer:
 
     def _default(self, problem: BestResponse, previous: NDArray[np.uint8]) -> NDArray[np.uint8]:
         mentioned = problem.mentioned()
-        return self._kept(
-            fill_unmentioned(self.domain, mentioned, self.free, self.generator, previous)
-        )
+        record = fill_unmentioned(self.domain, mentioned, self.free, self.generator, previous)
+        return self._kept(record)
 
     def _hint(
         self, problem: BestResponse, previous: NDArray[np.uint8], seed: int

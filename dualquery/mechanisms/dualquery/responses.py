@@ -33,9 +33,8 @@ def legal_response(
 
 def fallback(problem: BestResponse, record: NDArray[np.uint8], solver: str) -> Solution:
     """Return a response that no solver found: a legal record, with nothing proven about it."""
-    return Solution(
-        record, problem.value(record), math.inf, Status.FALLBACK, 0.0, 0.0, solver=solver
-    )
+    value = problem.value(record)
+    return Solution(record, value, math.inf, Status.FALLBACK, 0.0, 0.0, solver=solver)
 
 
 def stored(response: Solution) -> Public:

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 from dualquery.data.domain import Domain
 from dualquery.mechanisms.adaptive.evidence import Evidence, Shares
 from dualquery.mechanisms.adaptive.expansion import Expansion, ProductTerms
-from dualquery.mechanisms.adaptive.interactions import Interactions
+from dualquery.mechanisms.adaptive.interactions import Interactions, third_moments
 from dualquery.mechanisms.adaptive.prior import posterior_interactions, posterior_shares
+from dualquery.models.mixture import ProductMixture
 from dualquery.queries.conjunctions import Workload
 from dualquery.queries.generate.workloads import random_conjunctions
 from dualquery.room.features import Features
@@ -60,6 +61,22 @@ def test_answers_of_several_literals_on_a_column_follow_from_pairs() -> None:
     expansion = Expansion.of(work)
     means = model.means(ProductTerms.of_features(expansion.features))
     assert expansion.answers(means) == pytest.approx(truth)
+
+
+def test_third_moments_are_those_of_the_model() -> None:
+    domain, weights = Domain.binary(5), np.array([0.2, 0.3, 0.5])
+    chances = np.random.default_rng(1).random((5, 3), np.float32)
+    chances[4] = 0.3  # alike in all components
+    records, kept = all_records(domain)[..., None], chances.astype(np.float64)
+    chance = np.where(records == 1, kept, 1.0 - kept).prod(axis=1) @ weights
+    signs = values_on(Features(np.arange(5, dtype=np.int32)[:, None], domain), records[..., 0])
+    apart = np.column_stack((signs - chance @ signs, np.zeros(len(signs))))
+    rows = np.array([[0, 1, 2], [1, 2, 3], [0, 3, -1], [1, 2, 4]], np.int32)
+    found = third_moments(
+        ProductMixture(domain, weights, chances), ProductTerms.of_features(Features(rows, domain))
+    )
+    assert found == pytest.approx(chance @ apart[:, rows].prod(axis=2), abs=1e-7)
+    assert (found[:2] != 0).all()
 
 
 def test_what_pairs_have_in_common_is_found_and_used_for_others() -> None:

@@ -241,6 +241,23 @@ def test_errors_are_hardly_above_those_of_independent_columns() -> None:
     assert means[0] <= 1.1 * means[1]
 
 
+def test_triples_of_strongly_tied_columns_follow_their_mixture_and_are_measured_in_the_end() -> (
+    None
+):
+    """Three of a hundred rows hold five columns together: their pairs alone say half of it."""
+    generator = np.random.default_rng(4)
+    records = (generator.random((20_000, 30)) < 0.02).astype(np.uint8)
+    records[generator.random(20_000) < 0.03, :5] = 1
+    triples = np.array(list(combinations(range(30), 3)), np.int32)
+    work, products = Workload(2 * triples, Domain.binary(30)), []
+    for epsilon in (0.5, 30.0):
+        outcome, truth = released(records, work, epsilon, Staged(records=20))
+        assert np.abs(outcome.answers - truth).max() < 0.3 * truth.max()
+        products.append(outcome.trace[1]["products"])
+    assert products[0] < 200
+    assert products[1] == 30 * 29 // 2 + len(triples)
+
+
 @pytest.mark.parametrize(
     ("filled", "epsilon", "products"), [(0.5, 2.0, 300), (0.5, 0.05, 0), (0.002, 2.0, 0)]
 )
