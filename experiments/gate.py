@@ -72,6 +72,7 @@ GENERATED: Sequence[Cell] = (
     ("baskets", "signed", (0.2, 1.0)),
     ("baskets", "positive", (0.2, 1.0)),
     ("baskets", "few", (1.0,)),
+    ("bundles", "positive", (0.2, 1.0, 5.0)),
     ("wide and dense", "signed", (0.2, 1.0, 5.0)),
     ("wide and dense", "positive", (1.0,)),
     ("wide and dense", "few", (1.0,)),
@@ -197,12 +198,24 @@ def _baskets(rows: int, columns: int) -> Bits:
     return bits.astype(np.uint8)
 
 
+def _bundles(rows: int, columns: int) -> Bits:
+    """Return baskets of items by Zipf's law, and of bundles of five that are mostly together."""
+    generator = np.random.default_rng(rows)
+    bits = generator.random((rows, columns)) < 0.3 / (1.0 + np.arange(columns))
+    for _ in range(25):
+        items, share = generator.choice(50, 5, replace=False), generator.uniform(0.002, 0.03)
+        buyers = np.flatnonzero(generator.random(rows) < share)
+        bits[np.ix_(buyers, items)] |= generator.random((len(buyers), 5)) < 0.8
+    return bits.astype(np.uint8)
+
+
 TABLES: Mapping[str, Callable[[], Bits]] = {
     "few rows": lambda: _factors(1_000, 16, 2, 0.8, 0.5),
     "factors": lambda: _factors(20_000, 24, 3, 0.6, 0.5),
     "chain": _chain,
     "independent": lambda: _factors(10_000, 40, 1, 0.0, 0.7),
     "baskets": lambda: _baskets(10_000, 300),
+    "bundles": lambda: _bundles(50_000, 120),
     "wide and dense": lambda: _factors(12_000, 1_000, 8, 0.35, 0.5),
     "wide and sparse": lambda: _baskets(12_000, 2_000),
     "large and dense": lambda: _factors(100_000, 1_000, 8, 0.35, 0.5),

@@ -60,9 +60,8 @@ _FIRST = 0.2
 whether columns are full: of wide tables, and where their noise hides interactions."""
 
 _FULL = 0.2
-"""Expected interactions over those of half-full columns, or over the noise of unbiased answers,
-from which on everything may be measured. On generated tables what exceeds its noise had the smaller
-errors with .07 and .11 (with .13 of the noise), everything with .4 and .6."""
+"""Expected interactions over those of half-full columns, above which columns are full. On generated
+tables what exceeds its noise had the smaller errors with .07 and .11, everything with .4 and .6."""
 
 _GROUP = 5
 """Columns of a group. On netflix-like three have 1.05 times the mean error, 7 twice the time."""
@@ -273,7 +272,7 @@ class ColumnEvidence:
     def everything(self) -> FeatureMeasurement | None:
         """Return how all is measured if a fit to it has a smaller predicted error than columns.
 
-        None unless columns are binary, and full, or noise is small: few nearly empty ones interact.
+        None unless columns are binary, and full, or unbiased answers err less than interactions.
         """
         workload, chances, looked = self.workload, self.chances, self.looked
         found = expected_interactions(self.products, chances)
@@ -288,7 +287,7 @@ class ColumnEvidence:
         again = scale_for(looked.sensitivity, self.ratio) / self.n / 2.0  # shares of binary columns
         unbiased = full.mean_deviation * scale
         usual = rmse_of_interactions(workload, chances, self.n)
-        if not are_full and usual < _FULL * unbiased:
+        if not are_full and usual < unbiased:
             return None
         before = self.posterior.deviations
         off = replace(self.posterior, deviations=before * again / np.hypot(before, again))

@@ -250,7 +250,7 @@ def test_triples_of_strongly_tied_columns_follow_their_mixture_and_are_measured_
     records[generator.random(20_000) < 0.03, :5] = 1
     triples = np.array(list(combinations(range(30), 3)), np.int32)
     work, products = Workload(2 * triples, Domain.binary(30)), []
-    for epsilon in (0.5, 30.0):
+    for epsilon in (0.5, 100.0):
         outcome, truth = released(records, work, epsilon, Staged(records=20))
         assert np.abs(outcome.answers - truth).max() < 0.3 * truth.max()
         products.append(outcome.trace[1]["products"])
