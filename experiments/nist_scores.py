@@ -38,13 +38,14 @@ _BROKEN = (
     *(_less("AGEP", 5) & ~_n(name) for name in ("DPHY", "DREM")),
     *(_less("AGEP", age) & ~_less("EDU", least) for age, least in ((15, 12), (5, 5), (3, 1))),
     _n("INDP") != _n("INDP_CAT"),
-    *(_n(one) != _n(other) for one, other in combinations(_ADULT, 2)),
     ~_less("NOC", "NPF"),
     (pl.col("HOUSING_TYPE") == "1") == (pl.col("OWN_RENT") == "0"),
     (pl.col("HOUSING_TYPE") == "1") == _n("NOC"),
     (pl.col("HOUSING_TYPE") != "1") & ~_n("NPF"),
 )
 """SDNist's inconsistencies: which records have them."""
+_WITHOUT_AGE = tuple(_n(one) != _n(other) for one, other in combinations(_ADULT, 2))
+"""Those that it looks for only where there is no age."""
 
 
 def scores(truth: pl.DataFrame, made: pl.DataFrame) -> dict[str, float]:
@@ -126,17 +127,9 @@ def slope(rows: pl.DataFrame) -> float:
 
 
 def inconsistent(rows: pl.DataFrame) -> int:
-    """Return the number of records with at least one inconsistency.
-
-    SDNist compares the columns of adults with each other only where there is no age.
-    """
-    names = set(rows.columns)
-    asked = [(broken, set(broken.meta.root_names())) for broken in _BROKEN]
-    tests = [
-        broken
-        for broken, of in asked
-        if of <= names and not ("AGEP" in names and of <= set(_ADULT))
-    ]
+    """Return the number of records with at least one inconsistency."""
+    asked = _BROKEN if "AGEP" in rows.columns else (*_BROKEN, *_WITHOUT_AGE)
+    tests = [broken for broken in asked if set(rows.columns).issuperset(broken.meta.root_names())]
     return int(rows.select(pl.any_horizontal(pl.lit(False), *tests).sum()).item())
 
 

@@ -95,7 +95,7 @@ def _environment(folder: Path, library: str) -> str:
     try:
         if not whole.exists() or whole.read_text("utf-8") != packages:
             venv.create(own, with_pip=True)
-            install = [str(python), "-m", "pip", "install", *packages.split()]
+            install = [str(python), "-m", "pip", "install", *PACKAGES[library]]
             if subprocess.run(install, check=False).returncode == 0:  # noqa: S603
                 whole.write_text(packages, "utf-8")
     except OSError as error:

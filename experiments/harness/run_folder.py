@@ -88,7 +88,7 @@ class RunFolder:
     def load(self, run: Run, *, failed: bool = False) -> list[Row] | None:
         """Return the rows of a run, or None if it is not finished or its file is damaged.
 
-        A run that failed is finished only if those that ``failed`` are asked for, too.
+        A run that failed is not finished either, unless ``failed`` asks for its rows.
         """
         try:
             stored = json.loads(self.path(run).read_text(encoding="utf-8"))

@@ -241,9 +241,7 @@ def test_errors_are_hardly_above_those_of_independent_columns() -> None:
     assert means[0] <= 1.1 * means[1]
 
 
-def test_triples_of_strongly_tied_columns_follow_their_mixture_and_are_measured_in_the_end() -> (
-    None
-):
+def test_triples_of_tied_columns_follow_their_mixture_or_are_measured() -> None:
     """Three of a hundred rows hold five columns together: their pairs alone say half of it."""
     generator = np.random.default_rng(4)
     records = (generator.random((20_000, 30)) < 0.02).astype(np.uint8)
