@@ -126,8 +126,7 @@ class Interactions:
         for at, ends, change in _pairs_of(products, factors, slopes):
             wanted = ends.min(axis=1) * count + ends.max(axis=1)
             place = np.searchsorted(keys[:-1], wanted)
-            binary = products.domain.has_two_values[ends].all(axis=1)
-            shared = np.where(binary, self._shared(ends), 0.0)
+            shared = self._shared(ends) * products.domain.has_two_values[ends].all(axis=1)
             means[at] += change * np.where(keys[place] == wanted, covariances[place], shared)
         return means
 
@@ -140,7 +139,7 @@ class Interactions:
         return np.asarray(shared * trust)
 
 
-def third_moments(model: ProductMixture, products: ProductTerms) -> Float64:
+def third_moments(model: ProductMixture, products: ProductTerms, deviations: Float64) -> Float64:
     """Return what a model adds to products of three factors, beyond their pairs: ``(f,)``."""
     varied = np.append(np.ptp(model.chances, axis=1) > 0.0, False)  # the last is that of no factor
     at = np.flatnonzero(varied[products.bits].sum(axis=1) == 3)
@@ -149,6 +148,10 @@ def third_moments(model: ProductMixture, products: ProductTerms) -> Float64:
     for weight, chances in zip(model.weights, model.chances.T, strict=True):
         apart = told.factors(chances)[0] - centre
         moments[at] += weight * np.where(told.bits >= 0, apart, 1.0).prod(axis=1)
+    if len(at):  # a fit leaves about half of the noise of what it was fitted to
+        usual = expected_interactions(told, model.chances @ model.weights)
+        noise = np.full(len(at), deviations.max() ** 2 / 4.0)
+        moments[at], _ = posterior_interactions(moments[at], usual, noise)
     return moments
 
 

@@ -278,7 +278,7 @@ class _Run:
             fitted, self.plan.fitting, self.generator, self.session,
         )  # fmt: skip
         # Pairs alone say too little of columns that are strongly tied: the mixture knows more.
-        means = found.means(seen.products) + third_moments(model, seen.products)
+        means = found.means(seen.products) + third_moments(model, seen.products, deviations)
         means[chosen[longer]] = fitted
         means = np.clip(means, -1.0, 1.0)
         by = None if self.task.frequent is None else around

@@ -72,11 +72,12 @@ def test_third_moments_are_those_of_the_model() -> None:
     signs = values_on(Features(np.arange(5, dtype=np.int32)[:, None], domain), records[..., 0])
     apart = np.column_stack((signs - chance @ signs, np.zeros(len(signs))))
     rows = np.array([[0, 1, 2], [1, 2, 3], [0, 3, -1], [1, 2, 4]], np.int32)
-    found = third_moments(
-        ProductMixture(domain, weights, chances), ProductTerms.of_features(Features(rows, domain))
-    )
+    mixture = ProductMixture(domain, weights, chances)
+    told = mixture, ProductTerms.of_features(Features(rows, domain))
+    found, noisy = (third_moments(*told, np.full(4, noise)) for noise in (1e-9, 1.0))
     assert found == pytest.approx(chance @ apart[:, rows].prod(axis=2), abs=1e-7)
     assert (found[:2] != 0).all()
+    assert (np.abs(noisy) < 0.1 * np.abs(found))[:2].all()
 
 
 def test_what_pairs_have_in_common_is_found_and_used_for_others() -> None:
