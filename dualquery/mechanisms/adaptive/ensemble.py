@@ -7,6 +7,7 @@ Records are drawn from a mixture fitted to the stacked means. Post-processing, a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -49,7 +50,6 @@ def fit_mixture(
     mixture = fitted_to(evidence, generator)
     answer, trust = evidence.source.answers, 1.0
     means = mixture.means(products)
-    answers = np.clip(answer(means), 0.0, 1.0)
     if fitting.tried:
         shown, held_back = evidence.split(apart)
         found = Interactions.from_products(products, evidence.means, evidence.deviations)
@@ -59,15 +59,17 @@ def fit_mixture(
         between = tried - other
         if square := float(between @ between):
             trust = min(max(float(between @ (held_back.unbiased - other)) / square, 0.0), 1.0)
-        answers = trust * answers + (1.0 - trust) * np.clip(answer(found.fitted), 0.0, 1.0)
         # The mixture weakens correlations less than the stacked means do.
         around = replace(found, fitted=means)
         means = trust * means + (1.0 - trust) * found.fitted
+        # Noise this large in any of f features has a chance of 2 / f at most: the fit is wrong.
+        most = 2.0 * math.sqrt(math.log(len(means) + 1.0)) * evidence.deviations
+        means = np.where(np.abs(means - evidence.means) > most, evidence.means, means)
         how = fitting.brief(workload.domain, trust)
         fit = MixtureFit(products, means, evidence.deviations, how)
         run = generator, session.threads, session.progress
         mixture = fit_records(fit, evidence.means, around, task, run)
-    noisy = evidence.unbiased, evidence.spread
+    answers, noisy = np.clip(answer(means), 0.0, 1.0), (evidence.unbiased, evidence.spread)
     if evidence.source.of_queries:  # those that the fit left out have their own answers
         answers = np.where((products.bits < 0).all(axis=1), np.clip(noisy[0], 0.0, 1.0), answers)
     model = with_labels(mixture.model(), workload, *noisy, task.n, generator, session.progress)

@@ -192,12 +192,11 @@ class Evidence:
     def split(self, generator: np.random.Generator) -> tuple[Evidence, Evidence]:
         """Return two with independent noise: one to show, and one with more noise to hold back."""
         noise, part = self.deviations * generator.standard_normal(len(self.means)), HELD_BACK**0.5
-        shown, held_back = self.means + part * noise, self.means - noise / part
-        more, most = (1.0 + HELD_BACK) ** 0.5, (1.0 + 1.0 / HELD_BACK) ** 0.5
-        return (
-            replace(self, means=shown, deviations=more * self.deviations),
-            replace(self, means=held_back, deviations=most * self.deviations),
+        shown, held_back = (
+            Evidence(self.source, self.means + g * noise, math.hypot(1.0, g) * self.deviations)
+            for g in (part, -1.0 / part)
         )
+        return shown, held_back
 
     def combined(self, places: NDArray[np.int64], means: Float64, noise: Float64) -> Evidence:
         """Return the same with other noisy means of some of the products; float64, one a place."""

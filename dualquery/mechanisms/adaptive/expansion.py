@@ -200,14 +200,11 @@ def _merged(query: Int64, feature: Int64, coefficient: Float64) -> tuple[Int64, 
 
 def _closed(terms: Int32, bits: int) -> Int32:
     """Return the distinct rows, and all products of some of their factors."""
-    found = terms
+    found, places = terms, np.arange(terms.shape[1])
     for size in range(terms.shape[1], 0, -1):
         found = found[first_occurrences(found, bits) == np.arange(len(found))]
         longest = found[(found >= 0).sum(axis=1) == size]
-        shorter = [
-            np.where(np.arange(terms.shape[1]) == place, np.int32(-1), longest)
-            for place in range(size)
-        ]
+        shorter = [np.where(places == place, np.int32(-1), longest) for place in range(size)]
         if size > 1:
             found = np.concatenate((found, *map(pad_right, shorter)))
     return found

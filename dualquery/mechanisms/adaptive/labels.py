@@ -54,10 +54,8 @@ def with_labels(
     changes = fit.changes(noisy)
     penalty = fit.placed(deviations**2) / np.sqrt(changes) / _SIZE
     found = fit.run(fit.shares(noisy), penalty, changes, progress)
-    target, coefficients = np.array(fit.target, np.int64), found.astype(np.float32)
-    return LabelledMixture(
-        mixture.domain, mixture.weights, mixture.chances, target, fit.pairs, coefficients
-    )
+    logistic = np.array(fit.target, np.int64), fit.pairs, found.astype(np.float32)
+    return LabelledMixture(mixture.domain, mixture.weights, mixture.chances, *logistic)
 
 
 class _Fit:

@@ -260,7 +260,8 @@ def choose_measurement(workload: Workload, neighbours: Neighbours, *, fitted: bo
         raise BadInputError("adaptive has nothing to measure: each answer is 0 or 1 for all rows")
     features = FeatureMeasurement(expansion, plan_strategy(expansion, neighbours, fitted=fitted))
     noise = features.sensitivity * features.mean_deviation
-    most = (_MORE_NOISE if fitted else 1.0) * queries.sensitivity
+    few = len(workload) < len(expansion.features)  # more of them determine all features
+    most = (_MORE_NOISE if fitted and few else 1.0) * queries.sensitivity
     return features if noise <= most or (fitted and not workload.apart.all()) else queries
 
 

@@ -44,7 +44,7 @@ from dualquery.mechanisms.adaptive.predictions import (
 )
 from dualquery.mechanisms.protocol import Budget, Details, Plan, Task
 from dualquery.privacy.accountants.choice import best
-from dualquery.privacy.calibrate import calibrate_rho
+from dualquery.privacy.calibrate import calibrate_gaussian_scale, calibrate_rho
 from dualquery.privacy.events import GaussianNoise
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import Workload
@@ -133,10 +133,8 @@ def plan_schedule(
 
     def schedule_of(rho: float) -> tuple[GaussianNoise, ...]:
         first, *later = (math.sqrt(2.0 * part * rho) for part in parts)
-        return (
-            GaussianNoise(sensitivity, sensitivity / first),
-            *(GaussianNoise(ratio, 1.0) for ratio in later),
-        )
+        looked = GaussianNoise(sensitivity, sensitivity / first)
+        return looked, *(GaussianNoise(ratio, 1.0) for ratio in later)
 
     rho = calibrate_rho(schedule_of, budget.epsilon, budget.delta, budget.accountant)
     schedule = schedule_of(rho)
@@ -168,7 +166,7 @@ def plan_stages(
         if task.frequent is not None:
             bits = task.frequent.bits[:, None]
         looked = uniform_strategy(Features(bits, expansion.features.domain), neighbours)
-        parts = _parts_after_columns(task, len(looked.features))
+        parts = _parts_after_columns(task, budget, len(looked.features))
     else:
         full = measurement_for(task, neighbours, fitted=components != 0)
         long = task.workload.way > MOST_LITERALS and not task.workload.apart.any()
@@ -204,12 +202,18 @@ def plan_stages(
     return Plan(schedule, accountant, details, remark, needs_answers)
 
 
-def _parts_after_columns(task: Task, columns: int) -> tuple[float, ...]:
+def _parts_after_columns(task: Task, budget: Budget, columns: int) -> tuple[float, ...]:
     """Return the parts of the budget for a look at columns and for what comes after it."""
     # Where d numbers and M others have the parts a and 1 - a of rho, the sum of variances is least
-    # where a / (1 - a) = sqrt(d / M). M is taken to be between d and `WIDE`: sqrt(d WIDE).
-    part = 1.0 / (1.0 + (WIDE / columns) ** 0.25)
-    if task.frequent is not None or not is_wide(task.workload):
+    # where a / (1 - a) = sqrt(d / M). M is taken to be between d and ``most``: sqrt(d most).
+    wide, most = is_wide(task.workload), float(WIDE)
+    if not wide and is_positive(task.workload):
+        # Of more products the noise of each is above an interaction that hardly any exceeds.
+        sign = budget.neighbours.furthest(2.0, 1.0)
+        scale = calibrate_gaussian_scale(budget.epsilon, budget.delta, sign, budget.accountant)
+        most = min(len(expansion_of(task).features), (2.0 * CORRELATION * task.n / scale) ** 2)
+    part = 1.0 / (1.0 + (most / columns) ** 0.25)
+    if task.frequent is not None or not wide:
         return part, 1.0 - part
     return _FIRST**2, (1.0 - _FIRST**2) * part, (1.0 - _FIRST**2) * (1.0 - part)
 
@@ -349,8 +353,7 @@ class ColumnEvidence:
         rounds = generator.permuted(np.tile(others, (-(-number // size), 1)), axis=1)
         groups = bits[rounds[:, : size * _GROUP], 0].reshape(-1, _GROUP)[:number]
         listed = side_by_side(bits[chosen], np.sort(groups, axis=1))
-        first = first_occurrences(listed, domain.bits)
-        return listed[np.flatnonzero(first == np.arange(len(listed)))]
+        return listed[np.unique(first_occurrences(listed, domain.bits))]
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,6 +11,7 @@ from dualquery.mechanisms.adaptive.mixture_fit import Fitting, MixtureFit
 from dualquery.mechanisms.protocol import Budget, Session, Task
 from dualquery.privacy.neighbours import RELATIONS, Neighbours
 from dualquery.queries.conjunctions import Workload
+from dualquery.queries.generate import workloads
 from dualquery.queries.generate.workloads import all_marginals, random_conjunctions
 from dualquery.room.curator import Curator
 from dualquery.room.randomness import SeededRandomness
@@ -130,6 +131,13 @@ def test_features_are_measured_where_their_noise_is_hardly_larger() -> None:
         assert measured.of_queries is not fitted
         plan = mechanism.plan(Task(work, 100), Budget(1.0, 1e-6))
         assert plan.needs_answers is not fitted  # queries are counted only where they are measured
+
+
+def test_cells_that_outnumber_their_features_are_measured_if_that_has_less_noise() -> None:
+    work = workloads.random_marginals(Domain.binary(60), 64, 3, 1_000, seed=1)
+    noise = measurement.plan_strategy(Expansion.of(work), REPLACED).sensitivity
+    assert 1.0 < noise / measurement.QueryMeasurement(work, REPLACED).sensitivity < 1.3
+    assert measurement.choose_measurement(work, REPLACED, fitted=True).of_queries
 
 
 @pytest.mark.parametrize("tied", [False, True])

@@ -177,6 +177,26 @@ def test_groups_of_columns_lower_errors(sizes: float, most: float, monkeypatch) 
     assert means[0][1] < 1.2 * most * means[1][1]
 
 
+def test_a_look_at_columns_leaves_more_to_products_that_more_rows_can_tell_apart() -> None:
+    work = random_conjunctions(Domain.binary(60), 30_000, 3, signed=False)
+    looks = [Staged().plan(Task(work, n), Budget(1.0, 1e-6)).schedule for n in (1_000, 100_000)]
+    few, many = (look[0].sensitivity / look[0].scale for look in looks)
+    assert many < 0.75 * few
+
+
+def test_what_a_fit_misses_by_more_than_noise_keeps_its_noisy_mean() -> None:
+    """Six kinds of rows for six components; two columns are equal, and independent of the kind."""
+    generator, domain = np.random.default_rng(3), Domain(np.append(np.arange(0, 61, 6), (61, 62)))
+    kind, at = generator.integers(6, size=(20_000, 1)), np.arange(10)
+    drawn = np.where(generator.random((20_000, 10)) < 0.8, kind, generator.integers(6, size=10))
+    values, equal = np.eye(6)[(drawn + at) % 6], generator.random((20_000, 1)) < 0.5
+    records = np.hstack((values.reshape(-1, 60), equal, equal)).astype(np.uint8)
+    work = random_conjunctions(domain, 2_000, 3, seed=1)
+    outcome, truth = released(records, work, 1.0, Matrix(components=6, records=3))
+    asked = (work.literals >= 120).sum(axis=1) == 2
+    assert np.abs(outcome.answers - truth)[asked].max() < 0.007
+
+
 @pytest.mark.parametrize("mechanism", [Matrix(), Probed()])
 @pytest.mark.parametrize("asked", [[6, 8], [7, 9, 11]])
 def test_queries_that_nothing_satisfies_have_nothing_to_measure(mechanism, asked) -> None:
