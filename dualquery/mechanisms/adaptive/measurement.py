@@ -46,7 +46,7 @@ _HEAVY_ROWS = (
 )
 
 _MORE_NOISE = 1.4
-"""Factor of noise that a fit makes up for, of features of the most factors, or in place of queries:
+"""Factor of noise that a fit makes up for: of the longest features, and in place of fewer queries;
 best on Adult, groceries, plants, BMS-WebView-2 and kosarak with 1,000 to 100,000 queries."""
 
 _UNUSED = 0.1
