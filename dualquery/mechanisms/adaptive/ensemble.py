@@ -62,7 +62,7 @@ def fit_mixture(
         # The mixture weakens correlations less than the stacked means do.
         around = replace(found, fitted=means)
         means = trust * means + (1.0 - trust) * found.fitted
-        # Noise this large in any of f features has a chance of 2 / f at most: the fit is wrong.
+        # Noise this large in any of f features has a chance below 1 / f: the fit is wrong.
         most = 2.0 * math.sqrt(math.log(len(means) + 1.0)) * evidence.deviations
         means = np.where(np.abs(means - evidence.means) > most, evidence.means, means)
         how = fitting.brief(workload.domain, trust)
