@@ -99,6 +99,7 @@ class Evaluation:
         """The number of rows, or their total weight, and how many of them count, in words."""
         weight, unit = self.budget.neighbours.weight, self.budget.neighbours.unit
         size = f"a total weight of {self.rows:,.10g}" if weight else f"{self.rows:,} rows"
+        size += f" (of a row at most {weight.max:g})" if weight else ""
         cut = f", {self.counted:,.10g} counted: at most {unit.max_rows:,} of a unit" if unit else ""
         return size + cut
 

@@ -140,9 +140,8 @@ class Payment:
         if self.checkpoint is not None and self.charge.nonce not in self.checkpoint.claims:
             self.checkpoint.claim(self.charge.nonce)
         try:
-            self.charge.pay(
-                cost, mechanism=self.mechanism, mark=self.mark, foreseen=foreseen or cost
-            )
+            most = foreseen or cost
+            self.charge.pay(cost, mechanism=self.mechanism, mark=self.mark, foreseen=most)
         except BadInputError:
             if self.checkpoint is not None and not self.charge.known():
                 self.checkpoint.unclaim()
