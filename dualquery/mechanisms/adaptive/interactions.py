@@ -144,12 +144,12 @@ def third_moments(model: ProductMixture, products: ProductTerms, deviations: Flo
     varied = np.append(np.ptp(model.chances, axis=1) > 0.0, False)  # the last is that of no factor
     at = np.flatnonzero(varied[products.bits].sum(axis=1) == 3)
     told, moments = products.part(at), np.zeros(len(products.bits))
-    centre, _ = told.factors(model.chances @ model.weights)
+    means = model.chances @ model.weights
+    centre, usual = told.factors(means)[0], expected_interactions(told, means)
     for weight, chances in zip(model.weights, model.chances.T, strict=True):
         apart = told.factors(chances)[0] - centre
         moments[at] += weight * np.where(told.bits >= 0, apart, 1.0).prod(axis=1)
     if len(at):  # a fit leaves about half of the noise of what it was fitted to
-        usual = expected_interactions(told, model.chances @ model.weights)
         noise = np.full(len(at), deviations.max() ** 2 / 4.0)
         moments[at], _ = posterior_interactions(moments[at], usual, noise)
     return moments
