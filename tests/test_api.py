@@ -203,9 +203,8 @@ def test_a_table_of_two_columns_is_asked_2_way_queries_by_default() -> None:
 
 @pytest.mark.parametrize("what", ["unit", "weight"])
 def test_a_unit_or_weight_is_no_column_name(what) -> None:
-    with pytest.raises(
-        BadInputError, match=rf"{what} is 'row'; a dualquery.{what.title()}\(column"
-    ):
+    message = rf"{what} is 'row'; a dualquery.{what.title()}\(column"
+    with pytest.raises(BadInputError, match=message):
         dualquery.release(people(), schema=SCHEMA, **{what: "row"})
 
 

@@ -63,16 +63,8 @@ NAMED = [
     Named("empty conjunction", lambda: problem(2, [((), 4.0), ((0, 1), 1.0)]), 5.0),
     Named("duplicates add up", lambda: problem(3, [((0, 1), 1), ((1, 0), 1), ((~0,), 1.5)]), 2.0),
     Named("no positive term", lambda: problem(3, {(0, 1): -1.0, (~0,): -1.0, (~1, 2): -2.0}), 0.0),
-    Named(
-        "negative weight in the way",
-        lambda: problem(3, {(0, 1): 3.0, (0, 1, 2): -5.0, (2,): 1.0}),
-        3.0,
-    ),
-    Named(
-        "all fixed by groups of one",
-        lambda: problem(2, {(0, ~1): 5.0, (0, 1): 1.0}, groups_of([0], [1])),
-        1.0,
-    ),
+    Named("negative weight", lambda: problem(3, {(0, 1): 3.0, (0, 1, 2): -5.0, (2,): 1.0}), 3.0),
+    Named("groups of one", lambda: problem(2, {(0, ~1): 5.0, (0, 1): 1.0}, groups_of([0], [1])), 1),
     Named(
         "one of a group",
         lambda: problem(3, {(0,): 1.0, (1,): 2.0, (2,): 1.5}, groups_of([0, 1, 2])),
@@ -103,11 +95,7 @@ NAMED = [
         ),
         -1.0,
     ),
-    Named(
-        "huge weights",
-        lambda: problem(3, {(0, 1): 3e15, (~0,): 2e15, (1, 2): -1e15, (2,): 5e14}),
-        3e15,
-    ),
+    Named("huge", lambda: problem(3, {(0, 1): 3e15, (~0,): 2e15, (1, 2): -1e15, (2,): 5e14}), 3e15),
     Named(
         "huge and tiny weights",
         lambda: problem(4, {(0, 1): 1e6, (~0,): 9e5, (1, 2): -1e-3, (2, 3): 1e-2}),
@@ -131,11 +119,8 @@ def random_problem(seed: int) -> BestResponse:
     count = int(rng.integers(0, 40))
     terms = rng.integers(0, 2 * attributes, (count, width)).astype(np.int32)
     terms[rng.random(terms.shape) < rng.choice([0.0, 0.3])] = -1
-    weights = (
-        rng.integers(-5, 6, count).astype(np.float64)
-        if rng.random() < 0.6
-        else rng.normal(size=count)
-    )
+    whole = rng.random() < 0.6
+    weights = rng.integers(-5, 6, count).astype(float) if whole else rng.normal(size=count)
     shuffled, cuts = rng.permutation(attributes), [0]
     while rng.random() < 0.7 and cuts[-1] < attributes:
         cuts.append(min(attributes, cuts[-1] + int(rng.integers(1, 5))))
@@ -203,10 +188,8 @@ def sampled_problem(
     terms = (2 * bits + rng.integers(0, 2, bits.shape)).astype(np.int32)
     signs, groups = rng.choice([-1, 1], clauses), Groups.none()
     if column is not None:
-        groups = Groups(
-            np.arange(0, attributes + 1, size, dtype=np.int64),
-            np.arange(attributes, dtype=np.int32),
-        )
+        ends = np.arange(0, attributes + 1, size, dtype=np.int64)
+        groups = Groups(ends, np.arange(attributes, dtype=np.int32))
     return from_sample(attributes, terms, signs, groups)
 
 

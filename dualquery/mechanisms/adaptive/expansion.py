@@ -135,19 +135,42 @@ class Expansion:
         )
 
     @cached_property
-    def projection(self) -> Projection:
-        """What measured features are brought to."""
-        return Projection(self.features)
+    def _shapes(self) -> list[tuple[int, tuple[int, ...]]]:
+        """The first feature of each block with wide columns, and its wide columns' sizes."""
+        blocks, sizes = self.features.blocks, axis_sizes(self.features.domain)
+        first = blocks.features[np.unique(blocks.of, return_index=True)[1]]
+        listed = zip(first.tolist(), blocks.columns, blocks.cells.tolist(), strict=True)
+        return [
+            (start, tuple(size for size in sizes[row[row >= 0]].tolist() if size > 2))
+            for start, row, count in listed
+            if count > 1
+        ]
+
+    def projected(self, means: Float64) -> Float64:
+        """Return means of features with those of blocks centred along every wide column."""
+        projected = means.copy()
+        for start, shape in self._shapes:
+            cells = projected[start : start + int(np.prod(shape))].reshape(shape)
+            for axis in range(len(shape)):
+                cells -= cells.mean(axis=axis, keepdims=True)
+        return projected
+
+    def inner(self, first: Int64, second: Int64) -> Float64:
+        """Return entries of that projection: of pairs of features of one block, float64, each."""
+        features, sizes = self.features, self.features.values[first]
+        wide = features.contrasts[first] & (sizes > 2)
+        same = features.bits[first] == features.bits[second]
+        return np.asarray(np.where(wide, same - 1.0 / sizes, 1.0).prod(axis=1))
 
     def answers(self, means: Float64) -> Float64:
         """Return the answers that the means of the features over the rows give: ``(m,)``."""
-        terms = self.coefficient * self.projection(means)[self.feature]
+        terms = self.coefficient * self.projected(means)[self.feature]
         return self.constant + np.bincount(self.query, terms, len(self.constant))
 
     @cached_property
     def uses(self) -> Float64:
         """What each term adds to its query's variance at variance 1, but for `_together`."""
-        return self.coefficient**2 * self.projection.inner(self.feature, self.feature)
+        return self.coefficient**2 * self.inner(self.feature, self.feature)
 
     @cached_property
     def _together(self) -> tuple[Int64, Int64, Float64]:
@@ -167,7 +190,7 @@ class Expansion:
             found.append((order[:-apart][same], order[apart:][same]))
             apart += 1
         first, second = (np.concatenate(part) for part in zip(*found, strict=True))
-        inner = self.projection.inner(self.feature[first], self.feature[second])
+        inner = self.inner(self.feature[first], self.feature[second])
         both = 2.0 * self.coefficient[first] * self.coefficient[second] * inner
         return self.query[first], self.feature[first], both
 
@@ -279,42 +302,6 @@ def _cells(domain: Domain, columns: Int32) -> Int32:
     bits = np.full((len(grid), len(columns)), -1, np.int32)
     bits[:, : len(used)] = grid + domain.offsets[used]
     return bits
-
-
-@dataclass(frozen=True, eq=False)
-class Projection:
-    """The projection of measured features (of `with_whole_sets`) to what contrasts can be."""
-
-    features: Features
-
-    @cached_property
-    def _shapes(self) -> list[tuple[int, tuple[int, ...]]]:
-        """The first feature of each block with wide columns, and its wide columns' sizes."""
-        blocks, sizes = self.features.blocks, axis_sizes(self.features.domain)
-        first = blocks.features[np.unique(blocks.of, return_index=True)[1]]
-        listed = zip(first.tolist(), blocks.columns, blocks.cells.tolist(), strict=True)
-        return [
-            (start, tuple(size for size in sizes[row[row >= 0]].tolist() if size > 2))
-            for start, row, count in listed
-            if count > 1
-        ]
-
-    def __call__(self, means: Float64) -> Float64:
-        """Return means of features with those of blocks centred along every wide column."""
-        projected = means.copy()
-        for start, shape in self._shapes:
-            cells = projected[start : start + int(np.prod(shape))].reshape(shape)
-            for axis in range(len(shape)):
-                cells -= cells.mean(axis=axis, keepdims=True)
-        return projected
-
-    def inner(self, first: Int64, second: Int64) -> Float64:
-        """Return entries of the projection: of pairs of features of one block, float64, each."""
-        features = self.features
-        sizes = features.values[first]
-        wide = features.contrasts[first] & (sizes > 2)
-        same = features.bits[first] == features.bits[second]
-        return np.asarray(np.where(wide, same - 1.0 / sizes, 1.0).prod(axis=1))
 
 
 def in_contrasts(

@@ -45,7 +45,7 @@ _HEAVY_ROWS = (
     "three or more values; a search of all possible records found none that would"
 )
 
-_MORE_NOISE = 1.4
+MORE_NOISE = 1.4
 """Factor of noise that a fit makes up for: of the longest features, and in place of fewer queries;
 best on Adult, groceries, plants, BMS-WebView-2 and kosarak with 1,000 to 100,000 queries."""
 
@@ -118,7 +118,6 @@ class FeatureMeasurement:
     def guesses(self, workload: Workload, means: Float64, deviations: Float64) -> Guesses:
         """Return guesses of the answers, independent of the noise of their own features."""
         expansion, features = self.expansion, self.expansion.features
-        projection = expansion.projection
         bits, negated, _ = literals_of(workload)
         alone = np.flatnonzero((features.bits >= 0).sum(axis=1) == 1)
         place = np.full(features.domain.bits, -1)
@@ -129,7 +128,8 @@ class FeatureMeasurement:
         # A literal's share is linear in its own feature; that of a contrast is (1 - c) / n.
         contrast, values = features.contrasts[feature, 0], features.values[feature, 0]
         slopes = np.where(contrast, -1.0 / values, 1.0)
-        shares = np.where(contrast, 1.0 / values, 0.0) + slopes * projection(means)[feature]
+        shares = np.where(contrast, 1.0 / values, 0.0)
+        shares += slopes * expansion.projected(means)[feature]
         shares, slopes = np.where(negated, 1.0 - shares, shares), np.where(negated, -slopes, slopes)
 
         # The noise that it shares with a query is that of the query's terms about its column.
@@ -141,7 +141,7 @@ class FeatureMeasurement:
             own = feature[query, slot]
             same = features.columns[own, 0] == features.columns[other, 0]
             tied = present[query, slot] & (same & contrast[query, slot] | (own == other))
-            at, inner = query[tied], projection.inner(own[tied], other[tied])
+            at, inner = query[tied], expansion.inner(own[tied], other[tied])
             shared = np.bincount(at, weights[tied] * inner, len(bits))
             covariances[:, slot] = slopes[:, slot] * shared
         shares, variances = np.where(present, shares, np.nan), expansion.variances(deviations**2)
@@ -261,7 +261,7 @@ def choose_measurement(workload: Workload, neighbours: Neighbours, *, fitted: bo
     features = FeatureMeasurement(expansion, plan_strategy(expansion, neighbours, fitted=fitted))
     noise = features.sensitivity * features.mean_deviation
     few = len(workload) < len(expansion.features)  # more of them determine all features
-    most = (_MORE_NOISE if fitted and few else 1.0) * queries.sensitivity
+    most = (MORE_NOISE if fitted and few else 1.0) * queries.sensitivity
     return features if noise <= most or (fitted and not workload.apart.all()) else queries
 
 
@@ -281,7 +281,7 @@ def plan_strategy(expansion: Expansion, neighbours: Neighbours, *, fitted: bool 
         met = np.sqrt(met * sets.met(Strategy(sets.features, scales[sets.of], neighbours)))
         scales = sets.allotted(expansion, costs * met, nothing, fitted=fitted) ** -0.5
     longest = sets.factors == sets.factors.max()
-    scales *= np.where(longest & fitted, _MORE_NOISE, 1.0)
+    scales *= np.where(longest & fitted, MORE_NOISE, 1.0)
     return sets.strategy(expansion, scales, neighbours)
 
 

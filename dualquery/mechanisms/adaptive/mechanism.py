@@ -32,6 +32,7 @@ from dualquery.mechanisms.adaptive.interactions import Interactions, third_momen
 from dualquery.mechanisms.adaptive.measurement import FeatureMeasurement, Measurement, sums_of
 from dualquery.mechanisms.adaptive.mixture_fit import STEPS, MixtureFit, mixture_of, with_columns
 from dualquery.mechanisms.adaptive.predictions import expansion_of, expected_error
+from dualquery.mechanisms.adaptive.prior import posterior_interactions
 from dualquery.mechanisms.adaptive.stage_planner import (
     ColumnEvidence,
     PairEvidence,
@@ -118,7 +119,7 @@ class Adaptive(Mechanism[Stages]):
         elif self.components is None and self.pull is None:
             first, reason = choose_first(task, budget)
         if task.frequent is not None and first != "columns":
-            raise BadInputError("a first look at columns finds frequent items; first=columns")
+            raise BadInputError(f"first={first} cannot find frequent items; first=columns can")
         fit = self.components, self.steps, self.pull
         return plan_stages(task, budget, first, reason, self.records or task.default_records, *fit)
 
@@ -146,7 +147,6 @@ class Matrix(Adaptive):
     """`adaptive` with one stage, which measures everything. The name goes in 0.3."""
 
     name: ClassVar[str] = "matrix"
-    finds_frequent: ClassVar[bool] = False
     first: Literal["auto", "everything", "pairs", "columns"] = "everything"
 
 
@@ -155,7 +155,6 @@ class Probed(Adaptive):
     """`adaptive` with a first look at columns and pairs. The name goes in 0.3."""
 
     name: ClassVar[str] = "probed"
-    finds_frequent: ClassVar[bool] = False
     first: Literal["auto", "everything", "pairs", "columns"] = "pairs"
 
 
@@ -187,7 +186,7 @@ class _Run:
         if self.mechanism.makes_records:
             return self._fitted(found, found, self.task.workload)
         intervals = found.intervals(self.task.workload)
-        return self._outcome(np.clip(found.unbiased, 0.0, 1.0), None, intervals)
+        return self._outcome(found.unbiased, None, intervals)
 
     def after_pairs(self) -> Outcome:
         """Look at columns and pairs; then measure everything, or the columns again."""
@@ -209,25 +208,21 @@ class _Run:
 
     def _columns_again(self, seen: PairEvidence, columns: Strategy, ratio: float) -> Outcome:
         """Measure the columns again; answer by both stages, and by the pairs' interactions."""
-        task, scale = self.task, scale_for(columns.sensitivity, ratio)
-        noisy = self._looked(columns, scale, CHOSEN)
-        again = ProductTerms.of_features(columns.features)
-        second = Shares.of(again, noisy, columns.scales * scale / self.n)
+        task, run = self.task, (self.generator, self.session.threads, self.session.progress)
+        second = self._shares(columns, scale_for(columns.sensitivity, ratio), CHOSEN)
         posterior = seen.shares.combined(second).posterior(task.queries.domain, planned=False)
         found = Interactions.fit(seen.products, seen.means, seen.deviations, *posterior)
         how = self.plan.fitting.brief(task.queries.domain)
         fit = MixtureFit(seen.products, found.fitted, seen.deviations, how)
-        run = self.generator, self.session.threads, self.session.progress
         mixture = fit_records(fit, seen.means, found, task, run)
         expansion = expansion_of(task)
         means = found.means(ProductTerms.of_features(expansion.features))
-        answers = np.clip(expansion.answers(means), 0.0, 1.0)
         # The first stage decided that there are any: it gives none.
         intervals = share_intervals(task.workload, (second,), self.plan.neighbours)
-        return self._outcome(answers, mixture.model(), intervals, COLUMNS_ALONE)
+        return self._outcome(expansion.answers(means), mixture.model(), intervals, COLUMNS_ALONE)
 
     def after_columns(self) -> Outcome:
-        """Look at columns; then measure everything, or the columns again and what is worth it."""
+        """Look at columns; then measure all at once, or columns again and what is worth it."""
         planned, looked, task = self.plan, self.plan.looked, self.task
         assert looked is not None
         assert planned.expansion is not None
@@ -242,7 +237,10 @@ class _Run:
             return ColumnEvidence(looked, shares, workload, expansion, self.n, math.hypot(*ratios))
 
         seen = known()
-        if (full := seen.everything()) is not None:
+        full = seen.all_at_once(held=task.frequent is None)
+        if full is not None and full.of_queries:
+            outcome = self._by_queries(seen, full, ratios)
+        elif full is not None:
             found = self._measured(full, ratios)
             evidence = found.combined(*shares.as_products(found.source.products))
             outcome = self._fitted(found, evidence, workload, seen.posterior)
@@ -280,11 +278,20 @@ class _Run:
         # Pairs alone say too little of columns that are strongly tied: the mixture knows more.
         means = found.means(seen.products) + third_moments(model, seen.products, deviations)
         means[chosen[longer]] = fitted
-        means = np.clip(means, -1.0, 1.0)
+        answers = seen.expansion.answers(np.clip(means, -1.0, 1.0))
         by = None if self.task.frequent is None else around
         told = seen.workload, (around, second), self.plan.neighbours
         intervals = share_intervals(*told, chosen_by=by)
-        return self._outcome(np.clip(seen.expansion.answers(means), 0.0, 1.0), model, intervals)
+        return self._outcome(answers, model, intervals)
+
+    def _by_queries(self, seen: ColumnEvidence, full: Measurement, ratios: list[float]) -> Outcome:
+        """Measure the queries themselves; shrink answers towards those of independent columns."""
+        found, (usual, prior) = self._measured(full, ratios), seen.independent
+        residual, noise = found.means - usual, found.deviations**2
+        answers = usual + posterior_interactions(residual, np.sqrt(prior), noise)[0]
+        run = self.plan.fitting, self.generator, self.session
+        model = mixture_of(seen.posterior, full.products, answers, *run)
+        return self._outcome(answers, model, found.intervals(seen.workload))
 
     def _looked(self, strategy: Strategy, scale: float, note: str = "") -> Float64:
         """Measure features, keep and trace them, and return their noisy means."""
@@ -302,8 +309,8 @@ class _Run:
         stage = {"stage": len(self.trace) + 1, "columns": columns}
         self.trace.append({**stage, "products": more, "queries": queries})
 
-    def _shares(self, looked: Strategy, scale: float) -> Shares:
-        noisy = self._looked(looked, scale)
+    def _shares(self, looked: Strategy, scale: float, note: str = "") -> Shares:
+        noisy = self._looked(looked, scale, note)
         products = ProductTerms.of_features(looked.features)
         return Shares.of(products, noisy, looked.scales * scale / self.n)
 
@@ -343,7 +350,7 @@ class _Run:
     ) -> Outcome:
         """Return answers, records of a model, if there is one, and what all stages measured."""
         return Outcome(
-            answers=answers,
+            answers=np.clip(answers, 0.0, 1.0),
             records=None if model is None else model.sample(self.plan.records, self.generator),
             trace=tuple(self.trace),
             remarks=remarks,

@@ -25,7 +25,6 @@ from dualquery.mechanisms.baselines.independent import uniform_probabilities
 from dualquery.mechanisms.protocol import Session, Task
 from dualquery.models.mixture import ProductMixture
 from dualquery.queries.literals import LiteralRows
-from dualquery.room.features import Features
 from dualquery.rows.repeats import side_by_side
 from dualquery.runtime.progress import NO_PROGRESS, part_of
 from dualquery.runtime.resources import workers
@@ -359,11 +358,9 @@ def mixture_of(
     tied = np.unique(shares.bits[np.isin(domain.column_of_bit[shares.bits], columns)])
     mixture = Mixture(domain, np.empty(0, np.int64), np.empty((0, 1), np.float32))
     if len(tied):
-        singles = np.full((len(tied), products.bits.shape[1]), -1, np.int32)
-        singles[:, 0] = tied
-        both = ProductTerms.of_features(Features(np.concatenate((singles, products.bits)), domain))
-        alone, _ = both.part(np.arange(len(tied))).factors(chances)
-        targets = np.append(alone[:, 0], means)
+        second = np.pad(products.second, ((len(tied), 0), (0, 0)))
+        both = replace(products, bits=side_by_side(tied[:, None], products.bits), second=second)
+        targets = np.append(both.factors(chances)[0][: len(tied), 0], means)
         fit = MixtureFit(both, targets, np.ones(len(targets)), fitting.brief(domain))
         mixture = fit.run(generator, session.threads, session.progress)
     columns = np.setdiff1d(domain.column_of_bit[shares.bits], domain.column_of_bit[mixture.bits])

@@ -93,7 +93,7 @@ def rmse_of_product(full: Measurement, scale: float, workload: Workload, chances
     present = products.bits >= 0
     information = np.bincount(products.bits[present], told[present], len(chances))
     off = np.divide(1.0, np.sqrt(information), out=np.zeros(len(chances)), where=information > 0)
-    return rmse_of_shares(workload, chances, off)
+    return math.sqrt(of_shares(workload, chances, off).mean())
 
 
 def rmse_of_fit(of_independent: float, interactions: float) -> float:
@@ -101,12 +101,12 @@ def rmse_of_fit(of_independent: float, interactions: float) -> float:
     return math.sqrt(of_independent * (of_independent + interactions))
 
 
-def rmse_of_shares(workload: Workload, chances: Float64, uncertain: Float64) -> float:
-    """Return the error of independent columns due to standard errors of shares, to first order."""
+def of_shares(workload: Workload, chances: Float64, uncertain: Float64) -> Float64:
+    """Return independent answers' variances due to those of shares, to first order: ``(m,)``."""
     bits, negated, possible = literals_of(workload)
     holds = chances_of_literals(bits, negated, chances)
     off = np.where((bits >= 0) & possible[:, None], uncertain[bits], 0.0)
-    return math.sqrt(float(((products_of_others(holds) * off) ** 2).sum(axis=1).mean()))
+    return np.asarray(((products_of_others(holds) * off) ** 2).sum(axis=1))
 
 
 def is_wide(workload: Workload) -> bool:
@@ -194,7 +194,7 @@ def _predict(task: Task, budget: Budget) -> Predicted:
         full = measurement_for(task, neighbours, fitted=True)
     scale = full.sensitivity * unit
     return Predicted(
-        columns=rmse_of_shares(workload, chances, shares.uncertain(workload.domain)),
+        columns=math.sqrt(of_shares(workload, chances, shares.uncertain(workload.domain)).mean()),
         product=rmse_of_product(full, scale, workload, chances),
         unbiased=full.mean_deviation * scale,
         interactions=rmse_of_interactions(workload, chances, task.rows),

@@ -13,18 +13,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.estimates.intervals import CORRELATION
+from dualquery.estimates.intervals import CORRELATION, departures
 from dualquery.mechanisms.adaptive.evidence import Shares, of_order, scale_for, uniform_strategy
 from dualquery.mechanisms.adaptive.expansion import (
     MOST_LITERALS,
     Expansion,
     ProductTerms,
+    chances_of_literals,
     literals_of,
 )
 from dualquery.mechanisms.adaptive.interactions import Interactions, expected_interactions
 from dualquery.mechanisms.adaptive.measurement import (
+    MORE_NOISE,
     FeatureMeasurement,
     Measurement,
+    QueryMeasurement,
     measurement_for,
     plan_columns,
     plan_strategy,
@@ -36,11 +39,11 @@ from dualquery.mechanisms.adaptive.predictions import (
     expansion_of,
     is_positive,
     is_wide,
+    of_shares,
     predict,
     rmse_of_fit,
     rmse_of_interactions,
     rmse_of_product,
-    rmse_of_shares,
 )
 from dualquery.mechanisms.protocol import Budget, Details, Plan, Task
 from dualquery.privacy.accountants.choice import best
@@ -230,15 +233,9 @@ def _pairs_of(task: Task, full: Measurement, neighbours: Neighbours) -> Strategy
 
 def columns_may_do(task: Task, budget: Budget) -> bool:
     """Return whether columns alone have the smaller predicted error, were all independent."""
-    workload = task.workload
-    bits, _, possible = literals_of(workload)
-    columns = np.where(bits >= 0, workload.domain.column_of_bit[bits], -1)[possible]
-    most = columns.max(axis=1, initial=-1)
-    if not ((columns >= 0) & (columns != most[:, None])).any():
-        return False  # there are no pairs to look at
-    if workload.description.get("kind") == "target marginals":
-        return False  # who names a target asks how it depends on the other columns
     predicted = predict(task, budget)
+    if not predicted.interactions or task.workload.description.get("kind") == "target marginals":
+        return False  # who names a target asks how it depends on the other columns
     return predicted.product > math.hypot(predicted.columns, predicted.chance)
 
 
@@ -273,32 +270,44 @@ class ColumnEvidence:
         """All that queries are made of."""
         return ProductTerms.of_features(self.expansion.features)
 
-    def everything(self) -> FeatureMeasurement | None:
-        """Return how all is measured if a fit to it has a smaller predicted error than columns.
+    @cached_property
+    def independent(self) -> tuple[Float64, Float64]:
+        """Answers, were columns independent, and variances of true ones around them: ``(m,)``."""
+        bits, negated, possible = literals_of(self.workload)
+        holds = chances_of_literals(bits, negated, self.chances)
+        off = of_shares(self.workload, self.chances, self.posterior.uncertain(self.workload.domain))
+        return possible * holds.prod(axis=1), possible * (departures(holds) ** 2 + off)
 
-        None unless columns are binary, and full, or unbiased answers err less than interactions.
+    def all_at_once(self, *, held: bool) -> Measurement | None:
+        """Return what follows if it has a smaller predicted error than columns: of binary columns.
+
+        The queries themselves, shrunk, if their answers are ``held``; or everything, fitted, if
+        columns are full, or unbiased answers err less than interactions.
         """
         workload, chances, looked = self.workload, self.chances, self.looked
         found = expected_interactions(self.products, chances)
         largest = expected_interactions(self.products, np.full(len(chances), 0.5))
-        bits = workload.literals[workload.literals >= 0] >> 1
         are_full = float(found @ found) > _FULL**2 * float(largest @ largest)
-        wide = is_wide(workload) and not are_full  # noise of thousands is never small
-        if wide or not workload.domain.has_two_values[bits].all():
+        if not workload.domain.has_two_values[looked.features.bits[:, 0]].all():
             return None
+        again = scale_for(looked.sensitivity, self.ratio) / self.n / 2.0  # shares of binary columns
+        before, best = self.posterior.deviations, None
+        off = replace(self.posterior, deviations=before * again / np.hypot(before, again))
+        columns = of_shares(workload, chances, off.uncertain(workload.domain)).mean()
+        usual, (_, prior) = rmse_of_interactions(workload, chances, self.n), self.independent
+        least = math.sqrt(columns + usual**2)
+        queries = QueryMeasurement(workload, looked.neighbours)
+        noise = (scale_for(queries.sensitivity, self.ratio) / self.n) ** 2
+        shrunk = MORE_NOISE * math.sqrt((prior * noise / (prior + noise)).mean())
+        if held and shrunk < least:
+            least, best = shrunk, queries
+        if is_wide(workload) and not are_full:  # noise of thousands is never small
+            return best
         full = FeatureMeasurement(self.expansion, plan_strategy(self.expansion, looked.neighbours))
         scale = scale_for(full.sensitivity, self.ratio) / self.n
-        again = scale_for(looked.sensitivity, self.ratio) / self.n / 2.0  # shares of binary columns
         unbiased = full.mean_deviation * scale
-        usual = rmse_of_interactions(workload, chances, self.n)
-        if not are_full and usual < unbiased:
-            return None
-        before = self.posterior.deviations
-        off = replace(self.posterior, deviations=before * again / np.hypot(before, again))
-        columns = rmse_of_shares(workload, chances, off.uncertain(workload.domain))
-        product = rmse_of_product(full, scale, workload, chances)
-        fitted = min(rmse_of_fit(product, usual), unbiased)
-        return full if fitted < math.hypot(columns, usual) else None
+        fitted = min(rmse_of_fit(rmse_of_product(full, scale, workload, chances), usual), unbiased)
+        return full if (are_full or unbiased <= usual) and fitted < least else best
 
     @cached_property
     def off(self) -> Float64:
@@ -345,8 +354,8 @@ class ColumnEvidence:
             precisions[others] = groups / size * means.mean() ** (2 * _GROUP - 2) / (noise + inside)
             after, off = 1.0 / (1.0 + variances * precisions), self.posterior.uncertain(domain)
             off[bits[single, 0]] *= np.sqrt(after[single])
-            of_columns = rmse_of_shares(self.workload, self.chances, off)
-            return of_columns**2 + float(uses @ (variances * after)) / len(self.workload)
+            of_columns = of_shares(self.workload, self.chances, off).mean()
+            return float(of_columns + uses @ (variances * after) / len(self.workload))
 
         if not size or left(number) >= left(0):
             return bits[chosen]
@@ -411,7 +420,7 @@ class PairEvidence:
         noise = columns.scales * scale_for(columns.sensitivity, ratio) / self.n
         again = Shares.of(ProductTerms.of_features(columns.features), np.zeros(len(noise)), noise)
         both = self.shares.shrunk(workload.domain).combined(again)
-        alone = rmse_of_shares(workload, chances, both.uncertain(workload.domain))
+        alone = math.sqrt(of_shares(workload, chances, both.uncertain(workload.domain)).mean())
         if isinstance(full, FeatureMeasurement):
             unknown = self.unknown(full.products)
             full = full.refined(unknown, (ratio * self.n) ** 2)

@@ -54,7 +54,7 @@ def test_whatever_items_the_noise_chooses_both_stages_cost_what_was_planned(
     monkeypatch.setattr(
         ColumnEvidence, "worth_measuring", lambda self: np.arange(len(self.expansion.features))
     )
-    monkeypatch.setattr(ColumnEvidence, "everything", lambda *_: None)
+    monkeypatch.setattr(ColumnEvidence, "all_at_once", lambda *_, **__: None)
     for items in combinations(range(4), 3):
         # What the first stage may show, so that these are the items: the others seem empty.
         monkeypatch.setattr(FrequentItems, "choose", lambda *_, items=items: np.array(items))

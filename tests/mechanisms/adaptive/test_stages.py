@@ -13,11 +13,12 @@ import dualquery
 from dualquery.data.domain import Domain, rows_of_values
 from dualquery.mechanisms.adaptive import evidence
 from dualquery.mechanisms.adaptive.expansion import Expansion
-from dualquery.mechanisms.adaptive.measurement import plan_columns
+from dualquery.mechanisms.adaptive.measurement import QueryMeasurement, plan_columns
 from dualquery.mechanisms.adaptive.mechanism import COLUMNS_ALONE, Matrix, Probed, Staged
 from dualquery.mechanisms.adaptive.mixture_fit import Fitting
 from dualquery.mechanisms.adaptive.stage_planner import ColumnEvidence, PairEvidence
 from dualquery.mechanisms.baselines.independent import Independent
+from dualquery.mechanisms.baselines.noisy_answers import GaussianAnswers
 from dualquery.mechanisms.protocol import Budget, Mechanism, Outcome, Session, Task
 from dualquery.privacy.events import GaussianNoise
 from dualquery.privacy.neighbours import RELATIONS, Neighbours
@@ -146,18 +147,20 @@ def test_the_schedule_pays_for_either_choice_after_pairs(
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
-@pytest.mark.parametrize("chosen", [np.array([0]), np.arange(92)])
-def test_the_schedule_pays_for_either_choice_after_columns(
+@pytest.mark.parametrize("chosen", [np.array([0]), np.arange(92), np.arange(0)])
+def test_the_schedule_pays_for_each_choice_after_columns(
     relation: Neighbours, chosen: np.ndarray, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ColumnEvidence, "everything", lambda *_: None)
     work = random_conjunctions(Domain.binary(8), 200, 3)
     assert len(Expansion.of(work).features) == 92
+    queries = None if len(chosen) else QueryMeasurement(work, relation)
+    monkeypatch.setattr(ColumnEvidence, "all_at_once", lambda *_, **__: queries)
     monkeypatch.setattr(ColumnEvidence, "worth_measuring", lambda _: chosen)
     records = np.full((500, 8), len(chosen) > 1, np.uint8)
     outcome, _ = released(records, work, 1.0, Staged(records=5), relation=relation)
     measured = outcome.trace[1]["columns"] + outcome.trace[1]["products"]
     assert measured == (2 if len(chosen) == 1 else len(chosen))  # one group of five others
+    assert outcome.trace[1]["queries"] == (0 if len(chosen) else 200)
 
 
 @pytest.mark.parametrize(("sizes", "most"), [(0.5, 0.9), (1.5, 1.1)])
@@ -293,6 +296,21 @@ def test_products_of_full_columns_are_measured_where_noise_is_small(
     monkeypatch.setattr("dualquery.mechanisms.adaptive.stage_planner.is_wide", lambda _: True)
     ends = released(records, work, epsilon, Staged(records=20))[0].intervals  # in two parts
     assert ((ends.lower <= truth) & (truth <= ends.upper)).mean() > 0.9
+
+
+def test_few_queries_about_many_columns_are_measured_themselves() -> None:
+    """Their noise is that of plain noise on answers, but for the look; records follow them."""
+    generator = np.random.default_rng(9)
+    records = (generator.random((10_000, 2_000)) < generator.random(2_000) ** 2).astype(np.uint8)
+    work, both = random_conjunctions(Domain.binary(2_000), 800, 3), (Staged(), GaussianAnswers())
+    (outcome, truth), (plain, _) = (released(records, work, 1.0, each) for each in both)
+    assert [line["queries"] for line in outcome.trace] == [0, 800]
+    errors, usual = (np.abs(each.answers - truth) for each in (outcome, plain))
+    assert errors.mean() < usual.mean()
+    assert errors.max() < 1.2 * usual.max()
+    assert ((outcome.intervals.lower <= truth) & (truth <= outcome.intervals.upper)).mean() > 0.9
+    of_records = work.counts(records_of(outcome.records), threads=1) / len(outcome.records)
+    assert np.abs(of_records - outcome.answers).mean() < 0.01
 
 
 @pytest.mark.parametrize("epsilon", [0.05, 1.0])
