@@ -260,8 +260,9 @@ def choose_measurement(workload: Workload, neighbours: Neighbours, *, fitted: bo
         raise BadInputError("adaptive has nothing to measure: each answer is 0 or 1 for all rows")
     features = FeatureMeasurement(expansion, plan_strategy(expansion, neighbours, fitted=fitted))
     noise = features.sensitivity * features.mean_deviation
-    few = len(workload) < len(expansion.features)  # more of them determine all features
-    most = (MORE_NOISE if fitted and few else 1.0) * queries.sensitivity
+    singles = np.count_nonzero((expansion.features.bits >= 0).sum(axis=1) == 1)
+    fits = fitted and 2 * singles < len(workload) < len(expansion.features)  # else it gains little
+    most = (MORE_NOISE if fits else 1.0) * queries.sensitivity
     return features if noise <= most or (fitted and not workload.apart.all()) else queries
 
 

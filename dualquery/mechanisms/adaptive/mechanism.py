@@ -31,7 +31,7 @@ from dualquery.mechanisms.adaptive.expansion import Expansion, ProductTerms, byt
 from dualquery.mechanisms.adaptive.interactions import Interactions, third_moments
 from dualquery.mechanisms.adaptive.measurement import FeatureMeasurement, Measurement, sums_of
 from dualquery.mechanisms.adaptive.mixture_fit import STEPS, MixtureFit, mixture_of, with_columns
-from dualquery.mechanisms.adaptive.predictions import expansion_of, expected_error
+from dualquery.mechanisms.adaptive.predictions import expansion_of, expected_error, independent
 from dualquery.mechanisms.adaptive.prior import posterior_interactions
 from dualquery.mechanisms.adaptive.stage_planner import (
     ColumnEvidence,
@@ -196,10 +196,9 @@ class _Run:
         assert full is not None
         means = self._looked(looked, planned.scale)
         seen = PairEvidence(looked, means, planned.scale, workload, self.n, self.task.rows)
-        (ratio,) = planned.ratios
-        following = seen.next_stage(full, ratio)
+        following = seen.next_stage(full, *planned.ratios)
         if isinstance(following, Strategy):
-            return self._columns_again(seen, following, ratio)
+            return self._columns_again(seen, following, *planned.ratios)
         found = evidence = self._measured(following, planned.ratios)
         if isinstance(following, FeatureMeasurement):
             small = of_order(following.strategy.features, 1, 2)
@@ -227,8 +226,7 @@ class _Run:
         assert looked is not None
         assert planned.expansion is not None
         shares = around = self._shares(looked, planned.scale)
-        workload, expansion = task.workload, planned.expansion
-        ratios = list(planned.ratios)
+        workload, expansion, ratios = task.workload, planned.expansion, list(planned.ratios)
         if task.frequent is not None:
             workload = task.frequent.workload(task.frequent.choose(shares.values))
             expansion = Expansion.of(workload)
@@ -239,7 +237,7 @@ class _Run:
         seen = known()
         full = seen.all_at_once(held=task.frequent is None)
         if full is not None and full.of_queries:
-            outcome = self._by_queries(seen, full, ratios)
+            outcome = self._by_queries(seen.posterior, full, ratios)
         elif full is not None:
             found = self._measured(full, ratios)
             evidence = found.combined(*shares.as_products(found.source.products))
@@ -265,33 +263,30 @@ class _Run:
         longer = (measured.bits >= 0).sum(axis=1) > 1
         second = Shares.of(products, noisy, deviations)
         shares = seen.shares.combined(second).sparse()
-        found = Interactions.fit(
-            products.part(longer), noisy[longer], deviations[longer],
-            shares.distributions(domain), shares.uncertain(domain), len(measured) - len(chosen),
-        )  # fmt: skip
+        told = shares.distributions(domain), shares.uncertain(domain), len(measured) - len(chosen)
+        found = Interactions.fit(products.part(longer), noisy[longer], deviations[longer], *told)
         longer = np.flatnonzero(longer[: len(chosen)])
         fitted = np.clip(found.fitted[: len(longer)], -1.0, 1.0)
-        model = mixture_of(
-            replace(shares, values=found.chances[shares.bits]), products.part(longer),
-            fitted, self.plan.fitting, self.generator, self.session,
-        )  # fmt: skip
+        run = self.plan.fitting, self.generator, self.session
+        shares = replace(shares, values=found.chances[shares.bits])
+        model = mixture_of(shares, products.part(longer), fitted, *run)
         # Pairs alone say too little of columns that are strongly tied: the mixture knows more.
         means = found.means(seen.products) + third_moments(model, seen.products, deviations)
         means[chosen[longer]] = fitted
         answers = seen.expansion.answers(np.clip(means, -1.0, 1.0))
         by = None if self.task.frequent is None else around
-        told = seen.workload, (around, second), self.plan.neighbours
-        intervals = share_intervals(*told, chosen_by=by)
-        return self._outcome(answers, model, intervals)
+        ends = share_intervals(seen.workload, (around, second), self.plan.neighbours, chosen_by=by)
+        return self._outcome(answers, model, ends)
 
-    def _by_queries(self, seen: ColumnEvidence, full: Measurement, ratios: list[float]) -> Outcome:
+    def _by_queries(self, shares: Shares, full: Measurement, ratios: Sequence[float]) -> Outcome:
         """Measure the queries themselves; shrink answers towards those of independent columns."""
-        found, (usual, prior) = self._measured(full, ratios), seen.independent
+        found, workload = self._measured(full, ratios), self.task.workload
+        usual, prior = independent(workload, shares)
         residual, noise = found.means - usual, found.deviations**2
         answers = usual + posterior_interactions(residual, np.sqrt(prior), noise)[0]
         run = self.plan.fitting, self.generator, self.session
-        model = mixture_of(seen.posterior, full.products, answers, *run)
-        return self._outcome(answers, model, found.intervals(seen.workload))
+        model = mixture_of(shares, full.products, answers, *run)
+        return self._outcome(answers, model, found.intervals(workload))
 
     def _looked(self, strategy: Strategy, scale: float, note: str = "") -> Float64:
         """Measure features, keep and trace them, and return their noisy means."""
@@ -340,8 +335,7 @@ class _Run:
             assert isinstance(model, ProductMixture)
             domain, literals = workload.domain, workload.literals
             asked = domain.column_of_bit[np.unique(literals[literals >= 0] >> 1)]
-            others = np.setdiff1d(domain.column_of_bit[shares.bits], asked)
-            model = with_columns(model, others, shares.distributions(domain))
+            model = with_columns(model, asked, shares)
         self.trace += trace
         return self._outcome(answers, model, found.intervals(workload))
 

@@ -363,15 +363,13 @@ def mixture_of(
         targets = np.append(both.factors(chances)[0][: len(tied), 0], means)
         fit = MixtureFit(both, targets, np.ones(len(targets)), fitting.brief(domain))
         mixture = fit.run(generator, session.threads, session.progress)
-    columns = np.setdiff1d(domain.column_of_bit[shares.bits], domain.column_of_bit[mixture.bits])
-    return with_columns(mixture.model(), columns, chances)
+    return with_columns(mixture.model(), domain.column_of_bit[mixture.bits], shares)
 
 
-def with_columns(
-    model: ProductMixture, columns: NDArray[np.int32], chances: Float64
-) -> ProductMixture:
-    """Return a model with some columns independent; ``chances`` of 1s have shape ``(bits,)``."""
-    bits = np.flatnonzero(np.isin(model.domain.column_of_bit, columns))
+def with_columns(model: ProductMixture, held: NDArray[np.int32], shares: Shares) -> ProductMixture:
+    """Return a model with the columns of shares, but for those that it ``held``, independent."""
+    column = model.domain.column_of_bit
+    bits = np.flatnonzero(np.isin(column, np.setdiff1d(column[shares.bits], held)))
     changed = model.chances.copy()
-    changed[bits] = chances[bits, None]
+    changed[bits] = shares.distributions(model.domain)[bits, None]
     return replace(model, chances=changed)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.estimates.expected import Estimate, ExpectedError, noise_error
-from dualquery.estimates.intervals import CORRELATION
+from dualquery.estimates.intervals import CORRELATION, departures
 from dualquery.mechanisms.adaptive.evidence import Shares, uniform_strategy
 from dualquery.mechanisms.adaptive.expansion import (
     MOST_LITERALS,
@@ -107,6 +107,15 @@ def of_shares(workload: Workload, chances: Float64, uncertain: Float64) -> Float
     holds = chances_of_literals(bits, negated, chances)
     off = np.where((bits >= 0) & possible[:, None], uncertain[bits], 0.0)
     return np.asarray(((products_of_others(holds) * off) ** 2).sum(axis=1))
+
+
+def independent(workload: Workload, shares: Shares) -> tuple[Float64, Float64]:
+    """Return independent columns' answers, and the variances of true ones around: ``(m,)``."""
+    chances, off = shares.distributions(workload.domain), shares.uncertain(workload.domain)
+    bits, negated, possible = literals_of(workload)
+    holds = chances_of_literals(bits, negated, chances)
+    variances = departures(holds) ** 2 + of_shares(workload, chances, off)
+    return possible * holds.prod(axis=1), possible * variances
 
 
 def is_wide(workload: Workload) -> bool:

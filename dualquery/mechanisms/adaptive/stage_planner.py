@@ -13,14 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.estimates.intervals import CORRELATION, departures
+from dualquery.estimates.intervals import CORRELATION
 from dualquery.mechanisms.adaptive.evidence import Shares, of_order, scale_for, uniform_strategy
 from dualquery.mechanisms.adaptive.expansion import (
     MOST_LITERALS,
     Expansion,
     ProductTerms,
-    chances_of_literals,
-    literals_of,
 )
 from dualquery.mechanisms.adaptive.interactions import Interactions, expected_interactions
 from dualquery.mechanisms.adaptive.measurement import (
@@ -37,6 +35,7 @@ from dualquery.mechanisms.adaptive.predictions import (
     WIDE,
     Predicted,
     expansion_of,
+    independent,
     is_positive,
     is_wide,
     of_shares,
@@ -270,19 +269,11 @@ class ColumnEvidence:
         """All that queries are made of."""
         return ProductTerms.of_features(self.expansion.features)
 
-    @cached_property
-    def independent(self) -> tuple[Float64, Float64]:
-        """Answers, were columns independent, and variances of true ones around them: ``(m,)``."""
-        bits, negated, possible = literals_of(self.workload)
-        holds = chances_of_literals(bits, negated, self.chances)
-        off = of_shares(self.workload, self.chances, self.posterior.uncertain(self.workload.domain))
-        return possible * holds.prod(axis=1), possible * (departures(holds) ** 2 + off)
-
     def all_at_once(self, *, held: bool) -> Measurement | None:
         """Return what follows if it has a smaller predicted error than columns: of binary columns.
 
-        The queries themselves, shrunk, if their answers are ``held``; or everything, fitted, if
-        columns are full, or unbiased answers err less than interactions.
+        The queries themselves, if they are ``held`` and not all positive: of such, few are not 0.
+        Or everything, if columns are full, or unbiased answers err less than interactions.
         """
         workload, chances, looked = self.workload, self.chances, self.looked
         found = expected_interactions(self.products, chances)
@@ -294,12 +285,14 @@ class ColumnEvidence:
         before, best = self.posterior.deviations, None
         off = replace(self.posterior, deviations=before * again / np.hypot(before, again))
         columns = of_shares(workload, chances, off.uncertain(workload.domain)).mean()
-        usual, (_, prior) = rmse_of_interactions(workload, chances, self.n), self.independent
+        usual = rmse_of_interactions(workload, chances, self.n)
         least = math.sqrt(columns + usual**2)
         queries = QueryMeasurement(workload, looked.neighbours)
+        prior = independent(workload, self.posterior)[1]
         noise = (scale_for(queries.sensitivity, self.ratio) / self.n) ** 2
-        shrunk = MORE_NOISE * math.sqrt((prior * noise / (prior + noise)).mean())
-        if held and shrunk < least:
+        shrunk = math.sqrt(MORE_NOISE * (prior * noise / (prior + noise)).mean())
+        some = min(least, math.sqrt(self.left(self.worth_measuring())))
+        if held and not is_positive(workload) and shrunk < some:
             least, best = shrunk, queries
         if is_wide(workload) and not are_full:  # noise of thousands is never small
             return best
@@ -329,6 +322,18 @@ class ColumnEvidence:
         worth = np.flatnonzero(self.off[order] >= noises)
         return np.sort(order[: worth[-1] + 1 if len(worth) else 1])
 
+    def left(self, chosen: NDArray[np.int64], groups: int = 0, told: Float64 | float = 0) -> float:
+        """Return answers' mean variance with chosen features, and what groups have ``told``."""
+        features, single = self.expansion.features, of_order(self.expansion.features, 1)
+        noise = (len(chosen) + groups) * self.noise**2
+        told = told + np.bincount(chosen, minlength=len(features)) / noise
+        after, off = 1.0 / (1.0 + self.off**2 * told), self.posterior.uncertain(features.domain)
+        off[features.bits[single, 0]] *= np.sqrt(after[single])
+        uses = np.bincount(self.expansion.feature, self.expansion.uses, len(features))
+        uses[single] = 0.0
+        of_columns = of_shares(self.workload, self.chances, off).mean()
+        return float(of_columns + uses @ (self.off**2 * after) / len(self.workload))
+
     def with_groups(
         self, chosen: NDArray[np.int64], generator: np.random.Generator
     ) -> NDArray[np.int32]:
@@ -336,26 +341,19 @@ class ColumnEvidence:
 
         A product of signs has the noise of one, and depends on all its columns (Hotelling 1944).
         """
-        features, variances, number = self.expansion.features, self.off**2, len(chosen)
-        bits, domain, single = features.bits, features.domain, of_order(features, 1)
-        others = np.setdiff1d(single, chosen)
+        bits, domain, number = self.expansion.features.bits, self.workload.domain, len(chosen)
+        others = np.setdiff1d(of_order(self.expansion.features, 1), chosen)
         means = np.abs(self.products.part(others).factors(self.chances)[0][:, 0])
         # A column more than a quarter full would halve what its group says of the other ones.
         usable = (means >= 0.5) & domain.has_two_values[bits[others, 0]]
         others, means, size = others[usable], means[usable], int(usable.sum()) // _GROUP
-        uses = np.bincount(self.expansion.feature, self.expansion.uses, len(features))
-        uses[single] = 0.0
 
         def left(groups: int) -> float:
-            noise, precisions = (number + groups) * self.noise**2, np.zeros(len(features))
-            precisions[chosen] = 1.0 / noise
+            noise, told = (number + groups) * self.noise**2, np.zeros(len(bits))
             of_pairs = math.comb(_GROUP, 2) * (CORRELATION / 2.0 * (1.0 - (means**2).mean())) ** 2
-            inside = (_GROUP - 1) * variances[others].mean() + of_pairs
-            precisions[others] = groups / size * means.mean() ** (2 * _GROUP - 2) / (noise + inside)
-            after, off = 1.0 / (1.0 + variances * precisions), self.posterior.uncertain(domain)
-            off[bits[single, 0]] *= np.sqrt(after[single])
-            of_columns = of_shares(self.workload, self.chances, off).mean()
-            return float(of_columns + uses @ (variances * after) / len(self.workload))
+            inside = (_GROUP - 1) * (self.off[others] ** 2).mean() + of_pairs
+            told[others] = groups / size * means.mean() ** (2 * _GROUP - 2) / (noise + inside)
+            return self.left(chosen, groups, told)
 
         if not size or left(number) >= left(0):
             return bits[chosen]
