@@ -47,7 +47,8 @@ _HEAVY_ROWS = (
 
 MORE_NOISE = 1.4
 """Factor of noise that a fit makes up for: of the longest features, and in place of fewer queries;
-best on Adult, groceries, plants, BMS-WebView-2 and kosarak with 1,000 to 100,000 queries."""
+best on Adult, groceries, plants, BMS-WebView-2 and kosarak with 1,000 to 100,000 queries. And of
+the variance by which queries that are measured after a look at columns must be better."""
 
 _UNUSED = 0.1
 """Least use of a set of columns, relative to the mean of those of as many columns: an estimate

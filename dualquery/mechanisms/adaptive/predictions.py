@@ -61,17 +61,16 @@ def rmse_of_interactions(
     """
     bits, negated, possible = literals_of(workload)
     holds = chances_of_literals(bits, negated, chances)[possible]
-    pairs, more = _by_order(holds, 1.0)
-    _, longer = _by_order(holds, 0.25)  # each further literal halves the standard deviation
-    total = CORRELATION**2 * (pairs * unknown + 16.0 * longer * whole) + (pairs + more) / n
-    return float(np.sqrt(total.sum() / len(bits)))
+    pairs, more = _by_order(holds)
+    total = CORRELATION**2 * pairs * (unknown - whole) + departures(holds) ** 2 * whole
+    return float(np.sqrt((total + (pairs + more) / n).sum() / len(bits)))
 
 
-def _by_order(chances: Float64, part: float) -> tuple[Float64, Float64]:
+def _by_order(chances: Float64) -> tuple[Float64, Float64]:
     """Return sums over the pairs, and over the larger sets, of a query's literals."""
     none, one, two, more = np.ones(len(chances)), *np.zeros((3, len(chances)))
     for chance in chances.T:
-        holds, tied = chance**2, part * chance * (1.0 - chance)
+        holds, tied = chance**2, chance * (1.0 - chance)
         none, one, two, more = (
             none * holds,
             one * holds + none * tied,

@@ -287,13 +287,13 @@ class ColumnEvidence:
         columns = of_shares(workload, chances, off.uncertain(workload.domain)).mean()
         usual = rmse_of_interactions(workload, chances, self.n)
         least = math.sqrt(columns + usual**2)
-        queries = QueryMeasurement(workload, looked.neighbours)
-        prior = independent(workload, self.posterior)[1]
-        noise = (scale_for(queries.sensitivity, self.ratio) / self.n) ** 2
-        shrunk = math.sqrt(MORE_NOISE * (prior * noise / (prior + noise)).mean())
-        some = min(least, math.sqrt(self.left(self.worth_measuring())))
-        if held and not is_positive(workload) and shrunk < some:
-            least, best = shrunk, queries
+        if held and not is_positive(workload):
+            queries = QueryMeasurement(workload, looked.neighbours)
+            prior = independent(workload, self.posterior)[1]
+            noise = (scale_for(queries.sensitivity, self.ratio) / self.n) ** 2
+            shrunk = math.sqrt(MORE_NOISE * (prior * noise / (prior + noise)).mean())
+            if shrunk < min(least, math.sqrt(self.left(self.worth_measuring()))):
+                least, best = shrunk, queries
         if is_wide(workload) and not are_full:  # noise of thousands is never small
             return best
         full = FeatureMeasurement(self.expansion, plan_strategy(self.expansion, looked.neighbours))
