@@ -99,8 +99,7 @@ class CrossMoments:
         """Return the moments' posterior means, around those of an estimate.
 
         None if no two ordered columns were measured together. ``noisy``, float64 ``(f,)``, are the
-        products' noisy means; ``scores``, ``(bits,)``, the numbers that bits stand for, NaN for
-        none.
+        products' noisy means; ``scores``, ``(bits,)``, the bits' numbers, NaN for none.
         """
         chances, centre, products = around.chances, around.fitted, fit.products
         standard = _standardised(products.domain, chances, scores)

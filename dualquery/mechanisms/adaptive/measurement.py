@@ -48,7 +48,7 @@ _HEAVY_ROWS = (
 MORE_NOISE = 1.4
 """Factor of noise that a fit makes up for: of the longest features, and in place of fewer queries;
 best on Adult, groceries, plants, BMS-WebView-2 and kosarak with 1,000 to 100,000 queries. And of
-the variance by which queries that are measured after a look at columns must be better."""
+the variance by which queries that are measured after a look must be better."""
 
 _UNUSED = 0.1
 """Least use of a set of columns, relative to the mean of those of as many columns: an estimate
@@ -270,9 +270,8 @@ def choose_measurement(workload: Workload, neighbours: Neighbours, *, fitted: bo
 def plan_strategy(expansion: Expansion, neighbours: Neighbours, *, fitted: bool = True) -> Strategy:
     """Return good scales, one for each set of columns; the answers' mean variance is 1.
 
-    A set with only some of its cells asked costs as often as records of large load meet one of
-    these, which a search with the scales so far says. For a fit queries count by their variances:
-    the largest error matters, too.
+    A set with only some cells asked costs as often as records of large load meet one, which a
+    search with the scales so far says. For a fit queries count by variances: large errors matter.
     """
     sets = _Sets.of_features(expansion.features)
     costs, nothing = sets.costs(neighbours), np.zeros(len(sets.leaders))

@@ -29,7 +29,7 @@ from dualquery.mechanisms.adaptive.evidence import (
 )
 from dualquery.mechanisms.adaptive.expansion import Expansion, ProductTerms, bytes_on_features
 from dualquery.mechanisms.adaptive.interactions import Interactions, third_moments
-from dualquery.mechanisms.adaptive.measurement import FeatureMeasurement, Measurement, sums_of
+from dualquery.mechanisms.adaptive.measurement import Measurement, QueryMeasurement, sums_of
 from dualquery.mechanisms.adaptive.mixture_fit import STEPS, MixtureFit, mixture_of, with_columns
 from dualquery.mechanisms.adaptive.predictions import expansion_of, expected_error, independent
 from dualquery.mechanisms.adaptive.prior import posterior_interactions
@@ -175,6 +175,7 @@ class _Run:
         self.mechanism, self.plan, self.task = mechanism, plan, task
         self.curator, self.session, self.n = curator, session, task.n
         self.generator = np.random.default_rng(session.public_seed)
+        self.how = task, plan.fitting, self.generator, session
         self.kept: list[Measurements] = []
         self.trace: list[Mapping[str, int]] = []
 
@@ -185,8 +186,7 @@ class _Run:
         found = self._measured(full, (planned.sensitivity / planned.scale,), planned.scale)
         if self.mechanism.makes_records:
             return self._fitted(found, found, self.task.workload)
-        intervals = found.intervals(self.task.workload)
-        return self._outcome(found.unbiased, None, intervals)
+        return self._outcome(found.unbiased, None, found.intervals(self.task.workload))
 
     def after_pairs(self) -> Outcome:
         """Look at columns and pairs; then measure everything, or the columns again."""
@@ -199,11 +199,11 @@ class _Run:
         following = seen.next_stage(full, *planned.ratios)
         if isinstance(following, Strategy):
             return self._columns_again(seen, following, *planned.ratios)
-        found = evidence = self._measured(following, planned.ratios)
-        if isinstance(following, FeatureMeasurement):
-            small = of_order(following.strategy.features, 1, 2)
-            evidence = found.combined(small, means, seen.deviations)
-        return self._fitted(found, evidence, workload)
+        if isinstance(following, QueryMeasurement):
+            return self._by_queries(seen.shares.shrunk(workload.domain), following, planned.ratios)
+        found = self._measured(following, planned.ratios)
+        small = of_order(following.strategy.features, 1, 2)
+        return self._fitted(found, found.combined(small, means, seen.deviations), workload)
 
     def _columns_again(self, seen: PairEvidence, columns: Strategy, ratio: float) -> Outcome:
         """Measure the columns again; answer by both stages, and by the pairs' interactions."""
@@ -267,9 +267,8 @@ class _Run:
         found = Interactions.fit(products.part(longer), noisy[longer], deviations[longer], *told)
         longer = np.flatnonzero(longer[: len(chosen)])
         fitted = np.clip(found.fitted[: len(longer)], -1.0, 1.0)
-        run = self.plan.fitting, self.generator, self.session
         shares = replace(shares, values=found.chances[shares.bits])
-        model = mixture_of(shares, products.part(longer), fitted, *run)
+        model = mixture_of(shares, products.part(longer), fitted, deviations[longer], *self.how)
         # Pairs alone say too little of columns that are strongly tied: the mixture knows more.
         means = found.means(seen.products) + third_moments(model, seen.products, deviations)
         means[chosen[longer]] = fitted
@@ -284,8 +283,7 @@ class _Run:
         usual, prior = independent(workload, shares)
         residual, noise = found.means - usual, found.deviations**2
         answers = usual + posterior_interactions(residual, np.sqrt(prior), noise)[0]
-        run = self.plan.fitting, self.generator, self.session
-        model = mixture_of(shares, full.products, answers, *run)
+        model = mixture_of(shares, full.products, answers, found.deviations, *self.how)
         return self._outcome(answers, model, found.intervals(workload))
 
     def _looked(self, strategy: Strategy, scale: float, note: str = "") -> Float64:

@@ -347,11 +347,13 @@ def mixture_of(
     shares: Shares,
     products: ProductTerms,
     means: Float64,
+    deviations: Float64,
+    task: Task,
     fitting: Fitting,
     generator: np.random.Generator,
     session: Session,
 ) -> ProductMixture:
-    """Return a mixture fitted to means of longer products, and to shares; others independent."""
+    """Return a mixture fitted to longer products, and to shares, none surer; others independent."""
     domain = products.domain
     chances = shares.distributions(domain)
     columns = domain.column_of_bit[products.bits[products.bits >= 0]]
@@ -360,8 +362,10 @@ def mixture_of(
     if len(tied):
         second = np.pad(products.second, ((len(tied), 0), (0, 0)))
         both = replace(products, bits=side_by_side(tied[:, None], products.bits), second=second)
-        targets = np.append(both.factors(chances)[0][: len(tied), 0], means)
-        fit = MixtureFit(both, targets, np.ones(len(targets)), fitting.brief(domain))
+        own, slopes = (each[: len(tied), 0] for each in both.factors(chances))
+        off = np.maximum(np.abs(slopes) * shares.uncertain(domain)[tied], deviations.min())
+        targets, deviations = np.append(own, means), np.append(off, deviations)
+        fit = MixtureFit(both, targets, deviations, fitting.brief(domain)).with_rules(task, chances)
         mixture = fit.run(generator, session.threads, session.progress)
     return with_columns(mixture.model(), domain.column_of_bit[mixture.bits], shares)
 

@@ -199,8 +199,7 @@ def update(
 ) -> None:
     """Make Adam's step on a slab's parameters of the touched columns, and clear their slopes.
 
-    ``centres``, ``(bits,)``, are the parameters' means over all components, to which they are
-    pulled.
+    ``centres``, ``(bits,)``, are the means over all components, to which parameters are pulled.
     """
     odds, momentum, power, values = parameters
     terms, width = len(table) // len(odds), odds.shape[1]

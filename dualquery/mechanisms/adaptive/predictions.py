@@ -22,6 +22,7 @@ from dualquery.mechanisms.adaptive.expansion import (
     products_of_others,
 )
 from dualquery.mechanisms.adaptive.measurement import (
+    MORE_NOISE,
     FeatureMeasurement,
     Measurement,
     measurement_for,
@@ -115,6 +116,12 @@ def independent(workload: Workload, shares: Shares) -> tuple[Float64, Float64]:
     holds = chances_of_literals(bits, negated, chances)
     variances = departures(holds) ** 2 + of_shares(workload, chances, off)
     return possible * holds.prod(axis=1), possible * variances
+
+
+def rmse_of_queries(workload: Workload, shares: Shares, noise: float) -> float:
+    """Return the error of answers of some noise, shrunk towards independent columns."""
+    prior = independent(workload, shares)[1]
+    return math.sqrt(MORE_NOISE * (prior / (1.0 + prior / noise**2)).mean())
 
 
 def is_wide(workload: Workload) -> bool:

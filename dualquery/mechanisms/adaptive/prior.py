@@ -22,15 +22,13 @@ _EARLY, _ROUNDS = 30, 100
 as far as noise allows (sparse tables err a tenth more with 100); of interactions, the most."""
 
 _OPEN = 0.01
-"""Part of the start that is spread over all laws; the rest is a simple answer. A larger part finds
-in weak noise what it allows."""
+"""Part of the start that is spread over all laws: a larger one finds in noise what it allows."""
 
 _BELL = np.linspace(-3.0, 3.0, 61)
 """Points of a normal distribution, in its standard deviations."""
 
 SCALES = np.append(0.0, np.exp2(np.arange(-3.0, 4.0)))
-"""Standard deviations of interactions, in units of the expected ones: up to columns that are nearly
-the same."""
+"""Standard deviations of interactions over the expected ones: up to columns nearly the same."""
 
 _PRIOR = 1.0 / (1.0 + SCALES**2)
 _PRIOR /= _PRIOR.sum()

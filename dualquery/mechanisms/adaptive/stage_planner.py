@@ -15,14 +15,9 @@ from numpy.typing import NDArray
 
 from dualquery.estimates.intervals import CORRELATION
 from dualquery.mechanisms.adaptive.evidence import Shares, of_order, scale_for, uniform_strategy
-from dualquery.mechanisms.adaptive.expansion import (
-    MOST_LITERALS,
-    Expansion,
-    ProductTerms,
-)
+from dualquery.mechanisms.adaptive.expansion import MOST_LITERALS, Expansion, ProductTerms
 from dualquery.mechanisms.adaptive.interactions import Interactions, expected_interactions
 from dualquery.mechanisms.adaptive.measurement import (
-    MORE_NOISE,
     FeatureMeasurement,
     Measurement,
     QueryMeasurement,
@@ -35,7 +30,6 @@ from dualquery.mechanisms.adaptive.predictions import (
     WIDE,
     Predicted,
     expansion_of,
-    independent,
     is_positive,
     is_wide,
     of_shares,
@@ -43,6 +37,7 @@ from dualquery.mechanisms.adaptive.predictions import (
     rmse_of_fit,
     rmse_of_interactions,
     rmse_of_product,
+    rmse_of_queries,
 )
 from dualquery.mechanisms.protocol import Budget, Details, Plan, Task
 from dualquery.privacy.accountants.choice import best
@@ -272,8 +267,8 @@ class ColumnEvidence:
     def all_at_once(self, *, held: bool) -> Measurement | None:
         """Return what follows if it has a smaller predicted error than columns: of binary columns.
 
-        The queries themselves, if they are ``held`` and not all positive: of such, few are not 0.
-        Or everything, if columns are full, or unbiased answers err less than interactions.
+        Everything, if columns are full, or unbiased answers err less than interactions. Or queries
+        themselves, if ``held``: positive ones only in place of everything, as most are 0 else.
         """
         workload, chances, looked = self.workload, self.chances, self.looked
         found = expected_interactions(self.products, chances)
@@ -282,25 +277,24 @@ class ColumnEvidence:
         if not workload.domain.has_two_values[looked.features.bits[:, 0]].all():
             return None
         again = scale_for(looked.sensitivity, self.ratio) / self.n / 2.0  # shares of binary columns
-        before, best = self.posterior.deviations, None
+        before = self.posterior.deviations
         off = replace(self.posterior, deviations=before * again / np.hypot(before, again))
         columns = of_shares(workload, chances, off.uncertain(workload.domain)).mean()
         usual = rmse_of_interactions(workload, chances, self.n)
         least = math.sqrt(columns + usual**2)
-        if held and not is_positive(workload):
-            queries = QueryMeasurement(workload, looked.neighbours)
-            prior = independent(workload, self.posterior)[1]
-            noise = (scale_for(queries.sensitivity, self.ratio) / self.n) ** 2
-            shrunk = math.sqrt(MORE_NOISE * (prior * noise / (prior + noise)).mean())
-            if shrunk < min(least, math.sqrt(self.left(self.worth_measuring()))):
-                least, best = shrunk, queries
-        if is_wide(workload) and not are_full:  # noise of thousands is never small
-            return best
-        full = FeatureMeasurement(self.expansion, plan_strategy(self.expansion, looked.neighbours))
-        scale = scale_for(full.sensitivity, self.ratio) / self.n
-        unbiased = full.mean_deviation * scale
-        fitted = min(rmse_of_fit(rmse_of_product(full, scale, workload, chances), usual), unbiased)
-        return full if (are_full or unbiased <= usual) and fitted < least else best
+        queries = QueryMeasurement(workload, looked.neighbours)
+        noise = scale_for(queries.sensitivity, self.ratio) / self.n
+        shrunk = rmse_of_queries(workload, self.posterior, noise) if held else math.inf
+        if are_full or not is_wide(workload):  # noise of thousands is never small
+            strategy = plan_strategy(self.expansion, looked.neighbours)
+            full = FeatureMeasurement(self.expansion, strategy)
+            scale = scale_for(full.sensitivity, self.ratio) / self.n
+            unbiased = full.mean_deviation * scale
+            fit = rmse_of_fit(rmse_of_product(full, scale, workload, chances), usual)
+            if (are_full or unbiased <= usual) and min(fit, unbiased) < least:
+                return queries if shrunk < min(fit, unbiased) else full
+        least = min(least, math.sqrt(self.left(self.worth_measuring())))
+        return queries if shrunk < least and not is_positive(workload) else None
 
     @cached_property
     def off(self) -> Float64:
@@ -412,26 +406,28 @@ class PairEvidence:
         What columns leave of a strong pair errs in few answers: large errors count, too.
         """
         workload, of_pairs = self.workload, (self.first.unknown, self.first.whole)
-        chances, _ = self.shares.posterior(workload.domain)
+        shrunk = self.shares.shrunk(workload.domain)
+        chances = shrunk.distributions(workload.domain)
         columns = plan_columns(workload, chances, self.looked.neighbours)
         interactions = rmse_of_interactions(workload, chances, self.rows, *of_pairs)
         noise = columns.scales * scale_for(columns.sensitivity, ratio) / self.n
         again = Shares.of(ProductTerms.of_features(columns.features), np.zeros(len(noise)), noise)
-        both = self.shares.shrunk(workload.domain).combined(again)
-        alone = math.sqrt(of_shares(workload, chances, both.uncertain(workload.domain)).mean())
-        if isinstance(full, FeatureMeasurement):
-            unknown = self.unknown(full.products)
-            full = full.refined(unknown, (ratio * self.n) ** 2)
+        off = shrunk.combined(again).uncertain(workload.domain)
+        alone = math.hypot(math.sqrt(of_shares(workload, chances, off).mean()), interactions)
+        if isinstance(full, QueryMeasurement):
+            scale = scale_for(full.sensitivity, ratio) / self.n
+            return full if rmse_of_queries(workload, shrunk, scale) < alone else columns
+        unknown = self.unknown(full.products)
+        full = full.refined(unknown, (ratio * self.n) ** 2)
         scale = scale_for(full.sensitivity, ratio) / self.n
         product = rmse_of_product(full, scale, workload, chances)
         fitted = min(rmse_of_fit(product, interactions), full.mean_deviation * scale)
-        if isinstance(full, FeatureMeasurement):
-            singles, _, noise = again.as_products(full.products)
-            precisions = np.bincount(singles, noise**-2.0, len(unknown)).astype(np.float64)
-            of_columns = mean_of_set(precisions, full.products.sets)
-            large, larger = (
-                float((full.expansion.variances(unknown / (1.0 + unknown * each)) ** 2).mean())
-                for each in ((full.scales * scale) ** -2.0, of_columns)
-            )
-            fitted *= min(large / larger, 1.0) ** 0.25 if larger else 1.0
-        return full if fitted < math.hypot(alone, interactions) else columns
+        singles, _, noise = again.as_products(full.products)
+        precisions = np.bincount(singles, noise**-2.0, len(unknown)).astype(np.float64)
+        of_columns = mean_of_set(precisions, full.products.sets)
+        large, larger = (
+            float((full.expansion.variances(unknown / (1.0 + unknown * each)) ** 2).mean())
+            for each in ((full.scales * scale) ** -2.0, of_columns)
+        )
+        fitted *= min(large / larger, 1.0) ** 0.25 if larger else 1.0
+        return full if fitted < alone else columns
