@@ -22,10 +22,8 @@ def test_answer_from_the_workload_and_from_the_records(dualquery, released) -> N
         "basis": "no measured numbers, so nothing is known of the error",
     }  # fmt: skip
     assert second["source"] == "synthetic"
-    rows = made.synthetic
-    share = (
-        (rows["age"] < 25) & (rows["sex"] == "Female") & (rows["flag"].cast(str) == "1")
-    ).mean()
+    row = made.synthetic
+    share = ((row["age"] < 25) & (row["sex"] == "Female") & (row["flag"].cast(str) == "1")).mean()
     assert second["answer"] == pytest.approx(share)
     assert "nothing is known of the error" in dualquery("answer", released, "age=0-25").err
     assert dualquery("answer", released, known).out.splitlines() == [

@@ -201,13 +201,11 @@ def numbers(
         yield from _of_report(world, release, features, loose, folder)
 
 
-def answers(
-    release: dualquery.Release, features: set[str]
-) -> list[tuple[Asked, dict[str, object]]]:
+def answers(made: dualquery.Release, features: set[str]) -> list[tuple[Asked, dict[str, object]]]:
     """Return what is asked, and the lines of all answers."""
     asked = (worlds.about_baskets if "lists" in features else worlds.about_people)(features)
     assert len(asked) >= 40
-    found = dualquery.answer_queries(release, [one.text for one in asked])
+    found = dualquery.answer_queries(made, [one.text for one in asked])
     return [*zip(asked, found, strict=True)]
 
 

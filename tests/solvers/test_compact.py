@@ -16,10 +16,8 @@ def widened(seed: int) -> BestResponse:
     attributes = small.attributes + 10
     spare = list(range(small.attributes, attributes))
     rng.shuffle(spare)
-    members = [
-        [*small.groups[g], *spare[2 * g : 2 * g + 2]] for g in range(min(len(small.groups), 3))
-    ]
-    members += [list(small.groups[g]) for g in range(3, len(small.groups))]
+    given = [list(small.groups[g]) for g in range(len(small.groups))]
+    members = [[*own, *spare[2 * g : 2 * g + 2]] for g, own in enumerate(given[:3])] + given[3:]
     members.append(spare[6:9])
     for group in members:
         rng.shuffle(group)
