@@ -42,9 +42,8 @@ errors are smaller on tables of 3,340 to 17,770 columns, and one stage's on thos
 _ITEMS = 11.0
 """Items of a row, where queries ask which are there together, before anything is measured."""
 
-MAX, MEAN, _WIDTH = 2.7, 0.3, math.sqrt(8.0)
-"""The max error over the geometric mean of the predicted error and that of unbiased answers, and
-the mean error over the predicted one; in the middle of ranges whose ends have the ratio 8."""
+MAX, MEAN, _WIDTH = 0.7, 0.3, math.sqrt(8.0)
+"""Max and mean errors over predicted ones, in the middle of ranges whose ends have the ratio 8."""
 
 _BASIS = "from the noise, and from how far columns usually are from independent"
 _LOST = (
@@ -219,12 +218,14 @@ def _predict(task: Task, budget: Budget) -> Predicted:
 
 
 def expected_error(task: Task, predicted: Predicted, *, fitted: bool) -> ExpectedError:
-    """Return the error to expect of a plan: predicted errors times two factors."""
+    """Return the error to expect of a plan: predicted ones, and noise for the max, by factors."""
+    scale = math.sqrt(predicted.least * predicted.unbiased) if fitted else predicted.unbiased
+    noise = noise_error("gaussian", scale, len(task.queries), 1.0)
     if not fitted:
-        return noise_error("gaussian", predicted.unbiased, len(task.queries), 1.0)
-    most = _around(MAX * math.sqrt(predicted.least * predicted.unbiased))
+        return noise
     lost = _LOST if predicted.loses_interactions and task.workload.way > 1 else ""
-    return ExpectedError(most, _around(MEAN * predicted.least), _BASIS + lost)
+    most, mean = _around(MAX * noise.max_error.about), _around(MEAN * predicted.least)
+    return ExpectedError(most, mean, _BASIS + lost)
 
 
 def _around(error: float) -> Estimate:

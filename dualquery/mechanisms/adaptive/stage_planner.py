@@ -396,8 +396,7 @@ class PairEvidence:
         unknown *= expected_interactions(products, first.chances) ** 2
         small, several = order <= 2, (np.bincount(sets)[sets] > 1) & (order == 2)
         # So weak a look is not sure which sets are weak: half is what all pairs leave.
-        of_all = 0.5 * several[small]
-        unknown[small] = of_all * unknown[small] + (1.0 - of_all) * first.left
+        unknown[small] += (1.0 - 0.5 * several[small]) * (first.left - unknown[small])
         return mean_of_set(unknown, sets)
 
     def next_stage(self, full: Measurement, ratio: float) -> Measurement | Strategy:
