@@ -154,6 +154,9 @@ class Records:
 _MOST_DENSE = 1 << 17
 """Bits of records that are packed while they are collected: 64 MiB; wider ones are listed."""
 
+_CELLS = 1 << 24
+"""Cells of dense rows that are appended at a time: to list them takes 24 bytes for each 1."""
+
 
 def _set_flags(
     words: NDArray[np.uint64], bits: NDArray[np.int32], flags: NDArray[np.uint8], first_row: int
@@ -249,14 +252,15 @@ class RecordsBuilder:
         """Append rows of 0s and 1s, uint8, shape ``(rows, bits)``."""
         if rows.ndim != 2 or rows.shape[1] != self._bits:
             raise BadInputError(f"rows of {self._bits} bits expected, found shape {rows.shape}")
-        if (wrong := (rows != 0) & (rows != 1)).any():
-            row, bit = np.argwhere(wrong)[0].tolist()
-            raise BadInputError(
-                f"row {self.rows + row}, bit {bit}: found {rows[row, bit]}, expected 0 or 1"
-            )
         bits = np.arange(self._bits, dtype=np.int32)
-        dense = np.ascontiguousarray(rows, np.uint8)
-        self.append_encoded(CodedRows(len(dense), ((bits, dense.T),)))
+        for part in np.array_split(rows, rows.size // _CELLS + 1):
+            if (wrong := (part != 0) & (part != 1)).any():
+                row, bit = np.argwhere(wrong)[0].tolist()
+                raise BadInputError(
+                    f"row {self.rows + row}, bit {bit}: found {part[row, bit]}, expected 0 or 1"
+                )
+            dense = np.ascontiguousarray(part, np.uint8)
+            self.append_encoded(CodedRows(len(dense), ((bits, dense.T),)))
 
     def build(self) -> Records:
         """Return the records that were not taken; the builder starts again with none."""

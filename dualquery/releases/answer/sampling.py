@@ -123,7 +123,8 @@ def unasked_bits(asked: Queries, known: Outcome | Release) -> NDArray[np.bool_]:
 def unasked(schema: Schema, asked: Queries, known: Outcome | Release) -> list[str]:
     """Return the columns all of whose bits are `unasked_bits`, in their order."""
     none = np.logical_and.reduceat(unasked_bits(asked, known), schema.domain.offsets[:-1])
-    return [schema.column_names[place] for place in np.flatnonzero(none).tolist()]
+    names = schema.column_names
+    return [names[place] for place in np.flatnonzero(none).tolist()]
 
 
 def unasked_note(schema: Schema, asked: Queries, known: Outcome | Release) -> list[str]:
