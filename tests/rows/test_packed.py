@@ -136,12 +136,12 @@ def test_a_bit_outside_the_record_is_named(bit: int, row: int) -> None:
 
 
 def test_a_value_other_than_0_or_1_is_named() -> None:
-    rows = np.zeros((3, 4), np.uint8)
-    rows[1, 2] = 7
-    with pytest.raises(BadInputError, match="row 1, bit 2: found 7, expected 0 or 1"):
-        RecordsBuilder(4).append_dense(rows)
+    rows = np.zeros((80_000, 256), np.uint8)  # in two pieces
+    rows[70_000, 2] = 7
+    with pytest.raises(BadInputError, match="row 70000, bit 2: found 7, expected 0 or 1"):
+        RecordsBuilder(256).append_dense(rows)
     with pytest.raises(BadInputError, match=r"row 1, bit 2: found 0\.7, expected 0 or 1"):
-        RecordsBuilder(4).append_dense(rows / 10)
+        RecordsBuilder(256).append_dense(rows[69_999:70_003] / 10)
 
 
 def test_rows_beyond_the_end_are_refused() -> None:
