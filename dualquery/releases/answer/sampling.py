@@ -123,8 +123,7 @@ def unasked_bits(asked: Queries, known: Outcome | Release) -> NDArray[np.bool_]:
 def unasked(schema: Schema, asked: Queries, known: Outcome | Release) -> list[str]:
     """Return the columns all of whose bits are `unasked_bits`, in their order."""
     none = np.logical_and.reduceat(unasked_bits(asked, known), schema.domain.offsets[:-1])
-    names = schema.column_names
-    return [names[place] for place in np.flatnonzero(none).tolist()]
+    return [name for name, own in zip(schema.column_names, none.tolist(), strict=True) if own]
 
 
 def unasked_note(schema: Schema, asked: Queries, known: Outcome | Release) -> list[str]:
