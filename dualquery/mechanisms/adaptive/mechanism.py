@@ -189,7 +189,7 @@ class _Run:
         return self._outcome(found.unbiased, None, found.intervals(self.task.workload))
 
     def after_pairs(self) -> Outcome:
-        """Look at columns and pairs; then measure everything, or the columns again."""
+        """Look at columns and pairs; then measure everything, queries, or the columns again."""
         planned, workload = self.plan, self.task.workload
         looked, full = planned.looked, planned.full
         assert looked is not None

@@ -25,6 +25,7 @@ from dualquery.mechanisms.adaptive.measurement import (
     MORE_NOISE,
     FeatureMeasurement,
     Measurement,
+    QueryMeasurement,
     measurement_for,
     plan_columns,
 )
@@ -43,7 +44,7 @@ _ITEMS = 11.0
 """Items of a row, where queries ask which are there together, before anything is measured."""
 
 MAX, MEAN, _WIDTH = 0.7, 0.3, math.sqrt(8.0)
-"""Max and mean errors over predicted ones, in the middle of ranges whose ends have the ratio 8."""
+"""Factors of told errors, in the middle of ranges whose ends have the ratio 8."""
 
 _BASIS = "from the noise, and from how far columns usually are from independent"
 _LOST = (
@@ -117,9 +118,9 @@ def independent(workload: Workload, shares: Shares) -> tuple[Float64, Float64]:
     return possible * holds.prod(axis=1), possible * variances
 
 
-def rmse_of_queries(workload: Workload, shares: Shares, noise: float) -> float:
-    """Return the error of answers of some noise, shrunk towards independent columns."""
-    prior = independent(workload, shares)[1]
+def rmse_of_queries(queries: QueryMeasurement, shares: Shares, ratio: float) -> float:
+    """Return the error of shrunk answers; ``ratio``: sensitivity over scale, times the rows."""
+    noise, prior = queries.sensitivity / ratio, independent(queries.workload, shares)[1]
     return math.sqrt(MORE_NOISE * (prior / (1.0 + prior / noise**2)).mean())
 
 
@@ -218,7 +219,7 @@ def _predict(task: Task, budget: Budget) -> Predicted:
 
 
 def expected_error(task: Task, predicted: Predicted, *, fitted: bool) -> ExpectedError:
-    """Return the error to expect of a plan: predicted ones, and noise for the max, by factors."""
+    """Return the errors to expect; the max goes by the largest of as many Gaussian numbers."""
     scale = math.sqrt(predicted.least * predicted.unbiased) if fitted else predicted.unbiased
     noise = noise_error("gaussian", scale, len(task.queries), 1.0)
     if not fitted:

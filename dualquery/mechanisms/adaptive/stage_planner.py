@@ -270,7 +270,7 @@ class ColumnEvidence:
         Everything, if columns are full, or unbiased answers err less than interactions. Or queries
         themselves, if ``held``: positive ones only in place of everything, as most are 0 else.
         """
-        workload, chances, looked = self.workload, self.chances, self.looked
+        workload, chances, looked, whole = self.workload, self.chances, self.looked, self.expansion
         found = expected_interactions(self.products, chances)
         largest = expected_interactions(self.products, np.full(len(chances), 0.5))
         are_full = float(found @ found) > _FULL**2 * float(largest @ largest)
@@ -282,12 +282,12 @@ class ColumnEvidence:
         columns = of_shares(workload, chances, off.uncertain(workload.domain)).mean()
         usual = rmse_of_interactions(workload, chances, self.n)
         least = math.sqrt(columns + usual**2)
-        queries = QueryMeasurement(workload, looked.neighbours)
-        noise = scale_for(queries.sensitivity, self.ratio) / self.n
-        shrunk = rmse_of_queries(workload, self.posterior, noise) if held else math.inf
-        if are_full or not is_wide(workload):  # noise of thousands is never small
-            strategy = plan_strategy(self.expansion, looked.neighbours)
-            full = FeatureMeasurement(self.expansion, strategy)
+        small = are_full or not is_wide(workload)  # noise of thousands never is
+        queries, shrunk = QueryMeasurement(workload, looked.neighbours), math.inf
+        if held and (small or not is_positive(workload)):
+            shrunk = rmse_of_queries(queries, self.posterior, self.ratio * self.n)
+        if small:
+            full = FeatureMeasurement(whole, plan_strategy(whole, looked.neighbours))
             scale = scale_for(full.sensitivity, self.ratio) / self.n
             unbiased = full.mean_deviation * scale
             fit = rmse_of_fit(rmse_of_product(full, scale, workload, chances), usual)
@@ -400,7 +400,7 @@ class PairEvidence:
         return mean_of_set(unknown, sets)
 
     def next_stage(self, full: Measurement, ratio: float) -> Measurement | Strategy:
-        """Return how everything is measured; or columns, if these are predicted to err less.
+        """Return how everything or the queries are measured; or columns, if they may err less.
 
         What columns leave of a strong pair errs in few answers: large errors count, too.
         """
@@ -414,8 +414,7 @@ class PairEvidence:
         off = shrunk.combined(again).uncertain(workload.domain)
         alone = math.hypot(math.sqrt(of_shares(workload, chances, off).mean()), interactions)
         if isinstance(full, QueryMeasurement):
-            scale = scale_for(full.sensitivity, ratio) / self.n
-            return full if rmse_of_queries(workload, shrunk, scale) < alone else columns
+            return full if rmse_of_queries(full, shrunk, ratio * self.n) < alone else columns
         unknown = self.unknown(full.products)
         full = full.refined(unknown, (ratio * self.n) ** 2)
         scale = scale_for(full.sensitivity, ratio) / self.n
