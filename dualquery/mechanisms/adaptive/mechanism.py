@@ -280,9 +280,9 @@ class _Run:
     def _by_queries(self, shares: Shares, full: Measurement, ratios: Sequence[float]) -> Outcome:
         """Measure the queries themselves; shrink answers towards those of independent columns."""
         found, workload = self._measured(full, ratios), self.task.workload
-        usual, prior = independent(workload, shares)
-        residual, noise = found.means - usual, found.deviations**2
-        answers = usual + posterior_interactions(residual, np.sqrt(prior), noise)[0]
+        usual, interactions, off = independent(workload, shares)
+        residual, expected = found.means - usual, np.sqrt(interactions + off)
+        answers = usual + posterior_interactions(residual, expected, found.deviations**2)[0]
         model = mixture_of(shares, full.products, answers, found.deviations, *self.how)
         return self._outcome(answers, model, found.intervals(workload))
 

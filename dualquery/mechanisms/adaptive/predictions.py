@@ -29,6 +29,7 @@ from dualquery.mechanisms.adaptive.measurement import (
     measurement_for,
     plan_columns,
 )
+from dualquery.mechanisms.adaptive.prior import left_of
 from dualquery.mechanisms.baselines.independent import uniform_probabilities
 from dualquery.mechanisms.protocol import Budget, Task
 from dualquery.privacy.calibrate import calibrate_gaussian_scale
@@ -62,23 +63,13 @@ def rmse_of_interactions(
     """
     bits, negated, possible = literals_of(workload)
     holds = chances_of_literals(bits, negated, chances)[possible]
-    pairs, more = _by_order(holds)
+    none, one, pairs = np.ones(len(holds)), *np.zeros((2, len(holds)))
+    for chance in holds.T:
+        alone, tied = chance**2, chance * (1.0 - chance)
+        none, one, pairs = none * alone, one * alone + none * tied, pairs * alone + one * tied
+    ties = np.maximum(holds.prod(axis=1) - none - one, pairs)  # of two literals or more
     total = CORRELATION**2 * pairs * (unknown - whole) + departures(holds) ** 2 * whole
-    return float(np.sqrt((total + (pairs + more) / n).sum() / len(bits)))
-
-
-def _by_order(chances: Float64) -> tuple[Float64, Float64]:
-    """Return sums over the pairs, and over the larger sets, of a query's literals."""
-    none, one, two, more = np.ones(len(chances)), *np.zeros((3, len(chances)))
-    for chance in chances.T:
-        holds, tied = chance**2, chance * (1.0 - chance)
-        none, one, two, more = (
-            none * holds,
-            one * holds + none * tied,
-            two * holds + one * tied,
-            more * (holds + tied) + two * tied,
-        )
-    return two, more
+    return float(np.sqrt((total + ties / n).sum() / len(bits)))
 
 
 def rmse_of_product(full: Measurement, scale: float, workload: Workload, chances: Float64) -> float:
@@ -109,19 +100,20 @@ def of_shares(workload: Workload, chances: Float64, uncertain: Float64) -> Float
     return np.asarray(((products_of_others(holds) * off) ** 2).sum(axis=1))
 
 
-def independent(workload: Workload, shares: Shares) -> tuple[Float64, Float64]:
-    """Return independent columns' answers, and the variances of true ones around: ``(m,)``."""
+def independent(workload: Workload, shares: Shares) -> tuple[Float64, Float64, Float64]:
+    """Return independent columns' answers, and variances of interactions, and of columns' noise."""
     chances, off = shares.distributions(workload.domain), shares.uncertain(workload.domain)
     bits, negated, possible = literals_of(workload)
     holds = chances_of_literals(bits, negated, chances)
-    variances = departures(holds) ** 2 + of_shares(workload, chances, off)
-    return possible * holds.prod(axis=1), possible * variances
+    interactions, noise = departures(holds) ** 2, of_shares(workload, chances, off)
+    return possible * holds.prod(axis=1), possible * interactions, possible * noise
 
 
 def rmse_of_queries(queries: QueryMeasurement, shares: Shares, ratio: float) -> float:
     """Return the error of shrunk answers; ``ratio``: sensitivity over scale, times the rows."""
-    noise, prior = queries.sensitivity / ratio, independent(queries.workload, shares)[1]
-    return math.sqrt(MORE_NOISE * (prior / (1.0 + prior / noise**2)).mean())
+    _, interactions, off = independent(queries.workload, shares)
+    left = left_of(interactions, (ratio / queries.sensitivity) ** 2, off)
+    return math.sqrt(MORE_NOISE * left.mean())
 
 
 def is_wide(workload: Workload) -> bool:
@@ -140,11 +132,6 @@ def is_positive(workload: Workload) -> bool:
     columns = workload.domain.column_of_bit[given >> 1]
     positive = (given & 1 == 0).all() and (workload.domain.sizes[columns] == 1).all()
     return bool(positive) and len(given) > 2 * _ITEMS
-
-
-def columns_first(workload: Workload) -> bool:
-    """Return whether columns are measured first, of whatever budget."""
-    return workload.way <= MOST_LITERALS and (is_wide(workload) or is_positive(workload))
 
 
 def expansion_of(task: Task) -> Expansion:
@@ -202,7 +189,7 @@ def _predict(task: Task, budget: Budget) -> Predicted:
     noise = columns.scales * columns.sensitivity * unit
     shares = Shares.of(ProductTerms.of_features(columns.features), np.zeros(len(noise)), noise)
     full: Measurement
-    if columns_first(workload):
+    if workload.way <= MOST_LITERALS and (is_wide(workload) or is_positive(workload)):
         expansion = expansion_of(task)
         full = FeatureMeasurement(expansion, uniform_strategy(expansion.features, neighbours))
     else:

@@ -33,7 +33,7 @@ SCALES = np.append(0.0, np.exp2(np.arange(-3.0, 4.0)))
 _PRIOR = 1.0 / (1.0 + SCALES**2)
 _PRIOR /= _PRIOR.sum()
 """Chances of these before anything is measured, falling as in a half-Cauchy law (Polson and Scott,
-Bayesian Analysis 7, 2012): most columns hardly depend on each other."""
+Bayesian Analysis 7, 2012): most columns hardly depend on others. Above 0 the mean square is 1."""
 
 _TOLD = 1 << 15
 """Numbers that determine how often each scale holds, at most: a limit on time."""
@@ -79,6 +79,14 @@ def posterior_shares(noisy: Float64, deviations: Float64, empty: float) -> tuple
     means = (weights @ grid).astype(np.float64)
     squares = (weights * (grid - means[:, None]) ** 2).sum(axis=1, dtype=np.float64)
     return means, np.sqrt(squares)
+
+
+def left_of(interactions: Float64, precisions: Float64 | float, others: Float64 | float) -> Float64:
+    """Return variances that are left of interactions of any strength, and others, if measured."""
+    variances = (scale**2 * interactions + others for scale in SCALES[1:])
+    chances = _PRIOR[1:] / _PRIOR[1:].sum()
+    left = (p * v / (1.0 + v * precisions) for p, v in zip(chances, variances, strict=True))
+    return sum(left, np.zeros(len(interactions)))
 
 
 def _grid(noisy: Float64, deviation: float, most: int) -> Float64:

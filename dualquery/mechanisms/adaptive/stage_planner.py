@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dualquery.estimates.intervals import CORRELATION
 from dualquery.mechanisms.adaptive.evidence import Shares, of_order, scale_for, uniform_strategy
-from dualquery.mechanisms.adaptive.expansion import MOST_LITERALS, Expansion, ProductTerms
+from dualquery.mechanisms.adaptive.expansion import MOST_LITERALS, Expansion, Int64, ProductTerms
 from dualquery.mechanisms.adaptive.interactions import Interactions, expected_interactions
 from dualquery.mechanisms.adaptive.measurement import (
     FeatureMeasurement,
@@ -39,6 +39,7 @@ from dualquery.mechanisms.adaptive.predictions import (
     rmse_of_product,
     rmse_of_queries,
 )
+from dualquery.mechanisms.adaptive.prior import left_of
 from dualquery.mechanisms.protocol import Budget, Details, Plan, Task
 from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.calibrate import calibrate_gaussian_scale, calibrate_rho
@@ -233,7 +234,7 @@ def columns_may_do(task: Task, budget: Budget) -> bool:
     return predicted.product > math.hypot(predicted.columns, predicted.chance)
 
 
-def mean_of_set(numbers: Float64, sets: NDArray[np.int64]) -> Float64:
+def mean_of_set(numbers: Float64, sets: Int64) -> Float64:
     """Return each number's mean over its set: blocks of contrasts have one variance each."""
     return np.asarray((np.bincount(sets, numbers) / np.bincount(sets))[sets])
 
@@ -265,10 +266,10 @@ class ColumnEvidence:
         return ProductTerms.of_features(self.expansion.features)
 
     def all_at_once(self, *, held: bool) -> Measurement | None:
-        """Return what follows if it has a smaller predicted error than columns: of binary columns.
+        """Return what follows in place of chosen columns and products: of binary columns.
 
         Everything, if columns are full, or unbiased answers err less than interactions. Or queries
-        themselves, if ``held``: positive ones only in place of everything, as most are 0 else.
+        themselves, if ``held``, where these are predicted to err less.
         """
         workload, chances, looked, whole = self.workload, self.chances, self.looked, self.expansion
         found = expected_interactions(self.products, chances)
@@ -276,12 +277,6 @@ class ColumnEvidence:
         are_full = float(found @ found) > _FULL**2 * float(largest @ largest)
         if not workload.domain.has_two_values[looked.features.bits[:, 0]].all():
             return None
-        again = scale_for(looked.sensitivity, self.ratio) / self.n / 2.0  # shares of binary columns
-        before = self.posterior.deviations
-        off = replace(self.posterior, deviations=before * again / np.hypot(before, again))
-        columns = of_shares(workload, chances, off.uncertain(workload.domain)).mean()
-        usual = rmse_of_interactions(workload, chances, self.n)
-        least = math.sqrt(columns + usual**2)
         small = are_full or not is_wide(workload)  # noise of thousands never is
         queries, shrunk = QueryMeasurement(workload, looked.neighbours), math.inf
         if held and (small or not is_positive(workload)):
@@ -290,11 +285,19 @@ class ColumnEvidence:
             full = FeatureMeasurement(whole, plan_strategy(whole, looked.neighbours))
             scale = scale_for(full.sensitivity, self.ratio) / self.n
             unbiased = full.mean_deviation * scale
-            fit = rmse_of_fit(rmse_of_product(full, scale, workload, chances), usual)
-            if (are_full or unbiased <= usual) and min(fit, unbiased) < least:
+            fit = rmse_of_fit(rmse_of_product(full, scale, workload, chances), self.usual)
+            again = scale_for(looked.sensitivity, self.ratio) / self.n / 2.0  # of shares
+            off = self.posterior.uncertain(workload.domain)
+            off *= again / np.hypot(off, again)
+            columns = math.sqrt(of_shares(workload, chances, off).mean() + self.usual**2)
+            if (are_full or unbiased <= self.usual) and min(fit, unbiased) < columns:
                 return queries if shrunk < min(fit, unbiased) else full
-        least = min(least, math.sqrt(self.left(self.worth_measuring())))
-        return queries if shrunk < least and not is_positive(workload) else None
+        return queries if shrunk < math.sqrt(self.left(self.worth_measuring())) else None
+
+    @cached_property
+    def usual(self) -> float:
+        """The error of leaving out all interactions."""
+        return rmse_of_interactions(self.workload, self.chances, self.n)
 
     @cached_property
     def off(self) -> Float64:
@@ -309,28 +312,27 @@ class ColumnEvidence:
         """The deviation of a sign's noise, if it alone is measured."""
         return self.looked.neighbours.furthest(2.0, 1.0) / (self.ratio * self.n)
 
-    def worth_measuring(self) -> NDArray[np.int64]:
+    def worth_measuring(self) -> Int64:
         """Return places of columns with an error above noise, and products above twice it."""
         order = np.argsort(-self.off, kind="stable")
         noises = self.noise * np.sqrt(np.arange(1, len(order) + 1))
         worth = np.flatnonzero(self.off[order] >= noises)
         return np.sort(order[: worth[-1] + 1 if len(worth) else 1])
 
-    def left(self, chosen: NDArray[np.int64], groups: int = 0, told: Float64 | float = 0) -> float:
+    def left(self, chosen: Int64, groups: int = 0, told: Float64 | float = 0) -> float:
         """Return answers' mean variance with chosen features, and what groups have ``told``."""
         features, single = self.expansion.features, of_order(self.expansion.features, 1)
         noise = (len(chosen) + groups) * self.noise**2
         told = told + np.bincount(chosen, minlength=len(features)) / noise
-        after, off = 1.0 / (1.0 + self.off**2 * told), self.posterior.uncertain(features.domain)
+        off, after = self.posterior.uncertain(features.domain), 1.0 / (1.0 + self.off**2 * told)
         off[features.bits[single, 0]] *= np.sqrt(after[single])
         uses = np.bincount(self.expansion.feature, self.expansion.uses, len(features))
         uses[single] = 0.0
-        of_columns = of_shares(self.workload, self.chances, off).mean()
-        return float(of_columns + uses @ (self.off**2 * after) / len(self.workload))
+        before = (2.0 * self.off) ** 2
+        part = uses @ left_of(before, told, 0.0) / (uses @ before) if uses.any() else 0.0
+        return float(of_shares(self.workload, self.chances, off).mean() + part * self.usual**2)
 
-    def with_groups(
-        self, chosen: NDArray[np.int64], generator: np.random.Generator
-    ) -> NDArray[np.int32]:
+    def with_groups(self, chosen: Int64, generator: np.random.Generator) -> NDArray[np.int32]:
         """Return chosen features' bits, and as many random groups of other columns, if they pay.
 
         A product of signs has the noise of one, and depends on all its columns (Hotelling 1944).
