@@ -63,13 +63,13 @@ def rmse_of_interactions(
     """
     bits, negated, possible = literals_of(workload)
     holds = chances_of_literals(bits, negated, chances)[possible]
-    none, one, pairs = np.ones(len(holds)), *np.zeros((2, len(holds)))
+    none, one, pairs, more = np.ones(len(holds)), *np.zeros((3, len(holds)))
     for chance in holds.T:
         alone, tied = chance**2, chance * (1.0 - chance)
+        more = more * chance + pairs * tied
         none, one, pairs = none * alone, one * alone + none * tied, pairs * alone + one * tied
-    ties = np.maximum(holds.prod(axis=1) - none - one, pairs)  # of two literals or more
     total = CORRELATION**2 * pairs * (unknown - whole) + departures(holds) ** 2 * whole
-    return float(np.sqrt((total + ties / n).sum() / len(bits)))
+    return float(np.sqrt((total + (pairs + more) / n).sum() / len(bits)))
 
 
 def rmse_of_product(full: Measurement, scale: float, workload: Workload, chances: Float64) -> float:

@@ -82,7 +82,10 @@ def posterior_shares(noisy: Float64, deviations: Float64, empty: float) -> tuple
 
 
 def left_of(interactions: Float64, precisions: Float64 | float, others: Float64 | float) -> Float64:
-    """Return variances that are left of interactions of any strength, and others, if measured."""
+    """Return the variances that measuring leaves, a mean over the strengths above 0: ``(p,)``.
+
+    ``interactions`` are the variances at strength 1; ``others`` have no strength.
+    """
     variances = (scale**2 * interactions + others for scale in SCALES[1:])
     chances = _PRIOR[1:] / _PRIOR[1:].sum()
     left = (p * v / (1.0 + v * precisions) for p, v in zip(chances, variances, strict=True))

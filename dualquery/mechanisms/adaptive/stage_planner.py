@@ -269,7 +269,7 @@ class ColumnEvidence:
         """Return what follows in place of chosen columns and products: of binary columns.
 
         Everything, if columns are full, or unbiased answers err less than interactions. Or queries
-        themselves, if ``held``, where these are predicted to err less.
+        themselves, if ``held``, where these err less; of wide, sparse ones no positive queries.
         """
         workload, chances, looked, whole = self.workload, self.chances, self.looked, self.expansion
         found = expected_interactions(self.products, chances)
