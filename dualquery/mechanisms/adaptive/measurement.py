@@ -125,7 +125,6 @@ class FeatureMeasurement:
         place[features.bits[alone, 0]] = alone
         feature = np.where(bits >= 0, place[bits], -1)
         present = feature >= 0
-
         # A literal's share is linear in its own feature; that of a contrast is (1 - c) / n.
         contrast, values = features.contrasts[feature, 0], features.values[feature, 0]
         slopes = np.where(contrast, -1.0 / values, 1.0)

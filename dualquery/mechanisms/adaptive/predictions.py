@@ -72,19 +72,18 @@ def rmse_of_interactions(
     return float(np.sqrt((total + (pairs + more) / n).sum() / len(bits)))
 
 
-def rmse_of_product(full: Measurement, scale: float, workload: Workload, chances: Float64) -> float:
-    """Return the error of independent columns fitted to everything, with noise of a scale.
+def rmse_of_product(full: Measurement, off: Float64, workload: Workload, chances: Float64) -> float:
+    """Return the error of independent columns fitted to everything, whose standard errors are off.
 
     A share has the Fisher information of all its products, as if all other shares were known.
     """
     products = full.products
-    deviations = scale * full.scales[:, None]
     means, slopes = products.factors(chances)
-    told = (slopes * products_of_others(means) / deviations) ** 2
+    told = (slopes * products_of_others(means) / off[:, None]) ** 2
     present = products.bits >= 0
     information = np.bincount(products.bits[present], told[present], len(chances))
-    off = np.divide(1.0, np.sqrt(information), out=np.zeros(len(chances)), where=information > 0)
-    return math.sqrt(of_shares(workload, chances, off).mean())
+    left = np.divide(1.0, np.sqrt(information), out=np.zeros(len(chances)), where=information > 0)
+    return math.sqrt(of_shares(workload, chances, left).mean())
 
 
 def rmse_of_fit(of_independent: float, interactions: float) -> float:
@@ -197,7 +196,7 @@ def _predict(task: Task, budget: Budget) -> Predicted:
     scale = full.sensitivity * unit
     return Predicted(
         columns=math.sqrt(of_shares(workload, chances, shares.uncertain(workload.domain)).mean()),
-        product=rmse_of_product(full, scale, workload, chances),
+        product=rmse_of_product(full, full.scales * scale, workload, chances),
         unbiased=full.mean_deviation * scale,
         interactions=rmse_of_interactions(workload, chances, task.rows),
         chance=rmse_of_interactions(workload, chances, task.rows, 0.0, 0.0),

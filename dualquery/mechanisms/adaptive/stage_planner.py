@@ -285,7 +285,8 @@ class ColumnEvidence:
             full = FeatureMeasurement(whole, plan_strategy(whole, looked.neighbours))
             scale = scale_for(full.sensitivity, self.ratio) / self.n
             unbiased = full.mean_deviation * scale
-            fit = rmse_of_fit(rmse_of_product(full, scale, workload, chances), self.usual)
+            product = rmse_of_product(full, full.scales * scale, workload, chances)
+            fit = rmse_of_fit(product, self.usual)
             again = scale_for(looked.sensitivity, self.ratio) / self.n / 2.0  # of shares
             off = self.posterior.uncertain(workload.domain)
             off *= again / np.hypot(off, again)
@@ -419,15 +420,16 @@ class PairEvidence:
             return full if rmse_of_queries(full, shrunk, ratio * self.n) < alone else columns
         unknown = self.unknown(full.products)
         full = full.refined(unknown, (ratio * self.n) ** 2)
-        scale = scale_for(full.sensitivity, ratio) / self.n
-        product = rmse_of_product(full, scale, workload, chances)
-        fitted = min(rmse_of_fit(product, interactions), full.mean_deviation * scale)
+        both = full.scales * scale_for(full.sensitivity, ratio) / self.n
+        small = of_order(full.strategy.features, 1, 2)
+        both[small] = 1.0 / np.hypot(1.0 / both[small], 1.0 / self.deviations)
+        product = rmse_of_product(full, both, workload, chances)
+        unbiased = math.sqrt(full.expansion.variances(both**2).mean())
+        fitted = min(rmse_of_fit(product, interactions), unbiased)
         singles, _, noise = again.as_products(full.products)
         precisions = np.bincount(singles, noise**-2.0, len(unknown)).astype(np.float64)
         of_columns = mean_of_set(precisions, full.products.sets)
-        large, larger = (
-            float((full.expansion.variances(unknown / (1.0 + unknown * each)) ** 2).mean())
-            for each in ((full.scales * scale) ** -2.0, of_columns)
-        )
+        left = [unknown / (1.0 + unknown * each) for each in (both**-2.0, of_columns)]
+        large, larger = ((full.expansion.variances(each) ** 2).mean() for each in left)
         fitted *= min(large / larger, 1.0) ** 0.25 if larger else 1.0
         return full if fitted < alone else columns
