@@ -73,7 +73,7 @@ def rmse_of_interactions(
 
 
 def rmse_of_product(full: Measurement, off: Float64, workload: Workload, chances: Float64) -> float:
-    """Return the error of independent columns fitted to everything, whose standard errors are off.
+    """Return the error of independent columns fitted to everything; ``off``: standard errors.
 
     A share has the Fisher information of all its products, as if all other shares were known.
     """

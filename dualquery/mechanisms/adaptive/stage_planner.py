@@ -422,7 +422,7 @@ class PairEvidence:
         full = full.refined(unknown, (ratio * self.n) ** 2)
         both = full.scales * scale_for(full.sensitivity, ratio) / self.n
         small = of_order(full.strategy.features, 1, 2)
-        both[small] = 1.0 / np.hypot(1.0 / both[small], 1.0 / self.deviations)
+        both[small] = 1.0 / np.hypot(1.0 / both[small], 1.0 / self.deviations)  # as in the fit
         product = rmse_of_product(full, both, workload, chances)
         unbiased = math.sqrt(full.expansion.variances(both**2).mean())
         fitted = min(rmse_of_fit(product, interactions), unbiased)
