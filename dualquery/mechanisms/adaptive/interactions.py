@@ -144,7 +144,7 @@ def third_moments(model: ProductMixture, products: ProductTerms, deviations: Flo
     varied = np.append(np.ptp(model.chances, axis=1) > 0.0, False)  # the last is that of no factor
     at = np.flatnonzero(varied[products.bits].sum(axis=1) == 3)
     told, moments = products.part(at), np.zeros(len(products.bits))
-    means = model.chances @ model.weights
+    means = np.minimum(model.chances @ model.weights, 1.0)  # weights add up to 1 but for rounding
     centre, usual = told.factors(means)[0], expected_interactions(told, means)
     for weight, chances in zip(model.weights, model.chances.T, strict=True):
         apart = told.factors(chances)[0] - centre
