@@ -1,6 +1,7 @@
 """NIST's benchmark of its Collaborative Research Cycle: excerpts of the American Community Survey.
 
-The schema is written from NIST's data dictionary. Ages are cut at those of schooling and rules, and
+The schema is written from NIST's data dictionary and the Census Bureau's definitions of families,
+of present spouses, and of whose poverty is known. Ages are cut at those of schooling and rules, and
 every five years; weights, about 100, more widely the larger they are. Codes of industries and
 densities of areas are public facts, which the published excerpts list.
 """
