@@ -37,7 +37,7 @@ class Faulty:
         if self.fault == "segfault":
             os.kill(os.getpid(), signal.SIGSEGV)
         elif self.fault == "exit":
-            os.closerange(0, 256)  # pipes may end before a process does
+            os.closerange(1, 256)  # its pipe may end before a process does
             time.sleep(0.1)
             os._exit(3)
         elif self.fault == "raise":
