@@ -7,7 +7,6 @@ Records are drawn from a mixture fitted to the stacked means. Post-processing, a
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -43,7 +42,16 @@ def fit_mixture(
 
     def fitted_to(seen: Evidence, source: np.random.Generator) -> Mixture:
         fit = MixtureFit(products, seen.means, seen.deviations, fitting)
-        return fit.run(source, session.threads, session.progress)
+        return fit.run(source, session)
+
+    def estimates(seen: Evidence, fit: Float64) -> tuple[Interactions, Float64]:
+        """Return the model, and its means, those clear of noise around the fit, and all of them."""
+        model = Interactions.from_products(products, seen.means, seen.deviations)
+        expected = expected_interactions(products, model.chances)
+        missed, _ = posterior_interactions(seen.means - fit, expected, seen.deviations**2)
+        moves = fit + missed - model.fitted
+        clear = moves**3 / (moves**2 + evidence.deviations**2)  # Thompson, JASA 63, 1968
+        return model, model.fitted + np.stack((np.zeros(len(moves)), clear, moves))
 
     # The fit draws the same numbers whether there is a trial or not.
     (apart,) = generator.spawn(1)
@@ -52,28 +60,34 @@ def fit_mixture(
     means = mixture.means(products)
     if fitting.tried:
         shown, held_back = evidence.split(apart)
-        found = Interactions.from_products(products, evidence.means, evidence.deviations)
-        shrunk = Interactions.from_products(products, shown.means, shown.deviations)
-        other = np.clip(answer(shrunk.fitted), 0.0, 1.0)
-        tried = np.clip(answer(fitted_to(shown, apart).means(products)), 0.0, 1.0)
-        between = tried - other
-        if square := float(between @ between):
-            trust = min(max(float(between @ (held_back.unbiased - other)) / square, 0.0), 1.0)
+        found, ways = estimates(evidence, means)
+        _, tried = estimates(shown, fitted_to(shown, apart).means(products))
+        weights = _weights(np.clip([answer(each) for each in tried], 0.0, 1.0), held_back.unbiased)
+        trust = 1.0 - float(weights[0])
         # The mixture weakens correlations less than the stacked means do.
-        around = replace(found, fitted=means)
-        means = trust * means + (1.0 - trust) * found.fitted
-        # Noise this large in any of f features has a chance below 1 / f: the fit is wrong.
-        most = 2.0 * math.sqrt(math.log(len(means) + 1.0)) * evidence.deviations
-        means = np.where(np.abs(means - evidence.means) > most, evidence.means, means)
+        around, means = replace(found, fitted=means), weights @ ways
         how = fitting.brief(workload.domain, trust)
         fit = MixtureFit(products, means, evidence.deviations, how)
-        run = generator, session.threads, session.progress
-        mixture = fit_records(fit, evidence.means, around, task, run)
+        mixture = fit_records(fit, evidence.means, around, task, generator, session)
     answers, noisy = np.clip(answer(means), 0.0, 1.0), (evidence.unbiased, evidence.spread)
     if evidence.source.of_queries:  # those that the fit left out have their own answers
         answers = np.where((products.bits < 0).all(axis=1), np.clip(noisy[0], 0.0, 1.0), answers)
     model = with_labels(mixture.model(), workload, *noisy, task.n, generator, session.progress)
     return answers, model, ({"trust": trust},) if fitting.tried else ()
+
+
+def _weights(estimates: Float64, unbiased: Float64) -> Float64:
+    """Return weights of estimates, ``(k, m)``, that bring their mean nearest to unbiased numbers.
+
+    Least squares, none negative, adding up to 1 (Breiman, Machine Learning 24, 1996).
+    """
+    from scipy.optimize import nnls
+
+    off = (estimates - unbiased).T
+    # The weights are found up to a factor: all is smaller by it but the last line's distance to 1.
+    size = np.full((1, len(estimates)), np.linalg.norm(off))
+    found, _ = nnls(np.append(off, size, axis=0), np.append(np.zeros(len(off)), size[0, 0]))
+    return np.asarray(found / found.sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,16 +169,21 @@ class CrossMoments:
 
 
 def fit_records(
-    fit: MixtureFit, noisy: Float64, around: Interactions, task: Task, how: tuple[Any, Any, Any]
+    fit: MixtureFit,
+    noisy: Float64,
+    around: Interactions,
+    task: Task,
+    generator: np.random.Generator,
+    session: Session,
 ) -> Mixture:
-    """Return the mixture that records are drawn from, as in `CrossMoments.of`; ``how`` it runs."""
+    """Return the mixture that records are drawn from, as in `CrossMoments.of`."""
     moments = None if task.scores is None else CrossMoments.of(fit, noisy, around, task.scores)
     if moments is None:
-        return fit.with_rules(task, around.chances).run(*how)
+        return fit.with_rules(task, around.chances).run(generator, session)
 
     def fitted(aim: CrossMoments, start: Mixture | None = None) -> Mixture:
         aimed = replace(fit, targets=aim.kept(fit.targets), how=replace(fit.how, steps=LEG))
-        return aimed.with_rules(task, around.chances).run(*how, start)
+        return aimed.with_rules(task, around.chances).run(generator, session, start)
 
     mixture = fitted(moments)
     # The pull takes a part of the moments; of its aim the second fit reaches a half to all.

@@ -135,11 +135,8 @@ class Adaptive(Mechanism[Stages]):
     def run(self, task: Task, plan: Plan[Stages], curator: Curator, session: Session) -> Outcome:
         """Measure stage by stage, estimate, and answer."""
         run = _Run(self, plan.details, task, curator, session)
-        if plan.details.first == "everything":
-            return run.everything_at_once()
-        if plan.details.first == "pairs":
-            return run.after_pairs()
-        return run.after_columns()
+        ways = {"everything": run.at_once, "pairs": run.after_pairs, "columns": run.after_columns}
+        return ways[plan.details.first]()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,7 +176,7 @@ class _Run:
         self.kept: list[Measurements] = []
         self.trace: list[Mapping[str, int]] = []
 
-    def everything_at_once(self) -> Outcome:
+    def at_once(self) -> Outcome:
         """Measure everything in one stage; fit, and answer."""
         planned, full = self.plan, self.plan.full
         assert full is not None
@@ -194,8 +191,8 @@ class _Run:
         looked, full = planned.looked, planned.full
         assert looked is not None
         assert full is not None
-        means = self._looked(looked, planned.scale)
-        seen = PairEvidence(looked, means, planned.scale, workload, self.n, self.task.rows)
+        look = self._looked(looked, planned.scale)
+        seen = PairEvidence(planned.neighbours, *look, workload, self.n, self.task.rows)
         following = seen.next_stage(full, *planned.ratios)
         if isinstance(following, Strategy):
             return self._columns_again(seen, following, *planned.ratios)
@@ -203,17 +200,17 @@ class _Run:
             return self._by_queries(seen.shares.shrunk(workload.domain), following, planned.ratios)
         found = self._measured(following, planned.ratios)
         small = of_order(following.strategy.features, 1, 2)
-        return self._fitted(found, found.combined(small, means, seen.deviations), workload)
+        return self._fitted(found, found.combined(small, seen.means, seen.deviations), workload)
 
     def _columns_again(self, seen: PairEvidence, columns: Strategy, ratio: float) -> Outcome:
         """Measure the columns again; answer by both stages, and by the pairs' interactions."""
-        task, run = self.task, (self.generator, self.session.threads, self.session.progress)
-        second = self._shares(columns, scale_for(columns.sensitivity, ratio), CHOSEN)
+        task, scale = self.task, scale_for(columns.sensitivity, ratio)
+        second = Shares.of(*self._looked(columns, scale, CHOSEN))
         posterior = seen.shares.combined(second).posterior(task.queries.domain, planned=False)
         found = Interactions.fit(seen.products, seen.means, seen.deviations, *posterior)
         how = self.plan.fitting.brief(task.queries.domain)
         fit = MixtureFit(seen.products, found.fitted, seen.deviations, how)
-        mixture = fit_records(fit, seen.means, found, task, run)
+        mixture = fit_records(fit, seen.means, found, task, self.generator, self.session)
         expansion = expansion_of(task)
         means = found.means(ProductTerms.of_features(expansion.features))
         # The first stage decided that there are any: it gives none.
@@ -225,16 +222,13 @@ class _Run:
         planned, looked, task = self.plan, self.plan.looked, self.task
         assert looked is not None
         assert planned.expansion is not None
-        shares = around = self._shares(looked, planned.scale)
+        shares = around = Shares.of(*self._looked(looked, planned.scale))
         workload, expansion, ratios = task.workload, planned.expansion, list(planned.ratios)
         if task.frequent is not None:
             workload = task.frequent.workload(task.frequent.choose(shares.values))
             expansion = Expansion.of(workload)
-
-        def known() -> ColumnEvidence:
-            return ColumnEvidence(looked, shares, workload, expansion, self.n, math.hypot(*ratios))
-
-        seen = known()
+        ratio = math.hypot(*ratios)
+        seen = ColumnEvidence(looked, shares, workload, expansion, self.n, ratio)
         full = seen.all_at_once(held=task.frequent is None)
         if full is not None and full.of_queries:
             outcome = self._by_queries(seen.posterior, full, ratios)
@@ -245,9 +239,10 @@ class _Run:
         else:
             if len(ratios) > 1:
                 # The first look decided that there is this one: intervals rest on it alone.
-                around = self._shares(looked, scale_for(looked.sensitivity, ratios.pop(0)))
+                scale = scale_for(looked.sensitivity, ratios.pop(0))
+                around = Shares.of(*self._looked(looked, scale))
                 shares = shares.combined(around)
-                seen = known()
+                seen = replace(seen, shares=shares, ratio=math.hypot(*ratios))
             outcome = self._chosen(seen, around)
         return replace(outcome, workload=None if task.frequent is None else workload)
 
@@ -257,9 +252,7 @@ class _Run:
         measured = Features(seen.with_groups(chosen, self.generator), domain)
         strategy = uniform_strategy(measured, self.plan.neighbours)
         scale = scale_for(strategy.sensitivity, seen.ratio)
-        noisy = self._looked(strategy, scale, CHOSEN)
-        deviations = strategy.scales * scale / self.n
-        products = ProductTerms.of_features(measured)
+        products, noisy, deviations = self._looked(strategy, scale, CHOSEN)
         longer = (measured.bits >= 0).sum(axis=1) > 1
         second = Shares.of(products, noisy, deviations)
         shares = seen.shares.combined(second).sparse()
@@ -286,14 +279,16 @@ class _Run:
         model = mixture_of(shares, full.products, answers, found.deviations, *self.how)
         return self._outcome(answers, model, found.intervals(workload))
 
-    def _looked(self, strategy: Strategy, scale: float, note: str = "") -> Float64:
-        """Measure features, keep and trace them, and return their noisy means."""
+    def _looked(
+        self, strategy: Strategy, scale: float, note: str = ""
+    ) -> tuple[ProductTerms, Float64, Float64]:
+        """Measure features, keep and trace them; return them, their noisy means and deviations."""
         means = sums_of(strategy, self.curator, scale) / self.n
-        features = strategy.features
         deviations = strategy.scales * scale / self.n
-        self.kept.append(Measurements.of_features(features, means, deviations, note))
-        self._count(ProductTerms.of_features(features))
-        return means
+        self.kept.append(Measurements.of_features(strategy.features, means, deviations, note))
+        products = ProductTerms.of_features(strategy.features)
+        self._count(products)
+        return products, means, deviations
 
     def _count(self, products: ProductTerms) -> None:
         """Note in the trace how many numbers of each kind a stage measured."""
@@ -301,11 +296,6 @@ class _Run:
         queries, columns, more = np.bincount(np.minimum(orders, 2), minlength=3).tolist()
         stage = {"stage": len(self.trace) + 1, "columns": columns}
         self.trace.append({**stage, "products": more, "queries": queries})
-
-    def _shares(self, looked: Strategy, scale: float, note: str = "") -> Shares:
-        noisy = self._looked(looked, scale, note)
-        products = ProductTerms.of_features(looked.features)
-        return Shares.of(products, noisy, looked.scales * scale / self.n)
 
     def _measured(
         self, full: Measurement, ratios: Sequence[float], scale: float | None = None

@@ -26,7 +26,7 @@ from dualquery.mechanisms.protocol import Session, Task
 from dualquery.models.mixture import ProductMixture
 from dualquery.queries.literals import LiteralRows
 from dualquery.rows.repeats import side_by_side
-from dualquery.runtime.progress import NO_PROGRESS, part_of
+from dualquery.runtime.progress import part_of
 from dualquery.runtime.resources import workers
 
 Float32 = NDArray[np.float32]
@@ -185,11 +185,7 @@ class MixtureFit:
         return MixtureFit(every, targets, deviations, self.how)
 
     def run(
-        self,
-        generator: np.random.Generator,
-        threads: int,
-        progress: Callable[[int, int], None] = NO_PROGRESS.step,
-        start: Mixture | None = None,
+        self, generator: np.random.Generator, session: Session, start: Mixture | None = None
     ) -> Mixture:
         """Fit: from another fit or disturbed independent columns, by Adam, in legs."""
         batches = self._batches(generator)
@@ -200,11 +196,11 @@ class MixtureFit:
         done, nearest, steps = 0, math.inf, self.how.steps
         # The mean square distance, in variances, that noise has: two standard errors above 1.
         explained = 1.0 + 2.0 * math.sqrt(2.0 / len(self.targets))
-        with workers(threads, len(slabs)) as pool:
+        with workers(session.threads, len(slabs)) as pool:
             course = _Course(batches, slabs, odds.mean(axis=1), pool.map)
             count = max(round(steps / LEG), 1)
             for number, leg in enumerate(np.array_split(np.arange(steps), count)):
-                course.run(len(leg), self.how.pull, part_of(progress, done, steps))
+                course.run(len(leg), self.how.pull, part_of(session.progress, done, steps))
                 done += len(leg)
                 distance = course.distance()
                 if distance >= nearest:
@@ -213,7 +209,7 @@ class MixtureFit:
                 if number > 1 and distance <= explained:
                     break
         if done < steps:
-            progress(steps, steps)
+            session.progress(steps, steps)
         return Mixture(self.products.domain, self._bits, values)
 
     def _batches(self, generator: np.random.Generator) -> list[_Batch]:
@@ -366,7 +362,7 @@ def mixture_of(
         off = np.maximum(np.abs(slopes) * shares.uncertain(domain)[tied], deviations.min())
         targets, deviations = np.append(own, means), np.append(off, deviations)
         fit = MixtureFit(both, targets, deviations, fitting.brief(domain)).with_rules(task, chances)
-        mixture = fit.run(generator, session.threads, session.progress)
+        mixture = fit.run(generator, session)
     return with_columns(mixture.model(), domain.column_of_bit[mixture.bits], shares)
 
 

@@ -364,27 +364,18 @@ class ColumnEvidence:
 class PairEvidence:
     """What a look at columns and pairs determines; weights go by ``n``, chance by ``rows``."""
 
-    looked: Strategy
+    neighbours: Neighbours
+    products: ProductTerms
     means: Float64
-    scale: float
+    deviations: Float64
     workload: Workload
     n: int
     rows: int
-
-    @property
-    def deviations(self) -> Float64:
-        """Standard deviations of the noise of these means."""
-        return self.looked.scales * self.scale / self.n
 
     @cached_property
     def shares(self) -> Shares:
         """The noisy shares of single columns."""
         return Shares.of(self.products, self.means, self.deviations)
-
-    @cached_property
-    def products(self) -> ProductTerms:
-        """What was looked at."""
-        return ProductTerms.of_features(self.looked.features)
 
     @cached_property
     def first(self) -> Interactions:
@@ -410,7 +401,7 @@ class PairEvidence:
         workload, of_pairs = self.workload, (self.first.unknown, self.first.whole)
         shrunk = self.shares.shrunk(workload.domain)
         chances = shrunk.distributions(workload.domain)
-        columns = plan_columns(workload, chances, self.looked.neighbours)
+        columns = plan_columns(workload, chances, self.neighbours)
         interactions = rmse_of_interactions(workload, chances, self.rows, *of_pairs)
         noise = columns.scales * scale_for(columns.sensitivity, ratio) / self.n
         again = Shares.of(ProductTerms.of_features(columns.features), np.zeros(len(noise)), noise)

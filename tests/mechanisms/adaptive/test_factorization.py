@@ -105,14 +105,10 @@ def test_mixture_recovers_what_it_is_fitted_to(domain: Domain) -> None:
     features = Expansion.of(random_conjunctions(domain, 60, 3, seed=7)).features
     generator, records = np.random.default_rng(1), cases.all_records(domain)
     truth = generator.dirichlet(np.full(len(records), 0.3)) @ cases.values_on(features, records)
-    fit = MixtureFit(
-        ProductTerms.of_features(features),
-        truth,
-        np.full(len(truth), 0.01),
-        Fitting(components=32, steps=800, pull=0.01),
-    )
-    mixture = fit.run(np.random.default_rng(2), threads=2)
-    assert np.abs(mixture.means(ProductTerms.of_features(features)) - truth).max() < 0.02
+    products, how = ProductTerms.of_features(features), Fitting(32, steps=800, pull=0.01)
+    fit = MixtureFit(products, truth, np.full(len(truth), 0.01), how)
+    mixture = fit.run(np.random.default_rng(2), Session(threads=2))
+    assert np.abs(mixture.means(products) - truth).max() < 0.02
     sample = mixture.model().sample(20_000, generator)
     assert {tuple(row) for row in sample} <= {tuple(row) for row in records}
     # Standard errors are below 0.008; 5 of them.

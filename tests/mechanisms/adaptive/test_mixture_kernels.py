@@ -8,6 +8,7 @@ import pytest
 from dualquery.mechanisms.adaptive import mixture_kernels as kernels
 from dualquery.mechanisms.adaptive.expansion import Expansion, ProductTerms
 from dualquery.mechanisms.adaptive.mixture_fit import Fitting, MixtureFit
+from dualquery.mechanisms.protocol import Session
 from dualquery.queries.generate.workloads import random_conjunctions
 from tests.cases import MIXED
 
@@ -51,12 +52,12 @@ def test_threads_do_not_change_a_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     targets = np.random.default_rng(1).uniform(-0.5, 0.5, len(features))
     products = ProductTerms.of_features(features)
     fit = MixtureFit(products, targets, np.full(len(targets), 0.01), Fitting(8, 40, 0.01))
-    first, second = (fit.run(np.random.default_rng(2), threads) for threads in (1, 3))
+    first, second = (fit.run(np.random.default_rng(2), Session(threads)) for threads in (1, 3))
     np.testing.assert_array_equal(first.values, second.values)
     assert first.values.shape == (11, 8)
     # Slabs are a matter of speed only: rounding apart, one makes the same steps.
     monkeypatch.setattr("dualquery.mechanisms.adaptive.mixture_fit._SLAB", 8)
-    whole = replace(fit, how=replace(fit.how, steps=5)).run(np.random.default_rng(2), 1)
+    whole = replace(fit, how=replace(fit.how, steps=5)).run(np.random.default_rng(2), Session())
     monkeypatch.setattr("dualquery.mechanisms.adaptive.mixture_fit._SLAB", 3)
-    cut = replace(fit, how=replace(fit.how, steps=5)).run(np.random.default_rng(2), 1)
+    cut = replace(fit, how=replace(fit.how, steps=5)).run(np.random.default_rng(2), Session())
     np.testing.assert_allclose(whole.values, cut.values, atol=1e-3)
