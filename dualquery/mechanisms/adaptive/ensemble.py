@@ -7,6 +7,7 @@ Records are drawn from a mixture fitted to the stacked means. Post-processing, a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -45,13 +46,11 @@ def fit_mixture(
         return fit.run(source, session)
 
     def estimates(seen: Evidence, fit: Float64) -> tuple[Interactions, Float64]:
-        """Return the model, and its means, those clear of noise around the fit, and all of them."""
+        """Return the model, and a fit's means with the posterior means of what they miss."""
         model = Interactions.from_products(products, seen.means, seen.deviations)
         expected = expected_interactions(products, model.chances)
         missed, _ = posterior_interactions(seen.means - fit, expected, seen.deviations**2)
-        moves = fit + missed - model.fitted
-        clear = moves**3 / (moves**2 + evidence.deviations**2)  # Thompson, JASA 63, 1968
-        return model, model.fitted + np.stack((np.zeros(len(moves)), clear, moves))
+        return model, fit + missed
 
     # The fit draws the same numbers whether there is a trial or not.
     (apart,) = generator.spawn(1)
@@ -60,12 +59,18 @@ def fit_mixture(
     means = mixture.means(products)
     if fitting.tried:
         shown, held_back = evidence.split(apart)
-        found, ways = estimates(evidence, means)
-        _, tried = estimates(shown, fitted_to(shown, apart).means(products))
-        weights = _weights(np.clip([answer(each) for each in tried], 0.0, 1.0), held_back.unbiased)
-        trust = 1.0 - float(weights[0])
+        found, mended = estimates(evidence, means)
+        shrunk, tried = estimates(shown, fitted_to(shown, apart).means(products))
+        other, fitted = np.clip((answer(shrunk.fitted), answer(tried)), 0.0, 1.0)
+        between = fitted - other
+        if square := float(between @ between):
+            trust = min(max(float(between @ (held_back.unbiased - other)) / square, 0.0), 1.0)
         # The mixture weakens correlations less than the stacked means do.
-        around, means = replace(found, fitted=means), weights @ ways
+        around = replace(found, fitted=means)
+        means = trust * mended + (1.0 - trust) * found.fitted
+        # Noise this large in any of f features has a chance below 1 / f: the estimate is wrong.
+        most = 2.0 * math.sqrt(math.log(len(means) + 1.0)) * evidence.deviations
+        means = np.where(np.abs(means - evidence.means) > most, evidence.means, means)
         how = fitting.brief(workload.domain, trust)
         fit = MixtureFit(products, means, evidence.deviations, how)
         mixture = fit_records(fit, evidence.means, around, task, generator, session)
@@ -74,20 +79,6 @@ def fit_mixture(
         answers = np.where((products.bits < 0).all(axis=1), np.clip(noisy[0], 0.0, 1.0), answers)
     model = with_labels(mixture.model(), workload, *noisy, task.n, generator, session.progress)
     return answers, model, ({"trust": trust},) if fitting.tried else ()
-
-
-def _weights(estimates: Float64, unbiased: Float64) -> Float64:
-    """Return weights of estimates, ``(k, m)``, that bring their mean nearest to unbiased numbers.
-
-    Least squares, none negative, adding up to 1 (Breiman, Machine Learning 24, 1996).
-    """
-    from scipy.optimize import nnls
-
-    off = (estimates - unbiased).T
-    # The weights are found up to a factor: all is smaller by it but the last line's distance to 1.
-    size = np.full((1, len(estimates)), np.linalg.norm(off))
-    found, _ = nnls(np.append(off, size, axis=0), np.append(np.zeros(len(off)), size[0, 0]))
-    return np.asarray(found / found.sum())
 
 
 @dataclass(frozen=True, eq=False)
