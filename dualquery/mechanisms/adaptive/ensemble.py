@@ -49,8 +49,11 @@ def fit_mixture(
         """Return the model, and a fit's means with the posterior means of what they miss."""
         model = Interactions.from_products(products, seen.means, seen.deviations)
         expected = expected_interactions(products, model.chances)
-        missed, _ = posterior_interactions(seen.means - fit, expected, seen.deviations**2)
-        return model, fit + missed
+        at, mended = expected > 0.0, fit.copy()
+        if at.any():
+            missed = (seen.means - fit)[at], expected[at], seen.deviations[at] ** 2
+            mended[at] += posterior_interactions(*missed)[0]
+        return model, mended
 
     # The fit draws the same numbers whether there is a trial or not.
     (apart,) = generator.spawn(1)
@@ -60,18 +63,23 @@ def fit_mixture(
     if fitting.tried:
         shown, held_back = evidence.split(apart)
         found, mended = estimates(evidence, means)
-        shrunk, tried = estimates(shown, fitted_to(shown, apart).means(products))
-        other, fitted = np.clip((answer(shrunk.fitted), answer(tried)), 0.0, 1.0)
-        between = fitted - other
-        if square := float(between @ between):
-            trust = min(max(float(between @ (held_back.unbiased - other)) / square, 0.0), 1.0)
+        tried = fitted_to(shown, apart).means(products)
+        shrunk, repaired = estimates(shown, tried)
+        other = np.clip(answer(shrunk.fitted), 0.0, 1.0)
+
+        def trust_in(estimate: Float64) -> float:
+            between = np.clip(answer(estimate), 0.0, 1.0) - other
+            told, square = between @ (held_back.unbiased - other), between @ between
+            return min(max(float(told / square), 0.0), 1.0) if square else 1.0
+
+        trust = trust_in(repaired)
         # The mixture weakens correlations less than the stacked means do.
         around = replace(found, fitted=means)
         means = trust * mended + (1.0 - trust) * found.fitted
         # Noise this large in any of f features has a chance below 1 / f: the estimate is wrong.
         most = 2.0 * math.sqrt(math.log(len(means) + 1.0)) * evidence.deviations
         means = np.where(np.abs(means - evidence.means) > most, evidence.means, means)
-        how = fitting.brief(workload.domain, trust)
+        how = fitting.brief(workload.domain, trust_in(tried))
         fit = MixtureFit(products, means, evidence.deviations, how)
         mixture = fit_records(fit, evidence.means, around, task, generator, session)
     answers, noisy = np.clip(answer(means), 0.0, 1.0), (evidence.unbiased, evidence.spread)

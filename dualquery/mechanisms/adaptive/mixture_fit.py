@@ -119,6 +119,7 @@ class Mixture:
         sums, means = np.empty(len(order), np.float32), np.empty(len(order))
         kernels.sum_products(runs, table, sums)
         means[order] = sums / table.shape[1]
+        means[(products.bits < 0).all(axis=1)] = 1.0
         return means
 
     def model(self) -> ProductMixture:
@@ -220,8 +221,9 @@ class MixtureFit:
         own = (self.products.bits >= 0).sum(axis=1) == 1
         weights = (np.where(own, 2.0, 1.0) / self.deviations) ** 2
         weights /= weights.sum()
-        count = -(-len(rows) // _BATCH)
-        order = generator.permutation(len(rows)) if count > 1 else np.arange(len(rows))
+        some = np.flatnonzero((self.products.bits >= 0).any(axis=1))
+        count = -(-len(some) // _BATCH)
+        order = generator.permutation(some) if count > 1 else some
         owners = np.repeat(np.arange(len(self._columns.binary)), np.diff(self._columns.starts))
         batches = []
         for part in np.array_split(order, count):

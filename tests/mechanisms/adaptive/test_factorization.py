@@ -109,6 +109,8 @@ def test_mixture_recovers_what_it_is_fitted_to(domain: Domain) -> None:
     fit = MixtureFit(products, truth, np.full(len(truth), 0.01), how)
     mixture = fit.run(np.random.default_rng(2), Session(threads=2))
     assert np.abs(mixture.means(products) - truth).max() < 0.02
+    empty = ProductTerms(domain, np.full((1, 3), -1), np.zeros((1, 3), np.bool_), literals=False)
+    assert mixture.means(empty) == 1.0
     sample = mixture.model().sample(20_000, generator)
     assert {tuple(row) for row in sample} <= {tuple(row) for row in records}
     # Standard errors are below 0.008; 5 of them.
