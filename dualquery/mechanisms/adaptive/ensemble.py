@@ -38,7 +38,7 @@ def fit_mixture(
     generator: np.random.Generator,
     session: Session,
 ) -> tuple[Float64, ProductMixture | LabelledMixture, tuple[Mapping[str, Any], ...]]:
-    """Return answers in [0, 1], a mixture fitted to all evidence, and its trust for the trace."""
+    """Return answers in [0, 1], a mixture, and for the trace the trust in mended means."""
     products = evidence.source.products
 
     def fitted_to(seen: Evidence, source: np.random.Generator) -> Mixture:
@@ -46,7 +46,7 @@ def fit_mixture(
         return fit.run(source, session)
 
     def estimates(seen: Evidence, fit: Float64) -> tuple[Interactions, Float64]:
-        """Return the model, and a fit's means with the posterior means of what they miss."""
+        """Return the model, and a fit's means, mended by the posterior means of what they miss."""
         model = Interactions.from_products(products, seen.means, seen.deviations)
         expected = expected_interactions(products, model.chances)
         at, mended = expected > 0.0, fit.copy()

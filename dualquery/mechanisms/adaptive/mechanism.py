@@ -81,7 +81,7 @@ class Adaptive(Mechanism[Stages]):
     pull: float | None = None
     """Part of a step by which components are shrunk towards their mean, from 0 to 1: it keeps noise
     out. None for what usually suits the number of rows and the noise; then a trial on the evidence
-    says how far to trust the fit, and the trace has it."""
+    says how far to trust the fit with what it misses, and the trace has it."""
 
     steps: int = STEPS
     """Gradient steps of the fit, at most: it ends where noise explains the residual."""
