@@ -234,8 +234,8 @@ class Guarantee:
     _: KW_ONLY
     rows: int | None = option(
         None,
-        "With add-remove or --unit: a public number of rows (with --weight their total weight); "
-        "default: a noisy one. With --dry-run: how many rows to plan for.",
+        "With add-remove or --unit: a public number of rows (with --weight their total weight) to "
+        "plan with; a noisy one is released. With --dry-run: how many rows to plan for.",
     )
     accountant: str = option(
         "auto", "auto (the smallest valid bound), or one that 'dualquery budget plan' lists."

@@ -227,7 +227,7 @@ def _show(terminal: Terminal, made: Release, target: Path, *, verbose: bool) -> 
         rows = [[*row, made.intervals.text(i)] for i, row in enumerate(rows)]
     terminal.table(heads, rows, title=f"{len(made.workload):,} {answers}{few}")
     if made.intervals is not None:
-        terminal.say(f"intervals: {made.intervals.basis}")
+        terminal.say(f"intervals, outside which a released answer may lie: {made.intervals.basis}")
     if made.means:
         from dualquery.releases.answer.bought import means_of
 
