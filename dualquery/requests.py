@@ -235,7 +235,7 @@ class Guarantee:
     rows: int | None = option(
         None,
         "With add-remove or --unit: a public number of rows (with --weight their total weight) to "
-        "plan with; a noisy one is released. With --dry-run: how many rows to plan for.",
+        "plan with; default, and released: a noisy one. With --dry-run: how many rows to plan for.",
     )
     accountant: str = option(
         "auto", "auto (the smallest valid bound), or one that 'dualquery budget plan' lists."

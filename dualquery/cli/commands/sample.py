@@ -28,7 +28,7 @@ def sample(
 
     They come from the fitted model that the release keeps. Where it keeps none,
     its own records are repeated; the output says so. Without --csv, a CSV file is
-    written as that of the release's table was, if this was one.
+    written as the release's table was, if that was a CSV file.
 
     Examples:
 
