@@ -140,7 +140,7 @@ def _explain(error: BaseException, kept: str, command: Any, arguments: list[str]
     notes = "".join(f"; {note}" for note in getattr(error, "__notes__", ()))
     if isinstance(error, InterruptedRun | KeyboardInterrupt | typer.Abort):
         if any(each.startswith("--budget") for each in arguments):
-            kept += "; what the budget file was charged stays charged"
+            kept += "; what the budget file was charged, if anything, stays charged"
         kept = str(error) if isinstance(error, InterruptedRun) else kept
         return _stop(f"interrupted: {kept}", INTERRUPTED)
     if isinstance(error, typer.Exit):

@@ -126,7 +126,7 @@ def bounded_interval(
         prior = _Prior(np.full(len(at), np.nan), np.ones(len(at)), length, length)
     else:
         spread = np.maximum(guesses.spreads[at] / unit, _LEAST)
-        guess = (guesses.values[at] - low) / unit
+        guess = (np.clip(guesses.values[at], low, high) - low) / unit
         prior = _Prior(guess, spread, length, _between(guess, spread, length))
     lower[at] = low + unit * _lowest(shown, prior, miss)
     upper[at] = high - unit * _lowest(length - shown, prior.mirrored(), miss)

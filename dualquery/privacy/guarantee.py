@@ -162,8 +162,7 @@ def check_ranges(epsilon: float, delta: float) -> None:
         )
     if not 0.0 <= delta < 1.0:
         raise BadInputError(
-            f"--delta is {delta}; a number from 0 up to but not including 1 is needed "
-            "(when left out it is 1/n^2 for n records)."
+            f"--delta is {delta}; a number from 0 up to but not including 1 is needed."
         )
 
 

@@ -19,13 +19,13 @@ def test_answer_from_the_workload_and_from_the_records(dualquery, released) -> N
     assert first == {
         "query": known, "answered": known, "answer": made.answers[0], "source": "released",
         "interval": None, "low": None, "high": None, "level": None,
-        "basis": "no measured numbers, so nothing is known of the error",
+        "basis": "no measured numbers, so it has no interval",
     }  # fmt: skip
     assert second["source"] == "synthetic"
     row = made.synthetic
     share = ((row["age"] < 25) & (row["sex"] == "Female") & (row["flag"].cast(str) == "1")).mean()
     assert second["answer"] == pytest.approx(share)
-    assert "nothing is known of the error" in dualquery("answer", released, "age=0-25").err
+    assert "so it has no interval" in dualquery("answer", released, "age=0-25").err
     assert dualquery("answer", released, known).out.splitlines() == [
         f"{as_shown(made.answers[0], None, None)[0]}\treleased\t{known}"
     ]

@@ -189,7 +189,7 @@ def numbers(
     name = next((f.partition("=")[2] for f in features if f.startswith("mechanism")), "adaptive")
     loose = LOOSE[name]
     for asked, line in answers(release, features):
-        if features & {*MEASURED} and "nothing is known of the error" in str(line["basis"]):
+        if features & {*MEASURED} and "so it has no interval" in str(line["basis"]):
             continue
         around, far = ends(line["low"], line["high"]), loose * scale(world, asked)
         yield Number("answer", asked.text, line["answer"], around, world.truth(asked), far)

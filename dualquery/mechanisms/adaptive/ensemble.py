@@ -32,9 +32,9 @@ Float64 = NDArray[np.float64]
 
 def fit_mixture(
     evidence: Evidence,
-    fitting: Fitting,
     workload: Workload,
     task: Task,
+    fitting: Fitting,
     generator: np.random.Generator,
     session: Session,
 ) -> tuple[Float64, ProductMixture | LabelledMixture, tuple[Mapping[str, Any], ...]]:

@@ -177,10 +177,11 @@ class FeatureMeasurement:
 
 @dataclass(frozen=True, eq=False)
 class QueryMeasurement:
-    """The queries themselves, all with the same noise."""
+    """The queries themselves, all with the same noise; if ``determined``, more than features."""
 
     workload: Workload
     neighbours: Neighbours
+    determined: bool = False
 
     of_queries = True
     basis = "from the noise of each answer, each on its own"
@@ -252,10 +253,10 @@ def measurement_for(task: Task, neighbours: Neighbours, *, fitted: bool) -> Meas
 
 def choose_measurement(workload: Workload, neighbours: Neighbours, *, fitted: bool) -> Measurement:
     """Return what a fit learns more from, or the measurement of less noise without a fit."""
-    queries = QueryMeasurement(workload, neighbours)
     if workload.way > MOST_LITERALS:
-        return queries
+        return QueryMeasurement(workload, neighbours)
     expansion = Expansion.of(workload).in_blocks()
+    queries = QueryMeasurement(workload, neighbours, len(workload) > len(expansion.features))
     if expansion.variances(np.ones(len(expansion.features))).max(initial=0.0) < 1e-9:
         raise BadInputError("adaptive has nothing to measure: each answer is 0 or 1 for all rows")
     features = FeatureMeasurement(expansion, plan_strategy(expansion, neighbours, fitted=fitted))

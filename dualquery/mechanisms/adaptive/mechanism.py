@@ -79,9 +79,8 @@ class Adaptive(Mechanism[Stages]):
     as many as the budget can tell apart. Records of columns of many values take more."""
 
     pull: float | None = None
-    """Part of a step by which components are shrunk towards their mean, from 0 to 1: it keeps noise
-    out. None for what usually suits the number of rows and the noise; then a trial on the evidence
-    says how far to trust the fit with what it misses, and the trace has it."""
+    """Part of a step by which components are shrunk towards their mean, from 0 to 1, against noise.
+    None for what usually suits rows and noise; a trial says how far to trust the fit (trace)."""
 
     steps: int = STEPS
     """Gradient steps of the fit, at most: it ends where noise explains the residual."""
@@ -230,7 +229,7 @@ class _Run:
         ratio = math.hypot(*ratios)
         seen = ColumnEvidence(looked, shares, workload, expansion, self.n, ratio)
         full = seen.all_at_once(held=task.frequent is None)
-        if full is not None and full.of_queries:
+        if isinstance(full, QueryMeasurement):
             outcome = self._by_queries(seen.posterior, full, ratios)
         elif full is not None:
             found = self._measured(full, ratios)
@@ -270,13 +269,15 @@ class _Run:
         ends = share_intervals(seen.workload, (around, second), self.plan.neighbours, chosen_by=by)
         return self._outcome(answers, model, ends)
 
-    def _by_queries(self, shares: Shares, full: Measurement, ratios: Sequence[float]) -> Outcome:
-        """Measure the queries themselves; shrink answers towards those of independent columns."""
-        found, workload = self._measured(full, ratios), self.task.workload
-        usual, interactions, off = independent(workload, shares)
+    def _by_queries(self, seen: Shares, own: QueryMeasurement, ratios: Sequence[float]) -> Outcome:
+        """Measure the queries; fit, or shrink answers towards those of independent columns."""
+        found, workload = self._measured(own, ratios), self.task.workload
+        if own.determined:
+            return self._fitted(found, found, workload)
+        usual, interactions, off = independent(workload, seen)
         residual, expected = found.means - usual, np.sqrt(interactions + off)
         answers = usual + posterior_interactions(residual, expected, found.deviations**2)[0]
-        model = mixture_of(shares, full.products, answers, found.deviations, *self.how)
+        model = mixture_of(seen, own.products, answers, found.deviations, *self.how)
         return self._outcome(answers, model, found.intervals(workload))
 
     def _looked(
@@ -316,9 +317,7 @@ class _Run:
         self, found: Evidence, evidence: Evidence, workload: Workload, shares: Shares | None = None
     ) -> Outcome:
         """Answer by the ensemble; ``shares`` are those of columns that queries are not about."""
-        answers, model, trace = fit_mixture(
-            evidence, self.plan.fitting, workload, self.task, self.generator, self.session
-        )
+        answers, model, trace = fit_mixture(evidence, workload, *self.how)
         if shares is not None:
             assert isinstance(model, ProductMixture)
             domain, literals = workload.domain, workload.literals

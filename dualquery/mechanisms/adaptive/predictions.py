@@ -211,9 +211,6 @@ def expected_error(task: Task, predicted: Predicted, *, fitted: bool) -> Expecte
     if not fitted:
         return noise
     lost = _LOST if predicted.loses_interactions and task.workload.way > 1 else ""
-    most, mean = _around(MAX * noise.max_error.about), _around(MEAN * predicted.least)
+    ends, both = (1.0 / _WIDTH, 1.0, _WIDTH), (MAX * noise.max_error.about, MEAN * predicted.least)
+    most, mean = (Estimate(*(min(about * end, 1.0) for end in ends)) for about in both)
     return ExpectedError(most, mean, _BASIS + lost)
-
-
-def _around(error: float) -> Estimate:
-    return Estimate(*(min(error * end, 1.0) for end in (1.0 / _WIDTH, 1.0, _WIDTH)))

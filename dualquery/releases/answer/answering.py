@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _NONE_SUCH = "no row of the schema can be like the given ones"
 _NONE_LIKELY = "by the release's estimate no rows are like the given ones"
 _NONE_KNOWN = "whether there are rows like the given ones is not known"
-_ANOTHER = "in answers.parquet and the report it has its own measurement's interval, or answer"
+_ANOTHER = "in answers.parquet and the report it has its own answer"
 _TEXTS = ("query", "answered", "source", "basis")
 _COLUMNS = ("query", "answered", "answer", "low", "high", "level", "source", "basis")
 
@@ -158,11 +158,10 @@ def _answer(knowledge: Knowledge, asked: Compiled, level: float) -> dict[str, An
         if asked.of_rows:
             answer *= base.amount
             own = None if own is None else _of_total(knowledge, own)
-        if limits.low is None and own is not None and level == LEVEL:
+        if own is not None and level == LEVEL and not limits.hold(answer):
             limits = own
-        elif limits.low is not None and limits.high is not None:
-            near = limits.low <= answer <= limits.high if own is None else own.near(limits)
-            limits = limits if near else replace(limits, basis=f"{limits.basis}; {_ANOTHER}")
+        if limits.low is not None and not limits.hold(answer):
+            limits = replace(limits, basis=f"{limits.basis}; {_ANOTHER}")
     if answer is not None and limits.low is not None and limits.high is not None:
         answer = min(max(answer, limits.low), limits.high)
     if asked.conjunctions and question.measure == SHARE:

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 Float64 = NDArray[np.float64]
 
 _BASIS = "least squares over all noisy numbers about these columns"
-_NOT_MEASURED = "no measured numbers, so nothing is known of the error"
-_TOO_MANY = "too many cells for least squares, so nothing is known of the error"
-_NOT_SPANNED = "not spanned by measured conjunctions and parities: nothing is known of the error"
+_NOT_MEASURED = "no measured numbers, so it has no interval"
+_TOO_MANY = "too many cells for least squares, so it has no interval"
+_NOT_SPANNED = "not spanned by measured conjunctions and parities, so it has no interval"
 _NEARLY_EMPTY = "the given rows may be none: any answer is possible"
 _FEW_ROWS = "the noise in the number of rows is about as large as that number"
 _TELLS = 3.0  # deviations of its noise that a total must be, for parts of it to be known
@@ -50,10 +50,9 @@ class Limits:
     high: float | None = None
     level: float | None = None
 
-    def near(self, other: Limits) -> bool:
-        """Return whether two known intervals have the same ends, but for rounding."""
-        own, its = np.array([(self.low, self.high), (other.low, other.high)], np.float64)
-        return np.allclose(own, its, rtol=1e-6, atol=1e-9)
+    def hold(self, number: float) -> bool:
+        """Return whether a number lies within known limits."""
+        return self.low is not None and self.high is not None and self.low <= number <= self.high
 
 
 class Knowledge:
@@ -130,9 +129,8 @@ class Knowledge:
     ) -> Limits:
         """Return the limits of a mean, a ratio of two means, or a sum over the rows.
 
-        The denominator is at least 0 on every record; None for 1. ``range`` are the least and the
-        largest value of a row, ``level`` is the chance that the limits hold. ``summed`` asks for
-        the sum of the numerator over the rows, in rows or weight.
+        The denominator is at least 0 on every record; None for 1. ``range``: least and largest
+        value of a row. ``summed`` asks for the numerator's sum over the rows, in rows or weight.
         """
         parts = [numerator] if denominator is None else [numerator, denominator]
         forms = [form for part in parts for form in (part.low, part.high)]
@@ -147,8 +145,7 @@ class Knowledge:
             return Limits(_NOT_SPANNED)
         if denominator is not None:
             return self._ratio(found.take([0, 1, 2, 3]), range, level)
-        noisy = not summed and self.base.known == "measured"
-        if noisy and _TELLS <= _deviations(found) < _LINEAR:
+        if not summed and self.base.known == "measured" and _TELLS <= _deviations(found) < _LINEAR:
             return self._ratio(found.take([0, 1, -1, -1]), range, level)
         whole, factors = 1.0, self._shares(found)
         if isinstance(factors, str):
@@ -160,6 +157,11 @@ class Knowledge:
             fewest, whole = (ends / self.base.unit for ends in self.base.limits(SURELY))
             found = found.times(1.0 / whole)
             range = (range[0] * (1.0 if range[0] < 0 else fewest / whole), range[1])
+        if len(literals) > 1:  # it holds on no more rows than its rarest literal
+            each = found.take((2 + np.arange(len(literals))).tolist())
+            far = max(each.critical(1.0 - SURELY, unit) for unit in np.eye(len(literals)))
+            most = (each.values + far * np.sqrt(np.diag(each.covariance)))[each.spanned]
+            range = (range[0], float(np.clip(most.min(initial=range[1]), *range)))
         critical = max(found.critical(level, unit) for unit in np.eye(len(found.values))[:2])
         # Both by the larger deviation: one near the range's end, one far, may miss more together.
         spread = np.full(2, np.sqrt(np.diag(found.covariance)[:2]).max())
@@ -174,7 +176,7 @@ class Knowledge:
         """Return the limits of a ratio, by estimates of least and largest numerator and base."""
         # The distance to the range is added, so that it is never empty (Feldman and Cousins 1998).
         if self.base.known == "stated" and found.absent.any():
-            return Limits("the number of rows is private, so nothing is known of the error")
+            return Limits("the number of rows is private, so it has no interval")
         ends: list[float] = []
         for above in (0, 1):
             for below in (2, 3):
@@ -265,8 +267,7 @@ def _guesses(found: Estimates, factors: Estimates, literals: int) -> Guesses:
     """Return the guesses for a conjunction's two estimates from its literals' shares."""
     # The shares are in ``factors`` from the third on; all rows are the last of ``found``.
     places = np.arange(2, 2 + literals)
-    shares = np.where(factors.spanned, factors.values, np.nan)[places]
-    shares = np.append(shares, found.values[-1])
+    shares = np.append(np.where(factors.spanned, factors.values, np.nan)[places], found.values[-1])
     loadings = np.column_stack((factors.loadings[:, places], found.loadings[:, -1]))
     values, variances = found.values[:2], np.diag(found.covariance)[:2]
     covariances = found.loadings[:, :2].T @ loadings
