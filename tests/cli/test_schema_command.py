@@ -5,8 +5,7 @@ import json
 
 
 def test_schema_drafts_a_file_that_release_takes(dualquery, files, here) -> None:
-    done = dualquery("schema", files[0], "--out", "draft.json").ok
-    assert "draft" in done.out
+    assert "draft" in dualquery("schema", files[0], "--out", "draft.json").ok.out
     release = [
         "release", files[0], "--schema", "draft.json", "--mechanism", "zero", "--queries", "9",
         "--json",

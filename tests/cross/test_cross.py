@@ -205,8 +205,7 @@ def answers(made: dualquery.Release, features: set[str]) -> list[tuple[Asked, di
     """Return what is asked, and the lines of all answers."""
     asked = (worlds.about_baskets if "lists" in features else worlds.about_people)(features)
     assert len(asked) >= 40
-    found = dualquery.answer_queries(made, [one.text for one in asked])
-    return [*zip(asked, found, strict=True)]
+    return [*zip(asked, dualquery.answer_queries(made, [one.text for one in asked]), strict=True)]
 
 
 def scale(world: World, asked: Asked) -> float:

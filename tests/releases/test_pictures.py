@@ -58,8 +58,7 @@ def test_a_cell_without_an_answer_leaves_the_others() -> None:
 
 
 def test_a_release_that_is_not_private_says_so() -> None:
-    seeded = release_people(queries=10, way=2, seed=1)
-    assert "NOT PRIVATE" in words(seeded.plot("sex"))
+    assert "NOT PRIVATE" in words(release_people(queries=10, way=2, seed=1).plot("sex"))
 
 
 def test_weighted_shares_are_of_the_weight() -> None:

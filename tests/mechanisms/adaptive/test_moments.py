@@ -55,8 +55,7 @@ def test_correlations_move_cells_that_noise_leaves_open() -> None:
 
 def test_records_follow_answers_that_a_small_mixture_cannot() -> None:
     """Each third column is the parity of two: records had 4 to 8 times the error of answers."""
-    rng = np.random.default_rng(0)
-    one, other = rng.random((2, 20_000, 5)) < 0.5
+    one, other = np.random.default_rng(0).random((2, 20_000, 5)) < 0.5
     rows = np.column_stack((one, other, one ^ other)).astype(np.uint8)
     table = pl.DataFrame(rows, [f"p{at}" for at in range(15)], orient="row")
     columns = [{"name": name, "kind": "binary"} for name in table.columns]
