@@ -79,7 +79,7 @@ def resume(
     """
     path = Path(checkpoint)
     target = path.with_name(path.name.removesuffix(SUFFIX)) if out is None else Path(out)
-    if out is None and path.exists() and target.exists():
+    if out is None and path != target and path.exists() and target.exists():
         raise BadInputError(f"{target} exists already: if it is this release, delete {path}")
     require_free(target)
     with unfinished_folder.take_over(path, no_other_copy=no_other_copy) as folder:
