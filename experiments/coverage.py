@@ -15,8 +15,9 @@ from dualquery.data.domain import Domain, axis_sizes, column_values
 from dualquery.data.schema.any_schema import Schema
 from dualquery.data.schema.schema_files import schema_from_dict
 from dualquery.estimates.cell_evidence import CellEvidence, Measured
-from dualquery.estimates.intervals import bounded_interval, guesses_of
+from dualquery.estimates.intervals import Guesses, bounded_interval, guesses_of
 from dualquery.estimates.least_squares import LeastSquares
+from dualquery.estimates.means import SURELY
 from dualquery.mechanisms.protocol import Task
 from dualquery.mechanisms.registry import configure
 from dualquery.queries.conjunctions import Workload, require_conjunctions
@@ -142,7 +143,7 @@ class Redrawn:
         self.rest: list[NDArray[np.float64]] = []
         self.variances, self.critical = np.full(len(questions), np.nan), 0.0
         way = max(len(form.factors) for _, form in questions)
-        self.covariances = np.full((len(questions), way), np.nan)
+        self.covariances, self.beyond = np.full((2, len(questions), way), np.nan)
         for number, (columns, (_, form)) in enumerate(zip(self.columns, questions, strict=True)):
             forms = (form, *form.factors)
             if columns not in solvers:
@@ -158,6 +159,9 @@ class Redrawn:
             self.variances[number] = found.covariance[0, 0] if found.spanned[0] else np.nan
             self.covariances[number, : len(forms) - 1] = found.covariance[0, 1:]
             self.critical = found.critical(LEVEL)
+            if len(forms) > 2:  # how far the shares of two literals or more may surely lie above
+                far = found.critical(1.0 - SURELY) * np.sqrt(np.diag(found.covariance)[1:])
+                self.beyond[number, : len(far)] = np.where(found.spanned[1:], far, np.nan)
         np.testing.assert_allclose(self.limits_of(first), limits_of(first, questions), atol=1e-9)
 
     def _evidence(self, release: Release) -> dict[tuple[int, ...], CellEvidence]:
@@ -176,8 +180,15 @@ class Redrawn:
             found[number, : len(rest)] = rest + known
         guesses = guesses_of(found[:, 0], self.variances, found[:, 1:], self.covariances)
         deviations = np.sqrt(self.variances)
-        ends = bounded_interval(found[:, 0], deviations, 0.0, 1.0, self.critical, guesses)
-        return np.stack(ends, axis=1)
+        most = np.clip(np.fmin.reduce(found[:, 1:] + self.beyond, axis=1, initial=1.0), 0.0, 1.0)
+        ends = np.empty((len(found), 2))
+        for one in np.unique(most):
+            at = most == one
+            guess = Guesses(guesses.values[at], guesses.spreads[at])
+            ends[at] = np.stack(
+                bounded_interval(found[at, 0], deviations[at], 0.0, one, self.critical, guess), 1
+            )
+        return ends
 
 
 def questions_of(

@@ -101,8 +101,8 @@ def answer(
     """Answer questions from a release; costs no privacy.
 
     Without questions, answers those of the list that the release was made for.
-    A query of the release's workload gets its released answer, moved into
-    the interval that all measurements determine; any other question is
+    A query of the release's workload gets its released answer, to which the
+    interval of all measurements is made to reach; any other question is
     answered from the fitted model, or else from the synthetic records. Where
     noisy measurements determine an interval of the truth, it is shown, for
     each question by itself. What it rests on, or why there is none, stands

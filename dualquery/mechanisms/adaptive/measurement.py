@@ -48,7 +48,7 @@ _HEAVY_ROWS = (
 MORE_NOISE = 1.4
 """Factor of noise that a fit makes up for: of the longest features, and in place of fewer queries;
 best on Adult, groceries, plants, BMS-WebView-2 and kosarak with 1,000 to 100,000 queries. And of
-the variance by which queries that are measured after a look must be better."""
+the variance by which queries that are shrunk after a look must be better."""
 
 _UNUSED = 0.1
 """Least use of a set of columns, relative to the mean of those of as many columns: an estimate
@@ -177,7 +177,7 @@ class FeatureMeasurement:
 
 @dataclass(frozen=True, eq=False)
 class QueryMeasurement:
-    """The queries themselves, all with the same noise; if ``determined``, more than features."""
+    """The queries themselves, with one noise; ``determined``: there are more than features."""
 
     workload: Workload
     neighbours: Neighbours

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _NONE_SUCH = "no row of the schema can be like the given ones"
 _NONE_LIKELY = "by the release's estimate no rows are like the given ones"
 _NONE_KNOWN = "whether there are rows like the given ones is not known"
-_ANOTHER = "in answers.parquet and the report it has its own answer"
+_ANOTHER = "in answers.parquet and the report it has its own measurement's interval"
 _TEXTS = ("query", "answered", "source", "basis")
 _COLUMNS = ("query", "answered", "answer", "low", "high", "level", "source", "basis")
 
@@ -158,12 +158,16 @@ def _answer(knowledge: Knowledge, asked: Compiled, level: float) -> dict[str, An
         if asked.of_rows:
             answer *= base.amount
             own = None if own is None else _of_total(knowledge, own)
-        if own is not None and level == LEVEL and not limits.hold(answer):
+        if limits.low is None and own is not None and level == LEVEL:
             limits = own
-        if limits.low is not None and not limits.hold(answer):
+        elif limits.low is not None and own is not None and not own.near(limits):
             limits = replace(limits, basis=f"{limits.basis}; {_ANOTHER}")
     if answer is not None and limits.low is not None and limits.high is not None:
-        answer = min(max(answer, limits.low), limits.high)
+        low, high = limits.low, limits.high
+        if source == "released":  # its interval reaches to it: that lowers no chance
+            limits = replace(limits, low=min(low, answer), high=max(high, answer))
+        else:
+            answer = min(max(answer, low), high)
     if asked.conjunctions and question.measure == SHARE:
         asked = replace(asked, text=print_queries(asked.conjunctions[0][None, :], schema)[0])
     return _line(asked, answer, limits, source)

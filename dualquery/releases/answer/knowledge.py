@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dualquery.data.domain import axis_sizes, column_values
 from dualquery.estimates.cell_evidence import MOST_VALUES, Measured
-from dualquery.estimates.intervals import LEVEL, Guesses, Total, bounded_interval, guesses_of
+from dualquery.estimates.intervals import LEVEL, Guesses, bounded_interval, guesses_of
 from dualquery.estimates.least_squares import Estimates, LeastSquares, fieller
 from dualquery.estimates.means import SURELY
 from dualquery.estimates.measurements import Measurements
@@ -50,16 +50,17 @@ class Limits:
     high: float | None = None
     level: float | None = None
 
-    def hold(self, number: float) -> bool:
-        """Return whether a number lies within known limits."""
-        return self.low is not None and self.high is not None and self.low <= number <= self.high
+    def near(self, other: Limits) -> bool:
+        """Return whether two known intervals have the same ends, but for rounding."""
+        own, its = np.array([(self.low, self.high), (other.low, other.high)], np.float64)
+        return np.allclose(own, its, rtol=1e-6, atol=1e-9)
 
 
 class Knowledge:
     """Answers of linear forms from a release, with what is needed more than once kept."""
 
     def __init__(self, release: Release) -> None:
-        self.release = release
+        self.release, self.base = release, release.base  # what shares are of
         self._solvers: dict[tuple[bool, tuple[int, ...]], LeastSquares] = {}
 
     def source(self, form: LinearForm | None = None) -> str:
@@ -86,11 +87,6 @@ class Knowledge:
         from dualquery.rules.reading import rules_of
 
         return rules_of(self.release.schema)
-
-    @property
-    def base(self) -> Total:
-        """What shares are of."""
-        return self.release.base
 
     @cached_property
     def _values(self) -> NDArray[np.int64] | None:
