@@ -408,10 +408,12 @@ class PairEvidence:
         off = shrunk.combined(again).uncertain(workload.domain)
         alone = math.hypot(math.sqrt(of_shares(workload, chances, off).mean()), interactions)
         if isinstance(full, QueryMeasurement):
-            off = full.scales * scale_for(full.sensitivity, ratio) / self.n
-            fitted = rmse_of_fit(rmse_of_product(full, off, workload, chances), interactions)
-            fitted = fitted if full.determined else rmse_of_queries(full, shrunk, ratio * self.n)
-            return full if fitted < alone else columns
+            if full.determined:
+                own = full.scales * scale_for(full.sensitivity, ratio) / self.n
+                error = rmse_of_fit(rmse_of_product(full, own, workload, chances), interactions)
+            else:
+                error = rmse_of_queries(full, shrunk, ratio * self.n)
+            return full if error < alone else columns
         unknown = self.unknown(full.products)
         full = full.refined(unknown, (ratio * self.n) ** 2)
         both = full.scales * scale_for(full.sensitivity, ratio) / self.n

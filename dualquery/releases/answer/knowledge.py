@@ -125,8 +125,8 @@ class Knowledge:
     ) -> Limits:
         """Return the limits of a mean, a ratio of two means, or a sum over the rows.
 
-        The denominator is at least 0 on every record; None for 1. ``range``: least and largest
-        value of a row. ``summed`` asks for the numerator's sum over the rows, in rows or weight.
+        The denominator is at least 0 on every record; None for 1. ``range``: a row's least and
+        largest value; ``level``: the limits' chance. ``summed`` asks for a sum, in rows or weight.
         """
         parts = [numerator] if denominator is None else [numerator, denominator]
         forms = [form for part in parts for form in (part.low, part.high)]
