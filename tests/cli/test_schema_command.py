@@ -10,8 +10,7 @@ def test_schema_drafts_a_file_that_release_takes(dualquery, files, here) -> None
         "release", files[0], "--schema", "draft.json", "--mechanism", "zero", "--queries", "9",
         "--json",
     ]  # fmt: skip
-    unedited = dualquery(*release, "--out", "unedited").ok
-    assert not unedited.json["privacy"]["private"]
+    assert not dualquery(*release, "--out", "unedited").ok.json["privacy"]["private"]
     draft = here / "draft.json"
     text = draft.read_text(encoding="utf-8")
     draft.write_text(text.replace('"declared": false', '"declared": true'), encoding="utf-8")

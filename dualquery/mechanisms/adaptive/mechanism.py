@@ -226,8 +226,7 @@ class _Run:
         if task.frequent is not None:
             workload = task.frequent.workload(task.frequent.choose(shares.values))
             expansion = Expansion.of(workload)
-        ratio = math.hypot(*ratios)
-        seen = ColumnEvidence(looked, shares, workload, expansion, self.n, ratio)
+        seen = ColumnEvidence(looked, shares, workload, expansion, self.n, math.hypot(*ratios))
         full = seen.all_at_once(held=task.frequent is None)
         if isinstance(full, QueryMeasurement):
             outcome = self._by_queries(seen.posterior, full, ratios)
@@ -273,7 +272,7 @@ class _Run:
         """Measure the queries; fit, or shrink answers towards those of independent columns."""
         found, workload = self._measured(own, ratios), self.task.workload
         if own.determined:
-            return self._fitted(found, found, workload)
+            return self._fitted(found, found, workload, seen)
         usual, interactions, off = independent(workload, seen)
         residual, expected = found.means - usual, np.sqrt(interactions + off)
         answers = usual + posterior_interactions(residual, expected, found.deviations**2)[0]

@@ -108,11 +108,17 @@ def independent(workload: Workload, shares: Shares) -> tuple[Float64, Float64, F
     return possible * holds.prod(axis=1), possible * interactions, possible * noise
 
 
-def rmse_of_queries(queries: QueryMeasurement, shares: Shares, ratio: float) -> float:
-    """Return the error of shrunk answers; ``ratio``: sensitivity over scale, times the rows."""
-    _, interactions, off = independent(queries.workload, shares)
-    left = left_of(interactions, (ratio / queries.sensitivity) ** 2, off)
-    return math.sqrt(MORE_NOISE * left.mean())
+def rmse_of_queries(queries: QueryMeasurement, shares: Shares, ratio: float, usual: float) -> float:
+    """Return the error of a fit to determined queries, or else of shrunk answers.
+
+    ``ratio``: sensitivity over scale, times the rows; ``usual``: `rmse_of_interactions`.
+    """
+    workload, noise = queries.workload, queries.sensitivity / ratio
+    if queries.determined:
+        chances, off = shares.distributions(workload.domain), queries.scales * noise
+        return min(rmse_of_fit(rmse_of_product(queries, off, workload, chances), usual), noise)
+    _, interactions, off = independent(workload, shares)
+    return math.sqrt(MORE_NOISE * left_of(interactions, noise**-2, off).mean())
 
 
 def is_wide(workload: Workload) -> bool:

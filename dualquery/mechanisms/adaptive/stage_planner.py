@@ -278,22 +278,22 @@ class ColumnEvidence:
         if not workload.domain.has_two_values[looked.features.bits[:, 0]].all():
             return None
         small = are_full or not is_wide(workload)  # noise of thousands never is
-        queries, shrunk = QueryMeasurement(workload, looked.neighbours), math.inf
+        determined, error = len(workload) > len(whole.features), math.inf
+        queries = QueryMeasurement(workload, looked.neighbours, determined)
         if held and (small or not is_positive(workload)):
-            shrunk = rmse_of_queries(queries, self.posterior, self.ratio * self.n)
+            error = rmse_of_queries(queries, self.posterior, self.ratio * self.n, self.usual)
         if small:
             full = FeatureMeasurement(whole, plan_strategy(whole, looked.neighbours))
             scale = scale_for(full.sensitivity, self.ratio) / self.n
-            unbiased = full.mean_deviation * scale
-            product = rmse_of_product(full, full.scales * scale, workload, chances)
-            fit = rmse_of_fit(product, self.usual)
+            unbiased, off = full.mean_deviation * scale, full.scales * scale
+            fit = rmse_of_fit(rmse_of_product(full, off, workload, chances), self.usual)
             again = scale_for(looked.sensitivity, self.ratio) / self.n / 2.0  # of shares
             off = self.posterior.uncertain(workload.domain)
             off *= again / np.hypot(off, again)
             columns = math.sqrt(of_shares(workload, chances, off).mean() + self.usual**2)
             if (are_full or unbiased <= self.usual) and min(fit, unbiased) < columns:
-                return queries if shrunk < min(fit, unbiased) else full
-        return queries if shrunk < math.sqrt(self.left(self.worth_measuring())) else None
+                return queries if error < min(fit, unbiased) else full
+        return queries if error < math.sqrt(self.left(self.worth_measuring())) else None
 
     @cached_property
     def usual(self) -> float:
@@ -408,11 +408,7 @@ class PairEvidence:
         off = shrunk.combined(again).uncertain(workload.domain)
         alone = math.hypot(math.sqrt(of_shares(workload, chances, off).mean()), interactions)
         if isinstance(full, QueryMeasurement):
-            if full.determined:
-                own = full.scales * scale_for(full.sensitivity, ratio) / self.n
-                error = rmse_of_fit(rmse_of_product(full, own, workload, chances), interactions)
-            else:
-                error = rmse_of_queries(full, shrunk, ratio * self.n)
+            error = rmse_of_queries(full, shrunk, ratio * self.n, interactions)
             return full if error < alone else columns
         unknown = self.unknown(full.products)
         full = full.refined(unknown, (ratio * self.n) ** 2)
