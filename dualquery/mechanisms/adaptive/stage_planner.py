@@ -285,8 +285,8 @@ class ColumnEvidence:
         if small:
             full = FeatureMeasurement(whole, plan_strategy(whole, looked.neighbours))
             scale = scale_for(full.sensitivity, self.ratio) / self.n
-            unbiased, off = full.mean_deviation * scale, full.scales * scale
-            fit = rmse_of_fit(rmse_of_product(full, off, workload, chances), self.usual)
+            unbiased, noise = full.mean_deviation * scale, full.scales * scale
+            fit = rmse_of_fit(rmse_of_product(full, noise, workload, chances), self.usual)
             again = scale_for(looked.sensitivity, self.ratio) / self.n / 2.0  # of shares
             off = self.posterior.uncertain(workload.domain)
             off *= again / np.hypot(off, again)
