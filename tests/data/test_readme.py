@@ -73,8 +73,7 @@ def test_the_table_of_keys_is_that_of_the_classes() -> None:
 
 def test_the_example_reads_a_table() -> None:
     cells = [["yes", "F", "130", "n/a"], ["no", "unknown", "18", "-5"]]
-    frame = pl.DataFrame(cells, ["member", "sex", "age", "income"], orient="row")
-    data = load(frame, SURVEY)
+    data = load(pl.DataFrame(cells, ["member", "sex", "age", "income"], orient="row"), SURVEY)
     decoded = data.schema.decode(data.records.dense_rows(0, 2))
     assert decoded.select("member", "sex").rows() == [("yes", "Female"), ("no", "(other)")]
     assert decoded["income"][0] is None

@@ -51,8 +51,7 @@ def test_what_is_let_through_keeps_within_the_budget(chosen, asked) -> None:
     )
     rho = math.fsum(each.rho for each in known)
     zcdp = math.isfinite(rho) and epsilon_from_rho(rho, chosen.delta / halves) <= chosen.epsilon
-    either = summed or zcdp
-    holds = {Composition.SUM: summed, Composition.ZCDP: zcdp, Composition.EITHER: either}
+    holds = {Composition.SUM: summed, Composition.ZCDP: zcdp, Composition.EITHER: summed or zcdp}
     assert holds[chosen.composition]
     spent = chosen.spent(known)
     assert spent[0] <= chosen.epsilon

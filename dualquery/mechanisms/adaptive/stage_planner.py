@@ -278,8 +278,8 @@ class ColumnEvidence:
         if not workload.domain.has_two_values[looked.features.bits[:, 0]].all():
             return None
         small = are_full or not is_wide(workload)  # noise of thousands never is
-        determined, error = len(workload) > len(whole.features), math.inf
-        queries = QueryMeasurement(workload, looked.neighbours, determined)
+        determined = bool(workload.apart.all()) and len(workload) > len(whole.features)
+        queries, error = QueryMeasurement(workload, looked.neighbours, determined), math.inf
         if held and (small or not is_positive(workload)):
             error = rmse_of_queries(queries, self.posterior, self.ratio * self.n, self.usual)
         if small:

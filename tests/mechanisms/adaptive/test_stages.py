@@ -222,6 +222,9 @@ def test_a_query_with_several_literals_on_a_column_is_left_out_of_a_fit_of_long_
     outcome, truth = released(table(2_000, 0.7), odd, 3.0, Matrix(records=2_000))
     assert len(outcome.measurements.values) == 31  # the queries themselves
     assert outcome.answers == pytest.approx(truth, abs=0.02)
+    two = Workload(np.array([[0, 3], [2, 1]], np.int32), Domain(np.array([0, 2])))
+    outcome, truth = released(np.eye(2, dtype="u1").repeat(900, 0), two, 3.0, Staged(records=5))
+    assert outcome.answers == pytest.approx(truth, abs=0.02)
 
 
 def test_records_of_nine_literals_on_a_column_are_refused() -> None:
