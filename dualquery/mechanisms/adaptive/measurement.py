@@ -46,9 +46,9 @@ _HEAVY_ROWS = (
 )
 
 MORE_NOISE = 1.4
-"""Factor of noise that a fit makes up for: of the longest features, and in place of fewer queries;
-best on Adult, groceries, plants, BMS-WebView-2 and kosarak with 1,000 to 100,000 queries. And of
-the variance by which queries that are shrunk after a look must be better."""
+"""Factor of noise that a fit makes up for: of the longest features, and of queries; best on Adult,
+groceries, plants, BMS-WebView-2 and kosarak with 1,000 to 100,000 queries. And of the variance by
+which queries that are shrunk after a look must be better."""
 
 _UNUSED = 0.1
 """Least use of a set of columns, relative to the mean of those of as many columns: an estimate
@@ -71,7 +71,7 @@ class FeatureMeasurement:
     expansion: Expansion
     strategy: Strategy
 
-    of_queries = False
+    of_queries = determined = False
 
     @property
     def products(self) -> ProductTerms:

@@ -179,7 +179,7 @@ class _Run:
         """Measure everything in one stage; fit, and answer."""
         planned, full = self.plan, self.plan.full
         assert full is not None
-        found = self._measured(full, (planned.sensitivity / planned.scale,), planned.scale)
+        found = self._measured(full, (planned.sensitivity / planned.scale,))
         if self.mechanism.makes_records:
             return self._fitted(found, found, self.task.workload)
         return self._outcome(found.unbiased, None, found.intervals(self.task.workload))
@@ -297,19 +297,17 @@ class _Run:
         stage = {"stage": len(self.trace) + 1, "columns": columns}
         self.trace.append({**stage, "products": more, "queries": queries})
 
-    def _measured(
-        self, full: Measurement, ratios: Sequence[float], scale: float | None = None
-    ) -> Evidence:
+    def _measured(self, full: Measurement, ratios: Sequence[float]) -> Evidence:
         """Measure everything, once for each ratio: one measurement of the sum of precisions."""
         together, means = math.hypot(*ratios), np.zeros(len(full.scales))
         for ratio in ratios:
-            each = scale or scale_for(full.sensitivity, ratio)
+            each = scale_for(full.sensitivity, ratio)
             noisy = full.draw(self.curator, each) / self.n
             means += (ratio / together) ** 2 * noisy
             self.kept.append(full.kept(noisy, full.scales * each / self.n))
         if self.trace:
             self._count(full.products)
-        unit = (scale or scale_for(full.sensitivity, together)) / self.n
+        unit = scale_for(full.sensitivity, together) / self.n
         return Evidence(full, means, full.scales * unit)
 
     def _fitted(

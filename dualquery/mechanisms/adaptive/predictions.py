@@ -115,7 +115,7 @@ def rmse_of_queries(queries: QueryMeasurement, shares: Shares, ratio: float, usu
     """
     workload, noise = queries.workload, queries.sensitivity / ratio
     if queries.determined:
-        chances, off = shares.distributions(workload.domain), queries.scales * noise
+        chances, off = shares.distributions(workload.domain), queries.scales * noise / MORE_NOISE
         return min(rmse_of_fit(rmse_of_product(queries, off, workload, chances), usual), noise)
     _, interactions, off = independent(workload, shares)
     return math.sqrt(MORE_NOISE * left_of(interactions, noise**-2, off).mean())
@@ -134,9 +134,8 @@ def is_positive(workload: Workload) -> bool:
     And of more than twice as many as a row is taken to have: `_ITEMS`. Most are empty then.
     """
     given = np.unique(workload.literals[workload.literals >= 0])
-    columns = workload.domain.column_of_bit[given >> 1]
-    positive = (given & 1 == 0).all() and (workload.domain.sizes[columns] == 1).all()
-    return bool(positive) and len(given) > 2 * _ITEMS
+    single = workload.domain.sizes[workload.domain.column_of_bit[given >> 1]] == 1
+    return len(given) > 2 * _ITEMS and bool((given & 1 == 0).all() and single.all())
 
 
 def expansion_of(task: Task) -> Expansion:

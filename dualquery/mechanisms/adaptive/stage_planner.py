@@ -117,6 +117,9 @@ def choose_first(task: Task, budget: Budget) -> tuple[str, str]:
         if is_positive(task.workload):
             return "columns", "which columns are full says what of them is worth measuring"
         if columns_may_do(task, budget):
+            full = measurement_for(task, budget.neighbours, fitted=True)
+            if full.determined and (task.queries.domain.sizes <= 2).all():
+                return "columns", "after it cells may be measured, which say all that pairs would"
             return "pairs", "columns alone may be all that is worth measuring"
     return "everything", "one measurement of all queries has the smallest predicted error"
 
@@ -204,14 +207,14 @@ def _parts_after_columns(task: Task, budget: Budget, columns: int) -> tuple[floa
     """Return the parts of the budget for a look at columns and for what comes after it."""
     # Where d numbers and M others have the parts a and 1 - a of rho, the sum of variances is least
     # where a / (1 - a) = sqrt(d / M). M is taken to be between d and ``most``: sqrt(d most).
-    wide, most = is_wide(task.workload), float(WIDE)
-    if not wide and is_positive(task.workload):
+    sparse, most = not is_wide(task.workload) and is_positive(task.workload), float(WIDE)
+    if sparse:
         # Of more products the noise of each is above an interaction that hardly any exceeds.
         sign = budget.neighbours.furthest(2.0, 1.0)
         scale = calibrate_gaussian_scale(budget.epsilon, budget.delta, sign, budget.accountant)
         most = min(len(expansion_of(task).features), (2.0 * CORRELATION * task.n / scale) ** 2)
     part = 1.0 / (1.0 + (most / columns) ** 0.25)
-    if task.frequent is not None or not wide:
+    if task.frequent is not None or sparse:
         return part, 1.0 - part
     return _FIRST**2, (1.0 - _FIRST**2) * part, (1.0 - _FIRST**2) * (1.0 - part)
 
