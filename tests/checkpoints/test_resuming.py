@@ -159,7 +159,7 @@ def test_the_only_iteration_may_be_lost(tmp_path, monkeypatch, start) -> None:
 
 
 TWICE: dict[str, tuple[int, dict[str, str]]] = {
-    "staged": (2, {"mechanism": "staged"}),
+    "staged": (3, {"mechanism": "staged"}),
     "matrix, and a mean": (2, {"mechanism": "matrix", "means": "age"}),
 }
 """How often they draw; `staged` chooses each draw by those before."""

@@ -55,7 +55,7 @@ Float64 = NDArray[np.float64]
 
 _FIRST = 0.2
 """Part of the budget for a first look, at most; a fifth of that where it can hardly say more than
-whether columns are full: of wide tables, and where their noise hides interactions."""
+whether columns are full: of columns alone, and where their noise hides interactions."""
 
 _FULL = 0.2
 """Expected interactions over those of half-full columns, above which columns are full. On generated
