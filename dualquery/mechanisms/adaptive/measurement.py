@@ -46,9 +46,9 @@ _HEAVY_ROWS = (
 )
 
 MORE_NOISE = 1.4
-"""Factor of noise that a fit makes up for: of the longest features, and of queries; best on Adult,
-groceries, plants, BMS-WebView-2 and kosarak with 1,000 to 100,000 queries. And of the variance by
-which queries that are shrunk after a look must be better."""
+"""Factor of noise that a fit makes up for, of the longest features and of queries in their place;
+best on Adult, groceries, plants, BMS-WebView-2 and kosarak with 1,000 to 100,000 queries. And of
+the variance by which queries that are shrunk after a look must be better."""
 
 _UNUSED = 0.1
 """Least use of a set of columns, relative to the mean of those of as many columns: an estimate

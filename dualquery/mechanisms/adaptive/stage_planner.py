@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.estimates.intervals import CORRELATION
-from dualquery.mechanisms.adaptive.evidence import Shares, of_order, scale_for, uniform_strategy
+from dualquery.mechanisms.adaptive.evidence import MANY, Shares, of_order, scale_for
 from dualquery.mechanisms.adaptive.expansion import MOST_LITERALS, Expansion, Int64, ProductTerms
 from dualquery.mechanisms.adaptive.interactions import Interactions, expected_interactions
 from dualquery.mechanisms.adaptive.measurement import (
@@ -54,8 +54,8 @@ from dualquery.runtime.errors import BadInputError
 Float64 = NDArray[np.float64]
 
 _FIRST = 0.2
-"""Part of the budget for a first look, at most; a fifth of that where it can hardly say more than
-whether columns are full: of columns alone, and where their noise hides interactions."""
+"""Part of the budget for a first look at pairs, at most. A fifth of that for one at columns that
+others follow, and where noise hides interactions: it hardly says more than which are full."""
 
 _FULL = 0.2
 """Expected interactions over those of half-full columns, above which columns are full. On generated
@@ -118,8 +118,9 @@ def choose_first(task: Task, budget: Budget) -> tuple[str, str]:
             return "columns", "which columns are full says what of them is worth measuring"
         if columns_may_do(task, budget):
             full = measurement_for(task, budget.neighbours, fitted=True)
-            if full.determined and (task.queries.domain.sizes <= 2).all():
-                return "columns", "after it cells may be measured, which say all that pairs would"
+            many = len(np.unique(full.products.bits)) > MANY  # enough to estimate their prior
+            if many and full.determined and (task.queries.domain.sizes <= 2).all():
+                return "columns", "if queries are measured after it, no look at pairs is lost"
             return "pairs", "columns alone may be all that is worth measuring"
     return "everything", "one measurement of all queries has the smallest predicted error"
 
@@ -139,8 +140,7 @@ def plan_schedule(
 
     rho = calibrate_rho(schedule_of, budget.epsilon, budget.delta, budget.accountant)
     schedule = schedule_of(rho)
-    accountant, _ = best(schedule, budget.delta, budget.accountant)
-    return schedule, accountant.name
+    return schedule, best(schedule, budget.delta, budget.accountant)[0].name
 
 
 def plan_stages(
@@ -166,7 +166,7 @@ def plan_stages(
         bits = expansion.features.bits[of_order(expansion.features, 1)]
         if task.frequent is not None:
             bits = task.frequent.bits[:, None]
-        looked = uniform_strategy(Features(bits, expansion.features.domain), neighbours)
+        looked = Strategy(Features(bits, expansion.features.domain), np.ones(len(bits)), neighbours)
         parts = _parts_after_columns(task, budget, len(looked.features))
     else:
         full = measurement_for(task, neighbours, fitted=components != 0)
