@@ -158,17 +158,16 @@ def test_the_only_iteration_may_be_lost(tmp_path, monkeypatch, start) -> None:
     assert verify(tmp_path / "out").faults == ()
 
 
-TWICE: dict[str, tuple[int, dict[str, str]]] = {
+DRAWS: dict[str, tuple[int, dict[str, str]]] = {
     "staged": (3, {"mechanism": "staged"}),
     "matrix, and a mean": (2, {"mechanism": "matrix", "means": "age"}),
 }
 """How often they draw; `staged` chooses each draw by those before."""
 
 
-@pytest.mark.parametrize("draw", [1, 2])
-@pytest.mark.parametrize("name", TWICE)
+@pytest.mark.parametrize(("name", "draw"), [(n, d + 1) for n in DRAWS for d in range(DRAWS[n][0])])
 def test_a_run_goes_on_between_its_draws_not_from_within(tmp_path, monkeypatch, name, draw) -> None:
-    draws, own = TWICE[name]
+    draws, own = DRAWS[name]
     asked = {**own, "delta": 1e-4}
     for when in ("before", "after", "in"):
         out = tmp_path / when
