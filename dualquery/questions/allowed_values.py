@@ -8,6 +8,7 @@ bucket as its schema says (`dualquery.data.schema.numeric`). For numbers beyond 
 
 import itertools
 import math
+import operator
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -18,7 +19,12 @@ from numpy.typing import NDArray
 
 from dualquery.data.schema.columns import Binary, Column
 from dualquery.data.schema.dates import Dates
-from dualquery.data.schema.numbers import NUMBER_RANGE, finite_number, in_another_style
+from dualquery.data.schema.numbers import (
+    NUMBER_RANGE,
+    exact_number,
+    finite_number,
+    in_another_style,
+)
 from dualquery.data.schema.numeric import Numeric, part_between
 from dualquery.questions.syntax_tree import Among, Between, Comparison, Flag, Literals
 from dualquery.runtime.errors import BadInputError
@@ -103,7 +109,8 @@ def pieces_of(column: Column, literals: Iterable[Allowed]) -> Pieces:
         begins = np.where(places < column.buckets, places, np.nan)
         return Pieces(places, np.ones(column.bits), no_number, no_number, no_number, begins)
     if not isinstance(column, Numeric):
-        low, mean, high = _text_numbers(column) or np.full((3, values_of(column)), np.nan)
+        numbers = _text_numbers(column) or np.full((3, values_of(column)), np.nan)
+        low, mean, high = np.array(numbers, np.float64)
         return Pieces(np.arange(len(low)), np.ones(len(low)), low, mean, high, low)
     spans = [span for each in literals if isinstance(each, tuple) for span in each]
     cuts = sorted({end for span in spans for end in (span.low, span.high)})
@@ -230,34 +237,27 @@ def _between(column: Column, low: str, high: str) -> Allowed:
     return above & below
 
 
-def _ordered(column: Column, relation: str, number: float) -> Allowed:
+def _ordered(column: Column, relation: str, number: Any) -> Allowed:
     """Return the numbers before or behind a number; of dates, periods by their place."""
-    if isinstance(column, Numeric):
+    if isinstance(column, Numeric | Dates):
         at = number
-        if column.integer:
+        if isinstance(column, Dates) or column.integer:
             at = math.floor(number) + 1 if relation in ("<=", ">") else math.ceil(number)
         elif relation in ("<=", ">"):
             # The number itself is on the lower side: an edge is in the bucket above.
             at = math.nextafter(number, math.inf)
         return (Span(-math.inf, at) if relation in ("<", "<=") else Span(at, math.inf),)
-    if isinstance(column, Dates):
-        at = number + (relation in ("<=", ">"))
-        return (Span(-math.inf, at) if relation in ("<", "<=") else Span(at, math.inf),)
     _require_numbers(column, "order")
     numbers = _text_numbers(column)
     assert numbers is not None
-    ends = [_holds(relation, each, number) for each in (numbers[0], numbers[2])]
+    compare = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}[relation]
+    ends = [np.array([compare(x, number) for x in each]) for each in (numbers[0], numbers[2])]
     if len(split := np.flatnonzero(ends[0] != ends[1])):
         raise BadInputError(
             f"column {column.name!r}: the merged category {column.labels[split[0]]!r} lies on both "
-            f"sides of {number:g}"
+            f"sides of {float(number):g}"
         )
     return frozenset(np.flatnonzero(ends[0]).tolist())
-
-
-def _holds(relation: str, numbers: Any, number: float) -> NDArray[np.bool_]:
-    compare = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}
-    return np.asarray(compare[relation](numbers, number))
 
 
 def _as_spans(column: Numeric | Dates, values: Iterable[int]) -> Iterator[Span]:
@@ -283,20 +283,19 @@ def _buckets(column: Numeric | Dates) -> Iterator[tuple[float, float]]:
         yield from itertools.pairwise((*column.edges[:-1], top))
 
 
-def _text_numbers(column: Column) -> tuple[Float64, Float64, Float64] | None:
+def _text_numbers(column: Column) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]] | None:
     """Return the least, mean and largest number of each value of texts; None if some has none."""
-    # "(other)" and "(missing)" are NaN.
-    numbers = np.full((3, values_of(column)), np.nan)
+    # "(other)" and "(missing)" are NaN; whole numbers stay exact.
+    numbers = np.full((3, values_of(column)), np.nan, object)
     for value, merged in enumerate(getattr(column, "values", ())):
-        each = [finite_number(text) for text in merged]
-        known = [number for number in each if number is not None]
-        if len(known) < len(each):
+        known: list[Any] = [exact_number(x) for x in merged if finite_number(x) is not None]
+        if len(known) < len(merged):
             return None
         numbers[:, value] = min(known), math.fsum(known) / len(known), max(known)
     return numbers[0], numbers[1], numbers[2]
 
 
-def _number(column: Column, text: str, relation: str) -> float:
+def _number(column: Column, text: str, relation: str) -> Any:
     """Return the number that a column is compared with; of dates, the place of the period."""
     if isinstance(column, Dates):
         return _place_of_end(column, text, relation)
@@ -307,7 +306,7 @@ def _number(column: Column, text: str, relation: str) -> float:
             f"column {column.name!r} is compared with {text!r}, which is no number; a value that "
             "begins with < or > needs = before it"
         )
-    return found
+    return found if isinstance(column, Numeric) else exact_number(text)
 
 
 def _as_bits(inside: NDArray[np.bool_]) -> int:

@@ -37,7 +37,8 @@ def require_exclusive(queries: Disjunctions) -> None:
     several = np.diff(queries.indptr) > 1
     if not several.any():
         return
-    unproven = np.flatnonzero(several & ~_are_cells(queries))
+    literals = _normalised(queries.conjunctions.literals, queries.domain)
+    unproven = np.flatnonzero(several & ~_are_cells(queries, literals))
     lengths = np.diff(queries.indptr)[unproven]
     if int((lengths * (lengths - 1) // 2).sum()) > MOST_PAIRS:
         raise BadInputError(
@@ -45,7 +46,6 @@ def require_exclusive(queries: Disjunctions) -> None:
             "to check that no two of a query hold on one record; use the mechanism mwem, or pose "
             "each query as cells of one set of columns"
         )
-    literals = _normalised(queries.conjunctions.literals, queries.domain)
     first, second, owner = _pairs(queries.indptr, unproven)
     for start in range(0, len(first), _CHUNK):
         part = slice(start, start + _CHUNK)
@@ -70,10 +70,9 @@ def _normalised(literals: Int32, domain: Domain) -> Int32:
     return np.where(flip, 2 * other, literals).astype(np.int32)
 
 
-def _are_cells(queries: Disjunctions) -> NDArray[np.bool_]:
+def _are_cells(queries: Disjunctions, literals: Int32) -> NDArray[np.bool_]:
     """Return for which queries the first argument of the module holds: bool, ``(m,)``."""
     domain, indptr = queries.domain, queries.indptr
-    literals = _normalised(queries.conjunctions.literals, domain)
     present = literals >= 0
     column = np.where(present, domain.column_of_bit[literals >> 1], np.int32(-1))
     one_hot = present & (domain.sizes[column] > 1)
@@ -91,13 +90,11 @@ def _are_cells(queries: Disjunctions) -> NDArray[np.bool_]:
 
 def _pairs(indptr: Int64, queries: Int64) -> tuple[Int64, Int64, Int64]:
     """Return all pairs of conjunctions of one query, and the query of each pair."""
-    members = [np.arange(indptr[query], indptr[query + 1]) for query in queries.tolist()]
-    triangles = [np.triu_indices(len(each), 1) for each in members]
-    empty = np.zeros(0, np.int64)
-    first = [each[i] for each, (i, _) in zip(members, triangles, strict=True)]
-    second = [each[j] for each, (_, j) in zip(members, triangles, strict=True)]
-    owner = np.repeat(queries, [len(each) for each in first]).astype(np.int64)
-    return np.concatenate([empty, *first]), np.concatenate([empty, *second]), owner
+    lengths = np.diff(indptr)[queries]
+    pairs = [np.array(np.triu_indices(length, 1)) for length in lengths.tolist()]
+    owner = np.repeat(queries, lengths * (lengths - 1) // 2)
+    first, second = np.concatenate([np.zeros((2, 0), np.int64), *pairs], axis=1) + indptr[owner]
+    return first, second, owner
 
 
 def _contradict(one: Int32, other: Int32, domain: Domain) -> NDArray[np.bool_]:

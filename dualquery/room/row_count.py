@@ -127,26 +127,24 @@ class RowCount:
         """Sentences for the statement."""
         if self.neighbours.rows_public:
             return ()
-        least = "Tables of no rows are outside the guarantee: they are refused."
         if self._of_units:
-            return (
+            number = (
                 f"A unit has one row at most, so the number of units, {self.n:,}, which is public, "
-                "stands for that of the rows.",
-                least,
+                "stands for that of the rows."
             )
-        if self.epsilon == 0:
+        elif self.epsilon == 0:
             true = "is measured with noise" if self.measured else "was not looked up"
-            return (
+            number = (
                 f"The {_counted(self.neighbours)} was stated by the user, as {self._amount}, to "
-                f"plan with; the true one {true}, and the guarantee holds whatever it is.",
-                least,
+                f"plan with; the true one {true}, and the guarantee holds whatever it is."
             )
-        return (
-            f"The {_counted(self.neighbours)} was released with integer Laplace noise at epsilon "
-            f"{self.epsilon:.6g}, and the rest planned on the noisy number: their epsilons add up "
-            "(Dwork and Roth 2014, Theorem B.1).",
-            least,
-        )
+        else:
+            number = (
+                f"The {_counted(self.neighbours)} was released with integer Laplace noise at "
+                f"epsilon {self.epsilon:.6g}, and the rest planned on the noisy number: their "
+                "epsilons add up (Dwork and Roth 2014, Theorem B.1)."
+            )
+        return number, "Tables of no rows are outside the guarantee: they are refused."
 
 
 def _counted(neighbours: Neighbours) -> str:

@@ -68,6 +68,11 @@ _STREAK = 25
 _KICK = 3
 """Columns that are disturbed."""
 
+_HEAVY_ROWS = (
+    "a row that adds more than a public limit to what is measured counts as missing in columns of "
+    "three or more values; a search of all possible records found none that would"
+)
+
 
 @dataclass(frozen=True, eq=False)
 class Loads:
@@ -388,6 +393,16 @@ class Strategy:
             raise ValueError("the features of a block have one scale")
         if self.limit is not None and not (math.isfinite(self.limit) and self.limit >= 0):
             raise ValueError(f"the limit on loads is {self.limit}")
+
+    @staticmethod
+    def uniform(features: Features, neighbours: Neighbours) -> "Strategy":
+        """Return how features are measured with the same noise each, no row left out."""
+        return Strategy(features, np.ones(len(features)), neighbours)
+
+    @property
+    def note(self) -> str:
+        """What a reader must know of the rows that are left out; empty if all are measured."""
+        return "" if self.limit is None else _HEAVY_ROWS
 
     def sums(self, rows: Rows, threads: int) -> Int64:
         """Return the exact sums of the features over private rows, heavy ones left out."""

@@ -168,9 +168,7 @@ def test_means_that_are_bought_cost_what_is_charged(relation) -> None:
     assert found.violations == []
     assert 0.5 < found.share <= 1 + 1e-9
     with replaced(ColumnSums, "moves", lambda *_: Moves.of_entries(1, 0.5)):
-        found = audit_game(
-            replace(game("laplace", {}, relation, queries=queries, rows=1), grids=(grid,)), 2, 500
-        )
+        found = audit_game(replace(bought), paths=2, most=500)
     assert any("delta of the budget" in line for line in found.violations)
 
 

@@ -6,6 +6,7 @@ import stat
 import sys
 from contextlib import closing
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -87,11 +88,7 @@ def test_the_counter_is_not_ahead_of_the_file(make: Make, monkeypatch) -> None:
     """A crash between the two commits leaves the counter behind, so the file goes on."""
     file = make()
     with monkeypatch.context() as crash:
-
-        def fail(self: Seen, account: object) -> None:
-            raise KeyboardInterrupt
-
-        crash.setattr(Seen, "record", fail)
+        crash.setattr(Seen, "record", Mock(side_effect=KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             charged(file)
     assert len(file.read().releases) == 1  # spent, and nothing was drawn
@@ -169,11 +166,8 @@ def test_the_state_folder(monkeypatch, tmp_path: Path, platform, variables, expe
 
 
 def test_without_a_home_the_user_is_told(monkeypatch) -> None:
-    def homeless() -> Path:
-        raise RuntimeError("no home")
-
     monkeypatch.delenv("XDG_STATE_HOME")
     monkeypatch.delenv("LOCALAPPDATA", raising=False)
-    monkeypatch.setattr(Path, "home", homeless)
+    monkeypatch.setattr(Path, "home", Mock(side_effect=RuntimeError("no home")))
     with pytest.raises(BadInputError, match="set XDG_STATE_HOME"):
         state_folder()

@@ -6,6 +6,7 @@ import json
 import os
 from dataclasses import asdict
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -151,12 +152,7 @@ def test_a_full_disk_takes_what_was_held_and_then_says_so(tmp_path, monkeypatch)
 
 
 def test_a_value_whose_computation_killed_two_processes_is_replaced(tmp_path) -> None:
-    def die() -> dict[str, int]:
-        raise SystemError("stands for a crash")
-
-    def stop() -> dict[str, int]:
-        raise KeyboardInterrupt
-
+    die, stop = Mock(side_effect=SystemError("a crash")), Mock(side_effect=KeyboardInterrupt)
     for fails, error in ((stop, KeyboardInterrupt), (die, SystemError), (die, SystemError)):
         kept = Checkpoint(tmp_path / "journal")
         with pytest.raises(error):

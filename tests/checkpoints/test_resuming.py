@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import create_autospec
 
 import numpy as np
 import pytest
@@ -221,16 +222,11 @@ def test_it_may_be_stopped_again_and_again(tmp_path, monkeypatch) -> None:
 
 def test_best_responses_are_recalled_and_not_searched_again(tmp_path, monkeypatch) -> None:
     path = stop(monkeypatch, tmp_path / "out", 6, "before", **GAME)
-    respond, searched = RecordPlayer.respond, []
-
-    def counted(self, *arguments):
-        searched.append(1)
-        return respond(self, *arguments)
-
-    monkeypatch.setattr(RecordPlayer, "respond", counted)
+    searched = create_autospec(RecordPlayer.respond, side_effect=RecordPlayer.respond)
+    monkeypatch.setattr(RecordPlayer, "respond", searched)
     with resume(path, no_other_copy=True) as place:
         assert len(make(place, **GAME).trace) == 7
-    assert len(searched) == 2
+    assert searched.call_count == 2
 
 
 OTHER = {
@@ -258,19 +254,14 @@ def test_other_rows_and_another_schema_are_refused(tmp_path, monkeypatch) -> Non
     with stopped_at(monkeypatch, 3, "after"), pytest.raises(InterruptedRun), reserve(out) as place:
         dualquery.release(table, **asked, checkpoint=place.checkpoint)
     path, renamed = tmp_path / "out.unfinished", replace(SCHEMA, max_ones_per_row=None)
-    people(seed=1).write_csv(table)
-    with (
-        pytest.raises(BadInputError, match="another table: keyed hash was"),
-        resume(path, no_other_copy=True) as place,
-    ):
-        dualquery.release(table, **asked, checkpoint=place.checkpoint)
-    people().write_csv(table)
     fewer = {**asked, "schema": None, "schema_from_data": True}
-    with (
-        pytest.raises(BadInputError, match="another schema"),
-        resume(path, no_other_copy=True) as place,
-    ):
-        dualquery.release(table, **fewer, checkpoint=place.checkpoint)
+    for seed, other, said in ((1, asked, "table: keyed hash was"), (0, fewer, "schema")):
+        people(seed=seed).write_csv(table)
+        with (
+            pytest.raises(BadInputError, match=f"another {said}"),
+            resume(path, no_other_copy=True) as place,
+        ):
+            dualquery.release(table, **other, checkpoint=place.checkpoint)
     with resume(path, no_other_copy=True) as place:
         dualquery.release(table, **{**asked, "schema": renamed}, checkpoint=place.checkpoint)
 

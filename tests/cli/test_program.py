@@ -60,9 +60,7 @@ def test_wrong_usage_is_exit_code_2(dualquery, here, arguments, message) -> None
 
 
 def test_internal_faults_are_exit_code_1(dualquery, small, here, monkeypatch) -> None:
-    def fail(*_, **__):
-        raise ZeroDivisionError("seven\nlines")
-
+    fail = Mock(side_effect=ZeroDivisionError("seven\nlines"))
     monkeypatch.setattr("dualquery.room.curator.Curator.evaluate", fail)
     done = dualquery(*small)
     assert done.code == 1

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import polars as pl
@@ -134,7 +135,7 @@ def released(
         command += ["--budget", str(budget)]
     with pytest.MonkeyPatch.context() as patch:
         if "resume" in features:
-            patch.setattr(pl.DataFrame, "write_parquet", _interrupt)
+            patch.setattr(pl.DataFrame, "write_parquet", Mock(side_effect=KeyboardInterrupt))
         code = main(command)
     if "resume" in features and code == 130:
         capsys.readouterr()
@@ -145,10 +146,6 @@ def released(
     assert code == 2, told
     assert not out.exists()
     return world, None, told
-
-
-def _interrupt(*_: object, **__: object) -> None:
-    raise KeyboardInterrupt
 
 
 @dataclass(frozen=True)

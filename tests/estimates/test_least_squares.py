@@ -75,10 +75,7 @@ def noisy(plain: Measurements, generator: np.random.Generator) -> Measurements:
         noise = generator.normal(size=len(plain))
     else:
         noise = generator.laplace(size=len(plain)) / math.sqrt(2)
-    return Measurements(
-        plain.starts, plain.factors, plain.queries, true + plain.deviations * noise,
-        plain.deviations, plain.absent, plain.noise,
-    )  # fmt: skip
+    return replace(plain, values=true + plain.deviations * noise)
 
 
 def marginals(noise="gaussian") -> Measurements:
@@ -104,10 +101,7 @@ def true_cells(columns) -> np.ndarray:
 )
 def test_evidence_is_of_the_cells(plain: Measurements, columns) -> None:
     """Without noise every number is its functional of the cells, sums over other columns too."""
-    exact = Measurements(
-        plain.starts, plain.factors, plain.queries, functionals(plain, RECORDS, DOMAIN) @ SHARES,
-        plain.deviations, plain.absent, plain.noise,
-    )  # fmt: skip
+    exact = replace(plain, values=functionals(plain, RECORDS, DOMAIN) @ SHARES)
     evidence = Measured(exact, DOMAIN).about(columns)
     np.testing.assert_allclose(on_cells(evidence) @ true_cells(columns), evidence.values)
     assert len(evidence.values) >= sum(SIZES[c] - 1 for c in columns)

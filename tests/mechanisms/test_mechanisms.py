@@ -97,14 +97,9 @@ def rows(seed: int) -> np.ndarray:
 
 
 def carry_out(
-    mechanism: Mechanism[Any],
-    work: Task,
-    plan: Plan[Any],
-    seed: int = 5,
-    threads: int = 1,
-    data: int = 1,
+    mechanism: Mechanism[Any], work: Task, plan: Plan[Any], seed: int = 5, threads: int = 1
 ) -> Outcome:
-    return run(dataset(SCHEMA, rows(data)), work, mechanism, plan, seed, threads)
+    return run(dataset(SCHEMA, rows(1)), work, mechanism, plan, seed, threads)
 
 
 def unlisted(name: str) -> Case:

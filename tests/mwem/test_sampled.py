@@ -23,6 +23,7 @@ from mwem.sampled.family import FLOOR, SampledFamily, target_shares
 from mwem.sampled.sampled_mechanism import MwemSampled
 from mwem.spending import Shares, split_rho
 from tests.cases import all_records, domain_of, random_case, records_of
+from tests.mwem.test_barak import skewed
 from tests.mwem.test_mechanism import run
 from tests.noise import NoNoise
 from tests.tables import legal, random_records
@@ -116,15 +117,6 @@ def test_targets_are_the_nearest_distribution_with_a_floor() -> None:
     np.testing.assert_allclose(shares, np.array([200 / 3, 50 / 3, 50 / 3, 0]) / 100)
 
 
-def correlated(rows: int = 20_000) -> np.ndarray:
-    """Return records of six bits, each the one before with a chance of 0.9."""
-    generator, data = np.random.default_rng(7), np.zeros((rows, 6), np.uint8)
-    data[:, 0] = generator.random(rows) < 0.3
-    for bit in range(1, 6):
-        data[:, bit] = data[:, bit - 1] ^ (generator.random(rows) < 0.1)
-    return data
-
-
 def test_a_part_is_measured_at_its_own_sensitivity_and_charged_before_the_draw() -> None:
     workload = random_conjunctions(domain_of(1, 3, 1, 4, 1), 40, 2, True, 0)
     statistics = MwemSampled().statistics(workload)
@@ -168,7 +160,7 @@ def test_queries_of_too_many_literals_are_refused() -> None:
 
 def test_a_run_is_far_better_than_independent_columns() -> None:
     """Correlated bits at a budget where noise is small: the start's largest error is above 0.1."""
-    data = correlated()
+    data = skewed(20_000, seed=7)
     workload = random_conjunctions(Domain.binary(6), 120, 3, True, 0)
     mechanism = MwemSampled(rounds=12, population=5000)
     _, outcome = run(mechanism, Budget(2.0, 1e-3), 1, workload, data)

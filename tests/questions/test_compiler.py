@@ -426,6 +426,26 @@ def test_open_ranges_and_buckets_have_the_numbers_beyond_the_edges(text: str) ->
     assert asked.remark == ""
 
 
+@pytest.mark.parametrize(
+    ("text", "held"),
+    [
+        (">={}3", "00011"),
+        ("<{}1", "10000"),
+        (">{}0", "01111"),
+        (" between {}1 and {}2", "01100"),
+        ("={}3.0", "00010"),
+        ("<={}2.5", "11100"),
+    ],
+)
+def test_categories_compare_whole_numbers_that_no_float_tells_apart(text, held) -> None:
+    many = str(2**64)[:-1]
+    column = Categorical("many", tuple((f"{many}{last}",) for last in range(5)))
+    schema = TableSchema((column, Binary("z")), declared=True)
+    asked = ask(read_question(f"many{text.replace('{}', many)}", schema), schema)
+    cells = np.column_stack((np.arange(5), np.zeros(5, np.int64)))
+    assert asked.numerator.likely.on_values(cells).tolist() == list(map(int, held))
+
+
 YEARS = Dates("day", "year", "2010-01-01", "2012-12-31", missing="category", outside="clip")
 
 

@@ -1,6 +1,7 @@
 """How far a release is off, beside the baselines."""
 
 from dataclasses import replace
+from unittest.mock import create_autospec
 
 import numpy as np
 import pytest
@@ -95,13 +96,8 @@ def test_a_stream_is_passed_over_once(made, delta, tmp_path, monkeypatch) -> Non
     people().write_csv(tmp_path / "people.csv")
     if delta is not None:
         made = dualquery.release(people(), **SMALL, mechanism="laplace", seed=0)
-    expected, passes = dualquery.evaluate(made, people()), []
-    stream = StreamedRows.stream
-
-    def counted(self):
-        passes.append(self)
-        return stream(self)
-
-    monkeypatch.setattr(StreamedRows, "stream", counted)
+    expected = dualquery.evaluate(made, people())
+    passes = create_autospec(StreamedRows.stream, side_effect=StreamedRows.stream)
+    monkeypatch.setattr(StreamedRows, "stream", passes)
     assert dualquery.evaluate(made, tmp_path / "people.csv", engine="stream") == expected
-    assert len(passes) == 1
+    assert passes.call_count == 1

@@ -8,6 +8,7 @@ import os
 import re
 from dataclasses import fields, replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import polars as pl
@@ -223,14 +224,11 @@ def _break(monkeypatch: pytest.MonkeyPatch, step: str, error: BaseException) -> 
             raise error
         return count
 
-    def fail(*_, **__):
-        raise error
-
     monkeypatch.setattr(pl.DataFrame, "write_parquet", parquet)
     monkeypatch.setattr(Path, "write_text", text)
     for owner, name in ((os, "fsync"), (Path, "rename"), (Path, "mkdir")):
         if step == name:
-            monkeypatch.setattr(owner, name, fail)
+            monkeypatch.setattr(owner, name, Mock(side_effect=error))
 
 
 STEPS = [*sorted(FILES), "fsync", "rename", "mkdir"]

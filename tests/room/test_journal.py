@@ -94,23 +94,20 @@ class Run:
 
         return draw
 
-    def cut_short(self, draws: int) -> bool:
-        return self.ledger.cut_short(draws)
-
 
 def game(run: Run, draw) -> Iterator[int]:
     for planned in GAME:
-        if run.cut_short(1):
+        if run.ledger.cut_short(1):
             return
         yield draw(planned)
 
 
 def iterations(run: Run, draw) -> Iterator[int]:
     for select, measure in zip(ITERATIONS[::2], ITERATIONS[1::2], strict=True):
-        if run.cut_short(2):
+        if run.ledger.cut_short(2):
             return
         yield draw(select)
-        if run.cut_short(1):
+        if run.ledger.cut_short(1):
             return
         yield draw(measure)
 

@@ -33,9 +33,9 @@ from tests.tables import SCHEMA, homes, people, reseal
 Stored = dict[str, Any]
 
 
-def made(folder: Path, **asked: Any) -> Path:
+def made(folder: Path, table: pl.DataFrame | None = None, **asked: Any) -> Path:
     asked = {"queries": 30, "way": 2, "schema": SCHEMA, **asked}
-    return dualquery.release(people(), **asked).save(folder)
+    return dualquery.release(people() if table is None else table, **asked).save(folder)
 
 
 UNIT = {"unit": dualquery.Unit("home", 3)}
@@ -218,12 +218,8 @@ def released(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "family": own_family().save(root / "family"),
         "means": made(root / "means", mechanism="gaussian", means="age"),
         "pure means": made(root / "pure", mechanism="laplace", means="age", delta=0.0),
-        "units": dualquery.release(
-            homes(), queries=30, way=2, schema=SCHEMA, mechanism="gaussian", epsilon=4.0, **UNIT
-        ).save(root / "units"),
-        "weights": dualquery.release(
-            homes(), queries=30, way=2, schema=SCHEMA, mechanism="gaussian", epsilon=4.0, **WEIGHT
-        ).save(root / "weights"),
+        "units": made(root / "units", homes(), mechanism="gaussian", epsilon=4.0, **UNIT),
+        "weights": made(root / "weights", homes(), mechanism="gaussian", epsilon=4.0, **WEIGHT),
         "complete": made(root / "complete", schema=COMPLETE, queries=9),
         "given": made(root / "given", schema=schema_of_table(people(), 30.0).schema),
         "later": made(root / "later", schema=None, epsilon=30.0, options={"rounds": 9}),

@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Iterable
+from fractions import Fraction
 
 # Possessive: a text of many digits that is no number is seen to be none in one go.
 _NUMBER = r"[-+]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d++)?"
@@ -16,13 +17,13 @@ def finite_number(text: str) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def exact_number(text: str) -> float | None:
+def exact_number(text: str) -> float | Fraction | None:
     """Return the number that a text is, an int if it is whole, or None."""
     number = _number_or_nan(text)
-    try:
-        return None if math.isnan(number) else int(text)
-    except ValueError:
-        return int(number) if number.is_integer() else number
+    if not number.is_integer():
+        return None if math.isnan(number) else number
+    exact = Fraction(text if abs(number) >= 2**52 else number)
+    return int(exact) if exact.denominator == 1 else exact
 
 
 def _number_or_nan(text: str) -> float:

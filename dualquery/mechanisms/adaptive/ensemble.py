@@ -40,10 +40,7 @@ def fit_mixture(
 ) -> tuple[Float64, ProductMixture | LabelledMixture, tuple[Mapping[str, Any], ...]]:
     """Return answers in [0, 1], a mixture, and for the trace the trust in mended means."""
     products = evidence.source.products
-
-    def fitted_to(seen: Evidence, source: np.random.Generator) -> Mixture:
-        fit = MixtureFit(products, seen.means, seen.deviations, fitting)
-        return fit.run(source, session)
+    fit = MixtureFit(products, evidence.means, evidence.deviations, fitting)
 
     def estimates(seen: Evidence, fit: Float64) -> tuple[Interactions, Float64]:
         """Return the model, and a fit's means, mended by the posterior means of what they miss."""
@@ -57,13 +54,14 @@ def fit_mixture(
 
     # The fit draws the same numbers whether there is a trial or not.
     (apart,) = generator.spawn(1)
-    mixture = fitted_to(evidence, generator)
+    mixture = fit.run(generator, session)
     answer, trust = evidence.source.answers, 1.0
     means = mixture.means(products)
     if fitting.tried:
         shown, held_back = evidence.split(apart)
         found, mended = estimates(evidence, means)
-        tried = fitted_to(shown, apart).means(products)
+        trial = replace(fit, targets=shown.means, deviations=shown.deviations)
+        tried = trial.run(apart, session).means(products)
         shrunk, repaired = estimates(shown, tried)
         other = np.clip(answer(shrunk.fitted), 0.0, 1.0)
 

@@ -24,7 +24,6 @@ from dualquery.mechanisms.baselines.independent import to_distributions, uniform
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.conjunctions import Workload
 from dualquery.room.features import Features
-from dualquery.room.strategy import Strategy
 
 Float64 = NDArray[np.float64]
 
@@ -34,11 +33,6 @@ HELD_BACK = 0.25
 MANY = 128
 """Binary columns that are enough to estimate a prior of any shape. With fewer, mean errors on
 public tables of 64 to 126 columns grew by a tenth."""
-
-
-def uniform_strategy(features: Features, neighbours: Neighbours) -> Strategy:
-    """Return how features are measured with the same noise each, no row left out."""
-    return Strategy(features, np.ones(len(features)), neighbours)
 
 
 def scale_for(sensitivity: float, ratio: float) -> float:
@@ -215,8 +209,8 @@ def share_intervals(
 
     A conjunction holds on no more rows than each literal, and fails on no more than all together;
     the chances to miss a share add up to 1 - `LEVEL`. A look that decided whether its intervals are
-    used must not be among these. One that chose the queries (``chosen_by``) gives no lower ends:
-    noise far below 0 makes it less likely to choose one, so upper ends hold.
+    used is not among these if there is another. One that chose the queries (``chosen_by``) gives no
+    lower ends: noise far below 0 makes it less likely to choose one, so upper ends hold.
     """
     domain = workload.domain
     bits, negated, possible = literals_of(workload)

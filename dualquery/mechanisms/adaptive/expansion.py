@@ -181,14 +181,13 @@ class Expansion:
         own = block[self.feature]
         order = np.lexsort((own, self.query))
         order = order[own[order] >= 0]
-        query, own, apart = self.query[order], own[order], 1
+        query, own = self.query[order], own[order]
         found = [(np.zeros(0, np.int64),) * 2]
-        while apart < len(order):
+        for apart in range(1, len(order)):
             same = (query[apart:] == query[:-apart]) & (own[apart:] == own[:-apart])
             if not same.any():
                 break
             found.append((order[:-apart][same], order[apart:][same]))
-            apart += 1
         first, second = (np.concatenate(part) for part in zip(*found, strict=True))
         inner = self.inner(self.feature[first], self.feature[second])
         both = 2.0 * self.coefficient[first] * self.coefficient[second] * inner
@@ -242,6 +241,18 @@ def products_of_others(factors: Float64) -> Float64:
     """Return the product of all other factors in the place of each: float64, ``(m, k)``, both."""
     places = range(factors.shape[1])
     return np.stack([np.delete(factors, place, axis=1).prod(axis=1) for place in places], axis=1)
+
+
+def pairs_and_more(common: Float64, apart: Float64) -> tuple[Float64, Float64]:
+    """Return sums over all pairs of factors, and over all choices of three or more: ``(m,)``.
+
+    Each adds what the chosen have ``apart`` times what the others have in ``common``, ``(m, k)``.
+    """
+    none, one, pairs, more = np.ones(len(common)), *np.zeros((3, len(common)))
+    for alike, own in zip(common.T, apart.T, strict=True):
+        more = more * (alike + own) + pairs * own
+        none, one, pairs = none * alike, one * alike + none * own, pairs * alike + one * own
+    return pairs, more
 
 
 def literals_of(workload: LiteralRows) -> tuple[Int32, NDArray[np.bool_], NDArray[np.bool_]]:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from dualquery.estimates.intervals import CORRELATION
 from dualquery.mechanisms.adaptive.evidence import Shares
-from dualquery.mechanisms.adaptive.expansion import ProductTerms, products_of_others
+from dualquery.mechanisms.adaptive.expansion import ProductTerms, pairs_and_more, products_of_others
 from dualquery.mechanisms.adaptive.prior import posterior_interactions
 from dualquery.mechanisms.baselines.independent import to_distributions
 
@@ -117,8 +117,6 @@ class Interactions:
         """Return the means of products by main effects and pairs: float64, one each."""
         factors, slopes = products.factors(self.chances)
         means: Float64 = factors.prod(axis=1)
-        if not self.common and not len(self.pairs):
-            return means
         count = self.chances.size + 1
         keys = self.pairs[:, 0] * count + self.pairs[:, 1]
         order = np.argsort(keys)
@@ -139,17 +137,18 @@ class Interactions:
         return np.asarray(shared * trust)
 
 
-def third_moments(model: ProductMixture, products: ProductTerms, deviations: Float64) -> Float64:
-    """Return what a model adds to products of three factors, beyond their pairs: ``(f,)``."""
+def beyond_pairs(model: ProductMixture, products: ProductTerms, deviations: Float64) -> Float64:
+    """Return what a model adds to products of three factors or more, beyond pairs: ``(f,)``."""
     varied = np.append(np.ptp(model.chances, axis=1) > 0.0, False)  # the last is that of no factor
-    at = np.flatnonzero(varied[products.bits].sum(axis=1) == 3)
+    at = np.flatnonzero(varied[products.bits].sum(axis=1) > 2)
     told, moments = products.part(at), np.zeros(len(products.bits))
     means = np.minimum(model.chances @ model.weights, 1.0)  # weights add up to 1 but for rounding
-    centre, usual = told.factors(means)[0], expected_interactions(told, means)
+    centre, slopes = told.factors(means)
     for weight, chances in zip(model.weights, model.chances.T, strict=True):
-        apart = told.factors(chances)[0] - centre
-        moments[at] += weight * np.where(told.bits >= 0, apart, 1.0).prod(axis=1)
+        moments[at] += weight * pairs_and_more(centre, told.factors(chances)[0] - centre)[1]
     if len(at):  # a fit leaves about half of the noise of what it was fitted to
+        squares = slopes**2 * (means * (1.0 - means))[told.bits] / 4.0
+        usual = 4.0 * CORRELATION * np.sqrt(pairs_and_more(centre**2, squares)[1])
         noise = np.full(len(at), deviations.max() ** 2 / 4.0)
         moments[at], _ = posterior_interactions(moments[at], usual, noise)
     return moments

@@ -40,11 +40,6 @@ from dualquery.runtime.errors import BadInputError
 
 Float64 = NDArray[np.float64]
 
-_HEAVY_ROWS = (
-    "a row that adds more than a public limit to what is measured counts as missing in columns of "
-    "three or more values; a search of all possible records found none that would"
-)
-
 MORE_NOISE = 1.4
 """Factor of noise that a fit makes up for, of the longest features and of queries in their place;
 best on Adult, groceries, plants, BMS-WebView-2 and kosarak with 1,000 to 100,000 queries. And of
@@ -97,7 +92,7 @@ class FeatureMeasurement:
     def basis(self) -> str:
         """The noise of a query's features."""
         basis = "from the noise of each query's features, shortest near independent columns"
-        return basis if self.strategy.limit is None else f"{basis}; {_HEAVY_ROWS}"
+        return "; ".join(filter(None, (basis, self.strategy.note)))
 
     @property
     def absent_row_answer(self) -> Float64:
@@ -164,8 +159,8 @@ class FeatureMeasurement:
 
     def kept(self, noisy: Float64, deviations: Float64) -> Measurements:
         """Return the features' noisy means."""
-        note = _HEAVY_ROWS if self.strategy.limit is not None else ""
-        return Measurements.of_features(self.strategy.features, noisy, deviations, note)
+        strategy = self.strategy
+        return Measurements.of_features(strategy.features, noisy, deviations, strategy.note)
 
     def describe(self, scale: float) -> Mapping[str, Any]:
         """Say how many features there are, and their noise in rows."""

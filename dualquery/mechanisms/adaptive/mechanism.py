@@ -25,10 +25,9 @@ from dualquery.mechanisms.adaptive.evidence import (
     of_order,
     scale_for,
     share_intervals,
-    uniform_strategy,
 )
 from dualquery.mechanisms.adaptive.expansion import Expansion, ProductTerms, bytes_on_features
-from dualquery.mechanisms.adaptive.interactions import Interactions, third_moments
+from dualquery.mechanisms.adaptive.interactions import Interactions, beyond_pairs
 from dualquery.mechanisms.adaptive.measurement import Measurement, QueryMeasurement, sums_of
 from dualquery.mechanisms.adaptive.mixture_fit import STEPS, MixtureFit, mixture_of, with_columns
 from dualquery.mechanisms.adaptive.predictions import expansion_of, expected_error, independent
@@ -190,7 +189,7 @@ class _Run:
         looked, full = planned.looked, planned.full
         assert looked is not None
         assert full is not None
-        look = self._looked(looked, planned.scale)
+        look = self._looked(looked, planned.scale, looked.note)
         seen = PairEvidence(planned.neighbours, *look, workload, self.n, self.task.rows)
         following = seen.next_stage(full, *planned.ratios)
         if isinstance(following, Strategy):
@@ -220,13 +219,13 @@ class _Run:
         """Look at columns; then measure all at once, or columns again and what is worth it."""
         planned, looked, task = self.plan, self.plan.looked, self.task
         assert looked is not None
-        assert planned.expansion is not None
         shares = around = Shares.of(*self._looked(looked, planned.scale))
-        workload, expansion, ratios = task.workload, planned.expansion, list(planned.ratios)
+        workload, expansion, ratios = task.workload, expansion_of(task), list(planned.ratios)
         if task.frequent is not None:
             workload = task.frequent.workload(task.frequent.choose(shares.values))
             expansion = Expansion.of(workload)
-        seen = ColumnEvidence(looked, shares, workload, expansion, self.n, math.hypot(*ratios))
+        ratio = math.hypot(*ratios)
+        seen = ColumnEvidence(looked, shares, workload, expansion, self.n, task.rows, ratio)
         full = seen.all_at_once(held=task.frequent is None)
         if isinstance(full, QueryMeasurement):
             outcome = self._by_queries(seen.posterior, full, ratios)
@@ -248,7 +247,7 @@ class _Run:
         """Measure what exceeds its noise; answer by the hierarchical model."""
         chosen, domain = seen.worth_measuring(), seen.workload.domain
         measured = Features(seen.with_groups(chosen, self.generator), domain)
-        strategy = uniform_strategy(measured, self.plan.neighbours)
+        strategy = Strategy.uniform(measured, self.plan.neighbours)
         scale = scale_for(strategy.sensitivity, seen.ratio)
         products, noisy, deviations = self._looked(strategy, scale, CHOSEN)
         longer = (measured.bits >= 0).sum(axis=1) > 1
@@ -261,7 +260,7 @@ class _Run:
         shares = replace(shares, values=found.chances[shares.bits])
         model = mixture_of(shares, products.part(longer), fitted, deviations[longer], *self.how)
         # Pairs alone say too little of columns that are strongly tied: the mixture knows more.
-        means = found.means(seen.products) + third_moments(model, seen.products, deviations)
+        means = found.means(seen.products) + beyond_pairs(model, seen.products, deviations)
         means[chosen[longer]] = fitted
         answers = seen.expansion.answers(np.clip(means, -1.0, 1.0))
         by = None if self.task.frequent is None else around

@@ -49,8 +49,8 @@ _BETA = (0.95, 0.99)
 """Adam's memory of slopes and of their squares."""
 
 _COMPONENTS, _PULL = 4.5, 14.8
-"""Components over the cube root of rows times sensitivity over scale, and pull times its square:
-by errors on seven tables of 8,000 to 500,000 rows at epsilon 0.1 to 5."""
+"""Components over the cube root of rows times a step's sensitivity over scale, and pull times its
+square: by errors on seven tables of 8,000 to 500,000 rows at epsilon 0.1 to 5."""
 
 _VECTOR = 16
 """Components come in multiples of this: one vector of numbers."""
@@ -79,7 +79,7 @@ class Fitting:
     def suited(
         n: int, precision: float, bits: int, components: int | None, steps: int, pull: float | None
     ) -> Fitting:
-        """Return what is given, or suits n rows, the bits, and a sensitivity over scale."""
+        """Return what is given, or suits n rows, the bits, and a step's sensitivity over scale."""
         signal = float(np.cbrt(n * precision))
         if components is None:
             most = min(_MOST, _MOST_VALUES // bits, _COMPONENTS * signal)
@@ -92,7 +92,7 @@ class Fitting:
 
         The less a fit is trusted, the more it takes. Means that were shrunk need half of the pull.
         """
-        values = int(np.count_nonzero(~domain.has_two_values))
+        values = int(np.count_nonzero(~domain.has_two_values[:-1]))
         wanted = max(values, self.components / (trust + 1e-9))
         most = min(2 * _MOST, _MOST_VALUES // domain.bits, wanted)
         components = max(self.components, round(most / _VECTOR) * _VECTOR)

@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 
 from dualquery.estimates.expected import Estimate, ExpectedError, noise_error
 from dualquery.estimates.intervals import CORRELATION, departures
-from dualquery.mechanisms.adaptive.evidence import Shares, uniform_strategy
+from dualquery.mechanisms.adaptive.evidence import Shares
 from dualquery.mechanisms.adaptive.expansion import (
     MOST_LITERALS,
     Expansion,
     ProductTerms,
     chances_of_literals,
     literals_of,
+    pairs_and_more,
     products_of_others,
 )
 from dualquery.mechanisms.adaptive.measurement import (
@@ -34,6 +35,7 @@ from dualquery.mechanisms.baselines.independent import uniform_probabilities
 from dualquery.mechanisms.protocol import Budget, Task
 from dualquery.privacy.calibrate import calibrate_gaussian_scale
 from dualquery.queries.conjunctions import Workload
+from dualquery.room.strategy import Strategy
 
 Float64 = NDArray[np.float64]
 
@@ -63,11 +65,7 @@ def rmse_of_interactions(
     """
     bits, negated, possible = literals_of(workload)
     holds = chances_of_literals(bits, negated, chances)[possible]
-    none, one, pairs, more = np.ones(len(holds)), *np.zeros((3, len(holds)))
-    for chance in holds.T:
-        alone, tied = chance**2, chance * (1.0 - chance)
-        more = more * chance + pairs * tied
-        none, one, pairs = none * alone, one * alone + none * tied, pairs * alone + one * tied
+    pairs, more = pairs_and_more(holds**2, holds * (1.0 - holds))
     total = CORRELATION**2 * pairs * (unknown - whole) + departures(holds) ** 2 * whole
     return float(np.sqrt((total + (pairs + more) / n).sum() / len(bits)))
 
@@ -121,11 +119,16 @@ def rmse_of_queries(queries: QueryMeasurement, shares: Shares, ratio: float, usu
     return math.sqrt(MORE_NOISE * left_of(interactions, noise**-2, off).mean())
 
 
-def is_wide(workload: Workload) -> bool:
-    """Return whether queries are about `WIDE` columns or more, all of them binary."""
+def binary_columns(workload: Workload) -> int:
+    """Return the number of columns that queries are about; 0 unless all of them are binary."""
     bits = np.unique(workload.literals[workload.literals >= 0] >> 1)
     columns = np.unique(workload.domain.column_of_bit[bits])
-    return len(columns) >= WIDE and bool((workload.domain.sizes[columns] <= 2).all())
+    return len(columns) if (workload.domain.sizes[columns] <= 2).all() else 0
+
+
+def is_wide(workload: Workload) -> bool:
+    """Return whether queries are about `WIDE` columns or more, all of them binary."""
+    return binary_columns(workload) >= WIDE
 
 
 def is_positive(workload: Workload) -> bool:
@@ -195,7 +198,7 @@ def _predict(task: Task, budget: Budget) -> Predicted:
     full: Measurement
     if workload.way <= MOST_LITERALS and (is_wide(workload) or is_positive(workload)):
         expansion = expansion_of(task)
-        full = FeatureMeasurement(expansion, uniform_strategy(expansion.features, neighbours))
+        full = FeatureMeasurement(expansion, Strategy.uniform(expansion.features, neighbours))
     else:
         full = measurement_for(task, neighbours, fitted=True)
     scale = full.sensitivity * unit

@@ -24,11 +24,13 @@ from dualquery.mechanisms.adaptive.measurement import (
     measurement_for,
     plan_columns,
     plan_strategy,
+    with_limit,
 )
 from dualquery.mechanisms.adaptive.mixture_fit import Fitting
 from dualquery.mechanisms.adaptive.predictions import (
     WIDE,
     Predicted,
+    binary_columns,
     expansion_of,
     is_positive,
     is_wide,
@@ -69,9 +71,8 @@ _GROUP = 5
 class Stages(Details):
     """What the stages measure, with how much noise.
 
-    The ``first``, "everything", "pairs" (and columns) or "columns", measures ``looked``, or else
-    ``full``, whose scales have the ``sensitivity`` and, in rows, the factor ``scale``. ``ratios``
-    are those of later stages; ``expansion`` is for a look at columns.
+    The ``first`` ("everything", "pairs" and columns, or "columns") measures ``looked`` or ``full``,
+    with the ``sensitivity`` and, in rows, the factor ``scale``; later ones have the ``ratios``.
     """
 
     first: str
@@ -82,7 +83,6 @@ class Stages(Details):
     ratios: tuple[float, ...]
     looked: Strategy | None = field(compare=False)
     full: Measurement | None = field(compare=False)
-    expansion: Expansion | None = field(compare=False)
     predicted: Predicted
     records: int
     fitting: Fitting
@@ -91,7 +91,7 @@ class Stages(Details):
         """Return what is measured with how much noise."""
         said: dict[str, Any] = {"first_stage": self.first, "stage_reason": self.reason}
         if self.looked is not None:
-            said["features"] = len(self.looked.features)
+            said |= {"features": len(self.looked.features), "largest_load": self.looked.limit}
         elif self.full is not None:
             said |= self.full.describe(self.scale)
         return said | {
@@ -118,8 +118,7 @@ def choose_first(task: Task, budget: Budget) -> tuple[str, str]:
             return "columns", "which columns are full says what of them is worth measuring"
         if columns_may_do(task, budget):
             full = measurement_for(task, budget.neighbours, fitted=True)
-            many = len(np.unique(full.products.bits)) > MANY  # enough to estimate their prior
-            if many and full.determined and (task.queries.domain.sizes <= 2).all():
+            if full.determined and binary_columns(task.workload) > MANY:  # whose prior it finds
                 return "columns", "if queries are measured after it, no look at pairs is lost"
             return "pairs", "columns alone may be all that is worth measuring"
     return "everything", "one measurement of all queries has the smallest predicted error"
@@ -158,7 +157,6 @@ def plan_stages(
     if first != "everything" and not predicted.columns:
         raise BadInputError("adaptive has nothing to measure: no query depends on a column")
     full: Measurement | None = None
-    expansion: Expansion | None = None
     looked: Strategy | None = None
     parts: tuple[float, ...] = (1.0,)
     if first == "columns":
@@ -166,7 +164,7 @@ def plan_stages(
         bits = expansion.features.bits[of_order(expansion.features, 1)]
         if task.frequent is not None:
             bits = task.frequent.bits[:, None]
-        looked = Strategy(Features(bits, expansion.features.domain), np.ones(len(bits)), neighbours)
+        looked = Strategy.uniform(Features(bits, expansion.features.domain), neighbours)
         parts = _parts_after_columns(task, budget, len(looked.features))
     else:
         full = measurement_for(task, neighbours, fitted=components != 0)
@@ -184,7 +182,7 @@ def plan_stages(
     scale, ratios = schedule[0].scale, tuple(each.sensitivity for each in schedule[1:])
     if full is not None and first == "everything":
         predicted = replace(predicted, unbiased=scale / task.n * full.mean_deviation)
-    ratio = math.hypot(*ratios) if ratios else measured.sensitivity / scale
+    a_step = (math.hypot(*ratios) if ratios else measured.sensitivity / scale) / neighbours.steps
     details = Stages(
         first=first,
         reason=reason,
@@ -194,10 +192,9 @@ def plan_stages(
         ratios=ratios,
         looked=looked,
         full=full,
-        expansion=expansion,
         predicted=predicted,
         records=records,
-        fitting=Fitting.suited(task.n, ratio, task.queries.domain.bits, components, steps, pull),
+        fitting=Fitting.suited(task.n, a_step, task.queries.domain.bits, components, steps, pull),
     )
     needs_answers, remark = full is not None and full.of_queries, f"first stage: {first} ({reason})"
     return Plan(schedule, accountant, details, remark, needs_answers)
@@ -226,7 +223,7 @@ def _pairs_of(task: Task, full: Measurement, neighbours: Neighbours) -> Strategy
     else:
         strategy = plan_strategy(Expansion.of(task.workload).in_blocks(), neighbours)
     small = of_order(strategy.features, 1, 2)
-    return Strategy(strategy.features.part(small), strategy.scales[small], neighbours)
+    return with_limit(Strategy(strategy.features.part(small), strategy.scales[small], neighbours))
 
 
 def columns_may_do(task: Task, budget: Budget) -> bool:
@@ -244,13 +241,17 @@ def mean_of_set(numbers: Float64, sets: Int64) -> Float64:
 
 @dataclass(frozen=True, eq=False)
 class ColumnEvidence:
-    """What a look at columns determines; ``ratio``: sensitivity over scale of all that follows."""
+    """What a look at columns determines; ``ratio``: sensitivity over scale of all that follows.
+
+    Weights go by ``n``, chance by ``rows``.
+    """
 
     looked: Strategy
     shares: Shares
     workload: Workload
     expansion: Expansion
     n: int
+    rows: int
     ratio: float
 
     @cached_property
@@ -301,7 +302,7 @@ class ColumnEvidence:
     @cached_property
     def usual(self) -> float:
         """The error of leaving out all interactions."""
-        return rmse_of_interactions(self.workload, self.chances, self.n)
+        return rmse_of_interactions(self.workload, self.chances, self.rows)
 
     @cached_property
     def off(self) -> Float64:
@@ -414,7 +415,7 @@ class PairEvidence:
             error = rmse_of_queries(full, shrunk, ratio * self.n, interactions)
             return full if error < alone else columns
         unknown = self.unknown(full.products)
-        full = full.refined(unknown, (ratio * self.n) ** 2)
+        full = full.refined(unknown, (ratio * self.n / self.neighbours.steps) ** 2)
         both = full.scales * scale_for(full.sensitivity, ratio) / self.n
         small = of_order(full.strategy.features, 1, 2)
         both[small] = 1.0 / np.hypot(1.0 / both[small], 1.0 / self.deviations)  # as in the fit

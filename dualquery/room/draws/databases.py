@@ -12,7 +12,9 @@ by at most K, and so the score by K times as much; log-weights are ``epsilon * s
 """
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,15 +64,10 @@ class SmallDatabases:
         for left in range(self.size, 0, -1):
             # Databases whose next cell is below v come first: as many as the binomials say.
             whole = count_databases(cells - least, left)
-            low, high = 0, cells - least - 1
-            while low < high:
-                middle = (low + high + 1) // 2
-                if whole - count_databases(cells - least - middle, left) <= number:
-                    low = middle
-                else:
-                    high = middle - 1
-            number -= whole - count_databases(cells - least - low, left)
-            least += low
+            counted = partial(count_databases, size=left)
+            rest = bisect_left(range(cells - least), whole - number, key=counted)
+            number -= whole - count_databases(rest, left)
+            least = cells - rest
             chosen.append(least)
         values = np.unravel_index(np.array(chosen), tuple(axis_sizes(domain).tolist()))
         return rows_of_values(np.stack(values, axis=1), domain)

@@ -77,12 +77,7 @@ def largest_distance(domain: Domain, columns: Int64, weights: Float64) -> float:
 
 def _tried_apart(domain: Domain, columns: Int64, lengths: Float64) -> float:
     """Bound (1) by every set of the tried columns; ``lengths`` are squared, times weights."""
-    return 2.0 * (float(lengths.sum()) - _least_products(domain, columns, lengths))
-
-
-def _least_products(domain: Domain, columns: Int64, lengths: Float64) -> float:
-    """Return no more than the least sum over all D of the blocks' products times lengths: (*)."""
-    # Every D of the tried columns is looked at; these are cut in halves.
+    # By (*), for every D of the tried columns; these are cut in halves.
     ratios = (1.0 / (axis_sizes(domain) - 1.0)).astype(np.float64)
     used = np.unique(columns[columns >= 0])
     tried = np.sort(used[np.argsort(-ratios[used], kind="stable")[:MOST_TRIED]])
@@ -110,7 +105,7 @@ def _least_products(domain: Domain, columns: Int64, lengths: Float64) -> float:
         parts = slice(half), slice(half, None)
         apart = [_products(np.exp2(one_bit[part]), np.array([-1]))[:, 0] for part in parts]
         sums[np.outer(*apart) > 2.0 ** min(2 * domain.max_ones, len(tried))] = np.inf
-    return float(sums.min())
+    return 2.0 * (float(lengths.sum()) - float(sums.min()))
 
 
 def _products(factors: Float64, sets: Int64) -> Float64:
@@ -124,8 +119,6 @@ def _products(factors: Float64, sets: Int64) -> Float64:
 
 def _signs_apart(domain: Domain, columns: Int64, weights: Float64) -> float:
     """Bound what blocks of binary columns add to (1), by how many of these differ."""
-    if not len(columns):
-        return 0.0
     ways = (columns >= 0).sum(axis=1)
     d = len(np.unique(columns[columns >= 0]))
     most = d if domain.max_ones is None else min(d, 2 * domain.max_ones)

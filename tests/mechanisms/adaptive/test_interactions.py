@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from dualquery.data.domain import Domain
 from dualquery.mechanisms.adaptive.evidence import Evidence, Shares
 from dualquery.mechanisms.adaptive.expansion import Expansion, ProductTerms
-from dualquery.mechanisms.adaptive.interactions import Interactions, third_moments
+from dualquery.mechanisms.adaptive.interactions import Interactions, beyond_pairs
 from dualquery.mechanisms.adaptive.prior import posterior_interactions, posterior_shares
 from dualquery.models.mixture import ProductMixture
 from dualquery.queries.conjunctions import Workload
@@ -64,20 +64,28 @@ def test_answers_of_several_literals_on_a_column_follow_from_pairs() -> None:
 
 
 @pytest.mark.filterwarnings("error")
-def test_third_moments_are_those_of_the_model() -> None:
+def test_what_is_beyond_pairs_is_that_of_the_model() -> None:
+    """Of three factors it is their third moment; of four, those of its triples, too."""
     domain, weights = Domain.binary(5), np.array([0.2, 0.3, 0.5]) * (1.0 + 1e-15)  # as rounding may
     chances = np.random.default_rng(1).random((5, 3), np.float32)
     chances[4] = 1.0  # alike in all components
     records, kept = all_records(domain)[..., None], chances.astype(np.float64)
     chance = np.where(records == 1, kept, 1.0 - kept).prod(axis=1) @ weights
+    listed = ((0, 1, 2), (1, 2, 3), (0, 3), (1, 2, 4), (0, 1, 2, 3), (0, 1, 2, 4))
+    rows = np.array([bits + (-1,) * (4 - len(bits)) for bits in listed], np.int32)
     signs = values_on(Features(np.arange(5, dtype=np.int32)[:, None], domain), records[..., 0])
-    apart = np.column_stack((signs - chance @ signs, np.zeros(len(signs))))
-    rows = np.array([[0, 1, 2], [1, 2, 3], [0, 3, -1], [1, 2, 4]], np.int32)
+    means = chance @ signs
+    apart, truth = signs - means, np.zeros(6)
+    for row, bits in enumerate(listed):
+        for some in (each for size in (3, 4) for each in combinations(bits, size)):
+            others = means[list(set(bits) - set(some))].prod()
+            truth[row] += chance @ apart[:, some].prod(axis=1) * others
     fit = ProductMixture(domain, weights, chances), ProductTerms.of_features(Features(rows, domain))
-    found, noisy = (third_moments(*fit, np.full(4, noise)) for noise in (1e-9, 1.0))
-    assert found == pytest.approx(chance @ apart[:, rows].prod(axis=2), abs=1e-7)
-    assert (found[:2] != 0).all()
-    assert (np.abs(noisy) < 0.1 * np.abs(found))[:2].all()
+    found, noisy = (beyond_pairs(*fit, np.full(6, noise)) for noise in (1e-9, 1.0))
+    assert found == pytest.approx(truth, abs=1e-7)
+    varied = [0, 1, 4, 5]
+    assert (found[varied] != 0).all()
+    assert (np.abs(noisy) < 0.1 * np.abs(found))[varied].all()
 
 
 def test_what_pairs_have_in_common_is_found_and_used_for_others() -> None:

@@ -1,6 +1,7 @@
 """Stages: what they cost whatever is chosen, how they are chosen, and what intervals cover."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -11,6 +12,7 @@ from scipy.stats import binom
 
 import dualquery
 from dualquery.data.domain import Domain, rows_of_values
+from dualquery.data.given_table import Unit
 from dualquery.mechanisms.adaptive import evidence
 from dualquery.mechanisms.adaptive.expansion import Expansion
 from dualquery.mechanisms.adaptive.measurement import QueryMeasurement, plan_columns
@@ -102,7 +104,7 @@ def test_whatever_is_chosen_costs_the_planned_ratio_at_most(relation: Neighbours
     features = Expansion.of(work).features
     chosen = [set_ for size in (1, 2, 3) for set_ in combinations(range(len(features)), size)]
     chosen += [tuple(range(size)) for size in range(4, len(features) + 1)]
-    strategies = [evidence.uniform_strategy(features.part(np.array(p)), relation) for p in chosen]
+    strategies = [Strategy.uniform(features.part(np.array(p)), relation) for p in chosen]
     strategies += [
         plan_columns(work, np.random.default_rng(seed).random(SMALL.bits), relation)
         for seed in range(20)
@@ -118,7 +120,7 @@ def test_the_room_refuses_a_later_stage_that_costs_more_than_was_planned() -> No
     features = Expansion.of(random_conjunctions(SMALL, 30, 2)).features
     rows, work, ratio = records_of(all_records(SMALL)), random_conjunctions(SMALL, 5, 2), 0.5
     for places in (np.arange(0), np.arange(2), np.arange(len(features))):  # an empty one charges
-        strategy = evidence.uniform_strategy(features.part(places), Neighbours.REPLACE_ONE)
+        strategy = Strategy.uniform(features.part(places), Neighbours.REPLACE_ONE)
         scale = evidence.scale_for(strategy.sensitivity, ratio) if len(places) else 1.0
         room = Curator(rows, work, (GaussianNoise(ratio, 1.0),), SeededRandomness(0))
         if len(places):
@@ -185,6 +187,26 @@ def test_a_look_at_columns_leaves_more_to_products_that_more_rows_can_tell_apart
     looks = [Staged().plan(Task(work, n), Budget(1.0, 1e-6)).schedule for n in (1_000, 100_000)]
     few, many = (look[0].sensitivity / look[0].scale for look in looks)
     assert many < 0.75 * few
+
+
+@pytest.mark.parametrize("first", ["everything", "pairs"])
+def test_a_fit_suits_the_noise_in_shares_whatever_a_unit_is(first: str) -> None:
+    """Ten times the rows, and ten rows a unit."""
+    work, made = random_conjunctions(MIXED, 400, 3), Adaptive(first=first)
+    relations = [Neighbours.parse("replace-one", Unit("person", most)) for most in (1, 10)]
+    one, ten = (
+        made.plan(Task(work, 1_000 * each.steps), Budget(1.0, 1e-6, neighbours=each)).details
+        for each in relations
+    )
+    assert one.fitting.pull == pytest.approx(ten.fitting.pull, rel=0.01)
+    assert one.fitting.components == ten.fitting.components
+
+
+def test_a_look_at_pairs_leaves_out_rows_that_would_cost_too_much() -> None:
+    work = random_conjunctions(Domain(np.arange(0, 1001, 20)), 3_000, 2)
+    looked = Probed().plan(Task(work, 5_000), Budget(1.0, 1e-6)).details.looked
+    assert looked.note
+    assert looked.sensitivity < 0.6 * replace(looked, limit=None).sensitivity
 
 
 def test_what_a_fit_misses_by_more_than_noise_keeps_its_noisy_mean() -> None:
@@ -278,6 +300,12 @@ def test_triples_of_tied_columns_follow_their_mixture_or_are_measured() -> None:
         products.append(outcome.trace[1]["products"])
     assert products[0] < 200
     assert products[1] == 30 * 29 // 2 + len(triples)
+    # Four of them have what their triples have; three and a stranger are hardly ever together.
+    work = Workload(2 * np.array(list(combinations(range(30), 4)), np.int32), Domain.binary(30))
+    outcome, truth = released(records, work, 1.0, Staged(records=20))
+    errors = np.abs(outcome.answers - truth)
+    assert errors.max() < 0.3 * truth.max()
+    assert errors[truth < 0.01].max() < 0.1 * truth.max()
 
 
 @pytest.mark.parametrize(
