@@ -46,10 +46,13 @@ WORKLOADS: Mapping[str, Mapping[str, Any]] = {
     "pairs": {"queries": "all", "way": 2},
     "triples": {"queries": "all", "signed": False},
     "marginals": {"marginals": 6},
+    "64 marginals": {"marginals": 64},
+    "800 marginals": {"marginals": 800},
+    "fours": {"queries": 20_000, "way": 4, "signed": False},
     "few": {"queries": 200},
     "many": {"queries": 100_000},
 }
-"""Three-way unless they are pairs; ``few`` and ``many`` are signed."""
+"""Three-way unless they are pairs or fours; ``few`` and ``many`` are signed."""
 
 Cell = tuple[str, str, tuple[float, ...]]
 GENERATED: Sequence[Cell] = (
@@ -72,10 +75,13 @@ GENERATED: Sequence[Cell] = (
     ("baskets", "signed", (0.2, 1.0)),
     ("baskets", "positive", (0.2, 1.0)),
     ("baskets", "few", (1.0,)),
+    ("baskets", "64 marginals", (0.2,)),
     ("bundles", "positive", (0.2, 1.0, 5.0)),
+    ("bundles", "fours", (1.0,)),
     ("wide and dense", "signed", (0.2, 1.0, 5.0)),
     ("wide and dense", "positive", (1.0,)),
     ("wide and dense", "few", (1.0,)),
+    ("wide and dense", "800 marginals", (1.0,)),
     ("large and dense", "many", (1.0,)),
     ("wide and sparse", "signed", (0.2, 1.0)),
     ("wide and sparse", "positive", (1.0,)),

@@ -99,13 +99,14 @@ class LeastSquares:
         # With a known total, a function or a number less its mean over the cells says as much.
         evidence, known = self._evidence, float(self._total_known)
         means = known * functions.mean(axis=1)
-        loadings, misfit = self._solve(functions - means[:, None])
+        rest, whole = functions - means[:, None], np.linalg.norm(functions, axis=1)
+        loadings, misfit = self._solve(rest)
         combinations = loadings / evidence.deviations[:, None]
         absent = np.where(combinations != 0, combinations * evidence.absent[:, None], 0.0)
         return Estimates(
             values=means + combinations.T @ (evidence.values - known * self._levels),
             loadings=loadings,
-            spanned=misfit <= _MISFIT * np.maximum(np.linalg.norm(functions, axis=1), 1e-300),
+            spanned=misfit <= _MISFIT * np.linalg.norm(rest, axis=1) + _ROUNDING * whole,
             absent=absent.sum(axis=0),
             kurtosis=evidence.kurtosis,
         )
@@ -116,7 +117,6 @@ class LeastSquares:
         less, deviations = self._evidence.less, self._evidence.deviations
         factors, scales, places = self._factors, self._scales, self._places
         shape = tuple(len(each) for each in factors)
-        turned = [each.T for each in factors]
         cells = tuple(range(1, 1 + len(factors)))
 
         def to_cells(loadings: Float64) -> Float64:
@@ -124,7 +124,7 @@ class LeastSquares:
             found = np.zeros((len(loadings), math.prod(shape)))
             found[:, places] = combinations
             found[:, 0] -= combinations @ less
-            return _along(found.reshape(-1, *shape), turned) * scales
+            return _along(found.reshape(-1, *shape), [each.T for each in factors]) * scales
 
         def to_numbers(some: Float64) -> Float64:
             found = _along(some * scales, factors).reshape(len(some), -1)

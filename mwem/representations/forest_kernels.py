@@ -317,8 +317,8 @@ def repeat(
                 weights[i] *= factor if values[k] == 1.0 else math.exp(exponent * values[k])
                 change += weights[i] - old
             total[tree] += change
-            if not 1e-100 < total[tree] < 1e100:
-                weights[base : cell_ptr[goal + 1]] /= total[tree]
+            if not 0.5 < total[tree] < 2.0:  # changes keep the rounding errors of a larger total
+                weights[base : cell_ptr[goal + 1]] /= weights[base : cell_ptr[goal + 1]].sum()
                 total[tree] = 1.0
 
 

@@ -103,13 +103,19 @@ def test_marginals_across_a_chain_of_cliques(way: int) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_extreme_targets_overflow_nothing(kind) -> None:
     """A thousand passes towards contradictory targets drive log-weights hundreds apart."""
-    workload = Workload(np.array([[0, 2], [0, 3], [0, -1]], np.int32), domain_of(1, 1, 1))
+    literals = np.array([[0, 2], [0, 3], [0, -1], [1, -1]], np.int32)
+    workload = Workload(literals, domain_of(1, 1, 1))
     queries = Products.of_conjunctions(workload)
     representation = kind(queries, MEMORY)
     measured(queries, [(0, 1.0), (1, 1.0), (2, 0.0)], 1000, representation)
     answers = representation.answers()
     assert np.isfinite(answers).all()
     assert answers[0] + answers[1] == pytest.approx(answers[2], abs=1e-12)
+    # Towards targets that are too small together, the total of the weights falls.
+    falling, truth, targets = kind(queries, MEMORY), truth_table(workload), [(2, 0.1), (3, 0.2)]
+    measured(queries, targets, 300, falling)
+    expected = truth @ naive_mwem(truth, targets, 300, np.full(8, 1 / 8))
+    np.testing.assert_allclose(falling.answers(), expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("start", STARTS)

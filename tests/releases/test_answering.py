@@ -174,6 +174,20 @@ def test_what_was_not_measured_is_said() -> None:
     assert "interval allows" not in cut["basis"]  # there is none
 
 
+def test_a_mean_far_from_zero_is_no_surer_and_no_less_exact() -> None:
+    """Nothing but another column was asked about: the answer is the middle of all buckets."""
+    for first in (0.0, 1.7e9):
+        column = Numeric("at", tuple(first + np.arange(0.0, 31.0, 10.0)))
+        table = pl.DataFrame(
+            {"at": np.repeat([first + 5.0, first + 25.0], [180, 20]), "s": [0] * 200}
+        )
+        schema = TableSchema((column, Binary("s")), declared=True)
+        made = dualquery.release(table, schema=schema, queries=["s"], mechanism="matrix")
+        (found,) = answer_queries(made, ["mean(at)"])
+        assert found["answer"] - first == pytest.approx(15.0, abs=1e-4)
+        assert found["interval"] is None
+
+
 def test_a_query_of_the_workload_keeps_its_released_answer_within_its_interval() -> None:
     found, count = answer_queries(noisy(0), ["smoker", "count(smoker)"])
     assert found["low"] < SMOKER.mean() < found["high"]
