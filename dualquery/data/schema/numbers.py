@@ -18,11 +18,11 @@ def finite_number(text: str) -> float | None:
 
 
 def exact_number(text: str) -> float | Fraction | None:
-    """Return the number that a text is, an int if it is whole, or None."""
+    """Return the number that a text is, an int if it is whole, or None; exactly from 2^52 on."""
     number = _number_or_nan(text)
     if not number.is_integer():
         return None if math.isnan(number) else number
-    exact = Fraction(text if abs(number) >= 2**52 else number)
+    exact = Fraction(text if abs(number) >= 2**52 and len(text) < 4_000 else number)
     return int(exact) if exact.denominator == 1 else exact
 
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from dualquery.data.schema.columns import Column
 from dualquery.data.schema.dates import CYCLES
-from dualquery.data.schema.numbers import exact_number, finite_number
+from dualquery.data.schema.numbers import finite_number
 from dualquery.data.schema.numeric import Buckets, Numeric, kept, listed, possible, shortened
 from dualquery.runtime.errors import BadInputError
 
@@ -339,7 +339,7 @@ def _numbers(column: Column, avoided: Sequence[float]) -> AllowedNumbers:
                 f"{text!r}; an order needs numbers or dates. A numeric column with "
                 'such texts in "missing_values" and "missing": "category" can stand in one'
             )
-        if merged := [text for text, at in column.codes.items() if exact_number(text) != own[at]]:
+        if merged := [text for text, at in column.codes.items() if finite_number(text) != own[at]]:
             raise BadInputError(
                 f"schema: column {column.name!r} stands in an order, but merges {merged[0]!r}"
             )

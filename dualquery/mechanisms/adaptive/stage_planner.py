@@ -118,7 +118,7 @@ def choose_first(task: Task, budget: Budget) -> tuple[str, str]:
             return "columns", "which columns are full says what of them is worth measuring"
         if columns_may_do(task, budget):
             full = measurement_for(task, budget.neighbours, fitted=True)
-            if full.determined and binary_columns(task.workload) > MANY:  # whose prior it finds
+            if full.determined and binary_columns(task.workload) >= MANY:  # whose prior it finds
                 return "columns", "if queries are measured after it, no look at pairs is lost"
             return "pairs", "columns alone may be all that is worth measuring"
     return "everything", "one measurement of all queries has the smallest predicted error"
