@@ -116,7 +116,7 @@ class LeastSquares:
         # By conjugate gradients (Hestenes and Stiefel 1952), for all functions at once.
         less, deviations = self._evidence.less, self._evidence.deviations
         factors, scales, places = self._factors, self._scales, self._places
-        shape = tuple(len(each) for each in factors)
+        turned, shape = [each.T for each in factors], tuple(len(each) for each in factors)
         cells = tuple(range(1, 1 + len(factors)))
 
         def to_cells(loadings: Float64) -> Float64:
@@ -124,7 +124,7 @@ class LeastSquares:
             found = np.zeros((len(loadings), math.prod(shape)))
             found[:, places] = combinations
             found[:, 0] -= combinations @ less
-            return _along(found.reshape(-1, *shape), [each.T for each in factors]) * scales
+            return _along(found.reshape(-1, *shape), turned) * scales
 
         def to_numbers(some: Float64) -> Float64:
             found = _along(some * scales, factors).reshape(len(some), -1)

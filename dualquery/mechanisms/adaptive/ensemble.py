@@ -42,13 +42,13 @@ def fit_mixture(
     products = evidence.source.products
     fit = MixtureFit(products, evidence.means, evidence.deviations, fitting)
 
-    def estimates(seen: Evidence, fit: Float64) -> tuple[Interactions, Float64]:
+    def estimates(seen: Evidence, fitted: Float64) -> tuple[Interactions, Float64]:
         """Return the model, and a fit's means, mended by the posterior means of what they miss."""
         model = Interactions.from_products(products, seen.means, seen.deviations)
         expected = expected_interactions(products, model.chances)
-        at, mended = expected > 0.0, fit.copy()
+        at, mended = expected > 0.0, fitted.copy()
         if at.any():
-            missed = (seen.means - fit)[at], expected[at], seen.deviations[at] ** 2
+            missed = (seen.means - fitted)[at], expected[at], seen.deviations[at] ** 2
             mended[at] += posterior_interactions(*missed)[0]
         return model, mended
 
@@ -78,7 +78,7 @@ def fit_mixture(
         most = 2.0 * math.sqrt(math.log(len(means) + 1.0)) * evidence.deviations
         means = np.where(np.abs(means - evidence.means) > most, evidence.means, means)
         how = fitting.brief(workload.domain, trust_in(tried))
-        fit = MixtureFit(products, means, evidence.deviations, how)
+        fit = replace(fit, targets=means, how=how)
         mixture = fit_records(fit, evidence.means, around, task, generator, session)
     answers, noisy = np.clip(answer(means), 0.0, 1.0), (evidence.unbiased, evidence.spread)
     if evidence.source.of_queries:  # those that the fit left out have their own answers

@@ -117,6 +117,8 @@ class Interactions:
         """Return the means of products by main effects and pairs: float64, one each."""
         factors, slopes = products.factors(self.chances)
         means: Float64 = factors.prod(axis=1)
+        if not self.common and not len(self.pairs):
+            return means
         count = self.chances.size + 1
         keys = self.pairs[:, 0] * count + self.pairs[:, 1]
         order = np.argsort(keys)
@@ -147,6 +149,7 @@ def beyond_pairs(model: ProductMixture, products: ProductTerms, deviations: Floa
     for weight, chances in zip(model.weights, model.chances.T, strict=True):
         moments[at] += weight * pairs_and_more(centre, told.factors(chances)[0] - centre)[1]
     if len(at):  # a fit leaves about half of the noise of what it was fitted to
+        # What `expected_interactions` expects, of all orders above two together.
         squares = slopes**2 * (means * (1.0 - means))[told.bits] / 4.0
         usual = 4.0 * CORRELATION * np.sqrt(pairs_and_more(centre**2, squares)[1])
         noise = np.full(len(at), deviations.max() ** 2 / 4.0)

@@ -241,10 +241,7 @@ def mean_of_set(numbers: Float64, sets: Int64) -> Float64:
 
 @dataclass(frozen=True, eq=False)
 class ColumnEvidence:
-    """What a look at columns determines; ``ratio``: sensitivity over scale of all that follows.
-
-    Weights go by ``n``, chance by ``rows``.
-    """
+    """What a look at columns determines; weights go by ``n``, chance by ``rows``."""
 
     looked: Strategy
     shares: Shares
@@ -252,7 +249,7 @@ class ColumnEvidence:
     expansion: Expansion
     n: int
     rows: int
-    ratio: float
+    ratio: float  # sensitivity over scale of all that follows
 
     @cached_property
     def posterior(self) -> Shares:
