@@ -49,7 +49,8 @@ class CompiledQuestion:
     numerator: Bounds  # what is averaged over the rows
     denominator: Bounds | None  # what the average is divided by; None for 1
     of_rows: bool  # whether the answer is a number of rows, or a sum over them: n times the average
-    range: tuple[float, float]  # least and largest possible answer, before it is multiplied by n
+    range: tuple[float, float]  # of what is averaged, divided
+    middle: float  # what is added to that: of a mean, lest numbers far from 0 lose digits
     # Of a share or count without ``given``: literal codes, int32, increasing, of equivalent
     # conjunctions. The first is what was written, if that is one.
     conjunctions: tuple[NDArray[np.int32], ...]
@@ -183,26 +184,25 @@ class _Compiler:
             return self._quantile()
         boxes = self._boxes(asked.given)
         pieces = self.pieces[self.target]
-        worth = self.target, (pieces.low, pieces.mean, pieces.high)
-        numerator = Bounds.of_boxes(boxes, self.pieces, self.domain, worth)
         least, most = float(np.nanmin(pieces.low)), float(np.nanmax(pieces.high))
-        remark = (
-            "" if numerator.exact else "numbers taken to lie in their buckets as the schema says"
-        )
+        middle = least / 2.0 + most / 2.0 if asked.measure == syntax.MEAN else 0.0
+        least, most = least - middle, most - middle
+        worth = self.target, (pieces.low - middle, pieces.mean - middle, pieces.high - middle)
+        numerator = Bounds.of_boxes(boxes, self.pieces, self.domain, worth)
+        remark = "" if numerator.exact else "numbers taken to lie in buckets as the schema says"
         if asked.measure == SUM:
-            rows = (min(least, 0.0), max(most, 0.0))
-            return self._asked(numerator, None, rows, of_rows=True, remark=remark)
+            return self._asked(numerator, None, (min(least, 0.0), max(most, 0.0)), remark=remark)
         everywhere = asked.given is None and pieces.numbered == pieces.every
         known = None if everywhere else self._indicator(self._with_number(boxes))
-        return self._asked(numerator, known, (least, most), remark=remark)
+        return self._asked(numerator, known, (least, most), middle, remark=remark)
 
     def _asked(
         self,
         numerator: Bounds,
         denominator: Bounds | None,
         range: tuple[float, float],
+        middle: float = 0.0,
         *,
-        of_rows: bool | None = None,
         conjunctions: tuple[NDArray[np.int32], ...] = (),
         remark: str = "",
     ) -> CompiledQuestion:
@@ -211,8 +211,9 @@ class _Compiler:
             text=self.text,
             numerator=numerator,
             denominator=denominator,
-            of_rows=self.asks.measure == COUNT if of_rows is None else of_rows,
+            of_rows=self.asks.measure in (COUNT, SUM),
             range=range,
+            middle=middle,
             conjunctions=conjunctions,
             remark="; ".join(filter(None, (self.remark, remark))),
             of_interval=self.of_interval,

@@ -183,8 +183,7 @@ def _literals(domain: Domain, column: int, weights: Float64) -> tuple[NDArray[np
     # Relative to the commonest weight only the others need a literal.
     distinct, times = np.unique(values, return_counts=True)
     common = float(distinct[np.argmax(times)])
-    # Near 0, if all differ, a literal each; far from 0 sums of shares are 1 only but for rounding.
-    if common == 0.0 or (times.max() == 1 and np.ptp(values) > np.abs(values).max() / 2.0):
+    if common == 0.0 or times.max() == 1:  # if all differ, a literal each
         kept = values != 0
         return codes[kept].astype(np.int32), values[kept]
     kept = values != common

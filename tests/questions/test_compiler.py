@@ -142,11 +142,12 @@ def test_means_and_sums_are_those_of_the_raw_rows(case, column) -> None:
     numbers = [row[["age", "edu"].index(column)] for row in RAW]
     # A merged category stands for the mean of its numbers, an undeclared one for none.
     known = [isinstance(each, int) for each in numbers]
-    worth = [h * each if k else 0 for h, k, each in zip(held, known, numbers, strict=True)]
-    least, mean, most = over_cells(worth)
+    cells = [*zip(held, known, numbers, strict=True)]
     for measure in ("sum", "mean"):
         asked = ask(read_question(f"{measure}({column}) given {text}", SCHEMA), SCHEMA)
         bounds = asked.numerator
+        worth = [h * (each - asked.middle) if k else 0 for h, k, each in cells]
+        least, mean, most = over_cells(worth)
         np.testing.assert_allclose(bounds.likely.on_values(EVERY), mean, atol=1e-12)
         assert (bounds.low.on_values(EVERY) <= least + 1e-12).all()
         assert (bounds.high.on_values(EVERY) >= most - 1e-12).all()

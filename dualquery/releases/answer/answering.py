@@ -148,6 +148,8 @@ def _answer(knowledge: Knowledge, asked: Compiled, level: float) -> dict[str, An
     limits = knowledge.limits(
         asked.numerator, asked.denominator, asked.range, level, summed=asked.of_rows
     )
+    if limits.low is not None and limits.high is not None:
+        limits = replace(limits, low=limits.low + asked.middle, high=limits.high + asked.middle)
     if (released := _released(knowledge.release, asked)) is None:
         answer = _likely(knowledge, asked)
         source = knowledge.source(asked.numerator.likely)
@@ -191,14 +193,11 @@ def _bought_line(
 
 def _likely(knowledge: Knowledge, asked: CompiledQuestion) -> float | None:
     """Return the model's answer, in the range; None where the given rows are none."""
-    parts = [each.likely for each in (asked.numerator, asked.denominator) if each is not None]
-    likely = knowledge.mean(parts[0], parts)
-    if asked.denominator is not None:
-        below = knowledge.mean(parts[1], parts)
-        if below <= 0:
-            return None
-        likely /= below
-    likely = float(np.clip(likely, *asked.range))
+    parts = [each.likely for each in asked.bounds]
+    likely, below = [*(knowledge.mean(part, parts) for part in parts), 1.0][:2]
+    if below <= 0:
+        return None
+    likely = float(np.clip(likely / below, *asked.range)) + asked.middle
     return likely * knowledge.base.amount if asked.of_rows else likely
 
 
