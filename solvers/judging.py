@@ -11,7 +11,7 @@ from solvers.relaxation import unit
 from solvers.solution import Solution, Status
 
 _TOLERANCE = 1e-6
-_ROUNDING = 1e-12
+ROUNDING = 1e-12
 """What solvers' tolerances and sums may hide, as shares of the sum of absolute weights."""
 
 
@@ -52,7 +52,7 @@ def judge(problem: BestResponse, found: Solution, kernel: BestResponse | None = 
     value = problem.value(record)
 
     part = problem if kernel is None else kernel
-    rounding = _ROUNDING * float(np.abs(problem.weights).sum()) + 4 * math.ulp(problem.constant)
+    rounding = ROUNDING * float(np.abs(problem.weights).sum()) + 4 * math.ulp(problem.constant)
     tolerance = _TOLERANCE * float(np.abs(part.weights).sum()) + rounding
     bound = math.inf
     with suppress(TypeError, ValueError, OverflowError):

@@ -149,6 +149,8 @@ class KernelSolver(ABC):
         preprocessed = self.preprocess(problem, limits)
         kernel = preprocessed.problem
         start = self._start(preprocessed, limits, hint, default)
+        hinted = hint is not None and preprocessed.original.feasible(hint)
+        started = 0.0 if hinted else limits.elapsed()
 
         if len(kernel.terms) == 0 and (start is not None or len(kernel.rows) == 0):
             record = np.zeros(0, np.uint8) if start is None else start
@@ -167,7 +169,7 @@ class KernelSolver(ABC):
             objective=problem.value(full),
             bound=math.inf if result.ending is Ending.FAILED else result.bound,
             status=Status.FEASIBLE if own else Status.FALLBACK,
-            incumbent_seconds=found,
+            incumbent_seconds=max(found, started),
             seconds=limits.elapsed(),
             solver=self.name,
             steps=(*preprocessed.steps, *result.steps),

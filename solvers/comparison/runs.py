@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from solvers.child import ChildError
 from solvers.errors import InfeasibleProblemError, NoRecordFoundError, SolverError
+from solvers.judging import ROUNDING
 from solvers.problem import BestResponse
 from solvers.protocol import Options
 from solvers.reducing import Reducing
@@ -148,13 +149,17 @@ def _measure(
             except NoRecordFoundError as fault:  # a longer limit may find one
                 yield _failed(named, name, limit, fault)
                 continue
+            # A sum that is 0 but for rounding is 0: of it no share can be taken.
+            rounding = ROUNDING * float(abs(named.problem.weights).sum())
+            found = (solution.objective, solution.bound)
+            objective, bound = (0.0 if abs(value) <= rounding else value for value in found)
             yield Measurement(
                 named.name,
                 name,
                 limit,
                 solution.status.value,
-                solution.objective,
-                solution.bound,
+                objective,
+                bound,
                 solution.incumbent_seconds,
                 solution.seconds,
             )

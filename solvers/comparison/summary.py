@@ -162,5 +162,5 @@ def _mean_time(times: list[float | None], limit: float) -> float | None:
     """Return the shifted geometric mean, what is missing counted as the limit."""
     if not _count(times):
         return None
-    logarithms = [math.log(SHIFT_SECONDS + (limit if t is None else t)) for t in times]
-    return math.exp(fmean(logarithms)) - SHIFT_SECONDS
+    logarithms = [math.log1p((limit if t is None else t) / SHIFT_SECONDS) for t in times]
+    return SHIFT_SECONDS * math.expm1(fmean(logarithms))

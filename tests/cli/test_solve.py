@@ -44,6 +44,8 @@ def test_minimisation_is_reported_in_the_files_own_sense(dualquery: Run, here: P
     found = dualquery("solve", here / "m.lp", "--json").json
     assert (found["sense"], found["objective"], found["bound"]) == ("min", 2.0, 2.0)
     assert dict(zip(found["variables"], found["record"], strict=True)) == {"a": 0, "b": 1}
+    (here / "zero.lp").write_text("min\n a\nst\n a + b >= 1\nbin\n a b\nend\n")
+    assert "objective: 0.0\nbound: 0.0\n" in dualquery("solve", here / "zero.lp").out
 
 
 @pytest.mark.parametrize(

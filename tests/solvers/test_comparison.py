@@ -6,8 +6,10 @@ import shlex
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from solvers import BestResponse
 from solvers.comparison import Measurement, NamedProblem, compare, runs, summarise
 from solvers.comparison.summary import primal_integral
 from tests.solvers.instances import sampled_problem
@@ -48,6 +50,17 @@ def test_summary() -> None:
     assert exact.bound_gap == pytest.approx(0.2 / 2)
     assert not any(each.wrong for each in (quick, exact, broken))
     assert (broken.solved, broken.proven, broken.failed, broken.gap) == (0, 0, 2, 1.0)
+
+
+def test_what_is_zero_but_for_rounding_is_zero() -> None:
+    """All prove that the best is no attribute, worth 0; of a, b and c the sum is 5.6e-17."""
+    weights = np.array([0.1, 0.2, -0.3, -1.0])
+    zero = BestResponse(4, np.array([[0, 2], [0, 4], [0, 6], [0, 7]], np.int32), weights)
+    names = ["exhaustive", "highs", "cpsat"]
+    for each in summarise(compare([NamedProblem("zero", zero)], names, 1.0)):
+        assert (each.solved, each.proven, each.wrong, each.gap, each.bound_gap) == (1, 1, 0, 0, 0)
+    at_once = call("quick", "a", 1.0, status="optimal", objective=1.0, incumbent_seconds=0.0)
+    assert summarise([at_once])[0].first_seconds == 0.0
 
 
 def test_runs() -> None:

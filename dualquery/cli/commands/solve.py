@@ -112,8 +112,10 @@ def solve(
         "instance": str(instance),
         "solver": solver,
         "sense": "min" if read.minimises else "max",
-        "objective": solution and sign * solution.objective,
-        "bound": sign * solution.bound if solution and math.isfinite(solution.bound) else None,
+        "objective": solution and sign * solution.objective + 0.0,  # no -0
+        "bound": sign * solution.bound + 0.0
+        if solution and math.isfinite(solution.bound)
+        else None,
         "status": status,
         "message": fault,
         "seconds": solution.seconds if solution else solving,
