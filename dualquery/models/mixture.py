@@ -96,14 +96,14 @@ class ProductMixture:
     def sample(self, count: int, generator: np.random.Generator) -> NDArray[np.uint8]:
         """Return the mixture rounded to records: uint8, shape ``(count, bits)``, legal.
 
-        Each component gets its share of the records, to the nearest whole number, and each value of
-        a column its share of these, usually by less than 2 in any first components. Which of a
+        Each component gets its share of the records, rounded to be that on average, and each value
+        of a column its share of these, usually by less than 2 in any first components. Which of a
         component's records get which value is random; of tables up to a size, counts of pairs of
         values are kept near their shares, too.
         """
         from dualquery.models.rounding import deal
 
-        domain, sizes = self.domain, apportion(self.weights, count)
+        domain, sizes = self.domain, apportion(self.weights, count, generator.random())
         records = np.zeros((count, domain.bits), np.uint8)
         order = generator.permutation(count)
         word = np.uint64(generator.integers(2**64, dtype=np.uint64))
@@ -119,8 +119,11 @@ class ProductMixture:
         return {"weights": self.weights, "chances": self.chances}
 
 
-def apportion(shares: NDArray[np.float64], total: int) -> NDArray[np.int64]:
-    """Round shares, some of them above 0, so that no run of them is off by more than 1."""
+def apportion(shares: NDArray[np.float64], total: int, start: float = 0.5) -> NDArray[np.int64]:
+    """Round shares, some of them above 0, so that no run of them is off by more than 1.
+
+    With a random start in [0, 1) each is its share on average (systematic sampling, Madow 1949).
+    """
     reached = np.cumsum(shares)
-    ends = np.rint(reached / reached[-1] * total).astype(np.int64)
+    ends = np.floor(reached / reached[-1] * total + start).astype(np.int64).clip(max=total)
     return np.asarray(np.diff(ends, prepend=0))

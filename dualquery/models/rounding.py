@@ -42,14 +42,11 @@ def deal(
             alone[0], alone[1] = word * 2.0**-53 - 0.5, 0.5 - word * 2.0**-53
         for component in range(len(sizes)):
             place, end = end, end + sizes[component]
-            total = 0.0
             for value in range(bits):
                 share[value] = chances[first + value, component]
-                total += share[value]
             if bits == 1:
                 share[1] = 1.0 - share[0]
-                total = 1.0
-            share /= total
+            share /= share.sum()
             left = sizes[component]
             while left > 0:
                 if bits == 1 and len(values) == 0:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dualquery.data.domain import Domain
-from dualquery.models.mixture import ProductMixture
+from dualquery.models.mixture import ProductMixture, apportion
 from dualquery.models.model import read_model, write_model
 from dualquery.queries.literals import LiteralRows
 from dualquery.runtime.errors import BadInputError
@@ -60,7 +60,7 @@ def test_records_are_legal_and_no_value_is_off_by_2(seed, components, count) -> 
     records = model.sample(count, np.random.default_rng(seed))
     assert records.shape == (count, DOMAIN.bits)
     assert legal(DOMAIN, records) or count == 0
-    sizes = np.diff(np.rint(np.cumsum(model.weights) / model.weights.sum() * count), prepend=0)
+    sizes = apportion(model.weights, count, np.random.default_rng(seed).random())
     assert np.abs(records.sum(axis=0) - (model.chances * sizes).sum(axis=1)).max(initial=0.0) < 2.0
 
 
@@ -70,6 +70,14 @@ def test_pairs_of_values_are_as_often_as_their_chances_say() -> None:
     expected = (model.chances * model.weights) @ model.chances.T / model.weights.sum()
     apart = DOMAIN.column_of_bit[:, None] != DOMAIN.column_of_bit
     assert np.abs(records.T @ records / 8_000 - expected)[apart].max() < 1e-3  # at random 3e-3
+
+
+def test_small_samples_are_right_on_average() -> None:
+    """Of 200 components ten have a record; which, and so the shares, is another in each sample."""
+    model = mixture(DOMAIN, 200, 4)
+    drawn = np.concatenate([model.sample(10, np.random.default_rng(s)) for s in range(1_000)])
+    shares = model.chances @ model.weights / model.weights.sum()
+    assert np.abs(drawn.mean(axis=0) - shares).max() < 0.02  # four deviations of single records
 
 
 def test_rare_values_are_not_rounded_up() -> None:
