@@ -1,9 +1,13 @@
 """Columns of dates: which bucket a date falls in, and back."""
 
 import datetime
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -105,6 +109,24 @@ def test_what_lies_beyond_and_what_is_no_date() -> None:
     for days in far, (far.to_physical().cast(pl.Int64) * 4 * 10**9).cast(pl.Datetime("us")):
         rows = load(pl.DataFrame({"seen": days}), schema).records.dense_rows(0, 3)
         assert rows.argmax(axis=1).tolist() == [0, 27, 27]
+        for by in CYCLES:  # infinity has no month, weekday or hour
+            ends = pl.DataFrame({"seen": days[[0, 2]]})
+            with pytest.raises(BadInputError, match="is not a date"):
+                load(ends, TableSchema((column(by),), declared=True))
+
+
+def test_an_offset_of_any_minutes_counts_by_its_own_clock(tmp_path: Path) -> None:
+    """Polars has zones for whole hours only."""
+    schema = TableSchema((column("hour of day"),), declared=True)
+    for minutes in (330, -210, 120, 0):
+        zone = datetime.timezone(datetime.timedelta(minutes=minutes))
+        moments = [datetime.datetime(2020, 1, 1, hour, tzinfo=zone) for hour in (0, 23)]
+        kind = pa.timestamp("us", moments[0].isoformat()[-6:])
+        made = pa.table({"seen": pa.array(moments, kind)})
+        pq.write_table(made, tmp_path / "t.parquet")
+        for table in (made, str(tmp_path / "t.parquet"), pd.DataFrame({"seen": moments})):
+            rows = load(table, schema).records.dense_rows(0, 2)
+            assert rows.argmax(axis=1).tolist() == [0, 23]
 
 
 def test_other_ways_of_writing_and_other_types() -> None:

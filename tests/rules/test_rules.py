@@ -189,21 +189,22 @@ def test_the_solver_finds_a_nearest_record_too(seed: int) -> None:
         assert (nearest_classes(rules, classes[at], legal[:0], 1 << 40) == legal).all(axis=1).any()
 
 
-def test_a_mapping_forbids_all_other_values() -> None:
+@pytest.mark.parametrize(("region", "written"), [("region",) * 2, ('"region"', '"""region"""')])
+def test_a_mapping_forbids_all_other_values(region: str, written: str) -> None:
     columns = (
         Categorical("district", (("d1",), ("d2",), ("d3",), ("d4",)), missing="category"),
-        Categorical("region", (("north",), ("south",), ("west",))),
+        Categorical(region, (("north",), ("south",), ("west",))),
     )
     mapping = {"d1": "north", "d2": "south", "d3": "north"}
     made = schema_from_dict(
         {
             "columns": [column.to_dict() for column in columns],
-            "rules": [{"rule": "region follows from district", "mapping": mapping}],
+            "rules": [{"rule": f"{written} follows from district", "mapping": mapping}],
         }
     )
     values, records = every_record(made)
     allowed = {0: [0], 1: [1], 2: [0], 3: [0, 1, 2], 4: [0, 1, 2]}
-    legal = [region in allowed[district] for district, region in values.tolist()]
+    legal = [own in allowed[district] for district, own in values.tolist()]
     assert np.array_equal(rules_of(made).broken(records) < 0, legal)
     assert schema_from_dict(made.to_dict()) == made
 

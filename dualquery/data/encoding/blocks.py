@@ -20,6 +20,7 @@ from dualquery.data.encoding.cuts import CutTable, pieces
 from dualquery.data.encoding.encode import (
     CODES,
     MISSING,
+    OUTSIDE,
     CodedRows,
     Encoded,
     Misfit,
@@ -208,6 +209,11 @@ class Misfits:
 def _lines(column: Column, counts: NDArray[np.int64], first: dict[int, str]) -> Iterator[str]:
     """Say what of a column was not read as it stands, where that is much."""
     filled, unread = int(counts[0] - counts[-MISSING]), int(counts[-UNPARSABLE])
+    if (others := int(counts[-OUTSIDE])) > (1.0 - UNREAD) * filled:
+        yield (
+            f"column {column.name!r}: THE COLUMN IS LOST: {others:,} of {filled:,} cells are none "
+            f"of the schema's values, such as {shown(first[OUTSIDE])}, and count as (other)"
+        )
     kind = "dates" if isinstance(column, Dates) else "numbers"
     if unread > UNREAD * filled:
         lost = "MOST OF THE COLUMN IS LOST: " if unread >= _LOST * filled else ""

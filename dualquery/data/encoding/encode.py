@@ -162,7 +162,7 @@ def _encode_alike(
             codes, odd = _codes_of_cells(column, pl.concat(series), missing, label, tables)
             part = _AlikeColumns(some, codes.reshape(len(some), -1), odd)
             if part.odd:
-                if watch is not None and isinstance(column, Numeric | Dates):
+                if watch is not None and not isinstance(column, Binary):
                     for number, values, own in zip(some, series, part.codes, strict=True):
                         places = np.flatnonzero(own < 0)
                         seen.append((schema.columns[number], values, places, own[places]))
@@ -279,9 +279,10 @@ def local_codes(
         missing |= column.are_among(values, missing_values)
     else:
         codes = _named_codes(column.codes, values)
-        if isinstance(column, Binary) and values.dtype == pl.String and (codes == OUTSIDE).any():
-            of_numbers = _named_codes(column.codes, pl.Series(to_numbers(values)))  # of 1.0 as of 1
-            codes = np.where(codes == OUTSIDE, of_numbers, codes)
+        if values.dtype == pl.String and (codes == OUTSIDE).any():
+            whole = values.str.replace(r"^(-?\d+)\.0+$", "$1")  # 1.0 counts as 1, as it does typed
+            whole = pl.Series(to_numbers(values)) if isinstance(column, Binary) else whole
+            codes = np.where(codes == OUTSIDE, _named_codes(column.codes, whole), codes)
     codes[missing] = MISSING
     return codes
 

@@ -200,7 +200,6 @@ def _query(file: str, query: str, label: str, *_: object) -> Iterator[Batches]:
 
 def _frames(found: Batches, label: str, columns: list[str]) -> Iterator[pl.DataFrame]:
     """Yield some columns of Arrow batches as Polars tables, without the file's remarks."""
-    import polars as pl
     from polars.exceptions import PanicException, PolarsError
 
     largest = LARGEST + found.more
@@ -222,10 +221,27 @@ def _frames(found: Batches, label: str, columns: list[str]) -> Iterator[pl.DataF
             raise too_large
         try:
             batch = batch.select(columns).replace_schema_metadata(None)
-            frame = pl.DataFrame(pl.from_arrow(batch))
+            frame = frame_of_arrow(batch)
         except (TypeError, ValueError, PolarsError, PanicException) as fault:
             raise BadInputError(f"{label}: a column cannot be read ({fault})") from None
         yield frame
+
+
+def frame_of_arrow(table: Any) -> pl.DataFrame:
+    """Return an Arrow table or batch in Polars; times with an offset by their own clocks."""
+    import polars as pl
+    from pyarrow.compute import local_timestamp
+
+    try:
+        return pl.DataFrame(pl.from_arrow(table))
+    except pl.exceptions.ComputeError:  # of offsets it reads whole hours only
+        zones = [str(getattr(each.type, "tz", None)) for each in table.columns]
+        columns = [
+            local_timestamp(column) if zone.startswith(("+", "-")) else column
+            for column, zone in zip(table.columns, zones, strict=True)
+        ]
+        named = type(table).from_arrays(columns, names=table.schema.names)
+        return pl.DataFrame(pl.from_arrow(named))
 
 
 def _read_names(fields: Iterable[Any]) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dualquery.data.opening import FilePath
+from dualquery.data.readers.arrow import frame_of_arrow
 from dualquery.data.readers.source import (
     BLOCK_ROWS,
     DenseItems,
@@ -130,7 +131,7 @@ def frame_source(table: Any, label: str, path: FilePath | None = None) -> FrameS
     own = isinstance(table, pl.DataFrame | pl.LazyFrame)
     check_columns([] if own else table.column_names, label)
     try:
-        frame = table.lazy().collect() if own else pl.DataFrame(pl.from_arrow(table))
+        frame = table.lazy().collect() if own else frame_of_arrow(table)
     except (OSError, TypeError, ValueError, PolarsError, PanicException) as fault:
         raise BadInputError(f"{label}: it cannot be read ({fault})") from None
     check_columns(frame.columns, label)
@@ -153,6 +154,8 @@ def frame_of_pandas(table: Any, label: str) -> FrameSource:
         if getattr(column.dtype, "categories", column).dtype == object:
             # Arrow takes NumPy's values for others of their column: True beside 0 for 1.
             column = type(column)([*map(_plain, column)], dtype=object)
+        if (zone := getattr(column.dtype, "tz", None)) is not None and zone.utcoffset(None):
+            column = column.dt.tz_localize(None)  # an offset: Polars has but whole hours
         try:
             found = pl.Series(name, pl.from_pandas(column, nan_to_null=True))
             if of_objects and found.dtype.is_numeric():  # one fraction would make all floats

@@ -277,6 +277,9 @@ class Dates(Buckets):
 
     def _places(self, moments: pl.Series) -> pl.Series:
         """Return the places of times among the buckets; see `_periods`."""
+        if self.by in CYCLES:  # days at the ends stand for infinity, too
+            ends = [datetime.date.min, datetime.date.max]
+            moments = moments.set(moments.dt.date().is_in(ends), None)
         if self.by == "month of year":
             return moments.dt.month().cast(pl.Int64) - 1
         if self.by == "day of week":

@@ -58,7 +58,9 @@ class Follows:
     mapping: tuple[tuple[str, str], ...]
 
     def __str__(self) -> str:
-        return f"{self.column} follows from {self.source}"
+        names = self.column, self.source  # reading takes quotation marks away
+        both = (x if unquoted(x) == x else '"' + x.replace('"', '""') + '"' for x in names)
+        return " follows from ".join(both)
 
 
 Rule: TypeAlias = str | Follows
