@@ -78,8 +78,7 @@ def shape_of(name: str, counts: Counts, sd: float) -> Shape:
 
     ``sd`` is the standard deviation of their noise; 0 for exact counts.
     """
-    kinds = counts[: shapes.KINDS]
-    sizes = counts[shapes.KINDS :]
+    kinds, sizes = np.split(counts, [shapes.KINDS])
     sure = SURE * sd
     kept = np.where(kinds > sure, kinds, 0)
     firsts = shapes.WHOLE, shapes.FIRST_DATE, shapes.FIRST_MISSING

@@ -81,9 +81,8 @@ def _texts(values: pl.Series) -> pl.Series:
 
 def _distinct(column: pl.Series) -> tuple[pl.Series, Int64]:
     """Return different cells, and in how many rows each is; none of a type no column can hold."""
-    if not can_become_bits(column):
-        return pl.Series([], dtype=pl.String), np.zeros(0, np.int64)
-    counted = column.rename("cell").value_counts(name="rows")
+    cells = column if can_become_bits(column) else pl.Series(dtype=pl.String)
+    counted = cells.rename("cell").value_counts(name="rows")
     return counted["cell"], counted["rows"].to_numpy().astype(np.int64)
 
 

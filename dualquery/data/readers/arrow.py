@@ -235,13 +235,10 @@ def frame_of_arrow(table: Any) -> pl.DataFrame:
     try:
         return pl.DataFrame(pl.from_arrow(table))
     except pl.exceptions.ComputeError:  # of offsets it reads whole hours only
-        zones = [str(getattr(each.type, "tz", None)) for each in table.columns]
-        columns = [
-            local_timestamp(column) if zone.startswith(("+", "-")) else column
-            for column, zone in zip(table.columns, zones, strict=True)
-        ]
-        named = type(table).from_arrays(columns, names=table.schema.names)
-        return pl.DataFrame(pl.from_arrow(named))
+        for at, field in enumerate(table.schema):
+            if str(getattr(field.type, "tz", None)).startswith(("+", "-")):
+                table = table.set_column(at, field.name, local_timestamp(table.column(at)))
+        return pl.DataFrame(pl.from_arrow(table))
 
 
 def _read_names(fields: Iterable[Any]) -> None:

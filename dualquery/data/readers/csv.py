@@ -20,6 +20,7 @@ import polars.selectors as cs
 
 from dualquery.data.opening import FilePath, line_chunks, open_bytes, reading_errors
 from dualquery.data.readers.source import TableSource, check_columns, rows_at_once
+from dualquery.data.schema.columns import check_choice
 from dualquery.data.schema.schema_files import load_schema
 from dualquery.runtime.errors import BadInputError, suggest
 
@@ -61,10 +62,8 @@ class Dialect:
             raise BadInputError(
                 f"csv: delimiter is {self.delimiter!r}; one sign is expected, such as ; or tab"
             )
-        if self.decimal not in (".", ","):
-            raise BadInputError(f"csv: decimal is {self.decimal!r}; it must be . or ,")
-        if self.spaces not in ("keep", "trim"):
-            raise BadInputError(f"csv: spaces is {self.spaces!r}; it must be keep or trim")
+        check_choice("csv", "decimal", self.decimal, (".", ","))
+        check_choice("csv", "spaces", self.spaces, ("keep", "trim"))
         try:
             known = getattr(codecs.lookup(self.encoding), "_is_text_encoding", True)
         except (LookupError, ValueError):  # the latter for a name that none can have

@@ -96,9 +96,8 @@ def answer(request: bytes) -> bytes:
         cells = book.load_sheet(0 if sheet is None else sheet, header_row=None, dtypes="string")
         frame = cells.to_polars()
         if frame.width:
-            filled = frame.select(pl.any_horizontal(pl.all().is_not_null())).to_series()
             # A blank row is none, wherever, and of one column, too: rows below must not decide.
-            frame = frame.filter(filled)
+            frame = frame.filter(pl.any_horizontal(pl.all().is_not_null()))
         frame = frame.select(pl.all().str.replace(_MIDNIGHT, "$1"))
     except Exception as fault:  # the reader's own errors have no common class
         return _FAULT + str(fault).encode("utf-8", "replace")

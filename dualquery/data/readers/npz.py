@@ -33,9 +33,8 @@ def open_npz(path: FilePath, label: str) -> ArraySource:
             content = io.BytesIO(read_whole(stream, label, LARGEST))
         matrix = _matrix_of(read_arrays(content, LARGEST))
     except BadInputError as fault:
-        raise BadInputError(
-            f"{label}: not a matrix written by scipy.sparse.save_npz ({fault})"
-        ) from None
+        none = f"not a matrix written by scipy.sparse.save_npz ({fault})"
+        raise BadInputError(f"{label}: {none}") from None
     return ArraySource(matrix, label, path=path)
 
 
@@ -49,8 +48,8 @@ def _matrix_of(arrays: Mapping[str, Any]) -> Any:
     parts = [arrays[key] for key in wanted if key in arrays]
     if name not in _KEYS or len(parts) < len(wanted):
         raise BadInputError(f"no matrix: there are the arrays {', '.join(map(repr, arrays))}")
-    shape = parts[0]
-    if any(part.dtype.kind not in "iu" for part in (shape, *parts[2:])) or shape.shape != (2,):
+    shape, data, *where = parts
+    if any(part.dtype.kind not in "iu" for part in (shape, *where)) or shape.shape != (2,):
         raise BadInputError(f"shape {shape.tolist()} of {shape.dtype}, or positions of other types")
     rows, columns = map(int, shape)
     if not (0 <= rows <= _MOST_ROWS and 0 <= columns <= MAX_ITEMS):
@@ -60,7 +59,6 @@ def _matrix_of(arrays: Mapping[str, Any]) -> Any:
         )
     size = sum(part.nbytes for part in parts)
     check_memory(2 * size + 16 * rows, "a matrix of this size", "use --engine stream on parquet")
-    data, *where = parts[1:]
     given = (data, (where[0], where[1])) if name == "coo" else (data, *where)
     try:
         return getattr(scipy.sparse, f"{name}_array")(given, shape=(rows, columns))

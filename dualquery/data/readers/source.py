@@ -99,12 +99,10 @@ class TableSource(AnySource):
 
     def numbered_frames(self, columns: Sequence[str]) -> Iterator[tuple[str, int, pl.DataFrame]]:
         """Yield the `frames`, each with the label of its file and the number of its first row."""
-        if self.parts:
-            for part in self.parts:
-                yield from part.numbered_frames(columns)
-            return
+        for part in self.parts:
+            yield from part.numbered_frames(columns)
         row = 1
-        for frame in self.frames(columns):
+        for frame in () if self.parts else self.frames(columns):
             yield self.label, row, _in_known_years(frame)
             row += frame.height
 

@@ -165,8 +165,7 @@ class Column:
         if "|" in value and "=" in value:
             others += "; between alternatives write 'or', not '|'"
         raise BadInputError(
-            f"column {self.name!r} has no value {value!r}; "
-            f"{suggest(value, list(self.texts))}{others}"
+            f"column {self.name!r} has no value {value!r}; {suggest(value, self.texts)}{others}"
         )
 
     def to_dict(self) -> dict[str, object]:
@@ -206,10 +205,7 @@ class Named(Column):
         return same.pop() if len(same) == 1 else None
 
     def decoded(
-        self,
-        codes: NDArray[np.int32],
-        generator: np.random.Generator,  # noqa: ARG002
-        avoided: Sequence[float] = (),
+        self, codes: NDArray[np.int32], _: np.random.Generator, avoided: Sequence[float]
     ) -> pl.Series:
         """Return values of local bits: numbers if all are whole ones and none is ``avoided``."""
         names = [texts[0] for texts in self.values]

@@ -5,7 +5,7 @@ import datetime
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
@@ -170,10 +170,7 @@ class Dates(Buckets):
         return np.arange(self.buckets, dtype=np.float64)
 
     def _drawn(
-        self,
-        buckets: NDArray[np.int64],
-        generator: np.random.Generator,
-        avoided: Sequence[float],  # noqa: ARG002
+        self, buckets: NDArray[np.int64], generator: np.random.Generator, *_: object
     ) -> NDArray[np.float64]:
         low, high = np.array(self.bounds, np.int64)[buckets].T
         return np.asarray(generator.integers(low, high, endpoint=True), np.float64)
@@ -257,10 +254,8 @@ class Dates(Buckets):
         day = _TIME.sub("", self.format or "") or ISO[0]
         # A day without its time is no hour of the day.
         others = () if self.by == "hour of day" else (day, None)
-        found = pl.Series([None], dtype=pl.Datetime("us"))
-        for pattern in (self.format, *others):
-            found = found.fill_null(read_moments(pl.Series([text.strip()]), pattern))
-        return found
+        given = pl.Series([text.strip()])
+        return reduce(pl.Series.fill_null, (read_moments(given, p) for p in (self.format, *others)))
 
     def cut_by(self, text: str) -> list[bool]:
         """Return whether what a text in a query means begins, and ends, within a bucket."""
@@ -277,9 +272,8 @@ class Dates(Buckets):
 
     def _places(self, moments: pl.Series) -> pl.Series:
         """Return the places of times among the buckets; see `_periods`."""
-        if self.by in CYCLES:  # days at the ends stand for infinity, too
-            ends = [datetime.date.min, datetime.date.max]
-            moments = moments.set(moments.dt.date().is_in(ends), None)
+        if self.by in CYCLES:  # the first and the last year stand for infinity, too
+            moments = moments.set(moments.dt.year().is_in([1, 9999]), None)
         if self.by == "month of year":
             return moments.dt.month().cast(pl.Int64) - 1
         if self.by == "day of week":
@@ -316,10 +310,7 @@ class Dates(Buckets):
 def read_moments(texts: pl.Series, pattern: str | None) -> pl.Series:
     """Return texts as times by their own clocks, null where they are not written so."""
     if pattern is None:
-        read = pl.Series([None], dtype=pl.Datetime("us")).new_from_index(0, len(texts))
-        for iso in ISO:
-            read = read.fill_null(read_moments(texts, iso))
-        return read
+        return reduce(pl.Series.fill_null, (read_moments(texts, iso) for iso in ISO))
     if not _DATE.search(pattern):
         times = texts.str.to_time(pattern, strict=False)
         return (times.to_physical() // 1000).cast(pl.Datetime("us"))

@@ -63,21 +63,19 @@ class ItemSchema:
     """Items have no numbers."""
 
     def __post_init__(self) -> None:
+        where = f"schema {self.name!r}"
         check_max_ones(self.name, self.max_ones_per_row)
         if not len(self.items):
-            raise BadInputError(f"schema {self.name!r}: it has no items, so records have no bits")
+            raise BadInputError(f"{where}: it has no items, so records have no bits")
         if self.items[0] < 0 or np.any(self.items[1:] <= self.items[:-1]):
             ids = self.items[:6].tolist()
-            raise BadInputError(f"schema {self.name!r}: ids must increase from 0 on, found {ids}")
-        check_choice(f"schema {self.name!r}", "outside", self.outside, ("error", "drop"))
-        if self.names is not None:
-            self._check_names(self.names)
-
-    def _check_names(self, names: tuple[str, ...]) -> None:
-        where = f"schema {self.name!r}"
-        if len(names) != len(self.items):
-            raise BadInputError(f"{where}: {len(names):,} names for {len(self.items):,} items")
-        for bit, (item, name) in enumerate(zip(self.items.tolist(), names, strict=True)):
+            raise BadInputError(f"{where}: ids must increase from 0 on, found {ids}")
+        check_choice(where, "outside", self.outside, ("error", "drop"))
+        if self.names is None:
+            return
+        if len(self.names) != len(self.items):
+            raise BadInputError(f"{where}: {len(self.names):,} names for {len(self.items):,} items")
+        for bit, (item, name) in enumerate(zip(self.items.tolist(), self.names, strict=True)):
             if self._bit_of_name[name] != bit:
                 raise BadInputError(f"{where}: two items have the name {name!r}")
             if not name or (name.isdigit() and name != str(item)):

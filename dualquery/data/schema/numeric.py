@@ -101,10 +101,7 @@ class Buckets(Column):
         return next(inside, value)
 
     def decoded(
-        self,
-        codes: NDArray[np.int32],
-        generator: np.random.Generator,
-        avoided: Sequence[float] = (),
+        self, codes: NDArray[np.int32], generator: np.random.Generator, avoided: Sequence[float]
     ) -> pl.Series:
         """Return values of local bits. What is missing is drawn like the first bucket first."""
         missing = codes == self.buckets

@@ -327,24 +327,23 @@ class Orders:
 
 def _numbers(column: Column, avoided: Sequence[float]) -> AllowedNumbers:
     """Return the numbers that rows may have in a column: lists only say how values lie."""
+    where = f"schema: column {column.name!r} stands in an order, but"
     if getattr(column, "by", None) in CYCLES:
         raise BadInputError(
-            f"schema: column {column.name!r} stands in an order, but its buckets by its period "
-            "come again and again; name columns by year, quarter, month or day"
+            f"{where} its buckets by its period come again and again; name columns by year, "
+            "quarter, month or day"
         )
     own = np.append(column.means, np.full(len(column.extra_labels), math.nan))
     if not isinstance(column, Buckets):
         if np.isnan(column.means).any():
             text = next(each for each in column.texts if finite_number(each) is None)
             raise BadInputError(
-                f"schema: column {column.name!r} stands in an order, but holds texts, such as "
-                f"{text!r}; an order needs numbers or dates. A numeric column with "
-                'such texts in "missing_values" and "missing": "category" can stand in one'
+                f"{where} holds texts, such as {text!r}; an order needs numbers or dates. A "
+                'numeric column with such texts in "missing_values" and "missing": "category" can '
+                "stand in one"
             )
         if merged := [text for text, at in column.codes.items() if finite_number(text) != own[at]]:
-            raise BadInputError(
-                f"schema: column {column.name!r} stands in an order, but merges {merged[0]!r}"
-            )
+            raise BadInputError(f"{where} merges {merged[0]!r}")
         return AllowedNumbers(own, own, interval=False, whole=not np.any(column.means % 1))
     low, high = np.array(getattr(column, "spans", column.bounds), np.float64).T
     whole = column.whole

@@ -71,15 +71,14 @@ class TableSchema:
     partial: bool = False
 
     def __post_init__(self) -> None:
+        own = f"schema {self.name!r}"
         check_max_ones(self.name, self.max_ones_per_row)
         if not self.columns:
-            raise BadInputError(f"schema {self.name!r}: it has no columns, so records have no bits")
+            raise BadInputError(f"{own}: it has no columns, so records have no bits")
         for number, column in enumerate(self.columns):
-            where = f"schema {self.name!r}, column {column.name!r}"
+            where = f"{own}, column {column.name!r}"
             if self._numbers[column.name] != number:
-                raise BadInputError(
-                    f"schema {self.name!r}: the column {column.name!r} is declared twice"
-                )
+                raise BadInputError(f"{own}: the column {column.name!r} is declared twice")
             if self.drop_incomplete and getattr(column, "missing", "error") == "category":
                 raise BadInputError(
                     f"{where}: missing is a category, but drop_incomplete leaves such rows out; "
