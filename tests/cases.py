@@ -1,5 +1,7 @@
 """Random domains, queries and features, and slow but obvious answers to hold others against."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -26,6 +28,12 @@ WIDE = Domain(np.array([0, 3, 6, 10]))
 BINARY = Domain.binary(6)
 
 both_relations = pytest.mark.parametrize("relation", RELATIONS, ids=lambda r: r.value)
+
+
+def refused(draw: Callable[..., object], *given: object, why: str = "would cost more") -> None:
+    """Check that the room refuses a draw, before it is made."""
+    with pytest.raises(RuntimeError, match=why):
+        draw(*given)
 
 
 def domain_of(*bits: int, max_ones: int | None = None) -> Domain:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 import dualquery
 from dualquery.audit.cases import records_of
 from dualquery.data import Binary, Categorical, ItemSchema, Numeric, TableSchema
-from dualquery.data.domain import Domain
+from dualquery.data.domain import Domain, rows_of_values
 from dualquery.data.schema.schema_files import write_schema
 from dualquery.mechanisms.protocol import Task
 from dualquery.queries.generate.workloads import random_conjunctions
@@ -84,13 +84,8 @@ def reseal(folder: Path) -> None:
 
 def random_records(domain: Domain, rows: int, rng: np.random.Generator) -> NDArray[np.uint8]:
     """Return legal records, uniform."""
-    records = np.zeros((rows, domain.bits), np.uint8)
-    for start, size in zip(domain.offsets[:-1], domain.sizes, strict=True):
-        if size == 1:
-            records[:, start] = rng.integers(0, 2, rows)
-        else:
-            records[np.arange(rows), start + rng.integers(0, size, rows)] = 1
-    return records
+    values = [rng.integers(0, max(size, 2), rows) for size in domain.sizes]
+    return rows_of_values(np.stack(values, axis=1), domain)
 
 
 def legal(domain: Domain, records: NDArray[np.uint8]) -> bool:

@@ -33,10 +33,9 @@ def test_every_folder_with_code_is_a_package() -> None:
 
 
 def test_every_data_file_is_listed() -> None:
-    patterns = PROJECT["tool"]["setuptools"]["package-data"]
     listed = {
         file
-        for package, globs in patterns.items()
+        for package, globs in PROJECT["tool"]["setuptools"]["package-data"].items()
         for glob in globs
         for file in (ROOT / package.replace(".", "/")).glob(glob)
     }

@@ -54,10 +54,9 @@ def long_sentences(package: str) -> list[str]:
 
 def phrases(package: str) -> list[str]:
     """Return the places of listed phrases, in code and in pages."""
-    files = [*(ROOT / package).rglob("*.py"), *(ROOT / package).rglob("*.md")]
     return [
         f"{file.relative_to(ROOT)}: {found[0]}"
-        for file in sorted(files)
+        for file in sorted([*(ROOT / package).rglob("*.py"), *(ROOT / package).rglob("*.md")])
         for found in PHRASES.finditer(re.sub(r"\s+(#\s+)?", " ", file.read_text("utf-8")))
     ]
 

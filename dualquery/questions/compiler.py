@@ -49,8 +49,8 @@ class CompiledQuestion:
     numerator: Bounds  # what is averaged over the rows
     denominator: Bounds | None  # what the average is divided by; None for 1
     of_rows: bool  # whether the answer is a number of rows, or a sum over them: n times the average
-    range: tuple[float, float]  # of what is averaged, divided
-    middle: float  # what is added to that: of a mean, lest numbers far from 0 lose digits
+    range: tuple[float, float]  # of numerator over denominator
+    nearest: float  # what is added to that: of a mean the number nearest 0, lest digits are lost
     # Of a share or count without ``given``: literal codes, int32, increasing, of equivalent
     # conjunctions. The first is what was written, if that is one.
     conjunctions: tuple[NDArray[np.int32], ...]
@@ -185,23 +185,23 @@ class _Compiler:
         boxes = self._boxes(asked.given)
         pieces = self.pieces[self.target]
         least, most = float(np.nanmin(pieces.low)), float(np.nanmax(pieces.high))
-        middle = least / 2.0 + most / 2.0 if asked.measure == syntax.MEAN else 0.0
-        least, most = least - middle, most - middle
-        worth = self.target, (pieces.low - middle, pieces.mean - middle, pieces.high - middle)
+        nearest = min(max(least, 0.0), most) if asked.measure == syntax.MEAN else 0.0
+        least, most = least - nearest, most - nearest
+        worth = self.target, (pieces.low - nearest, pieces.mean - nearest, pieces.high - nearest)
         numerator = Bounds.of_boxes(boxes, self.pieces, self.domain, worth)
         remark = "" if numerator.exact else "numbers taken to lie in buckets as the schema says"
         if asked.measure == SUM:
             return self._asked(numerator, None, (min(least, 0.0), max(most, 0.0)), remark=remark)
         everywhere = asked.given is None and pieces.numbered == pieces.every
         known = None if everywhere else self._indicator(self._with_number(boxes))
-        return self._asked(numerator, known, (least, most), middle, remark=remark)
+        return self._asked(numerator, known, (least, most), nearest, remark=remark)
 
     def _asked(
         self,
         numerator: Bounds,
         denominator: Bounds | None,
         range: tuple[float, float],
-        middle: float = 0.0,
+        nearest: float = 0.0,
         *,
         conjunctions: tuple[NDArray[np.int32], ...] = (),
         remark: str = "",
@@ -213,7 +213,7 @@ class _Compiler:
             denominator=denominator,
             of_rows=self.asks.measure in (COUNT, SUM),
             range=range,
-            middle=middle,
+            nearest=nearest,
             conjunctions=conjunctions,
             remark="; ".join(filter(None, (self.remark, remark))),
             of_interval=self.of_interval,

@@ -176,16 +176,15 @@ def _literals(domain: Domain, column: int, weights: Float64) -> tuple[NDArray[np
     first = int(domain.offsets[column])
     if domain.sizes[column] == 1:
         codes = np.array([2 * first + 1, 2 * first])
-        values = weights
     else:
         codes = 2 * np.arange(first, first + len(weights))
-        values = weights
     # Relative to the commonest weight only the others need a literal.
-    distinct, times = np.unique(values, return_counts=True)
+    distinct, times = np.unique(weights, return_counts=True)
     common = float(distinct[np.argmax(times)])
-    if common == 0.0 or times.max() == 1:  # if all differ, a literal each
-        kept = values != 0
-        return codes[kept].astype(np.int32), values[kept]
-    kept = values != common
+    # Near 0, if all differ, a literal each; far from 0 sums of shares are 1 only but for rounding.
+    if common == 0.0 or (times.max() == 1 and np.ptp(weights) > np.abs(weights).max() / 2.0):
+        kept = weights != 0
+        return codes[kept].astype(np.int32), weights[kept]
+    kept = weights != common
     codes = np.append(codes[kept], -1)
-    return codes.astype(np.int32), np.append(values[kept] - common, common)
+    return codes.astype(np.int32), np.append(weights[kept] - common, common)

@@ -25,6 +25,12 @@ def charged(file: BudgetFile, cost: Cost = TENTH) -> Charge:
     return charge
 
 
+def refused(file: BudgetFile, message: str) -> None:
+    """Check that a charge is refused, and that this is said."""
+    with pytest.raises(BadInputError, match=message):
+        charged(file)
+
+
 def resumed(charge: Charge, draws: int = 0, *, open_draw: bool = False) -> Charge:
     """Take a release over, from a checkpoint that knows an attempt."""
     after = Charge(charge.file, charge.release, earlier=(charge.nonce,))
@@ -36,8 +42,7 @@ def test_a_budget_is_spent_and_then_refused(make: Make) -> None:
     file = make()
     for _ in range(10):
         charged(file)
-    with pytest.raises(BadInputError, match="10, leave epsilon 0 and delta 0, summed"):
-        charged(file)
+    refused(file, "10, leave epsilon 0 and delta 0, summed")
     account = file.read()
     assert len(account.releases) == len(account.entries) == 10
     assert account.spent == (1.0, 1e-6)

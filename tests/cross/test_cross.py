@@ -17,6 +17,7 @@ import polars as pl
 import pytest
 
 import dualquery
+from dualquery import Release
 from dualquery.cli.main import main
 from dualquery.releases.answer.cross_tables import cross_table
 from tests.cross import worlds
@@ -120,7 +121,7 @@ def refusals(features: set[str]) -> list[str]:
 
 def released(
     folder: Path, features: set[str], epsilon: float, capsys: pytest.CaptureFixture[str]
-) -> tuple[World, dualquery.Release | None, str]:
+) -> tuple[World, Release | None, str]:
     """Return a world, its release with some features, or None, and what stderr said."""
     world = (worlds.baskets if "lists" in features else worlds.people)(folder, features)
     out = folder / "release"
@@ -179,9 +180,7 @@ def ends(low: float | None, high: float | None) -> tuple[float, float] | None:
     return None if low is None or high is None else (low, high)
 
 
-def numbers(
-    world: World, release: dualquery.Release, features: set[str], folder: Path
-) -> Iterator[Number]:
+def numbers(world: World, release: Release, features: set[str], folder: Path) -> Iterator[Number]:
     """Yield every number that a user gets of a release."""
     name = next((f.partition("=")[2] for f in features if f.startswith("mechanism")), "adaptive")
     loose = LOOSE[name]
@@ -198,7 +197,7 @@ def numbers(
         yield from _of_report(world, release, features, loose, folder)
 
 
-def answers(made: dualquery.Release, features: set[str]) -> list[tuple[Asked, dict[str, object]]]:
+def answers(made: Release, features: set[str]) -> list[tuple[Asked, dict[str, object]]]:
     """Return what is asked, and the lines of all answers."""
     asked = (worlds.about_baskets if "lists" in features else worlds.about_people)(features)
     assert len(asked) >= 40
@@ -213,7 +212,7 @@ def scale(world: World, asked: Asked) -> float:
     return (world.total if asked.measure == "sum" else 1.0) * (high - low)
 
 
-def _of_workload(world: World, release: dualquery.Release, loose: float) -> Iterator[Number]:
+def _of_workload(world: World, release: Release, loose: float) -> Iterator[Number]:
     some = release.answer_table.sample(40, with_replacement=True, seed=1)
     for query, answer, low, high in some.select(
         "query", "answer", "interval_low", "interval_high"
@@ -222,7 +221,7 @@ def _of_workload(world: World, release: dualquery.Release, loose: float) -> Iter
         yield Number("workload", query, answer, ends(low, high), (truth, truth), loose, loose)
 
 
-def _of_evaluation(world: World, release: dualquery.Release) -> Iterator[Number]:
+def _of_evaluation(world: World, release: Release) -> Iterator[Number]:
     """Yield the errors that `evaluate` says: its truth is of all rows there, before any cut."""
     every = replace(world, rows=world.every)
     truth = [every.weight(every.condition(query)) for query in release.answer_table["query"]]
@@ -233,7 +232,7 @@ def _of_evaluation(world: World, release: dualquery.Release) -> Iterator[Number]
 
 
 def _of_records(
-    world: World, release: dualquery.Release, features: set[str], loose: float
+    world: World, release: Release, features: set[str], loose: float
 ) -> Iterator[Number]:
     """Yield records' shares of labels, which the records of a table have as it has."""
     if release.synthetic is None:
@@ -258,9 +257,7 @@ def _measured(world: World, features: set[str]) -> set[str]:
     return known
 
 
-def _of_table(
-    world: World, release: dualquery.Release, features: set[str], loose: float
-) -> Iterator[Number]:
+def _of_table(world: World, release: Release, features: set[str], loose: float) -> Iterator[Number]:
     if features & {*MEASURED}:
         return
     try:
@@ -276,7 +273,7 @@ def _of_table(
 
 
 def _of_report(
-    world: World, release: dualquery.Release, features: set[str], loose: float, folder: Path
+    world: World, release: Release, features: set[str], loose: float, folder: Path
 ) -> Iterator[Number]:
     """Yield the page's shares, rounded to a thousandth, and bought means, to six digits."""
     page = folder / "report.html"
@@ -384,7 +381,7 @@ def test_intervals_cover(tmp_path: Path, capsys) -> None:
     assert 0.93 <= np.mean(held) <= 0.97
 
 
-def covered(world: World, release: dualquery.Release, features: set[str]) -> list[bool]:
+def covered(world: World, release: Release, features: set[str]) -> list[bool]:
     """Return which intervals of shares and counts hold the truth."""
     held = []
     for asked, line in answers(release, features):

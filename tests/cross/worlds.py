@@ -234,10 +234,9 @@ def baskets(folder: Path, features: Iterable[str], seed: int = 0) -> World:
 def about_baskets(features: Iterable[str]) -> list[Asked]:
     held = [pl.col(f"i{item}") == 1 for item in range(ITEMS)]
     conditions = {str(item): there for item, there in enumerate(held)}
-    for one in range(4):
-        for other in range(one + 1, 4):
-            conditions[f"{one} & {other}"] = held[one] & held[other]
-            conditions[f"{one} & !{other}"] = held[one] & ~held[other]
+    for one, other in itertools.combinations(range(4), 2):
+        conditions[f"{one} & {other}"] = held[one] & held[other]
+        conditions[f"{one} & !{other}"] = held[one] & ~held[other]
     asked = [Asked(text, "share", where) for text, where in conditions.items()]
     asked += [Asked(f"count({text})", "count", where) for text, where in conditions.items()]
     return [*asked, Asked("0 given 1", "share", held[0], given=held[1])]

@@ -42,8 +42,7 @@ def test_one_call_becomes_lines_that_can_be_summarised(tmp_path) -> None:
     summary = solver_findings.summarise(table)
     assert summary["solver"].to_list() == ["local-search", "auto"]
     assert summary["solved"].sum() >= 1
-    calls = solver_findings.measurements(table)
-    assert {each.solver for each in calls} == {"local-search", "auto"}
+    assert {each.solver for each in solver_findings.measurements(table)} == {"local-search", "auto"}
     pytest.importorskip("matplotlib")
     from experiments.harness.style import styled
 

@@ -141,10 +141,9 @@ def _packed(save: Callable[..., object], *given: Any, **options: Any) -> bytes:
 
 def _npz_examples() -> list[bytes]:
     dense = scipy.sparse.csr_array([[1, 0, 1, 0], [0, 0, 0, 0], [1, 1, 0, 1], [0, 1, 0, 0]])
-    matrices = [dense.asformat(form) for form in ("csr", "csc", "coo", "bsr", "dia")]
     return [
-        _packed(lambda stream, matrix, p: scipy.sparse.save_npz(stream, matrix, p), each, packed)
-        for each in matrices
+        _packed(scipy.sparse.save_npz, dense.asformat(form), packed)
+        for form in ("csr", "csc", "coo", "bsr", "dia")
         for packed in (True, False)
     ]
 

@@ -36,6 +36,11 @@ def read(text: str) -> int:
     return sum(map(len, encoded_blocks(source, choose_schema(source))))
 
 
+def refused(text: str, message: str) -> None:
+    with pytest.raises(BadInputError, match=message):
+        read(text)
+
+
 def parquet(column: pa.Array) -> bytes:
     stream = io.BytesIO()
     pq.write_table(pa.table({"a": column}), stream)
@@ -92,8 +97,7 @@ def test_tables(tmp_path: Path, case: str) -> None:
     name, make, message = TABLES[case]
     form, colon, file = name.rpartition(":")
     (tmp_path / file).write_bytes(make())
-    with pytest.raises(BadInputError, match=message):
-        read(f"{form}{colon}{tmp_path / file}")
+    refused(f"{form}{colon}{tmp_path / file}", message)
 
 
 def test_a_row_that_is_no_utf8_and_too_long_prints_no_traceback(
@@ -102,8 +106,7 @@ def test_a_row_that_is_no_utf8_and_too_long_prints_no_traceback(
     printed: list[object] = []
     monkeypatch.setattr("sys.unraisablehook", printed.append)
     (tmp_path / "x.csv").write_bytes(b"a,b\n1,2\n3,\xff,4\n")
-    with pytest.raises(BadInputError, match="not utf-8 text at line 3"):
-        read(str(tmp_path / "x.csv"))
+    refused(str(tmp_path / "x.csv"), "not utf-8 text at line 3")
     assert printed == []
 
 
@@ -123,8 +126,7 @@ def test_arrow_batches_are_checked_before_polars_trusts_them(tmp_path: Path) -> 
         ),
     ):
         (tmp_path / "x.arrow").write_bytes(ipc(pa.table({"a": column})))
-        with pytest.raises(BadInputError, match="damaged file of Arrow batches"):
-            read(str(tmp_path / "x.arrow"))
+        refused(str(tmp_path / "x.arrow"), "damaged file of Arrow batches")
 
 
 @pytest.mark.parametrize("values", [["x"], [[1]]], ids=["a column's", "within a column"])
@@ -132,8 +134,7 @@ def test_names_in_arrow_batches_that_are_no_utf8(tmp_path: Path, capfd, values) 
     kind = pa.list_(pa.field("abcd", pa.int64())) if values == [[1]] else pa.string()
     table = pa.table({"e" if values == [[1]] else "abcd": pa.array(values, kind)})
     (tmp_path / "x.arrow").write_bytes(ipc(table).replace(b"abcd", b"ab\x80d"))
-    with pytest.raises(BadInputError, match="damaged file of Arrow batches"):
-        read(str(tmp_path / "x.arrow"))
+    refused(str(tmp_path / "x.arrow"), "damaged file of Arrow batches")
     assert capfd.readouterr().err == ""  # no panic of Polars
 
 
@@ -151,11 +152,9 @@ def test_a_row_that_unpacks_to_very_many_items(
         path.write_bytes(ipc(table, compression="zstd"))
     assert path.stat().st_size < 100_000
     monkeypatch.setattr("dualquery.data.readers.arrow.LARGEST", 1 << 20)
-    with pytest.raises(BadInputError, match="a block of rows takes more than"):
-        read(str(path))
+    refused(str(path), "a block of rows takes more than")
     monkeypatch.setattr("dualquery.data.readers.arrow.limited_space", contextlib.nullcontext)
-    with pytest.raises(BadInputError, match="a block of rows takes more than"):
-        read(str(path))
+    refused(str(path), "a block of rows takes more than")
 
 
 def test_a_workbook_that_states_very_many_cells(tmp_path: Path) -> None:
@@ -164,8 +163,7 @@ def test_a_workbook_that_states_very_many_cells(tmp_path: Path) -> None:
     book = pytest.importorskip("openpyxl").Workbook()
     book.active["A1"] = book.active["XFD1048576"] = 1
     book.save(tmp_path / "x.xlsx")
-    with pytest.raises(BadInputError, match="not readable as an Excel workbook"):
-        read(str(tmp_path / "x.xlsx"))
+    refused(str(tmp_path / "x.xlsx"), "not readable as an Excel workbook")
 
 
 def test_a_view_of_a_database_reads_no_other_file(tmp_path: Path) -> None:
@@ -173,8 +171,7 @@ def test_a_view_of_a_database_reads_no_other_file(tmp_path: Path) -> None:
     (secret := tmp_path / "secret.csv").write_text("a\n1\n")
     with contextlib.closing(duckdb.connect(tmp_path / "x.db")) as connection:
         connection.execute(f"CREATE VIEW v AS SELECT * FROM read_csv('{secret}')")
-    with pytest.raises(BadInputError, match="DuckDB refuses"):
-        read(f"duckdb:{tmp_path / 'x.db'}?SELECT * FROM v")
+    refused(f"duckdb:{tmp_path / 'x.db'}?SELECT * FROM v", "DuckDB refuses")
 
 
 def schema_of(folder: Path, text: str) -> None:

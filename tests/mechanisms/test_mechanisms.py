@@ -102,6 +102,12 @@ def carry_out(
     return run(dataset(SCHEMA, rows(1)), work, mechanism, plan, seed, threads)
 
 
+def room_of(mechanism: Mechanism[Any], work: Task, schedule: Any, **more: Any) -> Curator:
+    """Return a room of the same rows, by default with draws of a seed."""
+    held, source = mechanism.statistics(work.workload), more.pop("source", SeededRandomness(0))
+    return Curator(dataset(SCHEMA, rows(1)).records, held, schedule, source, **more)
+
+
 def unlisted(name: str) -> Case:
     """Return a mechanism that has no line above, with the claims that its own plan and run show."""
     mechanism, work = configure(name, {}), task()
@@ -253,10 +259,8 @@ def test_the_accountant_asked_for_is_used_or_refused(case: Case, mechanism, name
 
 
 def test_ledger_is_used_up_exactly(case: Case, mechanism, plan) -> None:
-    work = task()
-    statistics = mechanism.statistics(work.workload)
-    events, records = events_of(plan.schedule), dataset(SCHEMA, rows(1)).records
-    curator = Curator(records, statistics, plan.schedule, SeededRandomness(0))
+    work, events = task(), events_of(plan.schedule)
+    curator = room_of(mechanism, work, plan.schedule)
     mechanism.run(work, plan, curator, Session(public_seed=0))
     assert curator._ledger.spent == len(events)
     assert len(events) > 0 or case.name in LOOKS_AT_NOTHING
@@ -279,19 +283,11 @@ def test_a_record_added_or_removed(case: Case, mechanism, delta: float) -> None:
         return
     plan = mechanism.plan(work, budget)
     assert best(plan.schedule, delta, plan.accountant)[1] <= 1.0
-    statistics = mechanism.statistics(work.workload)
     if case.name in LOOKS_AT_NOTHING:
         return
     events, outcomes = events_of(plan.schedule), []
     for left in (events, events[:-1]):
-        curator = Curator(
-            dataset(SCHEMA, rows(1)).records,
-            statistics,
-            left,
-            SeededRandomness(0),
-            neighbours=Neighbours.ADD_REMOVE,
-            public_rows=work.n,
-        )
+        curator = room_of(mechanism, work, left, neighbours=budget.neighbours, public_rows=work.n)
         if left != events:
             with pytest.raises(RuntimeError, match="the budget is spent"):
                 mechanism.run(work, plan, curator, Session(public_seed=0))
@@ -323,9 +319,8 @@ def test_another_seed_gives_another_result(case: Case, mechanism, plan, outcome)
 
 
 def test_runs_on_cryptographic_randomness(mechanism, plan) -> None:
-    work, records = task(), dataset(SCHEMA, rows(1)).records
-    statistics = mechanism.statistics(work.workload)
-    curator = Curator(records, statistics, plan.schedule, SystemRandomness())
+    work = task()
+    curator = room_of(mechanism, work, plan.schedule, source=SystemRandomness())
     assert len(mechanism.run(work, plan, curator, Session()).answers) == len(work.workload)
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dualquery.data.domain import Domain, axis_sizes, column_values
+from dualquery.data.domain import Domain, axis_sizes, column_values, rows_of_values
 from dualquery.mechanisms.adaptive.labels import with_labels
 from dualquery.models.labelled import LabelledMixture, cells_of_pairs
 from dualquery.models.mixture import ProductMixture
@@ -87,9 +87,7 @@ def test_the_fit_finds_a_logistic_law_and_keeps_the_marginals() -> None:
     values = np.column_stack([generator.integers(0, 3, (n, 3)), np.zeros(n, int)])
     chance = 1 / (1 + np.exp(-(1.5 * (values[:, 0] == 2) - 1.5 * (values[:, 1] == 0))))
     values[:, target] = generator.random(n) < chance
-    rows = np.zeros((n, domain.bits), np.uint8)
-    rows[np.arange(n)[:, None], domain.offsets[:-1] + values] = 1
-    workload = target_marginals(domain, target)
+    rows, workload = rows_of_values(values, domain), target_marginals(domain, target)
     chances = np.repeat([1 / 3, 1 / 2], [9, 2])[:, None].astype(np.float32)
     flat = ProductMixture(domain, np.ones(1), chances)
     deviation, noisy = 30.0 / n, workload.counts(records_of(rows), 1) / n

@@ -72,7 +72,7 @@ def test_pairs_of_values_are_as_often_as_their_chances_say() -> None:
     assert np.abs(records.T @ records / 8_000 - expected)[apart].max() < 1e-3  # at random 3e-3
 
 
-def test_small_samples_are_right_on_average() -> None:
+def test_no_component_is_left_out_of_every_small_sample() -> None:
     """Of 200 components ten have a record; which, and so the shares, is another in each sample."""
     model = mixture(DOMAIN, 200, 4)
     drawn = np.concatenate([model.sample(10, np.random.default_rng(s)) for s in range(1_000)])

@@ -20,7 +20,7 @@ from dualquery.room.statistics import OddCounts
 from dualquery.runtime.errors import BadInputError
 from mwem import Barak
 from mwem.barak import Cells
-from tests.cases import domain_of, records_of
+from tests.cases import domain_of, records_of, refused
 from tests.tables import SCHEMA, dataset, random_records
 
 BITS = domain_of(*[1] * 6)
@@ -49,10 +49,9 @@ def test_an_update_is_the_multiplicative_weights_rule() -> None:
     rows = ((np.arange(64)[:, None] >> np.arange(5, -1, -1)) & 1).astype(np.uint8)
     signs = 1.0 - 2.0 * np.array([rows[:, s[s >= 0] >> 1].sum(axis=1) % 2 for s in sets.literals])
     expected = np.full(64, 1 / 64)
-    for _ in range(2):
-        for sign, target in zip(signs, targets, strict=True):
-            expected = expected * np.exp(sign * (target - sign @ expected) / 2)
-            expected /= expected.sum()
+    for sign, target in [*zip(signs, targets, strict=True)] * 2:
+        expected = expected * np.exp(sign * (target - sign @ expected) / 2)
+        expected /= expected.sum()
     np.testing.assert_allclose(Cells(sets).multiply_weights(targets, 2), expected, rtol=1e-9)
 
 
@@ -97,8 +96,7 @@ def test_coefficients_get_the_planned_noise(delta, law) -> None:
     noise = room.measure(OddCounts(), planned) - (1 - exact(workload, rows)[0]) * 25_000
     assert stats.kstest(noise, law(scale=scale).cdf).pvalue > 1e-4
     assert stats.kstest(noise, law(scale=2 * scale).cdf).pvalue < 1e-4
-    with pytest.raises(RuntimeError, match="the budget is spent"):
-        room.measure(OddCounts(), planned)
+    refused(room.measure, OddCounts(), planned, why="the budget is spent")
 
 
 def test_the_schedule_is_the_proven_sensitivity() -> None:

@@ -103,8 +103,7 @@ def test_marginals_across_a_chain_of_cliques(way: int) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_extreme_targets_overflow_nothing(kind) -> None:
     """A thousand passes towards contradictory targets drive log-weights hundreds apart."""
-    literals = np.array([[0, 2], [0, 3], [0, -1], [1, -1]], np.int32)
-    workload = Workload(literals, domain_of(1, 1, 1))
+    workload = Workload(np.array([[0, 2], [0, 3], [0, -1], [1, -1]], np.int32), domain_of(1, 1, 1))
     queries = Products.of_conjunctions(workload)
     representation = kind(queries, MEMORY)
     measured(queries, [(0, 1.0), (1, 1.0), (2, 0.0)], 1000, representation)

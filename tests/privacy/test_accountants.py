@@ -1,7 +1,7 @@
 import math
 
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
@@ -83,7 +83,6 @@ def test_theorem_41_as_printed() -> None:
     assert expected == pytest.approx(3.1547, abs=1e-4)
 
 
-@settings(deadline=None)
 @given(schedules, deltas)
 def test_theorem_41_is_never_below_the_lemma_it_rests_on(schedule, delta: float) -> None:
     assume(PAPER.supports(schedule, delta) is None)
@@ -136,7 +135,6 @@ def test_the_conversion_is_the_optimum_over_orders(rho: float, epsilon: float) -
         assert optimum * (1 - 1e-6) <= formulas.delta_from_rho(rho, epsilon) <= optimum * 1.02
 
 
-@settings(deadline=None)
 @given(st.floats(1e-6, 10.0), st.floats(1e-12, 1e-2))
 def test_the_conversion_inverts(rho: float, delta: float) -> None:
     epsilon = formulas.epsilon_from_rho(rho, delta)
@@ -154,7 +152,6 @@ def test_zcdp_gives_nothing_at_delta_0() -> None:
 
 
 @pytest.mark.parametrize("accountant", [PAPER, ADVANCED, ZCDP])
-@settings(deadline=None)
 @given(schedule=schedules, delta=deltas)
 def test_cost_rises_with_parameters_falls_with_delta(accountant, schedule, delta: float) -> None:
     more = [
@@ -173,7 +170,6 @@ def test_cost_rises_with_parameters_falls_with_delta(accountant, schedule, delta
 
 
 @pytest.mark.parametrize("accountant", [PAPER, ADVANCED, ZCDP])
-@settings(deadline=None)
 @given(schedule=schedules, delta=st.floats(1e-9, 1e-2))
 @example(schedule=GameSchedule(rounds=2, samples=2, step=2.0, n=270), delta=0.00632)
 def test_delta_and_epsilon_agree(accountant, schedule, delta: float) -> None:

@@ -13,12 +13,11 @@ from dualquery.privacy.accountants.formulas import AdvancedAccountant, ZcdpAccou
 from dualquery.privacy.events import GameSchedule, GaussianNoise, LaplaceNoise, SampledQueries
 
 Event = GaussianNoise | LaplaceNoise | SampledQueries
+Float64 = NDArray[np.float64]
 EXACT, ZCDP, ADVANCED = ExactAccountant(), ZcdpAccountant(), AdvancedAccountant()
 
 
-def random_pair(
-    rng: np.random.Generator, width: float, outcomes: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def random_pair(rng: np.random.Generator, width: float, outcomes: int) -> tuple[Float64, Float64]:
     """Two distributions whose log-ratio has a range of exactly ``width``."""
     q = rng.dirichlet(np.full(outcomes, rng.choice([0.3, 1.0, 5.0])))
     q = np.maximum(q, 1e-9)
@@ -31,7 +30,7 @@ def random_pair(
 
 def random_adaptive_run(
     rng: np.random.Generator, events: tuple[Event, ...]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[Float64, Float64]:
     """Probabilities of all transcripts on two neighbours; each event's pair depends on the past."""
     p, q = np.ones(1), np.ones(1)
     for event in events:
@@ -49,13 +48,11 @@ def random_adaptive_run(
     return p, q
 
 
-def delta_of_pair(
-    p: NDArray[np.float64], q: NDArray[np.float64], epsilons: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def delta_of_pair(p: Float64, q: Float64, epsilons: Float64) -> Float64:
     return np.maximum(p - np.exp(epsilons)[:, None] * q, 0.0).sum(axis=1)
 
 
-def single_draw_delta(width: float, epsilons: NDArray[np.float64]) -> NDArray[np.float64]:
+def single_draw_delta(width: float, epsilons: Float64) -> Float64:
     """delta(epsilon) of one draw, for any sign of epsilon (DESIGN, exact adaptive composition)."""
     inside = -(np.expm1((np.clip(epsilons, -width, width) - width) / 2) ** 2)
     return np.where(
@@ -65,7 +62,7 @@ def single_draw_delta(width: float, epsilons: NDArray[np.float64]) -> NDArray[np
     )
 
 
-def optimal_delta(widths: tuple[float, ...], epsilons: NDArray[np.float64]) -> NDArray[np.float64]:
+def optimal_delta(widths: tuple[float, ...], epsilons: Float64) -> Float64:
     """The recursion over single draws, on a fine grid of t and no grid of epsilon."""
     if len(widths) == 1:
         return single_draw_delta(widths[0], epsilons)
@@ -77,16 +74,14 @@ def optimal_delta(widths: tuple[float, ...], epsilons: NDArray[np.float64]) -> N
     return (success * high + (1 - success) * low).max(axis=1)
 
 
-def binomial_pair(
-    width: float, draws: int, t: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def binomial_pair(width: float, draws: int, t: float) -> tuple[Float64, Float64]:
     """The number of losses t among ``draws`` draws from the two-point pair with t and t - width."""
     k = np.arange(draws + 1)
     p = binom.pmf(k, draws, math.expm1(t - width) / math.expm1(-width))
     return p, p * np.exp(-(k * t + (draws - k) * (t - width)))
 
 
-def iid_delta(width: float, draws: int, epsilons: NDArray[np.float64]) -> NDArray[np.float64]:
+def iid_delta(width: float, draws: int, epsilons: Float64) -> Float64:
     """The best two-point pair of ``draws`` draws from one distribution, on a fine grid of t."""
     best = np.zeros_like(epsilons)
     for t in np.linspace(0.0, width, 801)[1:-1]:

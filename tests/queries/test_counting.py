@@ -65,9 +65,7 @@ def test_wide_sparse_records_are_counted_on_the_mentioned_bits() -> None:
     literals += rng.integers(0, 2, literals.shape, np.int32)
     literals = literals[(np.diff(np.sort(literals >> 1, axis=1), axis=1) > 0).all(axis=1)]
     mentioned = np.unique(literals >> 1)
-    narrow = np.zeros((n, len(mentioned)), np.uint8)
-    for i, bit in enumerate(mentioned):
-        narrow[:, i] = (indices.reshape(n, 3) == bit).any(axis=1)
+    narrow = (indices.reshape(n, 3, 1) == mentioned).any(axis=1).astype(np.uint8)
     local = (2 * np.searchsorted(mentioned, literals >> 1) + (literals & 1)).astype(np.int32)
     np.testing.assert_array_equal(
         CountingPass(literals).run(records, threads=2), truth(local, narrow).sum(axis=1)

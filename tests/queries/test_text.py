@@ -125,10 +125,8 @@ def test_any_names_and_values_survive_printing_and_reading(data: st.DataObject) 
     columns: list[Binary | Categorical] = []
     for name in names:
         values = data.draw(st.lists(NAMES, min_size=2, max_size=3, unique=True))
-        if data.draw(st.booleans()):
-            columns.append(Binary(name))
-        else:
-            columns.append(Categorical(name, tuple((value,) for value in values)))
+        coded = Categorical(name, tuple((value,) for value in values))
+        columns.append(Binary(name) if data.draw(st.booleans()) else coded)
     schema = TableSchema(tuple(columns), declared=True)
     workload = random_conjunctions(schema.domain, min(50, count_distinct(schema.domain, 2)), 2)
     printed = print_queries(workload.literals, schema)

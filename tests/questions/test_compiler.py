@@ -146,7 +146,7 @@ def test_means_and_sums_are_those_of_the_raw_rows(case, column) -> None:
     for measure in ("sum", "mean"):
         asked = ask(read_question(f"{measure}({column}) given {text}", SCHEMA), SCHEMA)
         bounds = asked.numerator
-        worth = [h * (each - asked.middle) if k else 0 for h, k, each in cells]
+        worth = [h * (each - asked.nearest) if k else 0 for h, k, each in cells]
         least, mean, most = over_cells(worth)
         np.testing.assert_allclose(bounds.likely.on_values(EVERY), mean, atol=1e-12)
         assert (bounds.low.on_values(EVERY) <= least + 1e-12).all()

@@ -188,6 +188,21 @@ def test_a_mean_far_from_zero_is_no_surer_and_no_less_exact() -> None:
             assert found["interval"] is None
 
 
+@pytest.mark.parametrize("ends", [(0, 9, 50, 1e9), (-1e9, 0, 9, 20), (1e9, 1e9 + 9, 1e9 + 20)])
+def test_means_and_sums_keep_their_digits_though_chances_are_rounded(ends) -> None:
+    """A model keeps them with 24 bits, so that they add up to 1 but for rounding."""
+    column = Numeric("x", tuple(map(float, ends)))
+    schema, near = TableSchema((column, Binary("s")), declared=True), min(ends, key=abs)
+    for seed in range(20):
+        shares = np.random.default_rng(seed).random(column.buckets) * (np.diff(ends) < 1e8)
+        shares /= shares.sum()
+        model = ProductMixture.single(schema.domain, np.append(shares, 0.3))
+        made = Made(None, model, schema=schema, read_by=schema)
+        mean, given, whole = answer_queries(made, ["mean(x)", "mean(x) given s", "sum(x)"])
+        for answer in (mean["answer"], given["answer"], whole["answer"] / made.n):
+            assert answer - near == pytest.approx(shares @ (column.means - near), abs=1e-4)
+
+
 def test_a_query_of_the_workload_keeps_its_released_answer_within_its_interval() -> None:
     found, count = answer_queries(noisy(0), ["smoker", "count(smoker)"])
     assert found["low"] < SMOKER.mean() < found["high"]

@@ -110,8 +110,7 @@ def test_columns_of_a_long_range_get_most() -> None:
     table = pl.DataFrame({"a": rows[:, 0], "pay": 1000.0 * rows[:, 1]})
     edges = (0.0, 1.0, 10.0, 100.0, 1000.0)
     columns = (Numeric("a", (0, 1, 2), integer=True), Numeric("pay", edges))
-    schema = TableSchema(columns, declared=True)
-    asked = {"schema": schema, "queries": 4, "way": 1, "epsilon": 3.0}
+    asked = {"schema": TableSchema(columns, declared=True), "queries": 4, "way": 1, "epsilon": 3.0}
     made = dualquery.release(table, **asked, means="a,pay", mechanism="gaussian")
     a, pay = (each.scale / (each.high - each.low) for each in made.means)
     needs = 2.0 / 1.0, 1000.0 / 55.0  # over the middle of 0, 2 and of 1, 10, 100, 1000

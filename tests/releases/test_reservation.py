@@ -14,8 +14,8 @@ from dualquery.runtime.errors import BadInputError, InterruptedRun
 from tests.tables import names
 
 
-def enter(context) -> None:
-    with context:
+def refused(context, why: str) -> None:
+    with pytest.raises(BadInputError, match=why), context:
         pytest.fail("it must be refused")
 
 
@@ -26,8 +26,7 @@ def draw(place) -> None:
 def test_two_runs_with_one_out(tmp_path) -> None:
     with reserve(tmp_path / "out"):
         assert names(tmp_path) == {"out.unfinished"}
-        with pytest.raises(BadInputError, match=r"another process is making .*out;"):
-            enter(reserve(tmp_path / "out"))
+        refused(reserve(tmp_path / "out"), r"another process is making .*out;")
         with reserve(tmp_path / "other"):
             assert names(tmp_path) == {"out.unfinished", "other.unfinished"}
     assert names(tmp_path) == set()
@@ -51,37 +50,32 @@ def test_what_was_drawn_is_in_nobody_s_way_but_its_own(tmp_path) -> None:
     with told, reserve(tmp_path / "out") as place:
         draw(place)
         raise KeyboardInterrupt
-    with pytest.raises(BadInputError, match=r"an interrupted release: .* --resume"):
-        enter(reserve(tmp_path / "out"))
+    refused(reserve(tmp_path / "out"), r"an interrupted release: .* --resume")
     with reserve(tmp_path / "other"):
         pass
     assert names(tmp_path) == {"out.unfinished"}
-    with pytest.raises(BadInputError, match="is not on the disk of"):
-        enter(resume(tmp_path / "out.unfinished", tmp_path / "new" / "out"))
+    refused(resume(tmp_path / "out.unfinished", tmp_path / "new" / "out"), "is not on the disk of")
     with resume(tmp_path / "out.unfinished") as place:
         assert place.target == tmp_path / "out"
         assert place.checkpoint.lost == 1
-        with pytest.raises(BadInputError, match="another process goes on with"):
-            enter(resume(tmp_path / "out.unfinished"))
-    with pytest.raises(BadInputError, match="no folder of an unfinished release"):
-        enter(resume(tmp_path / "out.unfinished"))
+        refused(resume(tmp_path / "out.unfinished"), "another process goes on with")
+    refused(resume(tmp_path / "out.unfinished"), "no folder of an unfinished release")
 
 
 def test_what_may_be_charged_stays_until_it_is_resumed(tmp_path) -> None:
     """A run that is killed between its charge and its first draw; unless the charge was refused."""
-    for refused in (False, True):
+    for unpaid in (False, True):
         told = pytest.raises((KeyboardInterrupt, InterruptedRun))
         with told, reserve(tmp_path / "out") as place:
             place.checkpoint.claim()
-            if refused:
+            if unpaid:
                 place.checkpoint.unclaim()
             raise KeyboardInterrupt
-        assert names(tmp_path) == (set() if refused else {"out.unfinished"})
-        if not refused:
+        assert names(tmp_path) == (set() if unpaid else {"out.unfinished"})
+        if not unpaid:
             with reserve(tmp_path / "other"):  # which sweeps what is left of dead runs
                 pass
-            with pytest.raises(BadInputError, match=r"private draws begun: 0.* --resume"):
-                enter(reserve(tmp_path / "out"))
+            refused(reserve(tmp_path / "out"), r"private draws begun: 0.* --resume")
             with resume(tmp_path / "out.unfinished") as place:
                 assert place.checkpoint.claims
 
@@ -114,18 +108,15 @@ def test_a_signal_does_not_part_a_release_from_its_checkpoint(tmp_path, monkeypa
 def test_folders_of_others_are_left_alone(tmp_path) -> None:
     (tmp_path / "out.unfinished").mkdir()
     (tmp_path / "out.unfinished" / "mine").touch()
-    with pytest.raises(BadInputError, match="is in the way"):
-        enter(reserve(tmp_path / "out"))
-    with pytest.raises(BadInputError, match="no folder of an unfinished release"):
-        enter(resume(tmp_path / "out.unfinished"))
+    refused(reserve(tmp_path / "out"), "is in the way")
+    refused(resume(tmp_path / "out.unfinished"), "no folder of an unfinished release")
     assert names(tmp_path / "out.unfinished") == {"mine"}
 
 
 def test_a_name_that_has_no_room_for_its_ending_is_refused(tmp_path) -> None:
     with reserve(tmp_path / ("é" * 122)):
         pass
-    with pytest.raises(BadInputError, match=r"a name of 245 bytes; 244 is the most"):
-        enter(reserve(tmp_path / ("é" * 122 + "x")))
+    refused(reserve(tmp_path / ("é" * 122 + "x")), r"a name of 245 bytes; 244 is the most")
 
 
 def test_a_full_disk_is_found_before_anything_is_drawn(tmp_path, monkeypatch) -> None:

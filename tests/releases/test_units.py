@@ -49,11 +49,8 @@ def test_a_release_says_what_it_protects_and_is_confirmed(mechanism, neighbours,
     assert one in made.privacy.neighbours
     assert one in made.privacy.guarantee()
     assert made.privacy.neighbours.endswith("the number of rows released with noise")
-    assert made.proof["unit"] == {
-        "column": "home",
-        "max_rows": 5,
-        "units": HOMES if neighbours == "replace-one" else None,
-    }
+    units = HOMES if neighbours == "replace-one" else None
+    assert made.proof["unit"] == {"column": "home", "max_rows": 5, "units": units}
     assert made.proof["rows"]["bought"]["sensitivity"] == 5.0
     if neighbours == "replace-one" and delta is None and made.privacy.delta:
         assert made.privacy.delta == pytest.approx(HOMES**-2)

@@ -34,8 +34,9 @@ from dualquery.room.statistics import AllQueries, ColumnSums, OneCuboid, OneQuer
 from dualquery.room.weights import QueryWeights
 from dualquery.rules.constraints import groups_of
 from solvers import BestResponse, get_solver
-from tests.cases import domain_of, records_of
+from tests.cases import domain_of, records_of, refused
 from tests.noise import NoNoise
+from tests.room.test_weights import integer_weight, scores_of
 
 DOMAIN = Domain(np.array([0, 1, 2, 5]))  # two binary columns and one of three values
 WORKLOAD = Workload(np.array([[0, 2], [1, 4], [3, 6]], np.int32), DOMAIN)
@@ -54,8 +55,7 @@ def test_the_game_runs_on_its_schedule_and_not_a_draw_further() -> None:
         room.reweight(ROWS[0])
         assert len(room.sample_queries(4).queries) == 4
     room.reweight(ROWS[0])
-    with pytest.raises(RuntimeError, match="the budget is spent"):
-        room.sample_queries(4)
+    refused(room.sample_queries, 4, why="the budget is spent")
 
 
 @pytest.mark.parametrize("relation", [Neighbours.REPLACE_ONE, ONE])
@@ -72,8 +72,7 @@ def test_more_than_was_planned_is_refused_before_the_draw(step, seen, draws, rel
 
 def test_a_refused_charge_is_not_entered() -> None:
     ledger, ground = Ledger((LaplaceNoise(1.0),)), Ground("a test", "counts", 1.0)
-    with pytest.raises(RuntimeError, match="would cost more"):
-        ledger.charge(LaplaceNoise(1.5), ground)
+    refused(ledger.charge, LaplaceNoise(1.5), ground)
     assert ledger.spent == 0
     ledger.charge(LaplaceNoise(1.0), ground)
     assert ledger.spent == 1
@@ -131,8 +130,7 @@ def test_charges_are_computed_in_double_precision() -> None:
     planned = float(np.float16(1e-4)) + 2.0**-42
     room = curator((SampledQueries(planned, 1), SampledQueries(planned, 1)))
     room.select(WorstQuery(np.zeros(3, np.float16)), Exponential(np.float16(1e-4)))
-    with pytest.raises(RuntimeError, match="would cost more"):
-        room.select(WorstQuery(np.zeros(3)), Exponential(float(np.float16(1e-4)) * (1 + 1e-6)))
+    refused(room.select, WorstQuery(np.zeros(3)), Exponential(float(np.float16(1e-4)) * (1 + 1e-6)))
 
 
 @pytest.mark.parametrize("statistic", [OneQuery, OneCuboid, QueryTable])
@@ -218,19 +216,18 @@ def test_weights_do_not_change_between_a_charge_and_its_draw() -> None:
 
 
 def test_threads_share_what_is_left() -> None:
-    source, refused = Interrupted(), []
+    source, told = Interrupted(), []
     room = Curator(records_of(ROWS), WORKLOAD, (LaplaceNoise(1.0),), source)
     noise = Laplace(float(AllQueries().moves(WORKLOAD, room._data.neighbours).l1))
 
     def measure_too() -> None:
-        with pytest.raises(RuntimeError, match="the budget is spent"):
-            room.measure(AllQueries(), noise)
-        refused.append(True)
+        refused(room.measure, AllQueries(), noise, why="the budget is spent")
+        told.append(True)
 
     source.other = threading.Thread(target=measure_too)
     room.measure(AllQueries(), noise)
     source.other.join()
-    assert (source.waited, refused) == ([True], [True])
+    assert (source.waited, told) == ([True], [True])
 
 
 @pytest.mark.parametrize("source", [SeededRandomness(0), SystemRandomness()])
@@ -274,11 +271,8 @@ def best_response(drawn: tuple[int, ...]) -> np.ndarray:
 
 def weights_of_classes(weights: QueryWeights, unit: float) -> list[int]:
     """Return the whole weight of each signed query, by which it is drawn."""
-    largest, found = kernels.largest_score(weights.scores, 2), []
-    for query, sign in CLASSES:
-        high, low = kernels.weight(sign * kernels.score_of(weights.scores, query), largest, unit)
-        found.append((int(high) << kernels.LOW_BITS) + int(low))
-    return found
+    largest, scores = kernels.largest_score(weights.scores, 2), scores_of(weights)
+    return [integer_weight(sign * scores[query], largest, unit) for query, sign in CLASSES]
 
 
 def transcripts(rows, schedule: GameSchedule, start: np.ndarray) -> dict[tuple, Fraction]:
@@ -297,10 +291,8 @@ def transcripts(rows, schedule: GameSchedule, start: np.ndarray) -> dict[tuple, 
         integers = weights_of_classes(weights, unit)
         total = sum(integers)
         for drawn in itertools.product(range(len(CLASSES)), repeat=schedule.samples):
-            probability = chance
-            for outcome in drawn:
-                probability *= Fraction(integers[outcome], total)
-            play([*played, best_response(drawn)], (*shown, drawn), probability)
+            likely = math.prod(Fraction(integers[outcome], total) for outcome in drawn)
+            play([*played, best_response(drawn)], (*shown, drawn), chance * likely)
 
     play([start], (), Fraction(1))
     return found

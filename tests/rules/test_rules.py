@@ -155,8 +155,7 @@ def test_records_exchange_values_and_come_nearer_to_a_legal_table(seed: int) -> 
 
 
 def test_shares_come_back_where_exchanges_are_stuck() -> None:
-    columns = tuple(map(Binary, "ABCD"))
-    rules = rules_of(schema("A => B", "B => C", "D => not C", columns=columns))
+    rules = rules_of(schema("A => B", "B => C", "D => not C", columns=tuple(map(Binary, "ABCD"))))
     drawn = np.random.default_rng(0).random((5_000, 4)) < (0.3, 0.4, 0.5, 0.5)
     found = repaired(drawn.astype(np.uint8), rules, np.random.default_rng(1))
     assert (rules.broken(found) < 0).all()

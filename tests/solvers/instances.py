@@ -186,11 +186,8 @@ def sampled_problem(
     picked = np.stack([rng.choice(attributes // size, 3, replace=False) for _ in range(clauses)])
     bits = picked * size + rng.integers(0, size, picked.shape)
     terms = (2 * bits + rng.integers(0, 2, bits.shape)).astype(np.int32)
-    signs, groups = rng.choice([-1, 1], clauses), Groups.none()
-    if column is not None:
-        ends = np.arange(0, attributes + 1, size, dtype=np.int64)
-        groups = Groups(ends, np.arange(attributes, dtype=np.int32))
-    return from_sample(attributes, terms, signs, groups)
+    members = () if column is None else np.arange(attributes).reshape(-1, column)
+    return from_sample(attributes, terms, rng.choice([-1, 1], clauses), groups_of(*members))
 
 
 def weighted_maxsat(seed: int, attributes: int | None = None) -> BestResponse:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from solvers import BestResponse, Groups, Reducing, Status, get_solver, reduce, reduction
+from solvers import BestResponse, Reducing, Status, get_solver, reduce, reduction
 from solvers.errors import InfeasibleProblemError
 from tests.solvers import instances
 from tests.solvers.instances import problem, random_problem, random_record, row, sampled_problem
@@ -100,12 +100,8 @@ def test_samples_over_many_attributes_are_solved(column: int | None) -> None:
     attributes, draws = 128_000, 17_500
     rng = np.random.default_rng(0)
     terms = rng.integers(0, 2 * attributes, (draws, 3)).astype(np.int32)
-    groups = Groups.none()
-    if column is not None:
-        groups = Groups(
-            np.arange(0, attributes + 1, column, dtype=np.int64),
-            np.arange(attributes, dtype=np.int32),
-        )
+    members = () if column is None else np.arange(attributes).reshape(-1, column)
+    groups = instances.groups_of(*members)
     instance = instances.from_sample(attributes, terms, rng.choice([-1, 1], draws), groups)
     reduced = reduce(instance)
     assert reduced.solved

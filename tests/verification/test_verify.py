@@ -9,7 +9,7 @@ import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import repeat
+from itertools import product, repeat
 from pathlib import Path
 from typing import Any
 
@@ -543,9 +543,8 @@ def test_the_recursion_is_above_the_truth_and_close_to_the_program() -> None:
 
 def test_one_draw_is_priced_no_lower_than_its_own_curve() -> None:
     """delta(epsilon) of one draw of range r: the largest over t of a two-point pair, exactly."""
-    for width in (0.1, 1.0, 3.0):
-        for delta in (1e-2, 1e-5):
-            found = bound([("draws", width, 1)], [], "exact", delta, math.inf)
-            t = np.linspace(1e-6, width - 1e-6, 10_001)
-            chance = np.expm1(t - width) / np.expm1(-width)
-            assert (chance * np.maximum(0.0, -np.expm1(found - t))).max() <= delta * (1 + 1e-9)
+    for width, delta in product((0.1, 1.0, 3.0), (1e-2, 1e-5)):
+        found = bound([("draws", width, 1)], [], "exact", delta, math.inf)
+        t = np.linspace(1e-6, width - 1e-6, 10_001)
+        chance = np.expm1(t - width) / np.expm1(-width)
+        assert (chance * np.maximum(0.0, -np.expm1(found - t))).max() <= delta * (1 + 1e-9)

@@ -209,10 +209,10 @@ class Misfits:
 def _lines(column: Column, counts: NDArray[np.int64], first: dict[int, str]) -> Iterator[str]:
     """Say what of a column was not read as it stands, where that is much."""
     filled, unread = int(counts[0] - counts[-MISSING]), int(counts[-UNPARSABLE])
-    if (others := int(counts[-OUTSIDE])) > (1.0 - UNREAD) * filled:
+    if filled and counts[-OUTSIDE] == filled:
         yield (
-            f"column {column.name!r}: THE COLUMN IS LOST: {others:,} of {filled:,} cells are none "
-            f"of the schema's values, such as {shown(first[OUTSIDE])}, and count as (other)"
+            f"column {column.name!r}: THE COLUMN IS LOST: none of {filled:,} cells is one of the "
+            f"schema's values, such as {shown(first[OUTSIDE])}; all count as (other)"
         )
     kind = "dates" if isinstance(column, Dates) else "numbers"
     if unread > UNREAD * filled:

@@ -28,8 +28,8 @@ CODES = 6  # one more than the largest of these codes without its sign
 _Tables: TypeAlias = dict[tuple[int, int], NDArray[Any]]
 Misfit: TypeAlias = tuple[Column, pl.Series, NDArray[np.int64], NDArray[Any]]
 Watch: TypeAlias = Callable[[int, list[Misfit]], None]
-"""Is shown the rows of each block, in any thread, and of each numeric or date column where some do
-not fit its values, the places of these and their `local_codes`."""
+"""Is shown the rows of each block, in any thread, and of each column that is not binary, where some
+do not fit its values, the places of these and their `local_codes`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,9 +69,8 @@ class CodedRows:
             places.append(np.tile(np.arange(self.rows), len(starts)))
             bits.append((starts[:, None] + codes).ravel())
         rows = np.concatenate(places)
-        counts = np.bincount(rows, minlength=self.rows)
         order = np.argsort(rows, kind="stable")
-        pointers = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
+        pointers = np.append(0, np.bincount(rows, minlength=self.rows).cumsum())
         return BitRows(pointers, np.concatenate(bits)[order].astype(np.int32))
 
 
@@ -280,9 +279,13 @@ def local_codes(
     else:
         codes = _named_codes(column.codes, values)
         if values.dtype == pl.String and (codes == OUTSIDE).any():
-            whole = values.str.replace(r"^(-?\d+)\.0+$", "$1")  # 1.0 counts as 1, as it does typed
-            whole = pl.Series(to_numbers(values)) if isinstance(column, Binary) else whole
-            codes = np.where(codes == OUTSIDE, _named_codes(column.codes, whole), codes)
+            outside = codes == OUTSIDE
+            if isinstance(column, Binary):
+                whole = pl.Series(to_numbers(values))
+            else:
+                whole = values.str.replace(r"^(-?\d+)\.0+$", "$1")  # 1.0 is 1, as where it is typed
+                missing |= outside & missing_mask(whole, missing_values)
+            codes = np.where(outside, _named_codes(column.codes, whole), codes)
     codes[missing] = MISSING
     return codes
 

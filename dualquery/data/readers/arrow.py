@@ -220,8 +220,7 @@ def _frames(found: Batches, label: str, columns: list[str]) -> Iterator[pl.DataF
         if batch.get_total_buffer_size() > largest:
             raise too_large
         try:
-            batch = batch.select(columns).replace_schema_metadata(None)
-            frame = frame_of_arrow(batch)
+            frame = frame_of_arrow(batch.select(columns).replace_schema_metadata(None))
         except (TypeError, ValueError, PolarsError, PanicException) as fault:
             raise BadInputError(f"{label}: a column cannot be read ({fault})") from None
         yield frame
@@ -234,7 +233,7 @@ def frame_of_arrow(table: Any) -> pl.DataFrame:
 
     try:
         return pl.DataFrame(pl.from_arrow(table))
-    except pl.exceptions.ComputeError:  # of offsets it reads whole hours only
+    except (pl.exceptions.ComputeError, pl.exceptions.PanicException):  # no hours and minutes
         for at, field in enumerate(table.schema):
             if str(getattr(field.type, "tz", None)).startswith(("+", "-")):
                 table = table.set_column(at, field.name, local_timestamp(table.column(at)))

@@ -272,8 +272,6 @@ class Dates(Buckets):
 
     def _places(self, moments: pl.Series) -> pl.Series:
         """Return the places of times among the buckets; see `_periods`."""
-        if self.by in CYCLES:  # the first and the last year stand for infinity, too
-            moments = moments.set(moments.dt.year().is_in([1, 9999]), None)
         if self.by == "month of year":
             return moments.dt.month().cast(pl.Int64) - 1
         if self.by == "day of week":

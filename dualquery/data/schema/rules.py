@@ -59,7 +59,7 @@ class Follows:
 
     def __str__(self) -> str:
         names = self.column, self.source  # reading takes quotation marks away
-        both = (x if unquoted(x) == x else '"' + x.replace('"', '""') + '"' for x in names)
+        both = (x if unquoted(x.strip()) == x else '"' + x.replace('"', '""') + '"' for x in names)
         return " follows from ".join(both)
 
 

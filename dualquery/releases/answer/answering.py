@@ -149,7 +149,7 @@ def _answer(knowledge: Knowledge, asked: Compiled, level: float) -> dict[str, An
         asked.numerator, asked.denominator, asked.range, level, summed=asked.of_rows
     )
     if limits.low is not None and limits.high is not None:
-        limits = replace(limits, low=limits.low + asked.middle, high=limits.high + asked.middle)
+        limits = replace(limits, low=limits.low + asked.nearest, high=limits.high + asked.nearest)
     if (released := _released(knowledge.release, asked)) is None:
         answer = _likely(knowledge, asked)
         source = knowledge.source(asked.numerator.likely)
@@ -197,7 +197,7 @@ def _likely(knowledge: Knowledge, asked: CompiledQuestion) -> float | None:
     likely, below = [*(knowledge.mean(part, parts) for part in parts), 1.0][:2]
     if below <= 0:
         return None
-    likely = float(np.clip(likely / below, *asked.range)) + asked.middle
+    likely = float(np.clip(likely / below, *asked.range)) + asked.nearest
     return likely * knowledge.base.amount if asked.of_rows else likely
 
 

@@ -36,7 +36,7 @@ def likely_mean(knowledge: Knowledge, bought: BoughtMean) -> float:
     assert isinstance(asked, CompiledQuestion)
     found, mean = knowledge.estimates([asked.numerator.likely]), bought.mean
     if asked.denominator is None and not isinstance(found, str) and found.spanned[0]:
-        likely, deviation = found.values[0] + asked.middle, np.sqrt(found.covariance[0, 0])
+        likely, deviation = found.values[0] + asked.nearest, np.sqrt(found.covariance[0, 0])
         mean = combined(bought, float(likely), float(deviation))
     interval = bought.interval(knowledge.base)
     return float(np.clip(mean, interval.lower[0], interval.upper[0]))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dualquery.data.domain import Domain
+from dualquery.data.domain import Domain, rows_of_values
 from dualquery.mechanisms.adaptive import measurement
 from dualquery.mechanisms.adaptive.expansion import Expansion, ProductTerms
 from dualquery.mechanisms.adaptive.mechanism import Matrix
@@ -145,8 +145,7 @@ def test_a_trial_says_how_far_to_trust_the_fit(tied: bool) -> None:
     domain, n = Domain(np.arange(0, 61, 6)), 20_000
     kind = rng.integers(6, size=n) if tied else np.zeros(n, np.int64)
     drawn = np.where(rng.random((n, 10)) < 0.8, kind[:, None], rng.integers(6, size=(n, 10)))
-    records = np.zeros((n, 60), np.uint8)
-    records[np.arange(n)[:, None], domain.offsets[:-1] + (drawn + np.arange(10)) % 6] = 1
+    records = rows_of_values((drawn + np.arange(10)) % 6, domain)
     mechanism, work = Matrix(), random_conjunctions(domain, 2_000, 3)
     plan = mechanism.plan(Task(work, n), Budget(1.0, 1e-6))
     curator = Curator(cases.records_of(records), work, plan.schedule, SeededRandomness(2))

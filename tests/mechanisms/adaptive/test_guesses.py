@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.stats import binom
 
-from dualquery.data.domain import Domain
+from dualquery.data.domain import Domain, rows_of_values
 from dualquery.estimates.intervals import bounded_interval
 from dualquery.mechanisms.adaptive.evidence import Evidence
 from dualquery.mechanisms.adaptive.expansion import Expansion
@@ -36,13 +36,11 @@ def measured(work: Workload) -> FeatureMeasurement:
 def records() -> np.ndarray:
     """Return records whose columns depend on each other: uint8, shape (500, bits)."""
     generator = np.random.default_rng(2)
-    hidden, table = generator.random(500), np.zeros((500, DOMAIN.bits), np.uint8)
-    for first, size in zip(DOMAIN.offsets, DOMAIN.sizes, strict=False):
+    hidden, values = generator.random(500), []
+    for size in DOMAIN.sizes:
         value = np.minimum((hidden / 4 + generator.random(500)) * (size + (size == 1)), 99)
-        value = value.astype(int) % max(size, 2)
-        rows = np.flatnonzero(value > 0) if size == 1 else np.arange(500)
-        table[rows, first + (0 if size == 1 else value[rows])] = 1
-    return table
+        values.append(value.astype(int) % max(size, 2))
+    return rows_of_values(np.stack(values, axis=1), DOMAIN)
 
 
 def true_means(found: FeatureMeasurement, table: np.ndarray) -> np.ndarray:

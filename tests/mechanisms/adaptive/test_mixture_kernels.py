@@ -34,14 +34,13 @@ def test_slopes_are_those_of_the_squared_error(way: int) -> None:
     slopes = np.ones_like(table)  # they are added to
     kernels.add_slopes(runs, table, (sums - targets).astype(np.float32), slopes)
     exact, step = table.astype(np.float64), 1e-5
-    for term in range(8):
-        for k in range(WIDTH):
-            moved = exact.copy()
-            moved[term, k] += step
-            above = loss(rows, moved, targets)
-            moved[term, k] -= 2 * step
-            found = (above - loss(rows, moved, targets)) / (2 * step)
-            assert slopes[term, k] - 1.0 == pytest.approx(found, abs=1e-4)
+    for place in np.ndindex(exact.shape):
+        moved = exact.copy()
+        moved[place] += step
+        above = loss(rows, moved, targets)
+        moved[place] -= 2 * step
+        found = (above - loss(rows, moved, targets)) / (2 * step)
+        assert slopes[place] - 1.0 == pytest.approx(found, abs=1e-4)
 
 
 def test_threads_do_not_change_a_fit(monkeypatch: pytest.MonkeyPatch) -> None:

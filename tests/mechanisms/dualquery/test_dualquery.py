@@ -9,7 +9,7 @@ import pytest
 from dualquery import evaluate, release
 from dualquery.mechanisms.dualquery.game import DualQuery
 from dualquery.mechanisms.dualquery.responses import legal_response
-from dualquery.mechanisms.protocol import Budget, Task
+from dualquery.mechanisms.protocol import Budget, Outcome, Task
 from dualquery.mechanisms.registry import configure
 from dualquery.privacy.events import GameSchedule
 from dualquery.queries.conjunctions import Workload
@@ -30,6 +30,12 @@ BUDGET = Budget(epsilon=1.0, delta=1e-6, accountant="zcdp")
 
 def loaded(rows: int = 300):
     return load(people(rows), SCHEMA)
+
+
+def played(work: Task, **options) -> Outcome:
+    """Return what a game on 300 rows gives, of seed 0 and one thread."""
+    mechanism = DualQuery(**options)
+    return run(loaded(), work, mechanism, mechanism.plan(work, BUDGET), 0, 1)
 
 
 def errors(epsilon: float, seed: int, rows: int = 2000, **options) -> np.ndarray:
@@ -107,13 +113,10 @@ def test_a_well_served_query_keeps_its_weight() -> None:
 
 @pytest.mark.parametrize(("share", "kept"), [(0.0, 20), (0.1, 18), (0.5, 10), (0.99, 1)])
 def test_burn_in_leaves_out_the_first_rounds(share, kept) -> None:
-    work = task()
-    mechanism = DualQuery(rounds=20, samples=5, burn_in=share, mixture="equal")
-    outcome = run(loaded(), work, mechanism, mechanism.plan(work, BUDGET), 0, 1)
+    outcome = played(task(), rounds=20, samples=5, burn_in=share, mixture="equal")
     assert len(outcome.records) == kept
     assert len(outcome.trace) == 19
-    everything = DualQuery(rounds=20, samples=5, burn_in=0.0, mixture="equal")
-    whole = run(loaded(), work, everything, everything.plan(work, BUDGET), 0, 1)
+    whole = played(task(), rounds=20, samples=5, burn_in=0.0, mixture="equal")
     np.testing.assert_array_equal(outcome.records, whole.records[20 - kept :])
 
 
@@ -122,16 +125,14 @@ def test_burn_in_leaves_out_the_first_rounds(share, kept) -> None:
     [("auto", "zeros"), ("auto", "coins"), ("auto", "hint"), ("scip:aggregated", "zeros")],
 )
 def test_every_policy_gives_legal_records(solver, policy) -> None:
-    work = task(queries=30)
-    mechanism = DualQuery(rounds=4, samples=4, solver=solver, free=policy)
-    outcome = run(loaded(), work, mechanism, mechanism.plan(work, BUDGET), 0, 1)
+    outcome = played(task(queries=30), rounds=4, samples=4, solver=solver, free=policy)
     assert legal(SCHEMA.domain, outcome.records)
     assert {line["solver"] for line in outcome.trace} == {find_solver(solver).name}
 
 
 def test_answers_are_those_of_the_records() -> None:
-    work, mechanism = task(), DualQuery(rounds=10, samples=5)
-    outcome = run(loaded(), work, mechanism, mechanism.plan(work, BUDGET), 0, 1)
+    work = task()
+    outcome = played(work, rounds=10, samples=5)
     truth = np.stack([work.workload.on_record(r) for r in outcome.records]).mean(axis=0)
     np.testing.assert_allclose(outcome.answers, truth)
 
@@ -145,9 +146,7 @@ def test_memory_and_fitted_shares_are_worth_their_while() -> None:
 
 
 def test_trace_describes_the_sampled_problem() -> None:
-    work = task()
-    mechanism = DualQuery(rounds=6, samples=7, remembered_rounds=1)
-    outcome = run(loaded(), work, mechanism, mechanism.plan(work, BUDGET), 0, 1)
+    outcome = played(task(), rounds=6, samples=7, remembered_rounds=1)
     assert [line["round"] for line in outcome.trace] == [2, 3, 4, 5, 6]
     for line in outcome.trace:
         assert line["samples"] == 7
@@ -162,9 +161,8 @@ def test_trace_describes_the_sampled_problem() -> None:
 @pytest.mark.parametrize("fault", ["infeasible", "none"])
 def test_a_solver_that_returns_nonsense_is_survived(fault, monkeypatch) -> None:
     monkeypatch.setattr("solvers.registry.metadata.entry_points", Faulty.points.select)
-    work = task(queries=30)
-    mechanism = DualQuery(rounds=3, samples=4, solver=f"faulty:{fault}", solver_timeout=0.02)
-    outcome = run(loaded(), work, mechanism, mechanism.plan(work, BUDGET), 0, 1)
+    options = {"solver": f"faulty:{fault}", "solver_timeout": 0.02}
+    outcome = played(task(queries=30), rounds=3, samples=4, **options)
     assert legal(SCHEMA.domain, outcome.records)
     assert {line["status"] for line in outcome.trace} == {"fallback"}
     assert all(math.isfinite(line["objective"]) for line in outcome.trace)

@@ -50,8 +50,7 @@ def test_what_is_given_is_kept_and_the_rest_spends_the_budget(given, accountant)
     assert found.accountant == name.name
     if "eta" not in given:  # the step is continuous, so it spends all
         assert cost > 0.999
-    policy = len(given) < 2
-    assert found.reason == ("the practical policy" if policy else "the user and the budget")
+    assert found.reason == ("the practical policy" if len(given) < 2 else "the user and the budget")
 
 
 def test_one_more_sample_or_round_would_not_fit() -> None:
