@@ -278,14 +278,9 @@ def local_codes(
         missing |= column.are_among(values, missing_values)
     else:
         codes = _named_codes(column.codes, values)
-        if values.dtype == pl.String and (codes == OUTSIDE).any():
-            outside = codes == OUTSIDE
-            if isinstance(column, Binary):
-                whole = pl.Series(to_numbers(values))
-            else:
-                whole = values.str.replace(r"^(-?\d+)\.0+$", "$1")  # 1.0 is 1, as where it is typed
-                missing |= outside & missing_mask(whole, missing_values)
-            codes = np.where(outside, _named_codes(column.codes, whole), codes)
+        if isinstance(column, Binary) and values.dtype == pl.String and (codes == OUTSIDE).any():
+            of_numbers = _named_codes(column.codes, pl.Series(to_numbers(values)))  # of 1.0 as of 1
+            codes = np.where(codes == OUTSIDE, of_numbers, codes)
     codes[missing] = MISSING
     return codes
 
