@@ -148,9 +148,11 @@ class KernelSolver(ABC):
         limits = SearchLimits(began, began + time_limit, threads, seed)
         preprocessed = self.preprocess(problem, limits)
         kernel = preprocessed.problem
-        start = self._start(preprocessed, limits, hint, default)
-        hinted = hint is not None and preprocessed.original.feasible(hint)
-        started = 0.0 if hinted else limits.elapsed()
+        if hint is None or not preprocessed.original.feasible(hint):
+            start = self._start(preprocessed, limits, default)
+            started = limits.elapsed()
+        else:
+            start, started = preprocessed.restrict(hint), 0.0
 
         if len(kernel.terms) == 0 and (start is not None or len(kernel.rows) == 0):
             record = np.zeros(0, np.uint8) if start is None else start
@@ -180,12 +182,9 @@ class KernelSolver(ABC):
         self,
         preprocessed: Preprocessed,
         limits: SearchLimits,
-        hint: NDArray[np.uint8] | None,
         default: NDArray[np.uint8] | None,
     ) -> NDArray[np.uint8] | None:
-        """Return the hint's part in the kernel, or some feasible record under constraints."""
-        if hint is not None and preprocessed.original.feasible(hint):
-            return preprocessed.restrict(hint)
+        """Return some feasible record under constraints, or None."""
         kernel = preprocessed.problem
         if len(kernel.rows) == 0:
             return None

@@ -107,15 +107,13 @@ def solve(
     values = None if solution is None else read.values(solution.record)
     if output is Output.MAXSAT:
         raise typer.Exit(_print_maxsat(read, status, values))
-    sign = -1.0 if read.minimises else 1.0
+    sign, bound = -1.0 if read.minimises else 1.0, solution.bound if solution else math.inf
     found: dict[str, Any] = {
         "instance": str(instance),
         "solver": solver,
         "sense": "min" if read.minimises else "max",
         "objective": solution and sign * solution.objective + 0.0,  # no -0
-        "bound": sign * solution.bound + 0.0
-        if solution and math.isfinite(solution.bound)
-        else None,
+        "bound": sign * bound + 0.0 if math.isfinite(bound) else None,
         "status": status,
         "message": fault,
         "seconds": solution.seconds if solution else solving,

@@ -229,11 +229,12 @@ def _frames(found: Batches, label: str, columns: list[str]) -> Iterator[pl.DataF
 def frame_of_arrow(table: Any) -> pl.DataFrame:
     """Return an Arrow table or batch in Polars; times with an offset by their own clocks."""
     import polars as pl
-    from pyarrow.compute import local_timestamp
 
     try:
         return pl.DataFrame(pl.from_arrow(table))
-    except (pl.exceptions.ComputeError, pl.exceptions.PanicException):  # no hours and minutes
+    except (pl.exceptions.ComputeError, pl.exceptions.PanicException):
+        from pyarrow.compute import local_timestamp  # Polars knows offsets of whole hours only
+
         for at, field in enumerate(table.schema):
             if str(getattr(field.type, "tz", None)).startswith(("+", "-")):
                 table = table.set_column(at, field.name, local_timestamp(table.column(at)))

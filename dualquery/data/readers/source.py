@@ -99,10 +99,12 @@ class TableSource(AnySource):
 
     def numbered_frames(self, columns: Sequence[str]) -> Iterator[tuple[str, int, pl.DataFrame]]:
         """Yield the `frames`, each with the label of its file and the number of its first row."""
-        for part in self.parts:
-            yield from part.numbered_frames(columns)
+        if self.parts:
+            for part in self.parts:
+                yield from part.numbered_frames(columns)
+            return
         row = 1
-        for frame in () if self.parts else self.frames(columns):
+        for frame in self.frames(columns):
             yield self.label, row, _in_known_years(frame)
             row += frame.height
 
