@@ -49,7 +49,7 @@ class Method:
 
     iterations: int | None  # t of MWEM; None for the mechanism of Barak et al
     passes: int = 10
-    """Passes of multiplicative weights over the measurements, in each iteration of MWEM."""
+    """Of multiplicative weights; in each iteration of MWEM the first is over the newest only."""
     start_share: float | None = None
     """Share of the budget for a noisy count of every cell, from which MWEM starts."""
 

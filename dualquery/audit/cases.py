@@ -41,8 +41,7 @@ WEIGHTS = (
     Neighbours.parse("replace-one", None, FewCopies("weight", 3.0)),
     Neighbours.parse("add-remove", Unit("unit", 2), FewCopies("weight", 3.0)),
 )
-"""Both relations of units of two rows; rows that count by their weight, by themselves or of units.
-"""
+"""Both relations of units of two rows; rows that count by their weight, alone or of units."""
 
 Cells = tuple[int, ...]
 """A table by the cells of its rows, increasing; a cell is a legal record's number."""

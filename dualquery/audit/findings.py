@@ -19,7 +19,7 @@ class Finding:
 
     def compare(self, truth: float, charged: float, what: str) -> None:
         """Hold a true cost against what is charged for it; both >= 0."""
-        if truth > charged * (1.0 + TOLERANCE) + TINY:
+        if not truth <= charged * (1.0 + TOLERANCE) + TINY:  # NaN is a finding, too
             self.violations.append(f"{what}: {truth:.6g} in truth, {charged:.6g} charged")
         if truth > TINY:
             self.share = max(self.share, truth / max(charged, TINY))
@@ -37,8 +37,7 @@ ERROR = 1e-6
 """Chance at most that a check of repeated draws or honest releases reports a violation."""
 
 TOLERANCE, TINY = 1e-9, 1e-12
-"""Rounding of the audit's own sums, relative and absolute: to exceed a charge by it is no finding.
-"""
+"""Rounding of the audit's own sums, relative and absolute: no finding exceeds a charge by less."""
 
 
 @dataclass(frozen=True)

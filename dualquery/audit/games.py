@@ -6,7 +6,7 @@ Every accountant that supports the schedule is held against the truth over its w
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, reduce
 from typing import Any
 
 import numpy as np
@@ -161,9 +161,7 @@ def _some_paths(game: Game, paths: int) -> tuple[Truth, int]:
     for seed in range(paths):
         laws = game.play(rooms.RandomPath(seed)).laws
         for one, other in game.pairs.tolist():
-            loss = NOTHING
-            for law in laws:
-                loss = loss.and_then(law[one].loss_to(law[other]))
+            loss = reduce(Loss.and_then, (law[one].loss_to(law[other]) for law in laws), NOTHING)
             key = loss.values.tobytes(), loss.chances.round(12).tobytes(), round(loss.shift, 9)
             losses.setdefault(key, loss)
 

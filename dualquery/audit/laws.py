@@ -117,7 +117,9 @@ class Noisy:
         if not np.array_equal(self.scales, other.scales):
             raise ValueError("the scale of the noise depends on the table")
         if not self.integers:  # what is drawn is discrete: closer to this than is looked for here
-            moves = (self.numbers - other.numbers) / self.scales
+            apart = self.numbers - other.numbers
+            with np.errstate(divide="ignore"):  # without noise a move is infinite
+                moves = apart / np.where(apart == 0.0, 1.0, self.scales)
             return Loss(np.zeros(1), np.ones(1), float(np.linalg.norm(moves)))
         each = zip(self.numbers, other.numbers, self.scales, strict=True)
         return reduce(Loss.and_then, (_integer_loss(*one) for one in each), NOTHING)

@@ -18,6 +18,7 @@ from dualquery.privacy import events
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.room import learning, randomness, row_count, statistics
 from dualquery.room.draws import exact_draws, exponential
+from dualquery.room.noise import gaussian
 from dualquery.room.randomness import SeededRandomness, SystemRandomness
 from dualquery.room.row_count import RowCount
 from dualquery.room.scores import WorstCuboid
@@ -52,16 +53,9 @@ class Planted:
         return replaced(self.owner, self.attribute, staticmethod(by) if static else by)
 
 
-def _units_of_one_row(original: Faulty, neighbours: Neighbours, *steps: Any) -> Any:
-    unit = neighbours.unit and replace(neighbours.unit, max_rows=1)
-    return original(replace(neighbours, unit=unit), *steps)
-
-
-def _rows_that_others_crowd_out(
-    original: Faulty, source: Any, unit: Any, schema: Any = None
-) -> Any:
-    found = original(source, unit, schema)
-    rows = original(source, replace(unit, max_rows=10**6), schema).kept
+def _rows_that_others_crowd_out(original: Faulty, source: Any, unit: Any, *schema: Any) -> Any:
+    found = original(source, unit, *schema)
+    rows = original(source, replace(unit, max_rows=10**6), *schema).kept
     # As many rows as all units may have together, whoever has them.
     return replace(found, kept=rows & (np.cumsum(rows) <= unit.max_rows * found.units))
 
@@ -101,11 +95,17 @@ PLANTED = tuple(Planted(*each) for each in (
      Records, "total", lambda original, *given: 2 * original(*given)),
     ("a seed used again", "releases/fresh draws",
      randomness, "randomness", lambda *_: SeededRandomness(0)),
+    ("one draw for a whole vector", "releases/fresh draws",
+     SystemRandomness, "discrete_gaussian",
+     lambda original, source, scale, count: np.repeat(original(source, scale, 1), count)),
+    ("no noise at all", "games/gaussian/replace-one",
+     gaussian, "add_gaussian", lambda _, counts, *__: counts.astype(np.float64)),
     ("noise of a tenth of its scale", "releases/gaussian/add-remove",
      SystemRandomness, "discrete_gaussian",
      lambda original, source, scale, count: original(source, scale / 10, count)),
     ("units whose rows are charged as one", "sensitivity/OneCuboid/replace-one of units",
-     Moves, "between", _units_of_one_row),
+     Moves, "between",
+     lambda original, relation, *steps: original(replace(relation, unit=None), *steps)),
     ("rows of a unit that stay or go by what others have",
      "sensitivity/rows that count/replace-one of units",
      units, "cut_to_units", _rows_that_others_crowd_out),
@@ -123,6 +123,10 @@ PLANTED = tuple(Planted(*each) for each in (
     ("the true n as the noisy number of rows", "releases/laplace/add-remove",
      row_count, "buy_row_count",
      lambda _, records, epsilon, *__: RowCount(records.n, Neighbours.ADD_REMOVE, epsilon / 25)),
+    ("half of how far counts of values move", "sensitivity/learned schema/add-remove",
+     learning, "values_sensitivity", lambda original, *given: original(*given) / 2.0),
+    ("a learned schema's units charged as one row",
+     "sensitivity/learned schema/replace-one of units", learning, "rows_of_unit", lambda _, __: 1),
     ("a threshold whose delta nobody charges", "sensitivity/learned schema/replace-one",
      events, "threshold_delta", lambda *_: 0.0),
     ("a threshold that is one too low", "sensitivity/learned schema/add-remove",

@@ -3,7 +3,7 @@
 `dualquery.release` runs as users run it: unseeded, with its own number of rows. A third of the
 releases choose a set of results that is far more likely on one table than on the other; the rest
 bound its two chances by Clopper and Pearson's intervals (1934), and with them epsilon: ``ln((p -
-delta) / q)``. At each of two budgets it exceeds epsilon with a chance of `ERROR / 2` at most.
+delta) / q)``. It exceeds epsilon with a chance of `ERROR` at most.
 """
 
 import math
@@ -28,12 +28,12 @@ from dualquery.releases.keep.folder import Release
 from dualquery.room.randomness import randomness
 from dualquery.runtime.errors import BadInputError
 
-DELTA = 1e-3
-"""For mechanisms that are not pure."""
+EPSILON, DELTA = 1.0, 1e-3
+"""What each release may spend; delta if its mechanism is not pure."""
 
 LEAST = 80
 """Releases of each table, at least: fewer would not show a result that one table always gives and
-the other never. By two thirds of 80 its epsilon is 1.1 at least, more than the 1 that is stated."""
+the other never. By two thirds of 80 its epsilon is 1.07, more than the 1 that is stated."""
 
 COLUMNS = (Binary("a"), Binary("b"), Categorical("c", (("x",), ("y",), ("z",))))
 SIZE = Numeric("size", (0.0, 5.0, 10.0))  # the column whose mean is bought
@@ -41,8 +41,7 @@ QUERIES = ["a=1", "b=1", "c=x", "a=1 & b=1", "a=0 & c=x"]
 USUAL, ODD = {"a": 0, "b": 0, "c": "z", "size": 0.0}, {"a": 1, "b": 1, "c": "x", "size": 10.0}
 ROWS = {True: 60, False: 400}
 """Rows of the tables, by whether their number is public: noise seldom carries an answer beyond 0 or
-1, where it is cut, and a bought number is enough to plan with. Of units of K rows K times as many.
-"""
+1, where it is cut, and a bought number is enough to plan with. Units of K rows: K times as many."""
 
 Values = NDArray[np.float64]
 Event = Callable[[Values], int]
@@ -56,7 +55,6 @@ class Setting:
     mechanism: str
     options: Mapping[str, Any]
     relation: Neighbours  # how the two tables differ
-    epsilon: float  # what each release may spend; > 0
     means: bool = False  # whether the mean of a column is bought
 
     def __str__(self) -> str:
@@ -115,7 +113,7 @@ def _made(table: pl.DataFrame, asked: Setting, delta: float) -> Release:
         table,
         schema=TableSchema(columns, name="audit", declared=True), queries=QUERIES,
         means=[SIZE.name] if asked.means else None, mechanism=asked.mechanism,
-        options=asked.options, epsilon=asked.epsilon, delta=delta, threads=1,
+        options=asked.options, epsilon=EPSILON, delta=delta, threads=1,
         neighbours=asked.relation.value, unit=asked.relation.unit, weight=asked.relation.weight,
     )  # fmt: skip
 
@@ -128,7 +126,7 @@ def _numbers(made: Release) -> Values:
     return np.concatenate((made.answers * made.n, shares, [made.n], means))
 
 
-def bounds(one: Values, other: Values, delta: float, error: float = ERROR / 8) -> Iterator[float]:
+def bounds(one: Values, other: Values, delta: float, error: float = ERROR / 4) -> Iterator[float]:
     """Yield lower bounds on epsilon by ``(results, numbers)``, each table being the first once."""
     half = len(one) // 3
     for first, second in ((one, other), (other, one)):
@@ -173,14 +171,15 @@ def audit_fresh_draws() -> Finding:
     """Check that no draw is made twice; honest ones agree with a chance below 2^-100."""
     finding = Finding()
     one, other = randomness(None), randomness(None)
-    seen = []
+    drawn: list[NDArray[Any]] = []
     for source in (one, one, other):
-        drawn = source.discrete_gaussian(2.0**40, 8), source.discrete_laplace(2.0**40, 8)
-        seen += [each.tobytes() for each in (source.words(8), *drawn)]
+        noise = source.discrete_gaussian(2.0**40, 8), source.discrete_laplace(2.0**40, 8)
+        drawn += [source.words(8), *noise]
+    seen = [each.tobytes() for each in drawn]
     # At this budget answers are hardly ever cut to 0 or 1, which would make them agree.
-    asked = Setting("matrix", {"components": 0}, Neighbours.REPLACE_ONE, 1.0)
+    asked = Setting("matrix", {"components": 0}, Neighbours.REPLACE_ONE)
     seen += [_made(_pair(asked)[0], asked, DELTA).answers.tobytes() for _ in range(2)]
     finding.tried = len(seen)
-    if len(set(seen)) < len(seen):
+    if len(set(seen)) < len(seen) or any(len(np.unique(each)) <= 4 for each in drawn):
         finding.violations.append("the same numbers were drawn twice")
     return finding

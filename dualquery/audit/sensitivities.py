@@ -18,7 +18,7 @@ from dualquery.audit import cases
 from dualquery.audit.cases import CASES, Case, Generator
 from dualquery.audit.findings import ERROR, Finding
 from dualquery.audit.rooms import Probe, replaced
-from dualquery.data.drafts.shapes import Values
+from dualquery.data.drafts.shapes import PARTITIONS, Values
 from dualquery.data.given_table import Unit, Weight
 from dualquery.data.readers.python_objects import FrameSource, frame_source
 from dualquery.data.readers.source import Source
@@ -201,9 +201,14 @@ def audit_thresholds(relation: Neighbours) -> Finding:
     The rows of one unit have that text, in any numbers.
     """
     finding = Finding()
-    rows = learning.rows_of_unit(relation)
+    rows = 1 if relation.unit is None else relation.unit.max_rows
     for columns, wide, delta in product((1, 3, 15), (1.0, 8.0), (1e-2, 1e-6)):
         sensitivity = learning.values_sensitivity(columns, relation)
+        # A row moves one count of each column, and one of each partition of its shapes.
+        moved = rows * math.sqrt((1 + relation.replaces) * columns)
+        shapes = learning.shapes_sensitivity(columns, relation)
+        finding.compare(moved, sensitivity, f"{columns} columns' values")
+        finding.compare(math.sqrt(PARTITIONS) * moved, shapes, f"{columns} columns' shapes")
         scale = wide * sensitivity
         tau = learning.threshold(scale, columns, relation, delta)
         units = [sizes for sizes in product(range(rows + 1), repeat=rows) if sum(sizes) <= rows]

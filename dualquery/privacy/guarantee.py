@@ -26,7 +26,7 @@ class PrivacyStatement:
     accountant: str | None = None
     assumptions: tuple[str, ...] = ()  # theorems, and filters applied before the data counted
     numerical_assumptions: tuple[str, ...] = ()  # on floating point and randomness
-    neighbours: str = REPLACE_ONE_TEXT  # which pairs of data sets are protected
+    neighbours: str = ""  # which pairs of data sets are protected; "" when not private
     reasons_not_private: tuple[str, ...] = ()  # empty exactly when private
     condition: str | None = None  # what is taken for granted without proof, as a declared spread
     together: str = ""  # what it and other releases come to; "" if unsaid, as in older releases

@@ -107,11 +107,11 @@ def run_recipe(
 
 
 def repetitions(table: pl.DataFrame) -> str:
-    """Return how many runs a mean is of, as a sentence; nothing where runs have no seeds."""
+    """Return how many runs a mean is of at most, as a sentence; nothing without seeds."""
     if "seed" not in table.columns:
         return ""
     runs = int(table["seed"].to_numpy().max())
-    return f" Means of {runs} runs, one where nothing is random." if runs > 1 else " One run each."
+    return f" Means of {runs} runs at most." if runs > 1 else " One run each."
 
 
 def tidy_table(finished: Iterable[tuple[Run, Sequence[Row]]]) -> pl.DataFrame:

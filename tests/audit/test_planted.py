@@ -9,7 +9,7 @@ from dualquery.privacy.neighbours import Neighbours
 from dualquery.room.sensitivity import moves
 from dualquery.room.sensitivity.moves import table_moves
 
-LITTLE = Effort(1, 60, 25, (1.0,), 20.0, 150, larger=False)
+LITTLE = Effort(1, 60, 25, 20.0, 150, larger=False)
 SLOW = {"noise of a tenth of its scale", "the true n as the noisy number of rows"}
 """Caught by some hundred releases; the others' checks are fast."""
 

@@ -39,7 +39,8 @@ def test_an_audit_that_finds_nothing(few, tmp_path: Path, dualquery) -> None:
 
 
 def test_a_violation_ends_with_2(few, tmp_path: Path, dualquery) -> None:
-    few["games/mwem/replace-one"] = Finding(tried=4, violations=["a delta of 2"])
+    few["games/mwem/replace-one"] = Finding(tried=4)
+    few["games/mwem/replace-one"].compare(float("nan"), 1.0, "a delta of 2")  # no proof is none
     shown = dualquery("audit", "--quick", "--threads", "1", "--out", tmp_path)
     failed = "error: the audit failed: 1 violations in 2 checks; 1 of 1 planted bugs caught"
     assert (shown.code, shown.last) == (2, failed)

@@ -167,6 +167,7 @@ def test_a_statement_that_is_not_private_has_no_figures() -> None:
     statement = PrivacyStatement.not_private("the seed was fixed", "the schema read the data")
     assert set(statement.to_dict()) == {"private", "reasons_not_private"}
     assert PrivacyStatement.from_dict(statement.to_dict()) == statement
+    assert (statement.epsilon, statement.neighbours) == (None, "")
     assert statement.text() == (
         "This release is not private: the seed was fixed; the schema read the data."
     )

@@ -341,6 +341,17 @@ def test_what_a_condition_was_measured_with_determines_its_answer() -> None:
     assert found["low"] <= found["answer"] <= found["high"]
 
 
+def test_a_list_is_put_together_from_released_parts_where_nothing_else_is_known() -> None:
+    texts = ["smoker or edu=1", "smoker given sex=Female", "count(age<40)"]
+    truths = (SMOKER | (EDU == 0)).mean(), SMOKER[FEMALE].mean(), (VALUES[:, 0] < 3).sum()
+    made = dualquery.release(
+        SCHEMA.decode(ROWS), schema=SCHEMA, queries=texts, mechanism="randomized-response",
+        epsilon=400.0, delta=0.0, seed=0,
+    )  # fmt: skip
+    for line, truth in zip(answer_queries(made, texts), truths, strict=True):
+        assert (line["answer"], line["source"]) == (pytest.approx(truth, rel=1e-6), "released")
+
+
 def test_a_release_answers_questions() -> None:
     made = dualquery.release(
         "adult", columns="age,sex,income", queries="all", way=2, options={"components": 16},

@@ -78,10 +78,10 @@ def answer_queries(
         number of the column's, None where the given rows are none or nothing answers; ``low`` and
         ``high``: they hold the true answer with probability ``level``, over the noise, for each
         question by itself; all three None where that is not known; ``source``: ``released`` when
-        the query is in the workload, else ``model``, ``synthetic`` or ``measured`` (least squares),
-        or ``rules`` where those of the schema leave one answer only; ``basis``: what the interval
-        rests on, or why there is none. ``interval``, the pair of low and high, is kept for one
-        release.
+        the query is in the workload, or its parts are and nothing else tells, else ``model``,
+        ``synthetic`` or ``measured`` (least squares), or ``rules`` where those of the schema leave
+        one answer only; ``basis``: what the interval rests on, or why there is none. ``interval``,
+        the pair of low and high, is kept for one release.
 
     Raises
     ------
@@ -208,17 +208,16 @@ def _why_none(given: Bounds) -> str:
 
 
 def _line(asked: Compiled, answer: float | None, limits: Limits, source: str) -> dict[str, Any]:
-    low, high = limits.low, limits.high
-    of_interval = "" if low is None else asked.of_interval
+    of_interval = "" if limits.low is None else asked.of_interval
     return {
         "answered": asked.text,
         "answer": answer,
-        "low": low,
-        "high": high,
+        "low": limits.low,
+        "high": limits.high,
         "level": limits.level,
         "source": source,
         "basis": "; ".join(filter(None, (limits.basis, asked.remark, of_interval))),
-        "interval": None if low is None else (low, high),
+        "interval": None if limits.low is None else (limits.low, limits.high),
     }
 
 

@@ -17,6 +17,7 @@ from dualquery.estimates.intervals import LEVEL, Guesses, bounded_interval, gues
 from dualquery.estimates.least_squares import Estimates, LeastSquares, fieller
 from dualquery.estimates.means import SURELY
 from dualquery.estimates.measurements import Measurements
+from dualquery.queries.conjunctions import conjunctions_of
 from dualquery.queries.literals import LiteralRows
 from dualquery.questions.linear_form import Bounds, LinearForm
 from dualquery.runtime.errors import BadInputError
@@ -67,7 +68,9 @@ class Knowledge:
         """Return the source of answers that were not released, that of a form's mean."""
         if self.release.model is not None and not (form is not None and self._tied(form)):
             return "model"
-        return "measured" if self.release.records is None else "synthetic"
+        if self.release.records is None:
+            return "measured" if self.release.measurements else "released"
+        return "synthetic"
 
     def _tied(self, form: LinearForm) -> bool:
         """Return whether rules are about a form's columns: records keep these, a model does not."""
@@ -109,8 +112,14 @@ class Knowledge:
             found = self.estimates(forms)
             if not isinstance(found, str) and found.spanned[0]:
                 return float(found.values[0])
+        if (workload := conjunctions_of(self.release.workload)) is not None:
+            literals, coefficients, constant = form.conjunctions()
+            places = [workload.find(each[each >= 0]) for each in literals]
+            released = [self.release.answers[place] for place in places if place is not None]
+            if len(released) == len(literals):
+                return constant + float(coefficients @ released)
         raise BadInputError(
-            "this question is no conjunction of the workload, measured conjunctions and parities "
+            "the workload does not have this question's parts, measured conjunctions and parities "
             "do not determine its answer, and the release has no model and no synthetic records"
         )
 

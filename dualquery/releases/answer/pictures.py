@@ -105,9 +105,8 @@ def _of_two(release: Release, one: str, other: str) -> Picture:
             color = "white" if share < 0.55 * shares.max() else "black"
             number = axes.text(column, row, f"{share:.1f}", fontsize=7, color=color)
             number.set(ha="center", va="center")
-    axes.set_xticks(range(width), [_named(each) for each in found.column_labels])
-    for tick in axes.get_xticklabels():
-        tick.set(ha="right", rotation=60, rotation_mode="anchor")
+    labels = [_named(each) for each in found.column_labels]
+    axes.set_xticks(range(width), labels, ha="right", rotation=60, rotation_mode="anchor")
     axes.set_yticks(range(height), [_named(each) for each in found.row_labels])
     axes.set(xlabel=_named(other), ylabel=_named(one))
     picture.colorbar(drawn, ax=axes, label=f"share of the {release.base.name} (%)")

@@ -235,9 +235,8 @@ def compare(
     if read.csv != given.csv:
         heard.note(f"read with --csv {read.csv!r}, as the release was; --csv says otherwise")
     table, relation = read.source, Neighbours.of_options(loaded.options)
-    schema = loaded.schema
-    if loaded.means:
-        schema = schema.with_sums([each.column for each in loaded.means])
+    bought = [each.column for each in loaded.means]
+    schema = loaded.schema.with_sums(bought) if bought else loaded.schema
     with ExitStack() as opened:
         rows = reading.open(table, schema, unit=relation.unit, weight=relation.weight)
         data = whole = opened.enter_context(rows)

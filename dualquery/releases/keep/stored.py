@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from dualquery.data.opening import is_file
@@ -24,8 +25,6 @@ from dualquery.runtime.documents import read_document
 from dualquery.runtime.errors import BadInputError
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from dualquery.data.domain import Domain
     from dualquery.estimates.measurements import Measurements
 
@@ -205,8 +204,6 @@ def canonical(content: Mapping[str, Any]) -> bytes:
 
 def read_table(path: Path) -> pl.DataFrame:
     """Return a table of the folder; `BadInputError` if it is damaged or no parquet file."""
-    import polars as pl
-
     from dualquery.data.readers.arrow import open_parquet
 
     source: Any = open_parquet(path, path.name)
@@ -218,13 +215,10 @@ def read_table(path: Path) -> pl.DataFrame:
 
 def numbers_of(table: pl.DataFrame, name: str, *, missing: bool = False) -> NDArray[np.float64]:
     """Return a column of finite numbers, NaN where one is null, which it may be if ``missing``."""
-    import polars as pl
-
     if name not in table.columns or table.schema[name] not in (pl.Float64, pl.Null):
         raise BadInputError(f"the table of answers has no column {name} of numbers")
-    column = table[name].cast(pl.Float64)
-    found = column.to_numpy()
-    known = found[~column.is_null().to_numpy()]
-    if not np.all(np.isfinite(known)) or (len(known) < len(found) and not missing):
+    found = table[name].cast(pl.Float64)
+    known = found.drop_nulls()
+    if not known.is_finite().all() or (len(known) < len(found) and not missing):
         raise BadInputError(f"the column {name} has a number that is missing or not finite")
-    return found
+    return found.to_numpy()
