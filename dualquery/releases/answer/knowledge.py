@@ -68,9 +68,8 @@ class Knowledge:
         """Return the source of answers that were not released, that of a form's mean."""
         if self.release.model is not None and not (form is not None and self._tied(form)):
             return "model"
-        if self.release.records is None:
-            return "measured" if self.release.measurements else "released"
-        return "synthetic"
+        known = "measured" if self.release.measurements else "released"
+        return known if self.release.records is None else "synthetic"
 
     def _tied(self, form: LinearForm) -> bool:
         """Return whether rules are about a form's columns: records keep these, a model does not."""
@@ -112,14 +111,15 @@ class Knowledge:
             found = self.estimates(forms)
             if not isinstance(found, str) and found.spanned[0]:
                 return float(found.values[0])
-        if (workload := conjunctions_of(self.release.workload)) is not None:
+        if not self.release.measurements and (workload := conjunctions_of(self.release.workload)):
             literals, coefficients, constant = form.conjunctions()
-            places = [workload.find(each[each >= 0]) for each in literals]
-            released = [self.release.answers[place] for place in places if place is not None]
+            places = (workload.find(each[each >= 0]) for each in literals)
+            # Up to the first that is not there.
+            released = [self.release.answers[at] for at in iter(places.__next__, None)]
             if len(released) == len(literals):
                 return constant + float(coefficients @ released)
         raise BadInputError(
-            "the workload does not have this question's parts, measured conjunctions and parities "
+            "this question is no conjunction of the workload, measured conjunctions and parities "
             "do not determine its answer, and the release has no model and no synthetic records"
         )
 
