@@ -18,7 +18,7 @@ from dualquery.runtime.resources import __version__, thread_count
 def audit(
     *,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Take about three minutes, and not half an hour.")
+        bool, typer.Option("--quick", help="Take less than ten minutes, and not over half an hour.")
     ] = False,
     out: Annotated[
         Path | None, typer.Option(help="Folder for the results: audit.md, a page, and audit.json.")
