@@ -49,7 +49,7 @@ class Method:
 
     iterations: int | None  # t of MWEM; None for the mechanism of Barak et al
     passes: int = 10
-    """Of multiplicative weights; in each iteration of MWEM the first is over the newest only."""
+    """Of multiplicative weights; MWEM's first in an iteration is over the newest measurement."""
     start_share: float | None = None
     """Share of the budget for a noisy count of every cell, from which MWEM starts."""
 

@@ -67,7 +67,7 @@ def plan(choices: Choices) -> Sequence[Run]:
 
 def games(attributes: int, labels: Sequence[str]) -> dict[str, Any]:
     """Return the games among contenders: attributes that no query mentions are coins."""
-    authors = {**AS_PUBLISHED, "samples": samples_for(attributes)}
+    authors = {**AS_PUBLISHED, "samples": samples_for(max(attributes, 1))}
     options = {OURS: {"free": "coins"}, LISTED: {"free": "coins", **authors}}
     return {
         label: asdict(Contender("dualquery", options=options[label]))
@@ -79,7 +79,7 @@ def games(attributes: int, labels: Sequence[str]) -> dict[str, Any]:
 def samples_for(attributes: int) -> int:
     """Return the samples a round, between the authors' values in a straight line of logarithms."""
     known = np.log(list(SAMPLES)), np.log(list(SAMPLES.values()))
-    return round(math.exp(np.interp(math.log(max(attributes, 1)), *known)))
+    return round(math.exp(np.interp(math.log(attributes), *known)))
 
 
 def perform(run: Run, threads: int) -> Sequence[Row]:
