@@ -67,7 +67,7 @@ def plan(choices: Choices) -> Sequence[Run]:
 
 def games(attributes: int, labels: Sequence[str]) -> dict[str, Any]:
     """Return the games among contenders: attributes that no query mentions are coins."""
-    authors = {**AS_PUBLISHED, "samples": samples_for(max(attributes, 1))}
+    authors = {**AS_PUBLISHED, "samples": samples_for(max(attributes, 1))}  # 0 is refused later
     options = {OURS: {"free": "coins"}, LISTED: {"free": "coins", **authors}}
     return {
         label: asdict(Contender("dualquery", options=options[label]))

@@ -10,8 +10,6 @@ from typing import Any
 from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.escaping import html_text
 
-REPLACE_ONE_TEXT = "replace one record, n public"
-
 
 @dataclass(frozen=True, kw_only=True)
 class PrivacyStatement:

@@ -23,7 +23,6 @@ from dataclasses import dataclass
 
 from dualquery.privacy.calibrate import laplace_scale
 from dualquery.privacy.events import Event, LaplaceNoise
-from dualquery.privacy.guarantee import REPLACE_ONE_TEXT
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.room.ground import Ground
 from dualquery.room.journal import NO_JOURNAL, Journal
@@ -99,7 +98,7 @@ class RowCount:
     def relation(self) -> str:
         """The neighbouring relation for the printed guarantee."""
         if self.neighbours.rows_public:
-            return REPLACE_ONE_TEXT
+            return "replace one record, n public"
         unit, weight = self.neighbours.unit, self.neighbours.weight
         one = "one record"
         public = "n public"
