@@ -168,7 +168,7 @@ def expected_error(
         raise BadInputError(f"queries is {queries!r}; a Workload is needed, or another family")
     configured = configure(mechanism, options or {})
     wanted = BudgetRequest(**budget)
-    if not (isinstance(n, SupportsIndex | float) and n >= 2):
+    if not (isinstance(n, SupportsIndex | float) and 2 <= n < 2**63):
         raise BadInputError(f"n is {n!r}; a number of rows from 2 on is needed")
     relation, rows = wanted.relation, wanted.copies_of(n)
     bought = bought_epsilon(relation, wanted.rows, wanted.epsilon)

@@ -47,7 +47,7 @@ TITLE = "Private release of many answers: the experiments"
 Quick = Annotated[
     bool, typer.Option("--quick", help="A small form: at most 40 seconds, no data needed.")
 ]
-Runs = Annotated[int | None, typer.Option(help="Seeds 1 to N.", min=1)]
+Runs = Annotated[int | None, typer.Option(help="Seeds 1 to N.", min=1, max=10_000)]
 Data = Annotated[
     list[str] | None, typer.Option(help="A folder of data, or NAME:PATH; may be repeated.")
 ]
@@ -143,10 +143,10 @@ def benchmarks(quick: Quick = False, part: Parts = None, out: Out = None) -> Non
 
     from experiments.benchmarks import run
 
+    folder = None if out is None else _folder(out, "benchmarks", quick)
     found = run(part or (), quick=quick)
-    if out is not None:
-        write_whole(_folder(out, "benchmarks", quick) / "results.json",
-                    json.dumps(found, indent=2) + "\n")  # fmt: skip
+    if folder is not None:
+        write_whole(folder / "results.json", json.dumps(found, indent=2) + "\n")
 
 
 @app.command("instances")

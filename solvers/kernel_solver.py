@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from importlib import import_module
-from typing import ClassVar
+from typing import ClassVar, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
@@ -236,9 +236,9 @@ def check_options(
     """
     if not time_limit > 0:
         raise InvalidProblemError(f"the time limit is {time_limit}; expected seconds above 0")
-    if threads < 1:
+    if not isinstance(threads, SupportsIndex) or threads < 1:
         raise InvalidProblemError(f"threads is {threads}; expected 1 or more")
-    if seed < 0:
+    if not isinstance(seed, SupportsIndex) or seed < 0:
         raise InvalidProblemError(f"the seed is {seed}; expected 0 or more")
     if hint is not None and hint.shape != (problem.attributes,):
         raise InvalidProblemError(

@@ -215,8 +215,8 @@ def test_answers_that_are_none_are_not_kept(answers, monkeypatch) -> None:
         dualquery.release(people(), schema=SCHEMA, queries=9, way=2, mechanism="independent")
 
 
-@pytest.mark.parametrize("n", [-5, 1.5, float("nan")])
-def test_no_error_is_expected_of_fewer_than_two_rows(n) -> None:
+@pytest.mark.parametrize("n", [-5, 1.5, float("nan"), float("inf"), 10**400])
+def test_no_error_is_expected_of_fewer_than_two_rows_or_no_number(n) -> None:
     with pytest.raises(BadInputError, match=f"n is {n}; a number of rows from 2 on"):
         dualquery.expected_error(random_conjunctions(SCHEMA.domain, 9, 2), n)
 

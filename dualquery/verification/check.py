@@ -68,7 +68,7 @@ def verify(folder: str | Path) -> Report:
         text = (folder / "release.json").read_text("utf-8")
         stored = json.loads(text, object_pairs_hook=_unique, parse_constant=Fraction)
         if stored["format_version"] != FORMAT:
-            return Report((f"format {stored['format_version']}, not {FORMAT}: no proof record",))
+            return Report((f"format {stored['format_version']}; only {FORMAT} can be verified",))
         damaged = tuple(_damage(folder, stored))
     except (*FAULTS, RuntimeError) as fault:
         return Report((f"not a release folder ({type(fault).__name__}: {fault})",))

@@ -85,9 +85,7 @@ def test_what_was_found_is_told(dualquery: Run, here: Path) -> None:
         ("1 1 2 0\n1 -1 0\n1 -2 0\n", "local-search", 10, ["o 1", "s SATISFIABLE"]),
     ],
 )  # fmt: skip
-def test_lines_of_the_maxsat_evaluations(
-    dualquery: Run, here: Path, text: str, solver: str, code: int, lines: list[str]
-) -> None:
+def test_lines_of_the_maxsat_evaluations(dualquery, here, text, solver, code, lines) -> None:
     (here / "a.wcnf").write_text(text)
     done = dualquery("solve", "a.wcnf", "--format", "maxsat", "--solver", solver, "--no-reduce")
     assert done.code == code

@@ -360,9 +360,7 @@ def test_every_number_is_true(features: tuple[str, ...], tmp_path: Path, capsys)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("features", combinations(), ids=" ".join)
-def test_every_number_is_true_of_all_pairs_and_many_triples(
-    features: tuple[str, ...], tmp_path: Path, capsys
-) -> None:
+def test_every_number_is_true_of_all_pairs_and_many_triples(features, tmp_path, capsys) -> None:
     check(tmp_path, {*features}, capsys)
 
 

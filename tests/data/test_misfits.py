@@ -67,9 +67,7 @@ def test_what_is_rare_is_not_told(caplog: pytest.LogCaptureFixture, over: int) -
     ],
 )
 @pytest.mark.parametrize("over", [0, 1])
-def test_what_lies_beyond_the_range_is_told(
-    caplog: pytest.LogCaptureFixture, column: Column, value: str, inside: str, place: str, over: int
-) -> None:
+def test_what_lies_beyond_the_range_is_told(caplog, column, value, inside, place, over) -> None:
     many = 100 + over
     lines = told(caplog, column, [value] * many + [inside] * (1000 - many))
     assert len(lines) == over
@@ -81,9 +79,7 @@ def test_what_lies_beyond_the_range_is_told(
     "given",
     [{}, {"unit": Unit("who", 1), "rows": 200}, {"weight": Weight("w", max=4), "rows": 900}],
 )
-def test_each_column_is_told_once_and_never_in_the_release(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, engine: str, given: dict[str, object]
-) -> None:
+def test_each_column_is_told_once_and_never_in_the_release(tmp_path, caplog, engine, given) -> None:
     rows = 400
     frame = pl.DataFrame(
         {

@@ -151,9 +151,7 @@ def test_rows_that_do_not_fit_are_refused(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("threads", [1, 2, 9])
-def test_encoding_by_several_threads_keeps_the_order(
-    threads: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_encoding_by_several_threads_keeps_the_order(threads, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr("dualquery.data.readers.source._BLOCK_CELLS", 300)  # pieces of 100 rows
     path = write(tmp_path, "t.parquet")
     kept = load(path, SCHEMA).records

@@ -42,6 +42,7 @@ def test_an_unknown_experiment_is_explained(run) -> None:
         (("figure2", "--table", "adlut"), "--table adlut: unknown; did you mean 'adult'?"),
         (("headline", "--data", "no-such"), "--data no-such: there is no such folder or file"),
         (("headline", "--data", "kdd98:x"), "no such folder or file; did you mean 'kdd99'?"),
+        (("figure1", "--runs", "100000000"), "less than or equal to 10000; found '100000000'"),
     ],
 )
 def test_bad_data_and_choices_are_explained(run, tmp_path, arguments, message) -> None:
@@ -49,6 +50,13 @@ def test_bad_data_and_choices_are_explained(run, tmp_path, arguments, message) -
     assert (code, out) == (2, "")
     assert message in err
     assert len(err.splitlines()) == 1
+
+
+def test_a_place_that_cannot_hold_results_is_refused_before_anything_is_measured(run, tmp_path):
+    (tmp_path / "file").touch()
+    code, out, err = run("benchmarks", "--quick", "--out", str(tmp_path / "file"))
+    assert (code, out) == (2, "")
+    assert err == f"error: --out {tmp_path / 'file'}: File exists\n"
 
 
 def test_data_are_found_in_a_folder_and_by_name(tmp_path) -> None:

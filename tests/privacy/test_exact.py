@@ -218,9 +218,7 @@ def test_mixed_events_dominate_enumeration() -> None:
     rho=st.floats(1e-3, 0.5),
     log_delta=st.floats(-20.0, -3.0),
 )
-def test_never_worse_than_zcdp_by_more_than_half_a_percent(
-    rounds: int, samples: int, rho: float, log_delta: float
-) -> None:
+def test_never_worse_than_zcdp_by_more_than_half_a_percent(rounds, samples, rho, log_delta) -> None:
     unit = GameSchedule(rounds, samples, 1.0, 10_000)
     schedule = GameSchedule(rounds, samples, math.sqrt(rho / rho_of(unit)), 10_000)
     delta = math.exp(log_delta)

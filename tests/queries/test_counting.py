@@ -25,9 +25,7 @@ SIZES = [1, 63, 64, 65, 4095, 4096, 4097, 8192, 8300]
     threads=st.integers(1, 3),
     seed=st.integers(0, 2**32),
 )
-def test_counts_are_those_of_the_definition(
-    n: int, bits: int, way: int, density: float, ragged: bool, threads: int, seed: int
-) -> None:
+def test_counts_are_those_of_the_definition(n, bits, way, density, ragged, threads, seed) -> None:
     rng = np.random.default_rng(seed)
     rows = (rng.random((n, bits)) < density).astype(np.uint8)
     literals = random_literals(30, bits, way, rng, ragged)

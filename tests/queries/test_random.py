@@ -25,9 +25,7 @@ ERROR_RATE = 1e-4
     seed=st.integers(0, 10**6),
     data=st.data(),
 )
-def test_queries_are_distinct_and_use_different_columns(
-    sizes: list[int], signed: bool, seed: int, data: st.DataObject
-) -> None:
+def test_queries_are_distinct_and_use_different_columns(sizes, signed, seed, data) -> None:
     domain = Domain(np.concatenate(([0], np.cumsum(sizes))))
     some = st.lists(st.integers(0, len(sizes) - 1), min_size=1, unique=True)
     columns = data.draw(st.none() | some)

@@ -64,9 +64,7 @@ def test_the_charge_covers_the_lemma() -> None:
 
 @pytest.mark.parametrize(("steps", "shift"), [(4, 2), (8, 3), (3, 3), (16, 1)])
 @pytest.mark.parametrize("width", [0.0, 0.7])
-def test_the_accountant_covers_coarse_discrete_noise_up_to_the_lemma(
-    steps: int, shift: int, width: float
-) -> None:
+def test_the_accountant_covers_coarse_discrete_noise_up_to_the_lemma(steps, shift, width) -> None:
     """A draw of bounded range, then discrete noise on 2 numbers whose distance it decides."""
     p = discrete(float(steps), 30 * steps)
     one = (p, np.roll(p, shift))

@@ -136,11 +136,7 @@ def test_without_a_folder_to_write_it_runs_and_says_so_once(tmp_path: Path) -> N
     ],
 )
 def test_the_folder_follows_the_platform(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    platform: str,
-    variables: dict[str, str],
-    expected: str,
+    tmp_path, monkeypatch, platform, variables, expected
 ) -> None:
     monkeypatch.setattr(sys, "platform", platform)
     monkeypatch.setattr(Path, "home", lambda: tmp_path)

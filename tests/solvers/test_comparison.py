@@ -4,7 +4,6 @@ import math
 import os
 import shlex
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -77,9 +76,7 @@ def test_runs() -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 @pytest.mark.parametrize(("number", "status"), [("SIGKILL", "crashed"), ("SIGSTOP", "killed")])
-def test_a_solver_that_takes_its_process_down(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: str, status: str
-) -> None:
+def test_a_solver_that_takes_its_process_down(tmp_path, monkeypatch, number, status) -> None:
     monkeypatch.setattr(runs, "_PATIENCE_SECONDS", 2.0)
     script = tmp_path / "solver.py"
     script.write_text(

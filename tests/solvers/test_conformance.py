@@ -202,7 +202,9 @@ def test_bad_options(solver: Solver) -> None:
     instance = problem(2, {(0,): 1.0}, groups_of([0, 1]))
     for option, value, message in (
         ("threads", 0, "threads is 0"),
+        ("threads", 1.5, "threads is 1.5"),
         ("seed", -1, "seed is -1"),
+        ("seed", 1.5, "seed is 1.5"),
         ("hint", np.zeros(3, np.uint8), r"hint has shape \(3,\)"),
         ("default", np.ones(2, np.uint8), "group 0 has 2 ones"),
     ):

@@ -65,14 +65,7 @@ MPS = [
     + [(".mps", *case) for case in MPS]
     + [(".opb", *case) for case in OPB],
 )
-def test_malformed(
-    tmp_path: Path,
-    capfd: pytest.CaptureFixture[str],
-    suffix: str,
-    text: str,
-    line: int | None,
-    message: str,
-) -> None:
+def test_malformed(tmp_path, capfd, suffix, text, line, message) -> None:
     path = tmp_path / f"bad{suffix}"
     path.write_text(text)
     with pytest.raises(MalformedFileError, match=message) as error:

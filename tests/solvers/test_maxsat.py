@@ -64,9 +64,7 @@ def test_both_files_and_both_forms_of_values(mode: str, file: str) -> None:
         ("s UNKNOWN", 0, Status.FALLBACK),
     ],
 )
-def test_rules_of_the_evaluations(
-    lines: str, code: int, status: Status, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_rules_of_the_evaluations(lines, code, status, tmp_path, caplog) -> None:
     instance = small()
     clauses = encode(instance)
     cost = round((clauses.best - 4.0) * clauses.scale)

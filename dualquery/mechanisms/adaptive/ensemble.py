@@ -141,7 +141,8 @@ class CrossMoments:
         # linear: all moments by one factor, whose prior is 1, with a standard deviation of 1.
         least, noise = of_pairs(precise * residuals), of_pairs((precise * apart) ** 2)
         moment, more = of_pairs(weights * residuals), of_pairs((weights * noises) ** 2)
-        moved, _ = posterior_interactions(least, np.full(len(least), CORRELATION), noise)
+        # Few pairs, whose noise may be above 1: without a price they find in it what it allows.
+        moved, _ = posterior_interactions(least, np.full(len(least), CORRELATION), noise, price=2)
         # Cells move by the part of their expected size, a deviation, that noise leaves unknown.
         expected = expected_interactions(products, chances)[places]
         moves = slopes / np.sqrt(1.0 + (expected / noises) ** 2)

@@ -212,12 +212,9 @@ def places_of(terms: Int32, features: Features) -> Int64:
 
 def _merged(query: Int64, feature: Int64, coefficient: Float64) -> tuple[Int64, Int64, Float64]:
     """Add up the coefficients of the same feature in the same query."""
-    order = np.lexsort((feature, query))
-    query, feature = query[order], feature[order]
-    new = np.ones(len(order), np.bool_)
-    new[1:] = (query[1:] != query[:-1]) | (feature[1:] != feature[:-1])
-    sums = np.bincount(np.cumsum(new) - 1, coefficient[order], int(new.sum()))
-    return query[new], feature[new], sums.astype(np.float64)
+    count = feature.max(initial=0) + 1
+    both, place = np.unique(query * count + feature, return_inverse=True)
+    return *np.divmod(both, count), np.bincount(place, coefficient).astype(np.float64)
 
 
 def _closed(terms: Int32, bits: int) -> Int32:
@@ -319,15 +316,14 @@ def in_contrasts(
     terms: Int32, centred: NDArray[np.bool_], domain: Domain
 ) -> tuple[Int64, Int32, Float64]:
     """Multiply out indicators as ``(1 - contrast) / n``; return old terms, factors, numbers."""
-    sizes = np.where(terms >= 0, axis_sizes(domain)[domain.column_of_bit[terms]], 1)
+    present = terms >= 0
+    sizes = np.where(present, axis_sizes(domain)[domain.column_of_bit[terms]], 1)
     replaced = (sizes > 2) & centred[:, None]
     owners, rows, coefficients = [], [], []
-    for pattern in product((False, True), repeat=terms.shape[1]):
-        kept = np.array(pattern)
+    for kept in map(np.array, product((False, True), repeat=terms.shape[1])):
         # What is not replaced is always kept; contrasts are kept, or 1 takes their place.
-        owner = np.flatnonzero((replaced | (kept == (terms >= 0))).all(axis=1) & (
-            kept <= (terms >= 0)
-        ).all(axis=1))  # fmt: skip
+        fits = (replaced | (kept == present)) & (kept <= present)
+        owner = np.flatnonzero(fits.all(axis=1))
         factors = np.where(replaced[owner], np.where(kept, -1.0, 1.0) / sizes[owner], 1.0)
         owners.append(owner)
         rows.append(np.where(kept, terms[owner], np.int32(-1)))
@@ -375,8 +371,7 @@ class ProductTerms:
         binary = self.domain.has_two_values[held]
         if self.literals:
             # The probabilities of a literal and of its negation.
-            intercept = np.where(binary, 0.5, 0.0)
-            factor = np.where(binary, -0.5, 1.0)
+            intercept, factor = np.where(binary, 0.5, 0.0), np.where(binary, -0.5, 1.0)
             intercepts = np.stack((intercept, 1.0 - intercept), axis=1)
             factors = np.stack((factor, -factor), axis=1)
         else:

@@ -220,7 +220,9 @@ def _main_effects(
         left, common = errors[:-2], moved[-2:]
         if (np.abs(chances - last) <= _SETTLED * left)[before.uncertain > _CERTAIN].all():
             break
-    return Interactions(chances, left, float(common[0]), own)
+    # What pairs have in common moves them all: by the James-Stein factor of one number.
+    trust = 1.0 - (errors[-2] / common[0]) ** 2 if common[0] else 0.0
+    return Interactions(chances, left, max(trust, 0.0) * float(common[0]), own)
 
 
 def _predicted(
@@ -243,7 +245,10 @@ def _predicted(
         most = expected.sum() + 2.0 * math.sqrt(2.0 * float(expected @ expected))
         if (moved[:-2] ** 2 * before[:-2]).sum() <= most:
             break
-    return moved, diagonal**-0.5
+    errors, c = diagonal**-0.5, np.eye(1, len(before), len(before) - 2)[0]
+    # All shares together move a product as c does: that counts in c's error.
+    errors[-2] = math.sqrt(c @ cg(equations, c, rtol=1e-4, M=diags_array(1.0 / diagonal))[0])
+    return moved, errors
 
 
 def _pairs_of(

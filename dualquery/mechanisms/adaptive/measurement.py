@@ -164,10 +164,9 @@ class FeatureMeasurement:
 
     def describe(self, scale: float) -> Mapping[str, Any]:
         """Say how many features there are, and their noise in rows."""
-        scales = self.scales * scale
+        scales, limit = self.scales * scale, self.strategy.limit
         ends = {"least_scale": float(scales.min()), "largest_scale": float(scales.max())}
-        whole = {"measured": "features", "features": len(scales), **ends}
-        return {**whole, "largest_load": self.strategy.limit}
+        return {"measured": "features", "features": len(scales), **ends, "largest_load": limit}
 
 
 @dataclass(frozen=True, eq=False)

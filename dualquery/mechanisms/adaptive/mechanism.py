@@ -258,9 +258,16 @@ class _Run:
         longer = np.flatnonzero(longer[: len(chosen)])
         fitted = np.clip(found.fitted[: len(longer)], -1.0, 1.0)
         shares = replace(shares, values=found.chances[shares.bits])
-        model = mixture_of(shares, products.part(longer), fitted, deviations[longer], *self.how)
+        # Pairs that were not measured tell the mixture what all share, above half of the noise.
+        others = np.setdiff1d(of_order(seen.expansion.features, 2), chosen)
+        means, noise = found.means(seen.products), deviations.min()
+        usual = seen.products.part(others).factors(found.chances)[0].prod(axis=1)
+        others = others[np.abs(means[others] - usual) > noise / 2.0]
+        at, targets = np.append(chosen[longer], others), np.append(fitted, means[others])
+        noises = np.append(deviations[longer], np.full(len(others), noise))
+        model = mixture_of(shares, seen.products.part(at), targets, noises, *self.how)
         # Pairs alone say too little of columns that are strongly tied: the mixture knows more.
-        means = found.means(seen.products) + beyond_pairs(model, seen.products, deviations)
+        means += beyond_pairs(model, seen.products, deviations)
         means[chosen[longer]] = fitted
         answers = seen.expansion.answers(np.clip(means, -1.0, 1.0))
         by = None if self.task.frequent is None else around

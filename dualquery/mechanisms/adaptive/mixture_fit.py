@@ -2,7 +2,7 @@
 
 All components have the same weight (Aydore et al., ICML 2021; Liu, Vietri and Wu, NeurIPS 2021).
 Adam's steps (Kingma and Ba 2015) fall to nothing in each leg (Loshchilov and Hutter, ICLR 2017). A
-fit ends once noise explains its distance from the noisy means (the discrepancy principle: Morozov
+fit ends once noise explains each distance from a noisy mean (the discrepancy principle: Morozov
 1966); a leg that brings it no nearer is the last, and is not used.
 """
 
@@ -39,7 +39,7 @@ _SLAB = 128
 """Components that one thread steps at a time, at most. Half as many took a quarter longer."""
 
 LEG = 300
-"""Steps of a leg, about; a fit has three at least."""
+"""Steps of a leg, about; a fit has two or more, where it may take as many steps."""
 
 _STEP = 0.2
 """Largest change of a log-odds in a step, roughly."""
@@ -93,10 +93,10 @@ class Fitting:
         The less a fit is trusted, the more it takes. Means that were shrunk need half of the pull.
         """
         values = int(np.count_nonzero(~domain.has_two_values[:-1]))
-        wanted = max(values, self.components / (trust + 1e-9))
-        most = min(2 * _MOST, _MOST_VALUES // domain.bits, wanted)
-        components = max(self.components, round(most / _VECTOR) * _VECTOR)
-        return replace(self, components=components, pull=self.pull / 2, steps=2 * LEG)
+        most = min(max(values, self.components / (trust + 1e-9)), 2 * _MOST)
+        components = round(min(most, _MOST_VALUES // domain.bits) / _VECTOR) * _VECTOR
+        components, steps = max(self.components, components), max(self.steps, 2 * LEG)
+        return replace(self, components=components, pull=self.pull / 2, steps=steps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,8 +125,7 @@ class Mixture:
     def model(self) -> ProductMixture:
         """Return the mixture over all columns: not mentioned ones are 0 if binary, or uniform."""
         domain, components = self.domain, self.values.shape[1]
-        fallback = np.where(domain.sizes == 1, 0.0, 1.0)[domain.column_of_bit]
-        fallback *= uniform_probabilities(domain)
+        fallback = (domain.sizes != 1)[domain.column_of_bit] * uniform_probabilities(domain)
         chances = np.repeat(fallback[:, None].astype(np.float32), components, axis=1)
         binary = domain.has_two_values[self.bits]
         held = np.where(binary[:, None], (1.0 - self.values) / np.float32(2.0), self.values)
@@ -195,22 +194,21 @@ class MixtureFit:
         cuts = [part[0] for part in np.array_split(vectors, -(-self.how.components // _SLAB))]
         slabs = [_Slab.of(self._columns, part) for part in np.split(odds, cuts[1:], axis=1)]
         done, nearest, steps = 0, math.inf, self.how.steps
-        # The mean square distance, in variances, that noise has: two standard errors above 1.
-        explained = 1.0 + 2.0 * math.sqrt(2.0 / len(self.targets))
+        # Noise this large in any of f products has a chance below 1 / f.
+        most = 2.0 * math.sqrt(math.log(len(self.targets) + 1.0))
         with workers(session.threads, len(slabs)) as pool:
             course = _Course(batches, slabs, odds.mean(axis=1), pool.map)
             count = max(round(steps / LEG), 1)
             for number, leg in enumerate(np.array_split(np.arange(steps), count)):
                 course.run(len(leg), self.how.pull, part_of(session.progress, done, steps))
                 done += len(leg)
-                distance = course.distance()
+                distance, furthest = course.distances()
                 if distance >= nearest:
                     break
                 nearest, values = distance, course.values
-                if number > 1 and distance <= explained:
+                if number > 0 and furthest <= most:
                     break
-        if done < steps:
-            session.progress(steps, steps)
+        session.progress(steps, steps)
         return Mixture(self.products.domain, self._bits, values)
 
     def _batches(self, generator: np.random.Generator) -> list[_Batch]:
@@ -277,10 +275,10 @@ class _Course:
         """The parameters of all components, a copy."""
         return np.concatenate([slab.parameters.values for slab in self.slabs], axis=1)
 
-    def distance(self) -> float:
-        """Return the mean square of the products' errors, in variances of their noise."""
-        scaled = [self._errors(batch) / batch.deviations for batch in self.batches]
-        return float(np.mean(np.concatenate(scaled) ** 2))
+    def distances(self) -> tuple[float, float]:
+        """Return the mean square of products' errors, and the largest, in deviations of noise."""
+        scaled = np.concatenate([self._errors(each) / each.deviations for each in self.batches])
+        return float(np.mean(scaled**2)), float(np.abs(scaled).max(initial=0.0))
 
     def _errors(self, batch: _Batch) -> Float32:
         return self._mean(batch.sums) - batch.targets

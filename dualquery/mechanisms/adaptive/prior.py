@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Float64 = NDArray[np.float64]
+Int64 = NDArray[np.int64]
 
 _MOST_LIKELIHOODS = 1 << 25
 """Of all shares at all points of their grid: a limit on memory."""
@@ -101,24 +102,27 @@ def _grid(noisy: Float64, deviation: float, most: int) -> Float64:
 
 
 def posterior_interactions(
-    noisy: Float64, expected: Float64, variances: Float64, sets: NDArray[np.int64] | None = None
+    noisy: Float64, expected: Float64, variances: Float64, sets: Int64 | None = None, price: int = 0
 ) -> tuple[Float64, Float64]:
     """Return the posterior means of interactions, and those of their squares: ``(p,)`` each.
 
     The prior is a mixture of normal laws around 0, in units of the ``expected`` standard
-    deviations; the search for how often each holds starts near one strength of all. Each set of
-    numbers (``sets``, ``(p,)``) has a strength, a factor of the scales of all its laws, and how
-    often each strength holds is found in the same way.
+    deviations; the search for how often each holds starts near one strength of all, and what it
+    finds must be worth ``price`` laws of two parameters (Schwarz, Annals of Statistics 6, 1978).
+    Each set of numbers (``sets``, ``(p,)``) has a strength, a factor of all scales, found alike.
     """
     signal = np.outer(SCALES**2, expected**2)
     total = signal + variances
     logs = -0.5 * (np.log(total) + noisy**2 / total)
-    likelihood = np.exp(logs - logs.max(axis=0, initial=-np.inf))
+    logs -= logs.max(axis=0, initial=-np.inf)
+    likelihood = np.exp(logs)
     some = slice(None, None, -(-len(noisy) // _TOLD) or 1)
-    of_all = logs[:, some].sum(axis=1)
+    told, of_all = likelihood[:, some].T.astype(np.float32), logs[:, some].sum(axis=1)
     strength: Float64 = _PRIOR * np.exp(of_all - of_all.max())
-    start = (1.0 - _OPEN) * strength / strength.sum() + _OPEN * _PRIOR
-    prior = maximise(likelihood[:, some].T.astype(np.float32), start, _ROUNDS)
+    one, strength = math.log(strength.sum()) + of_all.max(), strength / strength.sum()
+    prior = maximise(told, (1.0 - _OPEN) * strength + _OPEN * _PRIOR, _ROUNDS)
+    if price and np.log(told @ prior).sum() - one < price * math.log(len(told)):
+        prior = strength
     laws = prior[None, :]
     if sets is None or sets.max(initial=0) + 1 == len(sets):
         sets = np.zeros(len(noisy), np.int64)

@@ -101,9 +101,7 @@ class Stages(Details):
             "later_ratios": list(self.ratios),
             "deviation": self.predicted.least,
             "records": self.records,
-            "components": self.fitting.components,
-            "steps": self.fitting.steps,
-            "pull": self.fitting.pull,
+            **{name: getattr(self.fitting, name) for name in ("components", "steps", "pull")},
         }
 
 
