@@ -39,7 +39,7 @@ _SLAB = 128
 """Components that one thread steps at a time, at most. Half as many took a quarter longer."""
 
 LEG = 300
-"""Steps of a leg, about; a fit has two or more, where it may take as many steps."""
+"""Steps of a leg, about; a fit has three or more, where it may take as many steps."""
 
 _STEP = 0.2
 """Largest change of a log-odds in a step, roughly."""
@@ -206,7 +206,7 @@ class MixtureFit:
                 if distance >= nearest:
                     break
                 nearest, values = distance, course.values
-                if number > 0 and furthest <= most:
+                if number > 1 and furthest <= most:
                     break
         session.progress(steps, steps)
         return Mixture(self.products.domain, self._bits, values)
