@@ -52,7 +52,7 @@ def test_bad_data_and_choices_are_explained(run, tmp_path, arguments, message) -
     assert len(err.splitlines()) == 1
 
 
-def test_a_place_that_cannot_hold_results_is_refused_before_anything_is_measured(run, tmp_path):
+def test_a_place_that_cannot_hold_results_is_refused_before_measuring(run, tmp_path) -> None:
     (tmp_path / "file").touch()
     code, out, err = run("benchmarks", "--quick", "--out", str(tmp_path / "file"))
     assert (code, out) == (2, "")

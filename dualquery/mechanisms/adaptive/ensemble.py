@@ -7,7 +7,6 @@ Records are drawn from a mixture fitted to the stacked means. Post-processing, a
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -74,11 +73,10 @@ def fit_mixture(
         # The mixture weakens correlations less than the stacked means do.
         around = replace(found, fitted=means)
         means = trust * mended + (1.0 - trust) * found.fitted
-        # Noise this large in any of f features has a chance below 1 / f: the estimate is wrong.
-        most = 2.0 * math.sqrt(math.log(len(means) + 1.0)) * evidence.deviations
-        means = np.where(np.abs(means - evidence.means) > most, evidence.means, means)
-        how = fitting.brief(workload.domain, trust_in(tried))
-        fit = replace(fit, targets=means, how=how)
+        # What noise does not explain shows that the estimate is wrong.
+        wrong = np.abs(means - evidence.means) > fit.extreme * evidence.deviations
+        means = np.where(wrong, evidence.means, means)
+        fit = replace(fit, targets=means, how=fitting.brief(workload.domain, trust_in(tried)))
         mixture = fit_records(fit, evidence.means, around, task, generator, session)
     answers, noisy = np.clip(answer(means), 0.0, 1.0), (evidence.unbiased, evidence.spread)
     if evidence.source.of_queries:  # those that the fit left out have their own answers

@@ -171,7 +171,8 @@ def _main_effects(
     products: ProductTerms, noisy: Float64, deviations: Float64, before: Interactions, groups: int
 ) -> Interactions:
     """Return main effects and what pairs have in common, as products determine them too."""
-    from scipy.sparse import csr_array, hstack
+    from scipy.sparse import csr_array, diags_array, hstack
+    from scipy.sparse.linalg import cg
 
     order = (products.bits >= 0).sum(axis=1)
     longer = order > 1
@@ -209,7 +210,7 @@ def _main_effects(
                 # What pairs have in common is expected to be no larger than their own interactions.
                 if shared := float((unit[at] ** 2).sum()):
                     widest = min(1.0, math.sqrt(float(usual[unit[at, 0] != 0].sum()) / shared))
-        moved, errors = _predicted(
+        moved, equations = _predicted(
             effects,
             1.0 / (deviations**2 + squares),
             apart + of_columns @ (chances - start),
@@ -217,38 +218,35 @@ def _main_effects(
         )
         last = chances
         chances = to_distributions(told.domain, np.clip(start + moved[:-2], 0.0, 1.0))
-        left, common = errors[:-2], moved[-2:]
+        left, common = equations.diagonal()[:-2] ** -0.5, moved[-2:]
         if (np.abs(chances - last) <= _SETTLED * left)[before.uncertain > _CERTAIN].all():
             break
-    # What pairs have in common moves them all: by the James-Stein factor of one number.
-    trust = 1.0 - (errors[-2] / common[0]) ** 2 if common[0] else 0.0
+    c, near = np.eye(1, len(moved), len(moved) - 2)[0], diags_array(1.0 / equations.diagonal())
+    # What pairs have in common moves them all: by the James-Stein factor of one number, in whose
+    # variance counts that all shares together move a product as c does.
+    trust = 1.0 - c @ cg(equations, c, rtol=1e-4, M=near)[0] / common[0] ** 2 if common[0] else 0.0
     return Interactions(chances, left, max(trust, 0.0) * float(common[0]), own)
 
 
 def _predicted(
     effects: csr_array, precisions: Float64, apart: Float64, uncertain: Float64
-) -> tuple[Float64, Float64]:
-    """Return the random effects' predictions, and their standard errors."""
+) -> tuple[Float64, csr_array]:
+    """Return the random effects' predictions, and the matrix of their equations."""
     from scipy.sparse import diags_array
     from scipy.sparse.linalg import cg
 
     before = np.maximum(uncertain, _CERTAIN) ** -2
     trusted = effects.T @ diags_array(precisions)
-    told = (trusted @ effects).tocsr()
-    right = trusted @ apart
-    for halving in range(_HALVINGS):
-        part = 0.5**halving
-        equations = part * told + diags_array(before)
+    told, right = (trusted @ effects).tocsr(), trusted @ apart
+    for part in 0.5 ** np.arange(_HALVINGS):
+        equations = part * told + diags_array(before, format="csr")
         diagonal = equations.diagonal()
         moved, _ = cg(equations, part * right, rtol=1e-6, M=diags_array(1.0 / diagonal))
         expected = (1.0 - before / diagonal)[:-2]
         most = expected.sum() + 2.0 * math.sqrt(2.0 * float(expected @ expected))
         if (moved[:-2] ** 2 * before[:-2]).sum() <= most:
             break
-    errors, c = diagonal**-0.5, np.eye(1, len(before), len(before) - 2)[0]
-    # All shares together move a product as c does: that counts in c's error.
-    errors[-2] = math.sqrt(c @ cg(equations, c, rtol=1e-4, M=diags_array(1.0 / diagonal))[0])
-    return moved, errors
+    return moved, equations
 
 
 def _pairs_of(

@@ -145,6 +145,11 @@ class MixtureFit:
     deviations: Float64
     how: Fitting
 
+    @property
+    def extreme(self) -> float:
+        """Deviations of noise that any of f products exceeds with a chance below 1 / f."""
+        return 2.0 * math.sqrt(math.log(len(self.targets) + 1.0))
+
     @cached_property
     def _bits(self) -> NDArray[np.int64]:
         domain, bits = self.products.domain, self.products.bits
@@ -194,8 +199,6 @@ class MixtureFit:
         cuts = [part[0] for part in np.array_split(vectors, -(-self.how.components // _SLAB))]
         slabs = [_Slab.of(self._columns, part) for part in np.split(odds, cuts[1:], axis=1)]
         done, nearest, steps = 0, math.inf, self.how.steps
-        # Noise this large in any of f products has a chance below 1 / f.
-        most = 2.0 * math.sqrt(math.log(len(self.targets) + 1.0))
         with workers(session.threads, len(slabs)) as pool:
             course = _Course(batches, slabs, odds.mean(axis=1), pool.map)
             count = max(round(steps / LEG), 1)
@@ -206,9 +209,10 @@ class MixtureFit:
                 if distance >= nearest:
                     break
                 nearest, values = distance, course.values
-                if number > 1 and furthest <= most:
+                if number > 1 and furthest <= self.extreme:
                     break
-        session.progress(steps, steps)
+        if done < steps:
+            session.progress(steps, steps)
         return Mixture(self.products.domain, self._bits, values)
 
     def _batches(self, generator: np.random.Generator) -> list[_Batch]:

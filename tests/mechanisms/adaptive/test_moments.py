@@ -52,8 +52,8 @@ def test_correlations_move_cells_that_noise_leaves_open() -> None:
     assert errors["synthetic"]["max_error"] < 1.45 * errors["max_error"]
 
 
-@pytest.mark.parametrize(("others", "count", "epsilon"), [(2, 5, 10.0), (3, 4, 1.0)])
-def test_records_follow_answers_that_a_small_mixture_cannot(others, count, epsilon) -> None:
+@pytest.mark.parametrize(("others", "count", "epsilon", "most"), [(2, 5, 10, 6), (3, 4, 1, 3.5)])
+def test_records_follow_answers_that_a_small_mixture_cannot(others, count, epsilon, most) -> None:
     """Each last column is the parity of others: records had 4 to 8 times the answers' error."""
     free = np.random.default_rng(0).random((others, 20_000, count)) < 0.5
     rows = np.column_stack((*free, np.logical_xor.reduce(free))).astype(np.uint8)
@@ -64,7 +64,7 @@ def test_records_follow_answers_that_a_small_mixture_cannot(others, count, epsil
     truth, records = map(made.workload.answers_on, (rows, made.records))
     off, beside = (np.abs(each - truth) for each in (records, made.answers))
     assert off.mean() < 3 * beside.mean()
-    assert others == 2 or off.max() < 3.5 * beside.max()
+    assert off.max() < most * beside.max()
 
 
 def test_noise_on_few_pairs_of_columns_makes_no_correlations() -> None:

@@ -270,19 +270,26 @@ def test_the_rows_decide() -> None:
     assert np.count_nonzero(products[1]) == 4
 
 
-@pytest.mark.parametrize(("look", "count", "most"), [(Probed, 48, 1.1), (Staged, 16, 1.35)])
-def test_errors_are_hardly_above_those_of_independent_columns(look, count, most) -> None:
-    """On columns that are independent, or nearly empty ones whose c was believed (1.46 times)."""
-    records, work, epsilon = table(1_500, 0.0), random_conjunctions(MIXED, 400, 3), 0.1
-    if look is Staged:
-        generator, epsilon = np.random.default_rng(5), 1.0
-        records = (generator.random((20_000, 100)) < 0.05 * generator.random(100)).astype(np.uint8)
-        work = random_conjunctions(Domain.binary(100), 4_000, 2, signed=False)
+def beside_independent(looks, seeds: int, records, work: Workload, epsilon: float) -> float:
+    """Return the mean error over that of independent columns."""
     found = (
-        runs(range(count), records, work, epsilon, each(records=3)) for each in (look, Independent)
+        runs(range(seeds), records, work, epsilon, of(records=3)) for of in (looks, Independent)
     )
     means = [np.mean([np.abs(each.answers - truth) for each, truth in of_one]) for of_one in found]
-    assert means[0] <= most * means[1]
+    return float(means[0] / means[1])
+
+
+def test_errors_are_hardly_above_those_of_independent_columns() -> None:
+    work = random_conjunctions(MIXED, 400, 3)
+    assert beside_independent(Probed, 48, table(1_500, 0.0), work, 0.1) <= 1.1
+
+
+def test_pairs_of_nearly_empty_columns_are_taken_to_share_little() -> None:
+    """Where c is 0 and was believed, errors were 1.46 times those of independent columns."""
+    generator = np.random.default_rng(5)
+    records = (generator.random((20_000, 100)) < 0.05 * generator.random(100)).astype(np.uint8)
+    work = random_conjunctions(Domain.binary(100), 4_000, 2, signed=False)
+    assert beside_independent(Staged, 16, records, work, 1.0) <= 1.35
 
 
 def test_records_hold_what_pairs_have_in_common() -> None:
