@@ -178,7 +178,7 @@ class BudgetFile:
         place = Path(os.path.realpath(self.path))
         if not place.parent.is_dir():
             raise BadInputError(f"{self.path}: there is no folder {place.parent}")
-        if place.is_file() and place.stat().st_nlink > 1:
+        if os.path.isfile(place) and place.stat().st_nlink > 1:  # noqa: PTH113 - bears long names
             raise BadInputError(
                 f"{self.path} has several names (hard links); a change that is interrupted under "
                 "one of them could not be undone under another: remove all but one"

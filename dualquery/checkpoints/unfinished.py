@@ -153,7 +153,7 @@ def _block(unfinished: Unfinished) -> Iterator[Unfinished]:
         if isinstance(error, KeyboardInterrupt) and (paid or unfinished.named is not None):
             told = unfinished.told() if paid else f"the release is written to {unfinished.named}"
             raise InterruptedRun(told) from error
-        if paid and unfinished.checkpoint.advanced:
+        if paid and unfinished.checkpoint.advanced and STUCK not in str(error):
             error.add_note(unfinished.told())
         raise
     unfinished.close(keep=False)

@@ -131,6 +131,8 @@ def test_places_that_cannot_be_written(make: Make, tmp_path: Path) -> None:
         make(Path(make("budget.sqlite").path).name)
     with pytest.raises(BadInputError, match="there is no folder"):
         make("none/budget.sqlite")
+    with pytest.raises(BadInputError, match="too long"):
+        make("n" * 300)
     (tmp_path / "folder").mkdir()
     with pytest.raises(BadInputError, match="File exists"):
         make("folder")

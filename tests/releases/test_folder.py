@@ -289,6 +289,7 @@ def refuse(folder: Path, message: str) -> None:
 def test_no_release_there(tmp_path) -> None:
     refuse(tmp_path / "nothing", "is not a release folder: release.json is missing")
     refuse(tmp_path, "is not a release folder")
+    refuse(tmp_path / ("n" * 300), "too long")
 
 
 @pytest.mark.parametrize("name", sorted(FILES))
