@@ -31,7 +31,7 @@ from dualquery.mechanisms.adaptive.interactions import Interactions, beyond_pair
 from dualquery.mechanisms.adaptive.measurement import Measurement, QueryMeasurement, sums_of
 from dualquery.mechanisms.adaptive.mixture_fit import STEPS, MixtureFit, mixture_of, with_columns
 from dualquery.mechanisms.adaptive.predictions import expansion_of, expected_error, independent
-from dualquery.mechanisms.adaptive.prior import posterior_interactions
+from dualquery.mechanisms.adaptive.prior import SCALES, posterior_interactions
 from dualquery.mechanisms.adaptive.stage_planner import (
     ColumnEvidence,
     PairEvidence,
@@ -126,9 +126,9 @@ class Adaptive(Mechanism[Stages]):
         fitted = plan.details.fitting.components != 0
         return expected_error(task, plan.details.predicted, fitted=fitted)
 
-    def bytes_needed(self, task: Task, plan: Plan[Stages]) -> int:  # noqa: ARG002
-        """Return the bytes of the features and the answers."""
-        return bytes_on_features(task)
+    def bytes_needed(self, task: Task, plan: Plan[Stages]) -> int:
+        """Return the bytes of the answers and the features, each in eight arrays by scale."""
+        return bytes_on_features(task) + 8 * SCALES.nbytes * int(plan.parameters.get("features", 0))
 
     def run(self, task: Task, plan: Plan[Stages], curator: Curator, session: Session) -> Outcome:
         """Measure stage by stage, estimate, and answer."""

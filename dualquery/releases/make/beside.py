@@ -30,10 +30,8 @@ from dualquery.room.row_count import RowCount
 from dualquery.room.statistics import ColumnSums, RowTotal
 
 SHARE = 0.1
-"""Share of epsilon that the mechanism leaves for the means, whatever their number.
-
-With Gaussian noise that is about a fifth of rho, so all else has about a tenth more noise.
-"""
+"""Share of epsilon that the mechanism leaves for the means, whatever their number. With Gaussian
+noise that is about a fifth of rho, so all else has about a tenth more noise."""
 
 TOTAL_SHARE = 0.07
 """The same for the number of rows: about an eighth of rho."""
