@@ -45,7 +45,7 @@ PAGE = "index.html"
 TITLE = "Private release of many answers: the experiments"
 
 Quick = Annotated[
-    bool, typer.Option("--quick", help="A small form: at most 40 seconds, no data needed.")
+    bool, typer.Option("--quick", help="A small form: about a minute or less, no data needed.")
 ]
 Runs = Annotated[int | None, typer.Option(help="Seeds 1 to N.", min=1, max=10_000)]
 Data = Annotated[

@@ -90,7 +90,7 @@ def _problems(choices: Choices, tables: Sequence[Run]) -> list[Run]:
         {**table, "round": number, "form": form, "captured": sorted(rounds), "solver": name,
          "setting": setting, "limit": limit if number in ends else _INNER_SHARE * limit, "seed": 1}
         for table in tables
-        for form in form_names(table["schema"] is not None)
+        for form in form_names(not choices.quick and table["schema"] is not None)
         for number in rounds
         if form != BARE or number in ends
         for name, setting in settings(names, further=number == max(rounds))
@@ -122,7 +122,7 @@ def _strengths(choices: Choices, tables: Sequence[Run]) -> list[Run]:
          "solver": name, "limit": _PROVING_LIMIT if name == PROVING else _STRENGTH_LIMIT,
          "seed": seed}
         for table in (grouped[:1] if choices.quick else [*grouped, *ruled])
-        for label in (OURS, RECOUNTED)
+        for label in ((RECOUNTED,) if choices.quick else (OURS, RECOUNTED))
         if label != OURS or table["source"] == "adult"  # on larger tables it takes minutes
         for name in (STRENGTHS[:3] if choices.quick else STRENGTHS)
         for seed in choices.seeds(1 if (label, name) == (OURS, PROVING) else _SEEDS[label])
