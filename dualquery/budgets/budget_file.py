@@ -176,9 +176,9 @@ class BudgetFile:
     def _place(self) -> Path:
         """Return the file's one name: SQLite names its journal by it."""
         place = Path(os.path.realpath(self.path))
-        if not place.parent.is_dir():
+        if not os.path.isdir(place.parent):  # noqa: PTH112 - bears long names, as `isfile` does
             raise BadInputError(f"{self.path}: there is no folder {place.parent}")
-        if os.path.isfile(place) and place.stat().st_nlink > 1:  # noqa: PTH113 - bears long names
+        if os.path.isfile(place) and place.stat().st_nlink > 1:  # noqa: PTH113
             raise BadInputError(
                 f"{self.path} has several names (hard links); a change that is interrupted under "
                 "one of them could not be undone under another: remove all but one"

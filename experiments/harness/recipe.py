@@ -36,7 +36,7 @@ class Choices:
     """What the user of an experiment chose."""
 
     quick: bool = False
-    """Whether to run the small form: a minute or less on two cores, on data of the package."""
+    """Whether to run the small form: about a minute or less on two cores, on packaged data."""
     runs: int | None = None
     """Seeds 1 to this for each setting; None for the experiment's own number."""
     data: DataFiles = field(default_factory=DataFiles)  # files that the package does not hold

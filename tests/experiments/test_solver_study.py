@@ -53,8 +53,8 @@ def test_one_call_becomes_lines_that_can_be_summarised(tmp_path) -> None:
 @pytest.mark.parametrize(("runs", "decided"), [(2, [None]), (3, [True])])
 def test_games_are_compared_if_there_are_enough_of_them(runs, decided) -> None:
     """The clock decides which rounds are stopped: of one game the verdict differed each time."""
-    found = [{"max_error": 0.1, "stopped": 0.3}]
-    table = tidy_table((game(setting="game", seed=seed), found) for seed in range(runs))
+    games = [game(setting="game", limit=at, seed=n) for at in (0.02, 0.2) for n in range(runs)]
+    table = tidy_table((each, [{"max_error": 0.1, "stopped": 0.3}]) for each in games)
     assert [each.holds for each in solver_findings.expect(table)] == decided
 
 

@@ -88,8 +88,7 @@ class Interactions:
         left = _variances(factors, slopes, model.uncertain[products.bits])
         variances = deviations**2 + left
         expected = expected_interactions(products, model.chances)
-        order = (products.bits >= 0).sum(axis=1)
-        fitted = model.means(products)
+        order, fitted = (products.bits >= 0).sum(axis=1), model.means(products)
         for size in range(2, products.bits.shape[1] + 1):
             at = order == size
             if not at.any():

@@ -123,12 +123,13 @@ class Adaptive(Mechanism[Stages]):
 
     def expected_error(self, task: Task, plan: Plan[Stages]) -> ExpectedError:
         """Return the error to expect: predicted errors times factors that runs gave."""
-        fitted = plan.details.fitting.components != 0
-        return expected_error(task, plan.details.predicted, fitted=fitted)
+        return expected_error(task, plan.details.predicted, fitted=self.makes_records)
 
     def bytes_needed(self, task: Task, plan: Plan[Stages]) -> int:
-        """Return the bytes of the answers and the features, each in eight arrays by scale."""
-        return bytes_on_features(task) + 8 * SCALES.nbytes * int(plan.parameters.get("features", 0))
+        """Return the bytes of answers and features, each of these in eight arrays by scale."""
+        measured = plan.details.full or plan.details.looked
+        features = len(measured.scales) if measured and self.makes_records else 0
+        return bytes_on_features(task) + 8 * SCALES.nbytes * features
 
     def run(self, task: Task, plan: Plan[Stages], curator: Curator, session: Session) -> Outcome:
         """Measure stage by stage, estimate, and answer."""

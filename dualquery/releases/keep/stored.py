@@ -86,7 +86,7 @@ _MEASURED: Keys = {
 def check_files(folder: Path, names: tuple[str, ...]) -> None:
     """Raise `BadInputError` if a file of a release is missing, or is a link."""
     for name in names:
-        if not is_file(folder / name):
+        if not is_file(folder / name) and not (folder / name).is_symlink():
             raise BadInputError(f"{folder} is not a release folder: {name} is missing")
         if (folder / name).is_symlink():
             raise BadInputError(f"{folder}: {name} is a link; copy the file itself into the folder")

@@ -279,8 +279,8 @@ def excess_error(look, n: int, records, work: Workload, epsilon: float) -> float
 
 
 def test_errors_are_hardly_above_those_of_independent_columns() -> None:
-    asked = table(1_500, 0.0), random_conjunctions(MIXED, 400, 3), 0.1
-    assert excess_error(Probed, 48, *asked) <= 1.1
+    work = random_conjunctions(MIXED, 400, 3)
+    assert excess_error(Probed, 48, table(1_500, 0.0), work, 0.1) <= 1.1
 
 
 def test_pairs_of_nearly_empty_columns_are_taken_to_share_little() -> None:
