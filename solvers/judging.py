@@ -21,7 +21,7 @@ def judge(problem: BestResponse, found: Solution, kernel: BestResponse | None = 
     The objective is the record's. A bound that the record refutes, or that comes with another
     objective, is none. A record is optimal if its objective reaches the bound, up to 1e-6 of the
     sum of absolute weights and less than the distance to the next value; or if it reaches the
-    sum of the positive weights. No solver's word makes it so.
+    sum of the positive weights. A solver's status does not make it so.
 
     Parameters
     ----------

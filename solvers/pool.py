@@ -39,12 +39,12 @@ class TermPool:
         groups: Groups | None = None,
         constraints: Sequence[LinearConstraint] = (),
     ) -> None:
+        # As they came, so that bad codes are reported before they are packed into keys.
+        BestResponse(attributes, terms, np.zeros(len(terms)))
         if not is_canonical(terms):
             raise InvalidProblemError(
                 "a row of the terms is empty, holds an attribute twice, or does not ascend"
             )
-        # As they came, so that bad codes are reported before they are packed into keys.
-        BestResponse(attributes, terms, np.zeros(len(terms)))
         order, first = sorted_runs(attributes, terms)
         self._number = np.empty(len(terms), np.int64)
         self._number[order] = np.cumsum(first) - 1

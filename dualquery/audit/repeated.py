@@ -28,7 +28,7 @@ from dualquery.releases.keep.folder import Release
 from dualquery.room.randomness import randomness
 from dualquery.runtime.errors import BadInputError
 
-EPSILON, DELTA = 1.0, 1e-3
+EPSILON, DELTA = 1.0, 5e-4
 """What each release may spend; delta if its mechanism is not pure."""
 
 LEAST = 80

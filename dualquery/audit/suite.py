@@ -102,13 +102,14 @@ def _carried_out(tasks: Sequence[tuple[Effort, str, str]], processes: int) -> It
         yield from itertools.starmap(carry_out, tasks)
         return
     # Never forked: a parallel kernel may have run in this process.
-    spawned = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(processes, mp_context=spawned) as pool:
+    with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
         try:
-            yield from pool.map(carry_out, *zip(*tasks, strict=True))
+            checks = [pool.submit(carry_out, *task) for task in tasks]
+            yield from (each.result() for each in checks)
         except BaseException:
-            # Who interrupts an audit does not wait for the checks that are running.
-            pool.shutdown(wait=False, cancel_futures=True)
+            # Who interrupts an audit does not wait for the checks that are running. None is
+            # cancelled: the pool, whose processes are gone, fails to end such as are.
+            pool.shutdown(wait=False)
             for child in multiprocessing.active_children():
                 child.terminate()
             raise

@@ -127,37 +127,36 @@ class BudgetFile:
 
         ``decide`` gets the content, which no other process can change meanwhile, and returns what
         is to be written; what it raises leaves the file as it was. The user's counter is locked
-        around the file (`Seen`), and raised after its commit. `BadInputError` as `read`, and if the
+        around the file (`Seen`), and committed after it. `BadInputError` as `read`, and if the
         file cannot be written, or is an older copy by that counter.
         """
         place = self._place()
-        with Seen.opened() as seen:
-            with connected(place, _WHAT) as connection, transaction(connection):
-                account = _content(connection, self.path)
-                if problem := seen.problem(account, self.path):
-                    raise BadInputError(problem)
-                written = decide(account)
-                if written and _pragma(connection, "user_version") == 1:
-                    connection.execute(f"ALTER TABLE entries ADD COLUMN {_THRESHOLD}")
-                    connection.execute(_CLAIMS)
-                    connection.execute(f"PRAGMA user_version={VERSION}")
-                for what in written:
-                    if isinstance(what, Claim):
-                        connection.execute(
-                            "INSERT OR REPLACE INTO claims VALUES (?, ?, ?, ?)",
-                            (what.release, what.nonce, what.begun, what.digest(account.terms.id)),
-                        )
-                        continue
-                    account = Account(account.terms, [*account.entries, what])
-                    _ = account.releases  # raises if the entry does not follow the others
-                    cost = what.cost
-                    connection.execute(
-                        "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                        (len(account.entries), what.kind, what.release, what.attempt, cost.rho,
-                         cost.epsilon, cost.delta, what.mechanism, what.mark, what.written,
-                         account.digests[-1], cost.threshold),
-                    )  # fmt: skip
-            seen.record(account)
+        with Seen.opened() as seen, connected(place, _WHAT) as file, transaction(file):
+            account = _content(file, self.path)
+            if problem := seen.problem(account, self.path):
+                raise BadInputError(problem)
+            written = decide(account)
+            if written and _pragma(file, "user_version") == 1:
+                file.execute(f"ALTER TABLE entries ADD COLUMN {_THRESHOLD}")
+                file.execute(_CLAIMS)
+                file.execute(f"PRAGMA user_version={VERSION}")
+            for what in written:
+                if isinstance(what, Claim):
+                    file.execute(
+                        "INSERT OR REPLACE INTO claims VALUES (?, ?, ?, ?)",
+                        (what.release, what.nonce, what.begun, what.digest(account.terms.id)),
+                    )
+                    continue
+                account = Account(account.terms, [*account.entries, what])
+                _ = account.releases  # raises if the entry does not follow the others
+                cost = what.cost
+                file.execute(
+                    "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    (len(account.entries), what.kind, what.release, what.attempt, cost.rho,
+                     cost.epsilon, cost.delta, what.mechanism, what.mark, what.written,
+                     account.digests[-1], cost.threshold),
+                )  # fmt: skip
+            seen.record(account)  # if it cannot be raised, nothing is charged
 
     def count_draw(self, claim: Claim) -> bool:
         """Count a draw that is about to be made; it is on the disk when this returns.

@@ -8,8 +8,8 @@ this process (POSIX).
 `Seen` is what this user's programs have seen of each budget file: how far it was; and a secret key.
 A budget file that is restored from a backup, or copied and used twice, forgets what was spent. So
 the user's state folder keeps, for each file's id, the number of its entries and the digest of the
-last one; a file with fewer entries, or others, is refused. The counter is locked first; the file is
-locked, charged and committed within; then the counter is raised; only then something is drawn.
+last one; a file with fewer entries, or others, is refused. The counter is locked first; within, the
+file is charged and the counter raised; then the file is committed, then the counter; then is drawn.
 Another user or machine, or a state folder that was removed or restored, has another counter.
 """
 
@@ -106,8 +106,8 @@ _MAKING = threading.Lock()
 class Seen:
     """The user's counters, locked."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
+    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
+        self._connection, self._path = connection, path
 
     @staticmethod
     @contextmanager
@@ -121,7 +121,7 @@ class Seen:
                 "(id TEXT PRIMARY KEY, entries INTEGER NOT NULL, digest TEXT NOT NULL)"
             )
             connection.execute("CREATE TABLE IF NOT EXISTS secret (key BLOB NOT NULL)")
-            yield Seen(connection)
+            yield Seen(connection, path)
 
     @property
     def key(self) -> bytes:
@@ -156,11 +156,11 @@ class Seen:
 
     def record(self, account: Account) -> None:
         """Note how far a file is."""
-        self._connection.execute(
-            "INSERT INTO seen VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE SET "
-            "entries = excluded.entries, digest = excluded.digest",
-            (account.terms.id, len(account.entries), account.digests[-1]),
-        )
+        with _faults(self._path, _WHAT):  # not of the budget file, which may be open, too
+            self._connection.execute(
+                "INSERT OR REPLACE INTO seen VALUES (?, ?, ?)",
+                (account.terms.id, len(account.entries), account.digests[-1]),
+            )
 
 
 def _make(path: Path) -> None:

@@ -1,5 +1,6 @@
 """Entry point of the command line: the commands, and what an exception becomes."""
 
+import errno
 import os
 import signal
 import sys
@@ -43,8 +44,7 @@ dualquery publishes private answers and synthetic records of a table. First step
 dualquery --help lists all commands; dualquery COMMAND --help their options."""
 """What the program says to who gives it nothing to do."""
 
-USAGE_ERROR: type[Any] = typer.BadParameter.__mro__[2]
-"""Click's base of all usage errors, through Typer, which may carry a Click of its own."""
+USAGE_ERROR: type[Any] = typer.BadParameter.__mro__[2]  # of Typer's Click, which may be its own
 
 app = typer.Typer(
     name="dualquery",
@@ -85,8 +85,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the command line, on arguments or those of the process, and return its exit code."""
     if sys.stderr is None:  # closed: else the next file that is opened gets its number
         sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
-    own = sys.stdout is sys.__stdout__ and sys.stdout is not None
-    if arguments is None and own:  # what a library prints goes to stderr
+    if arguments is None and sys.stdout is sys.__stdout__ and sys.stdout:  # libraries': to stderr
         sys.stdout = os.fdopen(os.dup(1), "w", 1, sys.stdout.encoding, "backslashreplace")
         os.dup2(2, 1)
     entries = entry_points(group="dualquery.commands")
@@ -141,16 +140,18 @@ def _explain(error: BaseException, kept: str, command: Any, arguments: list[str]
     if isinstance(error, InterruptedRun | KeyboardInterrupt | typer.Abort):
         if any(each.startswith("--budget") for each in arguments):
             kept += "; what the budget file was charged, if anything, stays charged"
-        kept = str(error) if isinstance(error, InterruptedRun) else kept
-        return _stop(f"interrupted: {kept}", INTERRUPTED)
+        return _stop(f"interrupted: {str(error) or kept}", INTERRUPTED)
     if isinstance(error, typer.Exit):
         return error.exit_code
     if isinstance(error, USAGE_ERROR):
         return _stop(f"{error.format_message()}{_found(error)}", BAD_INPUT)
+    lack = "not enough memory for this; take fewer queries or columns"
     if isinstance(error, BadInputError | SolverError | MemoryError):
-        lack = "not enough memory for this; take fewer queries or columns"
-        said = lack if isinstance(error, MemoryError) else error
-        return _stop(f"{said}{notes}", BAD_INPUT)
+        return _stop(f"{lack if isinstance(error, MemoryError) else error}{notes}", BAD_INPUT)
+    lost = error.__context__ if isinstance(error, SystemExit) else error  # Typer's of a closed pipe
+    if isinstance(lost, OSError) and lost.errno in (errno.ENOSPC, errno.EPIPE):  # of stdout
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes it at exit
+        return _stop(f"cannot print: {lost.strerror}; what was written or charged stays", BAD_INPUT)
     if isinstance(error, SystemExit | GeneratorExit):
         raise error
     for name in arguments:
@@ -186,8 +187,7 @@ def _stop(message: str, code: int) -> int:
 def ending_signals_interrupt() -> Iterator[None]:
     """Raise `KeyboardInterrupt` in the block at the first signal that asks to end.
 
-    Later ones are ignored, so that they do not end the cleaning up, and so are those that were
-    ignored before (``nohup``). Only the main thread gets signals.
+    Later ones are ignored, as are those ignored before (``nohup``). Only the main thread gets any.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

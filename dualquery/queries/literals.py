@@ -161,8 +161,8 @@ def different_bits(literals: NDArray[np.int32]) -> int:
     return int(np.count_nonzero(first == np.arange(len(first))))
 
 
-_NAME_NEEDS_QUOTES = r'[&"=!#]|^\s|\s$|^$'
-_VALUE_NEEDS_QUOTES = r'[&"]|^\s|\s$|^$'
+_NAME_NEEDS_QUOTES = r'[&"=!#]|^[\s\x1c-\x1f]|[\s\x1c-\x1f]$|^$'  # all that `str.strip` takes away
+_VALUE_NEEDS_QUOTES = r'[&"]|^[\s\x1c-\x1f]|[\s\x1c-\x1f]$|^$'
 
 
 def print_queries(literals: NDArray[np.int32], schema: Schema) -> pl.Series:

@@ -164,7 +164,7 @@ def quoted(text: str, *, of_value: bool = False) -> str:
 
 _IN_VALUES = re.compile(r'[&"()]|^\s|\s$|^$|^=')
 _IN_NAMES = re.compile(r'[&"()=!<>#,*]|^\s|\s$|^$')
-_KEYWORD = re.compile(rf"(?:^|\s)(?:{'|'.join(KEYWORDS)})(?:$|\s)", re.IGNORECASE)
+_KEYWORD = re.compile(rf"(?:^|\s)(?:{'|'.join(KEYWORDS)})(?:$|[\s!])", re.IGNORECASE)
 
 
 def _operand(condition: Condition, weaker: tuple[type, ...]) -> str:

@@ -19,7 +19,7 @@ _SURROGATES = "\ud800-\udfff"  # bytes of a file's name that are no text; they c
 _WITHIN_TEXT = re.compile(f"[{_CONTROLS}{_DIRECTIONS}{_SURROGATES}]")
 _WITHIN_LINE = re.compile(f"[{_CONTROLS}{_LINES}{_DIRECTIONS}{_SURROGATES}]")
 
-_FORMULA = re.compile(r"[\s\x00]*(?!-\Z)[=+\-@\uff0b\uff0d\uff1d\uff20]|[\t\r\n\x00]")
+_FORMULA = re.compile(r"'*+(?:[\s\x00]*(?!-\Z)[=+\-@\uff0b\uff0d\uff1d\uff20]|[\t\r\n\x00])")
 _NUMBER = re.compile(r"[-+]?(?:\d++(?:[.,]\d*+)?|\.\d++)(?:[eE][-+]?\d++)?", re.ASCII)
 
 

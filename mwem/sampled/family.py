@@ -88,13 +88,9 @@ class SampledFamily:
         From noisy counts, float64 of shape ``tables.shape``, the standard deviations of their
         noise, one a table, and the number of private rows.
         """
-        possible = self.tables.possible
-        self.targets = np.stack(
-            [
-                target_shares(*table, n, scale)
-                for table, scale in zip(zip(counts, possible, strict=True), scales, strict=True)
-            ]
-        )
+        tables = zip(counts, self.tables.possible, scales, strict=True)
+        shares = [target_shares(held, possible, n, scale) for held, possible, scale in tables]
+        self.targets = np.stack(shares)
         self.slack = _SLACK * scales / n
 
     def rake(self) -> NDArray[np.float64]:

@@ -4,7 +4,8 @@ import shutil
 import sqlite3
 import stat
 import sys
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -18,6 +19,7 @@ from dualquery.runtime.errors import BadInputError
 from dualquery.runtime.files import state_folder
 from tests.budgets.conftest import Make
 from tests.budgets.test_charges import TENTH, charged, refused
+from tests.budgets.test_files import edit
 
 
 def copy(file: BudgetFile, name: str) -> BudgetFile:
@@ -62,8 +64,7 @@ def test_a_file_that_others_charge_too_is_taken(make: Make, monkeypatch, tmp_pat
 
 def test_a_new_file_is_known_before_its_first_charge(make: Make) -> None:
     file = make()
-    with closing(sqlite3.connect(file.path)) as connection, connection:
-        connection.execute("UPDATE terms SET epsilon = 100")
+    edit(Path(file.path), "UPDATE terms SET epsilon = 100")
     refused(file, "charged apart")
 
 
@@ -82,9 +83,16 @@ def test_a_charge_of_another_process_meanwhile_is_no_problem(make: Make, monkeyp
 
 def test_the_counter_is_not_ahead_of_the_file(make: Make, monkeypatch) -> None:
     """A crash between the two commits leaves the counter behind, so the file goes on."""
-    file = make()
+    file, opened = make(), Seen.opened
+
+    @contextmanager
+    def killed() -> Iterator[Seen]:
+        with opened() as seen:
+            yield seen
+            raise KeyboardInterrupt
+
     with monkeypatch.context() as crash:
-        crash.setattr(Seen, "record", Mock(side_effect=KeyboardInterrupt))
+        crash.setattr(Seen, "opened", killed)
         with pytest.raises(KeyboardInterrupt):
             charged(file)
     assert len(file.read().releases) == 1  # spent, and nothing was drawn
@@ -104,7 +112,10 @@ def test_the_state_is_the_users_own(make: Make, state: Path) -> None:
 def test_a_damaged_or_impossible_state_is_told(make: Make, state: Path, monkeypatch) -> None:
     file = make()
     charged(file)
-    (state / "dualquery" / "budgets.sqlite").write_bytes(b"nonsense" * 1000)
+    counter = state / "dualquery" / "budgets.sqlite"
+    edit(counter, "CREATE TRIGGER full BEFORE INSERT ON seen BEGIN SELECT RAISE(FAIL, 'no'); END")
+    refused(file, r"the counter of budget files .*\(no\)")
+    counter.write_bytes(b"nonsense" * 1000)
     refused(file, r"the counter of budget files .* is damaged")
     blocked = state / "blocked"
     blocked.write_text("a file")

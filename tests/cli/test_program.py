@@ -177,6 +177,17 @@ def test_a_closed_stderr_lends_its_number_to_no_file() -> None:
     assert int(done.stdout) > 2
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="a full device of Linux")
+def test_output_that_nobody_takes_ends_in_one_line() -> None:
+    command = '("$0" -m dualquery --help; echo $? >&2) | true; "$0" -m dualquery --help > /dev/full'
+    command += "; echo $? >&2"
+    done = subprocess.run(["sh", "-c", command, sys.executable], capture_output=True, text=True)
+    first, code, second, again = done.stderr.splitlines()
+    assert (code, again) == ("2", "2")
+    assert first == "error: cannot print: Broken pipe; what was written or charged stays"
+    assert second.startswith("error: cannot print: No space left")
+
+
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 def test_a_real_signal_ends_cleanly(files, tmp_path) -> None:
     (folder := tmp_path / "work").mkdir()

@@ -124,6 +124,7 @@ def test_items_have_ids_for_labels_and_literals() -> None:
         (lambda: Categorical("c", (("a",), ("b", "a"))), "the value 'a' is declared twice"),
         (lambda: Categorical("c", (("a", "b"), ("a|b",))), "'a|b' is declared twice"),
         (lambda: Numeric("c", (0.0, 1.0)), "1 bucket declared"),
+        (lambda: Binary("a\0b"), r"the column name 'a\\x00b' is empty or holds a NUL"),
         (lambda: Numeric("c", (0.0, 2.0, 1.0)), "must be finite and increase, but 1 follows 2"),
         (lambda: Numeric("c", (0.0, 0.2, 0.8, 3.0), integer=True), "holds no whole number"),
         (lambda: TableSchema((), declared=True), "it has no columns, so records have no bits"),

@@ -165,3 +165,6 @@ def test_a_run_is_far_better_than_independent_columns() -> None:
     assert outcome.trace[0]["residual"] < 0.1
     assert np.abs(outcome.answers - truth).max() < 0.03
     assert np.abs(workload.answers_on(outcome.records) - truth).max() < 0.05
+    assert outcome.remarks == ()
+    _, lost = run(MwemSampled(rounds=12, population=50), Budget(2.0, 1e-3), 1, workload, data)
+    assert [remark for remark in lost.remarks if "take a larger one" in remark]

@@ -115,7 +115,7 @@ def test_what_is_wrong_with_a_list_is_said(texts: list[str], message: str) -> No
         parse_workload(texts, WITH_AGE)
 
 
-NAMES = st.text(st.sampled_from('ab&"=!# <>é\t'), min_size=1, max_size=6)
+NAMES = st.text(st.sampled_from('ab&"=!# <>é\t\x1f'), min_size=1, max_size=6)
 
 
 @settings(max_examples=80, deadline=None)

@@ -17,7 +17,7 @@ NAMES = st.one_of(
 )
 VALUES = st.one_of(
     st.sampled_from([">50K", "<=50K", "", "=5", "(missing)", ") or x=1", "a, b", "1-2", "A and B"]),
-    st.text(max_size=6),
+    st.text(max_size=6) | st.just("A and!B"),
 )
 RELATIONS = st.sampled_from(["=", "!=", "<", "<=", ">", ">="])
 LITERALS = st.one_of(

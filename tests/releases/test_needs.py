@@ -7,7 +7,7 @@ from dualquery.data.domain import Domain
 from dualquery.mechanisms.protocol import Budget, Task
 from dualquery.mechanisms.registry import configure
 from dualquery.queries.conjunctions import Workload
-from dualquery.releases.make.making import Memory, memory_needed
+from dualquery.releases.make.making import Memory, bytes_on_disk, memory_needed
 
 
 def task_of(domain: Domain, rows: int, queries: int = 50, way: int = 2) -> Task:
@@ -34,3 +34,11 @@ def test_rows_of_many_items_may_be_full_and_those_of_a_table_cannot() -> None:
     cut = needed(task_of(Domain(np.arange(8_001), max_ones=20), 500_000), "independent", records=1)
     assert cut.most < items.usual
     assert cut.most == cut.usual
+
+
+def test_answers_alone_need_no_room_for_records() -> None:
+    task, budget = task_of(Domain.binary(150), 1_000_000), Budget(1.0, 1e-6)
+    plans = [configure(name, {}).plan(task, budget) for name in ("gaussian", "independent")]
+    answers, with_records = (bytes_on_disk(task, plan) for plan in plans)
+    assert answers < 1 << 20 < with_records
+    assert needed(task, "gaussian").usual <= needed(task, "independent").usual - 3 * 150_000_000

@@ -219,6 +219,7 @@ def test_a_mapping_forbids_all_other_values(region: str, written: str) -> None:
         (("start < end", "end < start"), "go in a circle"),
         (("region follows from district",), "which value follows from which"),
         (("flag given age < 15",), "is no condition of rows"),
+        ((f"{' ' * 20_000}follows{' ' * 20_000}a",), "at most 20,000 are read"),
         ("flag", "rules is 'flag'; it is a list"),
     ],
 )

@@ -56,6 +56,7 @@ def test_plain_text_is_left_alone() -> None:
 )
 def test_formulas_become_texts(text: str) -> None:
     assert escaping.csv_cell(text) == "'" + text
+    assert escaping.csv_cell("'" + text) == "''" + text  # no two texts become one
 
 
 def test_markup_becomes_text() -> None:

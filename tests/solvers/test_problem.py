@@ -76,6 +76,8 @@ def test_a_pool_takes_canonical_rows_only() -> None:
             TermPool(3, codes(rows))
     with pytest.raises(InvalidProblemError, match=r"term 1 has the literal codes \[0, 7\]"):
         TermPool(2, codes([[1, 2], [0, 7]]))
+    with pytest.raises(InvalidProblemError, match=r"terms have shape \(2,\)"):
+        TermPool(2, codes([0, 2]))
 
 
 def test_violations_name_groups_and_constraints() -> None:
@@ -90,6 +92,8 @@ def test_violations_name_groups_and_constraints() -> None:
         "constraint 1 is 0.0; expected 1.0 to 1.0",
     ]
     assert instance.feasible(np.array([0, 1, 1, 1], np.uint8))
+    (said,) = instance.violations(np.full(4, np.nan))
+    assert said == "the record holds numbers other than 0 and 1"
     assert not instance.feasible(np.array([0, 1, 1], np.uint8))
     assert not instance.feasible(np.array([0, 1, 1, 2], np.uint8))
 

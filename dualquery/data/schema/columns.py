@@ -119,9 +119,9 @@ class Column:
         return (*self.codes, *self.extra_labels) if self.codes else self.labels
 
     def check_choices(self) -> None:
-        """Refuse an empty name, and words that the keys do not take."""
-        if not self.name:
-            raise BadInputError("schema: a column has an empty name")
+        """Refuse a name that no file holds, and words that the keys do not take."""
+        if not self.name or "\0" in self.name:
+            raise BadInputError(f"schema: the column name {self.name!r} is empty or holds a NUL")
         others = {"missing": "category", "outside": self.OUTSIDE, "unparsable": "missing"}
         for key, other in others.items():
             if key in self.__dataclass_fields__:

@@ -29,7 +29,7 @@ from dualquery.runtime.errors import BadInputError
 
 MOST_RULES = 10_000  # of a schema
 
-_FOLLOWS = re.compile(r"\s*(.*?)\s+follows\s+from\s+(.*?)\s*", re.IGNORECASE | re.DOTALL)
+_FOLLOWS = re.compile(r"\s*+(.*?)(?<!\s)\s++follows\s++from\s++(.*?)(?<!\s)\s*+", re.I | re.S)
 _FORM = (
     'a rule is a text, such as "age<15 => marital=never", or {"rule": "region follows from '
     'district", "mapping": {"a district": "its region"}}'
@@ -37,8 +37,8 @@ _FORM = (
 
 Float64: TypeAlias = NDArray[np.float64]
 
-_NAME = r'"(?:[^"]|"")*"|[^"=!<>&()]+?'
-_ORDER = re.compile(rf"\s*({_NAME})\s*(<=|<|>=|>)\s*({_NAME})\s*", re.DOTALL)
+_NAME = r'"(?:[^"]|"")*"|[^"=!<>&()]+?'  # blanks are looked at once: else a run takes its cube
+_ORDER = re.compile(rf"\s*+({_NAME})(?<!\s)\s*+(<=|<|>=|>)\s*+({_NAME})(?<!\s)\s*+", re.S)
 
 _MOST_PAIRS = 1 << 22  # of values of two columns that an order compares
 

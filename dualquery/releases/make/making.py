@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dualquery.data.readers.source import rows_at_once
 from dualquery.estimates.intervals import Total, of_cut
 from dualquery.mechanisms.protocol import Budget, Mechanism, Outcome, Plan, Session, Task
 from dualquery.privacy.composition import Cost
@@ -62,13 +63,11 @@ _BY_WEIGHT = (
 )
 
 _LIBRARIES = 480 << 20  # bytes that a release loads
-_BYTES_PER_QUERY = 300  # with its answer and its text
-_BYTES_PER_CELL = 6  # of the records in the user's columns: 1 to 17
+_BYTES_PER_QUERY, _BYTES_READ = 300, 16  # with answer and text; of a cell being read, 3 to 18
+_BYTES_PER_CELL = 6  # of the records in the user's columns: 1 to 17; 2 of binary ones
 _BYTES_PER_ONE, _BYTES_PER_LIST = 2, 6  # of a listed row's bit, and of a bit of a block
 
-_USUAL_ONES = 128
-"""1s of a row in binary columns, about, where there are thousands of them: few baskets, and few
-persons who rate films, have more."""
+_USUAL_ONES = 128  # of a row with thousands of binary columns, about: few baskets have more
 
 _START, _PER_CELL, _PER_BIT, _PER_QUERY = 2.0, 1.5e-7, 1.5e-8, 1e-4
 """Seconds to load the libraries, to read a cell of a table, to draw and write a bit of a record,
@@ -433,7 +432,8 @@ def memory_needed(task: Task, mechanism: Mechanism[Any], plan: Plan[Any]) -> Mem
     others = domain.columns - binary
     ones = binary if domain.max_ones is None else min(binary, domain.max_ones)
     rest = _LIBRARIES + mechanism.bytes_needed(task, plan) + _BYTES_PER_QUERY * len(task.queries)
-    rest += _records(task, plan) * (domain.bits + _BYTES_PER_CELL * domain.columns)
+    rest += _records(plan) * (domain.bits + 2 * binary + _BYTES_PER_CELL * others)
+    rest += _BYTES_READ * domain.columns * min(task.rows, rows_at_once(domain.columns))
     return Memory(
         rest + _bytes_of_rows(task.rows, domain.bits, others + min(ones, _USUAL_ONES)),
         rest + _bytes_of_rows(task.rows, domain.bits, others + ones),
@@ -447,7 +447,7 @@ def _bytes_of_rows(rows: int, bits: int, ones: int) -> int:
 
 def bytes_on_disk(task: Task, plan: Plan[Any]) -> int:
     """Return about how many bytes a release writes: to find a full disk early."""
-    cells = _records(task, plan) * task.queries.domain.columns
+    cells = _records(plan) * task.queries.domain.columns
     return _STORED_BYTES_PER_QUERY * len(task.queries) + min(2 * cells, _MOST_RECORD_BYTES)
 
 
@@ -457,9 +457,9 @@ def seconds_needed(task: Task, plan: Plan[Any]) -> float:
     binary = int((domain.sizes == 1).sum())
     cells = task.rows * (domain.columns - binary + min(binary, _USUAL_ONES))
     fitted = _FITTED * (domain.bits - binary) if plan.parameters.get("components") else 0
-    bits = _records(task, plan) * domain.bits + fitted
+    bits = _records(plan) * domain.bits + fitted
     return _START + _PER_CELL * cells + _PER_BIT * bits + _PER_QUERY * len(task.queries)
 
 
-def _records(task: Task, plan: Plan[Any]) -> int:
-    return int(plan.parameters.get("records") or task.default_records)
+def _records(plan: Plan[Any]) -> int:
+    return int(plan.parameters.get("records") or 0)  # games' are few, and other answers have none
