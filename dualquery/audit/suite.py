@@ -107,8 +107,8 @@ def _carried_out(tasks: Sequence[tuple[Effort, str, str]], processes: int) -> It
             checks = [pool.submit(carry_out, *task) for task in tasks]
             yield from (each.result() for each in checks)
         except BaseException:
-            # Who interrupts an audit does not wait for the checks that are running. None is
-            # cancelled: the pool, whose processes are gone, fails to end such as are.
+            # Who interrupts an audit does not wait for the checks that are running. No check is
+            # cancelled: a pool whose processes are gone trips over cancelled ones.
             pool.shutdown(wait=False)
             for child in multiprocessing.active_children():
                 child.terminate()

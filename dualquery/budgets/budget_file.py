@@ -156,7 +156,7 @@ class BudgetFile:
                      cost.epsilon, cost.delta, what.mechanism, what.mark, what.written,
                      account.digests[-1], cost.threshold),
                 )  # fmt: skip
-            seen.record(account)  # if it cannot be raised, nothing is charged
+            seen.record(account)  # if this fails, nothing is charged
 
     def count_draw(self, claim: Claim) -> bool:
         """Count a draw that is about to be made; it is on the disk when this returns.

@@ -134,9 +134,10 @@ class Seen:
 
     def problem(self, account: Account, path: str | Path) -> str | None:
         """Return why a file is not the one that was seen last, None if it may be."""
-        known = self._connection.execute(
-            "SELECT entries, digest FROM seen WHERE id = ?", (account.terms.id,)
-        ).fetchone()
+        with _faults(self._path, _WHAT):  # not of the budget file, which may be open, too
+            known = self._connection.execute(
+                "SELECT entries, digest FROM seen WHERE id = ?", (account.terms.id,)
+            ).fetchone()
         if known is None:
             return None
         entries, digest = known
@@ -156,7 +157,7 @@ class Seen:
 
     def record(self, account: Account) -> None:
         """Note how far a file is."""
-        with _faults(self._path, _WHAT):  # not of the budget file, which may be open, too
+        with _faults(self._path, _WHAT):
             self._connection.execute(
                 "INSERT OR REPLACE INTO seen VALUES (?, ?, ?)",
                 (account.terms.id, len(account.entries), account.digests[-1]),

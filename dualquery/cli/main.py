@@ -6,7 +6,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.metadata import EntryPoint, entry_points
 from types import FrameType
 from typing import Annotated, Any
@@ -29,6 +29,7 @@ from dualquery.runtime.escaping import terminal_line
 from dualquery.runtime.resources import __version__
 
 DONE, FAULT, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+_OF_OUTPUT = errno.ENOSPC, errno.EPIPE  # a full disk, and a reader that is gone
 _LONGEST_MESSAGE = 4000  # characters: a cell or a name that it quotes may be megabytes
 
 FIRST_STEPS = """\
@@ -42,7 +43,6 @@ dualquery publishes private answers and synthetic records of a table. First step
   dualquery report FOLDER --out page.html  one page about the release, for people
 
 dualquery --help lists all commands; dualquery COMMAND --help their options."""
-"""What the program says to who gives it nothing to do."""
 
 USAGE_ERROR: type[Any] = typer.BadParameter.__mro__[2]  # of Typer's Click, which may be its own
 
@@ -135,8 +135,7 @@ def _explain(error: BaseException, kept: str, command: Any, arguments: list[str]
     """Turn an exception into one plain line and an exit code."""
     from solvers.errors import SolverError
 
-    # What else is to be known: how an unfinished release goes on, for example.
-    notes = "".join(f"; {note}" for note in getattr(error, "__notes__", ()))
+    notes = "".join(f"; {note}" for note in getattr(error, "__notes__", ()))  # how to go on, say
     if isinstance(error, InterruptedRun | KeyboardInterrupt | typer.Abort):
         if any(each.startswith("--budget") for each in arguments):
             kept += "; what the budget file was charged, if anything, stays charged"
@@ -148,9 +147,10 @@ def _explain(error: BaseException, kept: str, command: Any, arguments: list[str]
     lack = "not enough memory for this; take fewer queries or columns"
     if isinstance(error, BadInputError | SolverError | MemoryError):
         return _stop(f"{lack if isinstance(error, MemoryError) else error}{notes}", BAD_INPUT)
-    lost = error.__context__ if isinstance(error, SystemExit) else error  # Typer's of a closed pipe
-    if isinstance(lost, OSError) and lost.errno in (errno.ENOSPC, errno.EPIPE):  # of stdout
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes it at exit
+    lost = error.__context__ if getattr(error, "code", 0) == 1 else error  # Typer's of closed pipes
+    if isinstance(lost, OSError) and lost.errno in _OF_OUTPUT and lost.filename is None:
+        with suppress(AttributeError, ValueError):  # no output, or not a program's: none is flushed
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _stop(f"cannot print: {lost.strerror}; what was written or charged stays", BAD_INPUT)
     if isinstance(error, SystemExit | GeneratorExit):
         raise error

@@ -46,8 +46,8 @@ def terminal_json(value: Any, *, indent: int | None = 2, ascii_only: bool = Fals
 def csv_cell(text: str) -> str:
     """Return a text as a cell of a CSV file that no spreadsheet takes for a formula.
 
-    What begins with ``=``, ``+``, ``-``, ``@``, a tab or a line end gets an apostrophe in front
-    (OWASP, "CSV Injection"); plain numbers such as ``-5`` stay. The writer does the quoting.
+    What begins with ``=``, ``+``, ``-``, ``@``, a tab or a line end, apostrophes before it or not,
+    gets one in front (OWASP, "CSV Injection"); numbers such as ``-5`` stay. The writer quotes.
     """
     formula = _FORMULA.match(text) and not _NUMBER.fullmatch(text)
     return f"'{text}" if formula else text

@@ -32,7 +32,7 @@ from mwem.sampled.rounds import play, refine
 from mwem.spending import Shares, Spending, spend
 
 FEWEST_ROUNDS, MOST_ROUNDS = 10, 140
-_LARGE = 0.2  # share of the rows; of 20,000 records it was at most .12 where noise did not hide all
+_LARGE = 0.2  # share of the rows that a fit misses: 20,000 records missed at most .12, but by noise
 
 MOST_LITERALS = 8
 """Literals of a query: its table has a cell for each of their sign patterns."""
@@ -149,12 +149,13 @@ class MwemSampled(Mechanism[SampledDetails]):
         answers, residual = refine(workload, family)
         family.resample(family.rake(), chosen.records)
         missed = f"the population misses what was measured by up to {residual:.2f} of the rows"
+        failed = residual > max(_LARGE, 3.0 * spending.measure_scale / n)
         return Outcome(
             answers=answers,
             records=layout.to_rows(family.population, generator),
             trace=tuple(trace),
             solver={"last_residual": residual},
-            remarks=(f"{missed}: take a larger one",) if residual > _LARGE else (),
+            remarks=(f"{missed}: take a larger one",) if failed else (),
             intervals=table_intervals(trace, workload, n, spending),
             measurements=kept_tables(layout.bits, counts, trace, workload, n, spending),
         )

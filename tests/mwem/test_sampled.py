@@ -168,3 +168,7 @@ def test_a_run_is_far_better_than_independent_columns() -> None:
     assert outcome.remarks == ()
     _, lost = run(MwemSampled(rounds=12, population=50), Budget(2.0, 1e-3), 1, workload, data)
     assert [remark for remark in lost.remarks if "take a larger one" in remark]
+    few = skewed(50, seed=7)  # what is measured is noise, which no population can meet
+    _, noisy = run(MwemSampled(rounds=4), Budget(0.01, 1e-3), 1, workload, few)
+    assert noisy.remarks == ()
+    assert noisy.solver["last_residual"] > 0.2

@@ -462,4 +462,4 @@ def seconds_needed(task: Task, plan: Plan[Any]) -> float:
 
 
 def _records(plan: Plan[Any]) -> int:
-    return int(plan.parameters.get("records") or 0)  # games' are few, and other answers have none
+    return int(plan.parameters.get("records") or 0)  # as plans say: games' are few
