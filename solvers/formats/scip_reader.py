@@ -27,9 +27,7 @@ _LAST_WORDS = {".lp": "end", ".mps": "endata"}
 """SCIP takes a file that is cut off for a whole one, and passes over what it does not know."""
 
 _NO_NUMBER = ("BV", "FR", "MI", "PL")  # bounds of MPS without one
-_NUMBER = re.compile(
-    r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?inf(inity)?", re.ASCII | re.IGNORECASE
-)
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?inf(inity)?", re.A | re.I)
 _DOUBLED = re.compile(r"[<>=]+\s*[-+]?[\d.]+(?:e[-+]?\d+)?\s*[<>=]+", re.IGNORECASE)
 
 _ROWS = ("indptr", "attributes", "coefficients", "lower", "upper")
@@ -156,25 +154,26 @@ def _check_ends(text: str, suffix: str, name: str) -> None:
 
 
 def _check_mps(text: str, name: str) -> None:
-    """Refuse what SCIP passes over: rows that ROWS does not name, and words for numbers."""
-    section, kinds = "", dict[str, str]()
+    """Refuse what SCIP passes over: rows and columns that are not named, and words for numbers."""
+    section, kinds, columns = "", dict[str, str](), set[str]()
     for number, line in enumerate(text.split("\n"), 1):
-        words, pairs, numbers = line.split(), list[str](), list[str]()
+        words, numbers, known = line.split(), list[str](), True
         if line[:1].strip():
             section = words[0].upper()
         elif section == "ROWS" and words:
             kinds[words[-1]] = words[0].upper()
         elif section in ("COLUMNS", "RHS", "RANGES") and "'MARKER'" not in words:
-            # A set of right-hand sides or ranges may have no name.
+            columns.update(words[: section == "COLUMNS"])
+            # A set of right-hand sides, ranges or bounds may have no name.
             pairs = words[1 if section == "COLUMNS" else len(words) % 2 :]
-            numbers = pairs[1::2]
-        elif section == "BOUNDS" and words and words[0].upper() not in _NO_NUMBER:
-            numbers = words[-1:]
-        known = kinds.keys() >= {*pairs[::2]} and len(pairs) % 2 == 0
+            numbers, known = pairs[1::2], kinds.keys() >= {*pairs[::2]} and len(pairs) % 2 == 0
+        elif section == "BOUNDS" and words:
+            known = not columns.isdisjoint(words[1:3])
+            numbers = words[-1:] * (words[0].upper() not in _NO_NUMBER)
         if not known or not all(map(_NUMBER.fullmatch, numbers)):
             raise MalformedFileError(
-                f"{name}, line {number}: found {line.strip()[:60]!r}; expected a "
-                "number for a bound, or for each of the rows that ROWS names"
+                f"{name}, line {number}: found {line.strip()[:60]!r}; expected a number for a "
+                "bound of a column, or for each of the rows that ROWS names"
             )
     if "N" not in kinds.values():
         raise MalformedFileError(f"{name}: ROWS has no row N, which is the objective")
@@ -235,8 +234,8 @@ def _check_binary(variable: Any, name: str) -> None:
         )
     if lower <= -1.0 or upper >= 2.0:
         raise MalformedFileError(
-            f"{name}: integer variable {variable.name!r} may be {lower:g} to {upper:g}; "
-            "only 0-1 programs are read, so bound it by 0 and 1"
+            f"{name}: integer variable {variable.name!r} may be {lower:g} to {upper:g} as SCIP "
+            "reads it; only 0-1 programs are read, so bound it by 0 and 1, LO before UP"
         )
 
 

@@ -53,6 +53,7 @@ MPS = [
     (MPS_HEAD + " x o abc\nRHS\nENDATA\n", 6, "for each of the rows that ROWS names"),
     (MPS_HEAD + " x o 1\nRHS\n S r 2D1\nENDATA\n", 8, "found 'S r 2D1'"),
     (MPS_HEAD + " x o 1\nRHS\nBOUNDS\n UP B x\nENDATA\n", 9, "expected a number for a bound"),
+    (MPS_HEAD + " x o 1\nRHS\nBOUNDS\n BV B z\nENDATA\n", 9, "a bound of a column"),
     ("NAME t\nROWS\n L r\nCOLUMNS\n x r 1\nRHS\nENDATA\n", None, "no row N"),
     (MPS_HEAD + " x o 1\nRHS\nENDATA\n", None, "'x' is not declared binary"),
 ]
