@@ -5,7 +5,7 @@ import itertools
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -29,7 +29,7 @@ class Asked:
     measure: str | float
     where: pl.Expr
     column: str = ""
-    given: pl.Expr = ALL
+    given: pl.Expr = field(default_factory=lambda: ALL)  # older Polars: no hash
 
 
 @dataclass(frozen=True)
