@@ -172,7 +172,7 @@ class BestResponse:
         if record.shape != (self.attributes,):
             yield f"the record has shape {record.shape}; expected ({self.attributes},)"
             return
-        if self.attributes and not (record.min() >= 0 and record.max() <= 1):
+        if self.attributes and not (record.min() >= 0 and record.max() <= 1):  # NaN is neither
             yield "the record holds numbers other than 0 and 1"
             return
         if len(self.groups):

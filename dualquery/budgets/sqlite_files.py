@@ -9,7 +9,7 @@ this process (POSIX).
 A budget file that is restored from a backup, or copied and used twice, forgets what was spent. So
 the user's state folder keeps, for each file's id, the number of its entries and the digest of the
 last one; a file with fewer entries, or others, is refused. The counter is locked first; within, the
-file is charged and the counter raised; then the file is committed, then the counter; then is drawn.
+file is charged and the counter raised; the file is committed, then the counter; then a run draws.
 Another user or machine, or a state folder that was removed or restored, has another counter.
 """
 
@@ -22,6 +22,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 from dualquery.budgets.account import Account
 from dualquery.runtime.errors import BadInputError
@@ -126,18 +127,15 @@ class Seen:
     @property
     def key(self) -> bytes:
         """The user's secret key: 32 random bytes, made when it is first asked for."""
-        if known := self._connection.execute("SELECT key FROM secret").fetchone():
+        if known := self._row("SELECT key FROM secret"):
             return bytes(known[0])
         key = secrets.token_bytes(32)
-        self._connection.execute("INSERT INTO secret VALUES (?)", (key,))
+        self._row("INSERT INTO secret VALUES (?)", key)
         return key
 
     def problem(self, account: Account, path: str | Path) -> str | None:
         """Return why a file is not the one that was seen last, None if it may be."""
-        with _faults(self._path, _WHAT):  # not of the budget file, which may be open, too
-            known = self._connection.execute(
-                "SELECT entries, digest FROM seen WHERE id = ?", (account.terms.id,)
-            ).fetchone()
+        known = self._row("SELECT entries, digest FROM seen WHERE id = ?", account.terms.id)
         if known is None:
             return None
         entries, digest = known
@@ -157,11 +155,13 @@ class Seen:
 
     def record(self, account: Account) -> None:
         """Note how far a file is."""
+        now = account.terms.id, len(account.entries), account.digests[-1]
+        self._row("INSERT OR REPLACE INTO seen VALUES (?, ?, ?)", *now)
+
+    def _row(self, statement: str, *values: object) -> Any:
+        """Carry out a statement and return a row, if any; faults are told as the counters'."""
         with _faults(self._path, _WHAT):
-            self._connection.execute(
-                "INSERT OR REPLACE INTO seen VALUES (?, ?, ?)",
-                (account.terms.id, len(account.entries), account.digests[-1]),
-            )
+            return self._connection.execute(statement, values).fetchone()
 
 
 def _make(path: Path) -> None:

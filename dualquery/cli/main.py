@@ -85,7 +85,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the command line, on arguments or those of the process, and return its exit code."""
     if sys.stderr is None:  # closed: else the next file that is opened gets its number
         sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
-    if arguments is None and sys.stdout is sys.__stdout__ and sys.stdout:  # libraries': to stderr
+    if arguments is None and sys.stdout is sys.__stdout__ and sys.stdout:  # libraries use stderr
         sys.stdout = os.fdopen(os.dup(1), "w", 1, sys.stdout.encoding, "backslashreplace")
         os.dup2(2, 1)
     entries = entry_points(group="dualquery.commands")
@@ -147,9 +147,9 @@ def _explain(error: BaseException, kept: str, command: Any, arguments: list[str]
     lack = "not enough memory for this; take fewer queries or columns"
     if isinstance(error, BadInputError | SolverError | MemoryError):
         return _stop(f"{lack if isinstance(error, MemoryError) else error}{notes}", BAD_INPUT)
-    lost = error.__context__ if getattr(error, "code", 0) == 1 else error  # Typer's of closed pipes
+    lost = error.__context__ if getattr(error, "code", 0) == 1 else error  # Typer: a closed pipe
     if isinstance(lost, OSError) and lost.errno in _OF_OUTPUT and lost.filename is None:
-        with suppress(AttributeError, ValueError):  # no output, or not a program's: none is flushed
+        with suppress(AttributeError, ValueError):  # if it is closed, or replaced by another object
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _stop(f"cannot print: {lost.strerror}; what was written or charged stays", BAD_INPUT)
     if isinstance(error, SystemExit | GeneratorExit):

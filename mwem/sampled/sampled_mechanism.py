@@ -32,7 +32,7 @@ from mwem.sampled.rounds import play, refine
 from mwem.spending import Shares, Spending, spend
 
 FEWEST_ROUNDS, MOST_ROUNDS = 10, 140
-_LARGE = 0.2  # share of the rows that a fit misses: 20,000 records missed at most .12, but by noise
+_LARGE_RESIDUAL = 0.2  # a share of the rows: 20,000 records had .12 at most, but where noise ruled
 
 MOST_LITERALS = 8
 """Literals of a query: its table has a cell for each of their sign patterns."""
@@ -149,7 +149,7 @@ class MwemSampled(Mechanism[SampledDetails]):
         answers, residual = refine(workload, family)
         family.resample(family.rake(), chosen.records)
         missed = f"the population misses what was measured by up to {residual:.2f} of the rows"
-        failed = residual > max(_LARGE, 3.0 * spending.measure_scale / n)
+        failed = residual > max(_LARGE_RESIDUAL, 3.0 * spending.measure_scale / n)
         return Outcome(
             answers=answers,
             records=layout.to_rows(family.population, generator),

@@ -163,13 +163,14 @@ def _check_mps(text: str, name: str) -> None:
         elif section == "ROWS" and words:
             kinds[words[-1]] = words[0].upper()
         elif section in ("COLUMNS", "RHS", "RANGES") and "'MARKER'" not in words:
-            columns.update(words[: section == "COLUMNS"])
+            if section == "COLUMNS":
+                columns.update(words[:1])
             # A set of right-hand sides, ranges or bounds may have no name.
             pairs = words[1 if section == "COLUMNS" else len(words) % 2 :]
             numbers, known = pairs[1::2], kinds.keys() >= {*pairs[::2]} and len(pairs) % 2 == 0
         elif section == "BOUNDS" and words:
             known = not columns.isdisjoint(words[1:3])
-            numbers = words[-1:] * (words[0].upper() not in _NO_NUMBER)
+            numbers = [] if words[0].upper() in _NO_NUMBER else words[-1:]
         if not known or not all(map(_NUMBER.fullmatch, numbers)):
             raise MalformedFileError(
                 f"{name}, line {number}: found {line.strip()[:60]!r}; expected a number for a "

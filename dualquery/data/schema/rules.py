@@ -37,7 +37,7 @@ _FORM = (
 
 Float64: TypeAlias = NDArray[np.float64]
 
-_NAME = r'"(?:[^"]|"")*"|[^"=!<>&()]+?'  # blanks are looked at once: else a run takes its cube
+_NAME = r'"(?:[^"]|"")*"|[^"=!<>&()]+?'  # below, blanks are matched once: else n take n^3 steps
 _ORDER = re.compile(rf"\s*+({_NAME})(?<!\s)\s*+(<=|<|>=|>)\s*+({_NAME})(?<!\s)\s*+", re.S)
 
 _MOST_PAIRS = 1 << 22  # of values of two columns that an order compares

@@ -64,7 +64,7 @@ _BY_WEIGHT = (
 
 _LIBRARIES = 480 << 20  # bytes that a release loads
 _BYTES_PER_QUERY, _BYTES_READ = 300, 16  # with answer and text; of a cell being read, 3 to 18
-_BYTES_PER_CELL = 6  # of the records in the user's columns: 1 to 17; 2 of binary ones
+_BYTES_PER_CELL, _BYTES_PER_BINARY = 6, 2  # of records in the user's columns: 1 to 17, 1 to 2
 _BYTES_PER_ONE, _BYTES_PER_LIST = 2, 6  # of a listed row's bit, and of a bit of a block
 
 _USUAL_ONES = 128  # of a row with thousands of binary columns, about: few baskets have more
@@ -432,7 +432,7 @@ def memory_needed(task: Task, mechanism: Mechanism[Any], plan: Plan[Any]) -> Mem
     others = domain.columns - binary
     ones = binary if domain.max_ones is None else min(binary, domain.max_ones)
     rest = _LIBRARIES + mechanism.bytes_needed(task, plan) + _BYTES_PER_QUERY * len(task.queries)
-    rest += _records(plan) * (domain.bits + 2 * binary + _BYTES_PER_CELL * others)
+    rest += _records(plan) * (domain.bits + _BYTES_PER_BINARY * binary + _BYTES_PER_CELL * others)
     rest += _BYTES_READ * domain.columns * min(task.rows, rows_at_once(domain.columns))
     return Memory(
         rest + _bytes_of_rows(task.rows, domain.bits, others + min(ones, _USUAL_ONES)),
