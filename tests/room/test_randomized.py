@@ -45,6 +45,11 @@ def test_a_report_costs_no_more_than_epsilon_and_hardly_less(epsilon, values) ->
     assert steps >= 1
 
 
+def test_a_report_that_words_left_over_would_make_dearer_is_refused() -> None:
+    with pytest.raises(BadInputError, match="too small for a report of 1,000,000 values"):
+        steps_of(1e-9, 10**6)
+
+
 def test_words_become_reports_as_the_chances_say() -> None:
     """The boundaries of the words, one by one: the last of each kind and the first of the next."""
     domain, steps = domain_of(3), steps_of(0.7, 3)

@@ -34,10 +34,16 @@ def steps_of(epsilon: float, values: int) -> int:
     """Return for how many words a record reports a given value that it does not have.
 
     ``epsilon`` > 0 is the cost of one report, ``values`` v >= 2. At least ``2^64 / (exp(epsilon) +
-    v - 1)``, so that the report costs no more; at least 1.
+    v - 1)``, so that the report costs no more; at least 1. `BadInputError` if the words left over
+    by equal shares, which tell the truth, cost more.
     """
     share = _MARGIN / (math.exp(min(epsilon, 50.0)) + values - 1)
-    return min(math.ceil(share * WORDS), WORDS // values)
+    steps = min(math.ceil(share * WORDS), WORDS // values)
+    if WORDS - values * steps > steps * math.expm1(min(epsilon, 50.0)):
+        raise BadInputError(
+            f"epsilon {epsilon:g} is too small for a report of {values:,} values; use a larger one"
+        )
+    return steps
 
 
 def asked_columns(workload: Workload) -> NDArray[np.int64]:
@@ -70,6 +76,8 @@ class RandomizedCounts(LocalRowSum):
     def __init__(self, workload: Workload, epsilon: float, randomness: Randomness) -> None:
         self._workload = workload
         self._columns = asked_columns(workload)
+        for values in axis_sizes(workload.domain)[self._columns]:
+            steps_of(epsilon, int(values))  # refuses before anything is charged
         self._epsilon = epsilon
         self._randomness = randomness
 
