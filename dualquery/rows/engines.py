@@ -14,7 +14,6 @@ from typing import Generic, Protocol, TypeVar, runtime_checkable
 from dualquery.data.drafts.choose import choose_schema
 from dualquery.data.encoding.blocks import (
     Misfits,
-    drops_rows,
     encoded_blocks,
     intake_notes,
     left_out_columns,
@@ -117,7 +116,7 @@ def dataset(rows: R, schema: Schema, source: Source) -> Dataset[R]:
     """Return rows of a source as a data set; raise `BadInputError` if there is none."""
     units = source.units if isinstance(source, CutTable) else None
     if not rows.n:
-        which = "no complete rows" if drops_rows(schema) else "no rows"
+        which = "no complete rows" if schema.drop_incomplete else "no rows"
         which = "all weights are far below --max-weight" if units else which
         raise BadInputError(f"{source.label}: {which}, so there is nothing to release")
     left_out = left_out_columns(source, schema)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.data.encoding.blocks import Misfits, drops_rows, encoded_blocks, present_columns
+from dualquery.data.encoding.blocks import Misfits, encoded_blocks, present_columns
 from dualquery.data.encoding.cuts import CutTable
 from dualquery.data.readers.source import ItemSource, Source
 from dualquery.data.schema.any_schema import Schema
@@ -66,7 +66,7 @@ def count_rows(source: Source, schema: Schema) -> int:
     """
     if isinstance(source, CutTable):  # incomplete rows are cut already
         return int(source.kept.sum())
-    if drops_rows(schema):
+    if schema.drop_incomplete:
         return sum(len(rows) for rows in encoded_blocks(source, schema))
     if source.row_count is not None:
         return source.row_count

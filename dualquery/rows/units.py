@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from dualquery.data.encoding.blocks import drops_rows, present_columns
+from dualquery.data.encoding.blocks import present_columns
 from dualquery.data.encoding.cuts import CutTable, Piece, column_of, in_one_order, pieces
 from dualquery.data.encoding.encode import can_become_bits, complete_rows, missing_mask, to_numbers
 from dualquery.data.given_table import Unit, Weight
@@ -78,7 +78,7 @@ def _columns(
     table: TableSource, column: str, schema: Schema | None
 ) -> Iterator[tuple[Piece, NDArray[np.bool_]]]:
     """Yield blocks with a column, and which rows a schema does not leave out."""
-    filters = schema if isinstance(schema, TableSchema) and drops_rows(schema) else None
+    filters = schema if isinstance(schema, TableSchema) and schema.drop_incomplete else None
     names = [] if filters is None else present_columns(table, filters)
     for piece in pieces(table, [column, *(name for name in names if name != column)]):
         values = piece.frame.get_column(column)

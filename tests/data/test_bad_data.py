@@ -193,6 +193,13 @@ def test_what_an_object_becomes_does_not_depend_on_others(cells, kind) -> None:
     assert both[:1].equals(alone)
 
 
+def test_sparse_columns_are_those_that_they_stand_for() -> None:
+    flags = pd.get_dummies(pd.DataFrame({"x": ["a", "b", "a"]}), sparse=True)
+    flags["y"] = pd.arrays.SparseArray([0.5, np.nan, 0.0])
+    wanted = {"x_a": [True, False, True], "x_b": [False, True, False], "y": [0.5, None, 0.0]}
+    assert frame_of_pandas(flags, "t").frame.to_dict(as_series=False) == wanted
+
+
 def test_nan_is_a_missing_value() -> None:
     frame = pl.DataFrame({"x": [0.5, float("nan")]})
     edges = (0.0, 1.0, 2.0)

@@ -195,7 +195,7 @@ def test_a_sheet_of_a_workbook_is_chosen(tmp_path: Path, caplog) -> None:
 
 
 MORNING = datetime.datetime(2020, 1, 31, 5)
-CELLS = (1, 2.5, True, "x", "1.0", " n/a ", MORNING.date(), MORNING)
+CELLS = (1, 2.5, True, "x", "1.0", " n/a ", MORNING.date(), MORNING, 1e-10, -1 / 3, 0.1 + 0.2)
 
 
 @pytest.mark.parametrize("other", [None, *CELLS])
@@ -205,6 +205,7 @@ def test_what_a_cell_of_a_workbook_becomes_does_not_depend_on_others(tmp_path, o
     names = [f"c{column}" for column in range(len(CELLS))]
     rows = [names, [*CELLS], [None], [*CELLS], [other] * len(CELLS)]
     texts = ("1", "2.5", "true", "x", "1.0", " n/a ", "2020-01-31", "2020-01-31 05:00:00")
+    texts += ("1e-10", "-0.3333333333333333", "0.3")
     assert read(workbook(tmp_path / "t.xlsx", Cells=rows)).rows()[:2] == [texts, texts]
 
 

@@ -16,7 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from dualquery.data.drafts import shapes
-from dualquery.data.drafts.edges import BUCKETS, Floats, fitting_edges
+from dualquery.data.drafts.edges import BUCKETS, FEW_ROWS, Floats, fitting_edges
 from dualquery.data.drafts.shapes import DECIMALS, Grid, Months, Numbers, TableCounts, Values
 from dualquery.data.encoding.cuts import CutTable
 from dualquery.data.encoding.encode import can_become_bits
@@ -45,7 +45,6 @@ _SLIPS = 0.05  # of the dates of a column this part may be written in another wa
 
 # Of the texts of an exact draft:
 _MOST_LISTED = 64  # with (other); half as many again are all listed
-_FEW_ROWS = 5  # of too many texts none is listed that fewer rows have: the table alone knows it
 _LEAST_LISTED = 0.25  # part of the rows that they must name: (other) would hold the rest
 
 # What columns are called as if they named rows, persons or orders; and codes, not amounts.
@@ -379,7 +378,7 @@ def _frequent(counts: pl.DataFrame, shape: Shape) -> tuple[list[str], str, float
     texts = counts.filter(~pl.col("text").is_in(["", *shape.missing]))
     if len(texts) + shape.gaps <= _MOST_LISTED * 3 // 2:
         return texts["text"].to_list(), f"its {len(texts)} texts", 1.0
-    kept = texts.filter(pl.col("rows") >= _FEW_ROWS).sort("rows", "text", descending=[True, False])
+    kept = texts.filter(pl.col("rows") >= FEW_ROWS).sort("rows", "text", descending=[True, False])
     kept = kept.head(_MOST_LISTED - 1 - shape.gaps)
     share = int(kept["rows"].sum()) / max(int(texts["rows"].sum()), 1)
     remark = f"the {len(kept)} most frequent of {len(texts):,} texts ({share:.0%} of the rows)"

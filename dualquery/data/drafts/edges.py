@@ -13,6 +13,7 @@ Floats = NDArray[np.float64]
 BUCKETS = 16  # of a column of numbers where nobody says otherwise
 _HEAVY = 0.25  # equal steps, which are easier to read, serve while no bucket has a larger share
 _TAIL = 0.25  # part of the last bucket on each side that is cut off by itself: tails are long
+FEW_ROWS = 5  # what fewer have, the table alone knows: no text is listed, no tail cut off for them
 
 
 def fitting_edges(
@@ -22,8 +23,8 @@ def fitting_edges(
 
     Buckets of 1, 2 or 5 times a power of ten where they serve. Else a grid's cell as frequent as an
     average bucket is one by itself, unless it has the numbers for the several that it is worth; the
-    rest is cut at numbers of few digits near its quantiles. ``bounds`` are the increasing ends of
-    cells, ``counts`` the numbers in each, one fewer. The edges, at least 3, cover the bounds.
+    rest is cut at numbers of few digits near its quantiles, far ones weighing more. ``bounds`` are
+    increasing ends of cells, ``counts`` the numbers in each. The edges, 3 or more, cover them all.
     """
     ends = np.concatenate(([0.0], np.cumsum(counts))) / counts.sum()
     low, high = float(bounds[0]), float(bounds[-1])
@@ -41,14 +42,20 @@ def fitting_edges(
 
 
 def _near_quantiles(bounds: Floats, rest: Floats, cuts: int, *, whole: bool) -> set[float]:
+    power = np.frexp(np.abs(bounds).max())[1]  # slopes would be above the largest number
+    scaled = np.ldexp(bounds, -power)
+    # A number counts as one and its distance from the median, in mean ones; few never for a tail.
+    middles, median = scaled[:-1] + scaled[1:], np.searchsorted(np.cumsum(rest), rest.sum() / 2.0)
+    far = np.abs(middles - middles[median])
+    far /= max(float(np.average(far, weights=rest)), sys.float_info.epsilon)
+    rest = rest * (1.0 + np.minimum(far, rest.sum() * _TAIL / (FEW_ROWS * cuts)))
     ends = np.concatenate(([0.0], np.cumsum(rest))) / rest.sum()
     level = np.flatnonzero(np.diff(ends) > 0)
     # Quantiles are those of numbers, not of gaps between them: of equal ends the outer ones.
     knots = np.unique(np.concatenate((level, level + 1)))
     near = np.array([(at - 0.25, at + 0.25) for at in (_TAIL, *range(1, cuts), cuts - _TAIL)])
     near = near.clip(_TAIL / 2.0, cuts - _TAIL / 2.0) / cuts  # else the longest tail is not cut off
-    power = np.frexp(np.abs(bounds).max())[1]  # slopes would be above the largest number
-    ranges = np.ldexp(np.interp(near, ends[knots], np.ldexp(bounds[knots], -power)), power).tolist()
+    ranges = np.ldexp(np.interp(near, ends[knots], scaled[knots]), power).tolist()
     return {_simplest(first, last, whole=whole) for first, last in ranges if first < last}
 
 

@@ -132,11 +132,6 @@ def present_columns(source: TableSource, schema: TableSchema | ItemSchema) -> li
     raise BadInputError(f"{where}, which the schema {schema.name!r} describes; {hint}")
 
 
-def drops_rows(schema: TableSchema | ItemSchema) -> bool:
-    """Return whether rows may be left out, so that n is known only after a pass."""
-    return isinstance(schema, TableSchema) and schema.drop_incomplete
-
-
 COMPLETE = "the number of complete rows, or of units with one, being public"
 """What is taken for granted where rows are replaced, and those that lack a value are left out."""
 
@@ -159,7 +154,7 @@ def intake_notes(source: Source, schema: TableSchema | ItemSchema) -> tuple[str,
         )
     if isinstance(source, CutTable):
         notes += source.notes
-    if drops_rows(schema):
+    if schema.drop_incomplete:
         filtered = "Rows with a missing value are left out by a public filter"
         notes.append(f"{filtered}; where rows are replaced, how many stay is public.")
     if left_out := left_out_columns(source, schema):

@@ -13,6 +13,7 @@ import importlib.util
 import io
 import json
 import logging
+from functools import partial
 from typing import TYPE_CHECKING
 
 from dualquery.data.opening import FilePath, open_bytes, read_whole
@@ -93,8 +94,12 @@ def answer(request: bytes) -> bytes:
         sheets = json.dumps(book.sheet_names).encode() + b"\n"
         if sheet is not None and sheet not in book.sheet_names:
             return _ABSENT + sheets
-        cells = book.load_sheet(0 if sheet is None else sheet, header_row=None, dtypes="string")
-        frame = cells.to_polars()
+        load = partial(book.load_sheet, sheet or 0, header_row=None)
+        frame, numbers = (load(dtypes=kind).to_polars() for kind in ("string", "float"))
+        for text, number in zip(frame, numbers, strict=True):  # the text is cut to 9 decimals
+            written = text.cast(pl.Float64, strict=False)
+            lost = number.is_finite() & ((written - number).abs() > 5e-15 * number.abs())
+            frame = frame.with_columns(number.cast(pl.String).zip_with(lost, text))
         if frame.width:
             # A blank row is none, wherever, and of one column, too: rows below must not decide.
             frame = frame.filter(pl.any_horizontal(pl.all().is_not_null()))

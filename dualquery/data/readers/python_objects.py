@@ -149,6 +149,7 @@ def frame_of_pandas(table: Any, label: str) -> FrameSource:
     series = []
     for position, name in enumerate(names):
         column = table.iloc[:, position]
+        column = column.sparse.to_dense() if hasattr(column, "sparse") else column
         # In these no cell may tell how others are read: by its scale, its precision, its zone.
         of_objects = column.dtype == object or column.dtype.name == "category"
         if getattr(column.dtype, "categories", column).dtype == object:

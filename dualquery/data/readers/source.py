@@ -35,10 +35,7 @@ def rows_at_once(columns: int, most: int = BLOCK_ROWS) -> int:
 
 @dataclass(frozen=True, eq=False)
 class ItemRows:
-    """A block of rows, each a set of items: row ``r`` has ``items[indptr[r]:indptr[r + 1]]``.
-
-    Items are in any order; repeats within a row are harmless.
-    """
+    """Rows of items, in any order and repeated: row ``r`` is ``items[indptr[r]:indptr[r + 1]]``."""
 
     indptr: NDArray[np.int64]
     items: NDArray[np.int64]

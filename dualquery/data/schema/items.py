@@ -60,7 +60,8 @@ class ItemSchema:
     learned: Mapping[str, object] | None = None
 
     grids: ClassVar[tuple[Grid, ...]] = ()
-    """Items have no numbers."""
+    drop_incomplete: ClassVar[bool] = False
+    """Items have no numbers, and no row of them lacks a value."""
 
     def __post_init__(self) -> None:
         where = f"schema {self.name!r}"

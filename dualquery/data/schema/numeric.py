@@ -217,14 +217,6 @@ class Numeric(Buckets):
         """Decimals of the numbers that records draw: 0 of whole numbers; None if not said."""
         return 0 if self.integer else self.decimals
 
-    @property
-    def _holds_one(self) -> bool:
-        """Whether the last of several buckets is one wide, and no rule of it names its end."""
-        low, top = self.edges[-2:]
-        last: Any = self.within[-1:] if isinstance(self.within, tuple) else ()
-        named = last[0] if last and isinstance(last[0], tuple) else last
-        return len(self.edges) > 2 and top - low == 1 and low.is_integer() and top not in named
-
     @cached_property
     def edge_texts(self) -> tuple[str, ...]:
         """Each edge as labels show it: rounded to six digits if all of them then still differ."""
@@ -260,8 +252,12 @@ class Numeric(Buckets):
         """Lowest and highest value of each bucket."""
         if self.integer:
             firsts = [math.ceil(edge) for edge in self.edges]
-            last = firsts[-1] - 1 if self._holds_one else math.floor(self.edges[-1])
-            ends = [first - 1 for first in firsts[1:-1]] + [last]
+            low, top = self.edges[-2:]
+            rule: Any = self.within[-1] if isinstance(self.within, tuple) else ()
+            named = rule if isinstance(rule, tuple) else (rule,)
+            one = len(self.edges) > 2 and top - low == 1 and low.is_integer() and top not in named
+            ends = [first - 1 for first in firsts[1:]]
+            ends[-1] = ends[-1] if one else math.floor(top)
             return tuple((float(low), float(high)) for low, high in zip(firsts, ends, strict=False))
         *inner, outer = itertools.pairwise(self.edges)
         return (*((low, math.nextafter(high, low)) for low, high in inner), outer)

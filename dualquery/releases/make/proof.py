@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
-from dualquery.data.encoding.blocks import COMPLETE, drops_rows
+from dualquery.data.encoding.blocks import COMPLETE
 from dualquery.mechanisms.protocol import Budget, Plan
 from dualquery.privacy.accountants.choice import best
 from dualquery.privacy.events import (
@@ -130,7 +130,7 @@ def statement(
     looked, given = bool(events), [each.condition for each in declared]
     if budget.neighbours.weight is not None:
         given.append(budget.neighbours.weight.condition)
-    if budget.neighbours.replaces and drops_rows(data.schema):  # else who is added may be left out
+    if budget.neighbours.replaces and data.schema.drop_incomplete:  # else one may be left out
         given.append(COMPLETE)
     if learned := getattr(data.schema, "learned", None):
         cost = ", ".join(f"{name} {x}" for name, x in learned.items() if x and name != "events")
