@@ -67,6 +67,8 @@ def test_long_tails_zeros_and_short_decimals_keep_means_and_values() -> None:
     )  # fmt: skip
     assert 0.0001 < (amounts >= long.edges[-2]).mean() < 0.03
     assert (amounts >= pay.edges[-2]).sum() >= 4  # and the largest: no tail is cut off for one
+    few = np.append(rng().exponential(50.0, 5_000), [8.2e6] * 4).round()
+    assert (few >= draft(few=few)["few"].column.edges[-2]).sum() > 4  # nor for four
     assert found["zeros"].column.edges[:3] == (0.0, 0.01, 2.0)
     assert found["hours"].column.means[-1] == 1.0
     assert found["pay"].column.unparsable == "error"  # a number may look like a date

@@ -170,6 +170,7 @@ def test_codes_that_are_whole_numbers_come_back_as_such() -> None:
     [
         ("often", "'often' is none of uniform, sloped, log-uniform"),
         (["uniform"], "within is .* a rule for each of the 2 buckets"),
+        ([], "within is .* a rule for each of the 2 buckets"),
         ("log-uniform", "log-uniform is for buckets above 0"),
         (["uniform", 5.5], "5.5 is no whole number in the bucket"),
     ],

@@ -48,7 +48,7 @@ def _near_quantiles(bounds: Floats, rest: Floats, cuts: int, *, whole: bool) -> 
     middles, median = scaled[:-1] + scaled[1:], np.searchsorted(np.cumsum(rest), rest.sum() / 2.0)
     far = np.abs(middles - middles[median])
     far /= max(float(np.average(far, weights=rest)), sys.float_info.epsilon)
-    rest = rest * (1.0 + np.minimum(far, rest.sum() * _TAIL / (FEW_ROWS * cuts)))
+    rest = rest * (1.0 + np.minimum(far, rest.sum() * _TAIL / (2 * FEW_ROWS * cuts)))
     ends = np.concatenate(([0.0], np.cumsum(rest))) / rest.sum()
     level = np.flatnonzero(np.diff(ends) > 0)
     # Quantiles are those of numbers, not of gaps between them: of equal ends the outer ones.

@@ -95,11 +95,13 @@ def answer(request: bytes) -> bytes:
         if sheet is not None and sheet not in book.sheet_names:
             return _ABSENT + sheets
         load = partial(book.load_sheet, sheet or 0, header_row=None)
-        frame, numbers = (load(dtypes=kind).to_polars() for kind in ("string", "float"))
-        for text, number in zip(frame, numbers, strict=True):  # the text is cut to 9 decimals
+        both = (load(dtypes=kind).to_polars() for kind in ("string", "float"))
+        cells = []
+        for text, number in zip(*both, strict=True):  # the text of a number is cut to 9 decimals
             written = text.cast(pl.Float64, strict=False)
-            lost = number.is_finite() & ((written - number).abs() > 5e-15 * number.abs())
-            frame = frame.with_columns(number.cast(pl.String).zip_with(lost, text))
+            lost = number.is_finite() & ((written - number).abs() > 5e-16 * number.abs())
+            cells.append(number.cast(pl.String).zip_with(lost, text))
+        frame = pl.DataFrame(cells)
         if frame.width:
             # A blank row is none, wherever, and of one column, too: rows below must not decide.
             frame = frame.filter(pl.any_horizontal(pl.all().is_not_null()))

@@ -253,11 +253,10 @@ class Numeric(Buckets):
         if self.integer:
             firsts = [math.ceil(edge) for edge in self.edges]
             low, top = self.edges[-2:]
-            rule: Any = self.within[-1] if isinstance(self.within, tuple) else ()
-            named = rule if isinstance(rule, tuple) else (rule,)
+            last: Any = self.within[-1:] if isinstance(self.within, tuple) else ()
+            named = last[0] if last and isinstance(last[0], tuple) else last
             one = len(self.edges) > 2 and top - low == 1 and low.is_integer() and top not in named
-            ends = [first - 1 for first in firsts[1:]]
-            ends[-1] = ends[-1] if one else math.floor(top)
+            ends = [first - 1 for first in firsts[1:-1]] + [math.floor(top) - one]
             return tuple((float(low), float(high)) for low, high in zip(firsts, ends, strict=False))
         *inner, outer = itertools.pairwise(self.edges)
         return (*((low, math.nextafter(high, low)) for low, high in inner), outer)

@@ -60,8 +60,10 @@ class RandomizedResponse(Mechanism[Reports]):
                 "replaced records only; use --neighbours replace-one without --unit and "
                 "--weight, or another mechanism"
             )
-        columns = len(asked_columns(task.workload))
-        epsilon = largest_report_epsilon(columns, budget)
+        asked = asked_columns(task.workload)
+        columns, epsilon = len(asked), largest_report_epsilon(len(asked), budget)
+        for values in axis_sizes(task.workload.domain)[asked]:
+            steps_of(epsilon, int(values))  # refuses what would cost more, before it is charged
         schedule = _reports(columns, epsilon)
         accountant, _ = best(schedule, budget.delta, budget.accountant)
         return Plan(schedule, accountant.name, Reports(columns, epsilon))

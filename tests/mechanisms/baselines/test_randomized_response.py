@@ -68,6 +68,12 @@ def test_only_asked_columns_are_reported_and_paid_for() -> None:
     assert (column_values(reported, DOMAIN)[:, 1] == 0).all()
 
 
+def test_a_report_that_would_cost_more_is_refused_before_it_is_charged(monkeypatch) -> None:
+    monkeypatch.setattr("dualquery.room.draws.randomized.WORDS", 2**20)
+    with pytest.raises(BadInputError, match="too small for a report of 3 values"):
+        RandomizedResponse().plan(Task(WORKLOAD, 50), Budget(1e-6, 0.0))
+
+
 def test_long_queries_are_refused() -> None:
     long = Workload(np.arange(0, 40, 2, dtype=np.int32)[None, :], domain_of(*[1] * 20))
     with pytest.raises(BadInputError, match="too many queries inside"):
