@@ -44,9 +44,9 @@ def fitting_edges(
 def _near_quantiles(bounds: Floats, rest: Floats, cuts: int, *, whole: bool) -> set[float]:
     power = np.frexp(np.abs(bounds).max())[1]  # slopes would be above the largest number
     scaled = np.ldexp(bounds, -power)
-    # A number counts as one and its distance from the median, in mean ones; few never for a tail.
-    middles, median = scaled[:-1] + scaled[1:], np.searchsorted(np.cumsum(rest), rest.sum() / 2.0)
-    far = np.abs(middles - middles[median])
+    # A long tail has much of the sum, so far numbers weigh more; the cap: `FEW_ROWS` make a cut.
+    middles = scaled[:-1] + scaled[1:]
+    far = np.abs(middles - middles[np.searchsorted(np.cumsum(rest), rest.sum() / 2.0)])
     far /= max(float(np.average(far, weights=rest)), sys.float_info.epsilon)
     rest = rest * (1.0 + np.minimum(far, rest.sum() * _TAIL / (2 * FEW_ROWS * cuts)))
     ends = np.concatenate(([0.0], np.cumsum(rest))) / rest.sum()

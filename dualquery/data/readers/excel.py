@@ -97,7 +97,7 @@ def answer(request: bytes) -> bytes:
         load = partial(book.load_sheet, sheet or 0, header_row=None)
         both = (load(dtypes=kind).to_polars() for kind in ("string", "float"))
         cells = []
-        for text, number in zip(*both, strict=True):  # the text of a number is cut to 9 decimals
+        for text, number in zip(*both, strict=True):  # a text has 9 decimals, Excel 15 digits
             written = text.cast(pl.Float64, strict=False)
             lost = number.is_finite() & ((written - number).abs() > 5e-16 * number.abs())
             cells.append(number.cast(pl.String).zip_with(lost, text))

@@ -61,12 +61,12 @@ class RandomizedResponse(Mechanism[Reports]):
                 "--weight, or another mechanism"
             )
         asked = asked_columns(task.workload)
-        columns, epsilon = len(asked), largest_report_epsilon(len(asked), budget)
+        epsilon = largest_report_epsilon(len(asked), budget)
         for values in axis_sizes(task.workload.domain)[asked]:
             steps_of(epsilon, int(values))  # refuses what would cost more, before it is charged
-        schedule = _reports(columns, epsilon)
+        schedule = _reports(len(asked), epsilon)
         accountant, _ = best(schedule, budget.delta, budget.accountant)
-        return Plan(schedule, accountant.name, Reports(columns, epsilon))
+        return Plan(schedule, accountant.name, Reports(len(asked), epsilon))
 
     def run(self, task: Task, plan: Plan[Reports], curator: Curator, session: Session) -> Outcome:  # noqa: ARG002
         """Let the records report, and correct."""
