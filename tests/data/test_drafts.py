@@ -65,7 +65,7 @@ def test_long_tails_zeros_and_short_decimals_keep_means_and_values() -> None:
     assert (drawn.mean(), drawn.std()) == (
         pytest.approx(amounts.mean(), rel=0.1), pytest.approx(amounts.std(), rel=0.3)
     )  # fmt: skip
-    assert 0.0001 < (amounts >= long.edges[-2]).mean() < 0.03
+    assert 0.001 < (amounts >= long.edges[-2]).mean() < 0.03
     assert (amounts >= pay.edges[-2]).sum() >= 4  # and the largest: no tail is cut off for one
     few = np.append(rng().exponential(50.0, 5_000), [8.2e6] * 4).round()
     assert (few >= draft(few=few)["few"].column.edges[-2]).sum() > 4  # nor for four

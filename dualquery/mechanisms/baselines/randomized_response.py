@@ -62,8 +62,8 @@ class RandomizedResponse(Mechanism[Reports]):
             )
         asked = asked_columns(task.workload)
         epsilon = largest_report_epsilon(len(asked), budget)
-        for values in axis_sizes(task.workload.domain)[asked]:
-            steps_of(epsilon, int(values))  # refuses what would cost more, before it is charged
+        for values in np.unique(axis_sizes(task.workload.domain)[asked]).tolist():
+            steps_of(epsilon, values)  # refuses what would cost more, before it is charged
         schedule = _reports(len(asked), epsilon)
         accountant, _ = best(schedule, budget.delta, budget.accountant)
         return Plan(schedule, accountant.name, Reports(len(asked), epsilon))

@@ -130,7 +130,7 @@ def statement(
     looked, given = bool(events), [each.condition for each in declared]
     if budget.neighbours.weight is not None:
         given.append(budget.neighbours.weight.condition)
-    if budget.neighbours.replaces and data.schema.drop_incomplete:  # else one may be left out
+    if budget.neighbours.replaces and data.schema.drop_incomplete:  # else the added may be left out
         given.append(COMPLETE)
     if learned := getattr(data.schema, "learned", None):
         cost = ", ".join(f"{name} {x}" for name, x in learned.items() if x and name != "events")
