@@ -172,7 +172,7 @@ def summarise(table: pl.DataFrame) -> pl.DataFrame:
 def expect(table: pl.DataFrame) -> Sequence[Finding]:
     """Compare the target's workload with the default one, and Adult with its bars."""
     found = []
-    means = table.group_by("table", "records", "epsilon").agg(pl.col("auc").mean())
+    means = table.group_by("table", "records", "epsilon", maintain_order=True).agg(pl.mean("auc"))
     for (name, epsilon), lines in means.group_by("table", "epsilon", maintain_order=True):
         by = dict(zip(lines["records"], lines["auc"], strict=True))
         found.append(

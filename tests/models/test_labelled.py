@@ -99,3 +99,17 @@ def test_the_fit_finds_a_logistic_law_and_keeps_the_marginals() -> None:
     assert np.sqrt((off**2).mean()) < 0.006
     other = replace(workload, description={"kind": "a list"})
     assert with_labels(flat, other, noisy, deviations, n, generator, NO_PROGRESS.step) is flat
+
+
+def test_rare_values_of_the_target_stay_rare() -> None:
+    """Many noisy cells pulled all values towards equal chances: .07 for .005."""
+    generator, domain = np.random.default_rng(5), Domain(np.array([0, 6, 11, 16, 21, 26]))
+    shares = np.array([0.4, 0.3, 0.2, 0.09, 0.006, 0.004])
+    flat = ProductMixture.single(domain, np.concatenate((shares, np.full(20, 0.2))))
+    workload, n = target_marginals(domain, 0), 6000
+    deviations = np.full(len(workload), 0.003)
+    noisy = flat.answers(workload) + deviations * generator.standard_normal(len(workload))
+    found = with_labels(flat, workload, noisy, deviations, n, generator, NO_PROGRESS.step)
+    drawn = np.bincount(column_values(found.sample(n, generator), domain)[:, 0], minlength=6) / n
+    np.testing.assert_allclose(drawn, shares, atol=0.01)
+    assert drawn[4:].max() < 0.012

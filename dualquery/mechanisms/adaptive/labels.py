@@ -3,7 +3,8 @@
 It has the largest entropy with marginals near the noisy ones (Berger, Della Pietra and Della
 Pietra, Computational Linguistics 22, 1996). Where a cell has the share p of the records and a value
 of the target the chance q, a coefficient changes its share by ``w = p q (1 - q)``. With noise of
-deviation s and a prior variance ``c / sqrt(w)`` the penalty is ``s^2 / (c sqrt(w))``.
+deviation s and a prior variance ``c / sqrt(w)`` the penalty is ``s^2 / (c sqrt(w))``. With
+coefficients 0 the target has the mixture's shares.
 """
 
 import itertools
@@ -21,7 +22,7 @@ Float64 = NDArray[np.float64]
 Int64 = NDArray[np.int64]
 
 _SIZE = 0.01
-"""c: ``python -m experiments learning`` has areas within .02 of those of a search of four."""
+"""c: ``python -m experiments learning`` has areas within .021 of those of a search of four."""
 
 _LEAST = 1e-9
 """Least w of a cell, which no record may have."""
@@ -51,9 +52,8 @@ def with_labels(
     fit = _Fit(mixture, workload, n, generator)
     if not fit.records.shape[0]:
         return mixture
-    changes = fit.changes(noisy)
-    penalty = fit.placed(deviations**2) / np.sqrt(changes) / _SIZE
-    found = fit.run(fit.shares(noisy), penalty, changes, progress)
+    penalty = fit.placed(deviations**2) / np.sqrt(fit.changes) / _SIZE
+    found = fit.run(fit.shares(noisy), penalty, progress)
     logistic = np.array(fit.target, np.int64), fit.pairs, found.astype(np.float32)
     return LabelledMixture(mixture.domain, mixture.weights, mixture.chances, *logistic)
 
@@ -74,7 +74,7 @@ class _Fit:
         worth = values[~own].reshape(len(workload), -1)
         self.pairs, which = np.unique(others[:, [0, -1]], axis=0, return_inverse=True)
         starts = np.concatenate(([0], np.cumsum(sizes[self.pairs].prod(axis=1))))
-        self.shape = (int(starts[-1]), int(sizes[self.target]))
+        self.first, self.shape = int(starts[1]), (int(starts[-1]), int(sizes[self.target]))
         cell = starts[which.ravel()] + worth[:, 0] * sizes[others[:, 1]] + worth[:, 1]
         self.places = cell.astype(np.int64), values[own]
         records = min(_MOST_RECORDS, n, _MOST_ENTRIES // (len(self.pairs) * self.shape[1]))
@@ -85,6 +85,12 @@ class _Fit:
         self.records = csr_array((ones, cells.ravel(), rows), shape=(records, self.shape[0]))
         self.transposed = self.records.T.tocsr()
         self.present = self.transposed @ np.ones(records)
+        bits = slice(*domain.offsets[[self.target, self.target + 1]])
+        of_value = np.clip(mixture.weights @ mixture.chances[bits].T / mixture.weights.sum(), 0, 1)
+        if len(of_value) == 1:
+            of_value = np.array([1.0 - of_value[0], of_value[0]])
+        self.constant = np.log(np.maximum(of_value, _LEAST))
+        self.changes = np.maximum(np.outer(self.present, of_value * (1.0 - of_value)), _LEAST)
 
     def shares(self, answers: Float64) -> Float64:
         """Return answers by cell and value, each cell moved to how often the records have it."""
@@ -92,32 +98,23 @@ class _Fit:
         found += ((self.present - found.sum(axis=1)) / self.shape[1])[:, None]
         return found
 
-    def changes(self, answers: Float64) -> Float64:
-        """Return by cell and value how much its share changes with its coefficient."""
-        of_value = np.clip(self.shares(answers).mean(axis=0), _LEAST, None)
-        of_value /= of_value.sum()
-        found: Float64 = np.outer(self.present, of_value * (1.0 - of_value))
-        return np.maximum(found, _LEAST)
-
     def placed(self, numbers: Float64) -> Float64:
         found = np.zeros(self.shape)
         found[self.places] = numbers
         return found
 
-    def run(
-        self, shares: Float64, penalty: Float64, changes: Float64, step: Callable[[int, int], None]
-    ) -> Float64:
+    def run(self, shares: Float64, penalty: Float64, step: Callable[[int, int], None]) -> Float64:
         """Return the coefficients: float64, shape ``(cells, values)``."""
         from scipy.optimize import minimize
         from scipy.special import logsumexp
 
-        units = 1.0 / np.sqrt(changes + penalty)
+        units = 1.0 / np.sqrt(self.changes + penalty)
         done = itertools.count()
         step(next(done), _STEPS)
 
         def objective(flat: Float64) -> tuple[float, Float64]:
             coefficients = flat.reshape(self.shape) * units
-            logits = (self.records @ coefficients) * self.records.shape[0]
+            logits = self.constant + (self.records @ coefficients) * self.records.shape[0]
             logs = logsumexp(logits, axis=1, keepdims=True)
             slopes = self.transposed @ np.exp(logits - logs) - shares + penalty * coefficients
             value = logs.mean() - (shares * coefficients).sum()
@@ -128,7 +125,9 @@ class _Fit:
             objective, np.zeros(units.size), jac=True, method="L-BFGS-B",
             callback=lambda _: step(next(done), _STEPS), options={"maxiter": _STEPS},
         )  # fmt: skip
-        return np.asarray(found.x.reshape(self.shape) * units)
+        coefficients = np.asarray(found.x.reshape(self.shape) * units)
+        coefficients[: self.first] += self.constant  # every record is in one cell of a pair
+        return coefficients
 
 
 def _cells(workload: Workload) -> tuple[Int64, Int64]:
