@@ -44,18 +44,16 @@ class CellEvidence:
     def with_total(self, total: Total) -> CellEvidence:
         """Return the evidence with one number more: the sum of all cells, a measured total.
 
-        From the other numbers the contribution of absent rows is taken off; where it is unknown,
-        a number is left out. All are then of the rows alone, over the total's copies.
+        What absent rows contribute, known of all others, is taken off: all are then of the rows.
         """
-        known = ~np.isnan(self.absent)
-        absent, excess = self.absent[known], 0.0 if total.noise == "gaussian" else 3.0
+        absent, excess = self.absent, 0.0 if total.noise == "gaussian" else 3.0
         return CellEvidence(
             self.factors,
-            np.insert(self.chosen[:, known], 0, 0, axis=1),
-            less=np.append(0.0, self.less[known] + absent),
-            values=np.append(total.estimate / total.copies, self.values[known] - absent),
-            deviations=np.append(total.deviation, self.deviations[known]),
-            kurtosis=np.append(excess, self.kurtosis[known]),
+            np.insert(self.chosen, 0, 0, axis=1),
+            less=np.append(0.0, self.less + absent),
+            values=np.append(total.estimate / total.copies, self.values - absent),
+            deviations=np.append(total.deviation, self.deviations),
+            kurtosis=np.append(excess, self.kurtosis),
             absent=np.zeros(len(absent) + 1),
         )
 
@@ -91,10 +89,11 @@ class _Numbers:
 class Measured:
     """Measured products of factors, ordered so that those about some columns are found."""
 
-    def __init__(self, measurements: Measurements, domain: Domain) -> None:
+    def __init__(self, measurements: Measurements, domain: Domain, of_rows: bool = False) -> None:
         self.domain = domain
         lengths = np.diff(measurements.starts)
-        known = np.flatnonzero(lengths)
+        # Beside a measured total a number is of use if it is known what absent rows contribute.
+        known = np.flatnonzero((lengths > 0) & ~(of_rows & np.isnan(measurements.absent)))
         place = np.arange(int(lengths[known].max(initial=1)))
         present = place < lengths[known, None]
         at = np.where(present, measurements.starts[known, None] + place, 0)

@@ -107,6 +107,9 @@ def test_evidence_is_of_the_cells(plain: Measurements, columns) -> None:
     assert len(evidence.values) >= sum(SIZES[c] - 1 for c in columns)
     lost = replace(exact, values=0.9 * exact.values + 0.025, absent=exact.absent + 0.25)
     evidence = Measured(lost, DOMAIN).about(columns)
+    unknown = replace(lost, values=lost.values + 9.0, absent=np.full(len(lost), np.nan))
+    rows_alone = Measured(Measurements.joined([lost, unknown]), DOMAIN, True).about(columns)
+    np.testing.assert_array_equal(rows_alone.values, evidence.values)
     evidence = evidence.with_total(Total("rows", "measured", 10, 9.0, 1.0))  # 1 is absent
     np.testing.assert_allclose(on_cells(evidence) @ true_cells(columns) * 0.9, evidence.values)
 

@@ -213,9 +213,8 @@ class Knowledge:
 
     def estimates(self, forms: Sequence[LinearForm]) -> Estimates | str:
         """Return least squares' estimates of forms' means, or why there are none."""
-        found = self._sums(forms)
-        if not isinstance(found, str):
-            found = self._shares(found)
+        sums = self._sums(forms)
+        found = sums if isinstance(sums, str) else self._shares(sums)
         return found if isinstance(found, str) else found.take(range(len(forms)))
 
     def _shares(self, sums: Estimates) -> Estimates | str:
@@ -249,8 +248,8 @@ class Knowledge:
 
     @cached_property
     def _measured(self) -> Measured | None:
-        known = self.release.measurements
-        return Measured(known, self.release.schema.domain) if known else None
+        known, schema = self.release.measurements, self.release.schema
+        return Measured(known, schema.domain, self.base.known == "measured") if known else None
 
     @cached_property
     def _ruled(self) -> Measured | None:
@@ -260,7 +259,8 @@ class Knowledge:
 
         never, noise = penalties_of(self.rules, cells=True), _SURE * known.deviations.min()
         none = Measurements.of_codes(never, np.zeros(len(never)), noise, known.noise)
-        return Measured(Measurements.joined([known, none]), self.release.schema.domain)
+        joined = Measurements.joined([known, none])
+        return Measured(joined, self.release.schema.domain, self.base.known == "measured")
 
 
 def _deviations(sums: Estimates) -> float:
