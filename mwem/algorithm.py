@@ -50,7 +50,7 @@ def multiply_weights(
         if curator.cut_short(DRAWS):
             break
         curator.log_errors(answers, f"before iteration {number}")
-        candidates = ~measured_already & asked.admitted(fitting(distribution, asked, options))
+        candidates = ~measured_already & asked.admitted(distribution.admits(asked.together))
         if trace and not candidates.any():
             break  # what was measured so far is paid for, and released
         require_candidates(candidates, number, options)
@@ -92,18 +92,6 @@ def multiply(
     targets = [clip_to_range(answer, queries, query) for query, answer in pairs]
     distribution.update(measured, np.array(targets))
     distribution.repeat(passes - 1)
-
-
-def fitting(
-    distribution: Representation, asked: Questions, options: MwemOptions
-) -> NDArray[np.bool_]:
-    """Return which queries may be selected, by a rule that looks at public facts only.
-
-    A question is looked at as a whole, before it is paid for.
-    """
-    if options.too_large == "exclude":
-        return distribution.admits(asked.together)
-    return np.ones(len(asked.together), dtype=np.bool_)
 
 
 def require_candidates(candidates: NDArray[np.bool_], number: int, options: MwemOptions) -> None:

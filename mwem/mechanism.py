@@ -19,7 +19,7 @@ from dualquery.queries.family import Queries, products_of
 from dualquery.queries.products import Products
 from dualquery.room.curator import Curator
 from dualquery.runtime.errors import BadInputError
-from mwem.algorithm import DRAWS, fitting, multiply_weights, require_candidates
+from mwem.algorithm import DRAWS, multiply_weights, require_candidates
 from mwem.cell_records import rows_of_cells
 from mwem.intervals import measured
 from mwem.options import MwemOptions
@@ -48,7 +48,7 @@ class MwemDetails(Details):
         """Return the options that matter, and the decisions."""
         said = (
             "iterations", "repetitions", "cuboids", "average", "start", "noisy_init", "select",
-            "too_large", "memory_gib",
+            "memory_gib",
         )  # fmt: skip
         return {
             **{name: getattr(self.options, name) for name in said},
@@ -110,7 +110,7 @@ class Mwem(MwemOptions, Mechanism[MwemDetails]):
                 f"{self.memory_gib:g}: ask shorter queries, or take another mechanism"
             )
         empty = make(name, queries, self.memory, 1)
-        require_candidates(questions.admitted(fitting(empty, questions, self)), 1, self)
+        require_candidates(questions.admitted(empty.admits(questions.together)), 1, self)
 
     def bytes_needed(self, task: Task, plan: Plan[MwemDetails]) -> int:
         """Return the bytes of the answers, and of the vector of all cells if there is one.

@@ -9,7 +9,6 @@ from dualquery.runtime.errors import BadInputError
 from mwem.representations import Name
 from mwem.spending import Selection, Shares
 
-TooLarge = Literal["exclude", "stop"]
 Start = Literal["uniform", "independent"]
 
 
@@ -56,11 +55,7 @@ class MwemOptions:
     """How the distribution is held: ``auto`` is the cheapest. All hold the same distribution."""
 
     memory_gib: float = 2.0
-    """Most RAM that the distribution may take, in GiB."""
-
-    too_large: TooLarge = "exclude"
-    """What to do about a query that would exceed the limit: ``exclude`` it from selection, or
-    ``stop`` when it is selected."""
+    """Most RAM that the distribution may take, in GiB; a query that would exceed it is left out."""
 
     records: int | None = None
     """Number of synthetic records; None for one a private row, up to `default_records`."""
@@ -71,7 +66,7 @@ class MwemOptions:
         needed = "a share above 0 and below 1, by a billionth or more,"
         check_number(self, needed, lambda x: 1e-9 <= x <= 1 - 1e-9, *shares)
         check_number(self, "a number above 0, below 2^30", lambda x: 0 < x < 2**30, "memory_gib")
-        check_choice(self, "select", "representation", "too_large", "start")
+        check_choice(self, "select", "representation", "start")
         if self.noisy_init and self.start != "uniform":
             raise BadInputError(
                 f"noisy_init counts every cell, and start={self.start} counts columns; take one"

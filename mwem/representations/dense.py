@@ -206,7 +206,7 @@ def require_memory(queries: Products, measurements: int, memory: int) -> None:
         raise BadInputError(
             f"a histogram of {columns} columns has {_figure(cells)} cells and needs about "
             f"{_figure(needed)} bytes, above the limit of {memory:,}: use "
-            "representation=junction-tree, too_large=exclude, fewer rounds or a larger memory_gib"
+            "representation=junction-tree, fewer rounds or a larger memory_gib"
         )
 
 

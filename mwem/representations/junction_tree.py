@@ -130,7 +130,7 @@ class JunctionTree:
                     f"the junction tree of {len(scopes)} measured queries has up to "
                     f"{elimination.cells:.3g} cells and needs about "
                     f"{needed:.3g} bytes, above the limit of "
-                    f"{self._memory:,}: use too_large=exclude, fewer rounds or a larger memory_gib"
+                    f"{self._memory:,}: use fewer rounds or a larger memory_gib"
                 )
             self._elimination = elimination
             self._forest = forest(elimination)

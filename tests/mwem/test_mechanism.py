@@ -19,7 +19,7 @@ from dualquery.runtime.errors import BadInputError
 from mwem import Mwem, rounded_table, sampled_table
 from mwem.algorithm import clip_to_range
 from mwem.measures import mean_squared_error
-from mwem.representations import Histogram
+from mwem.representations import Histogram, make
 from tests.cases import domain_of, records_of
 
 DOMAIN = domain_of(1, 1, 3, 1, 1)
@@ -163,9 +163,9 @@ def test_queries_that_do_not_fit_are_excluded() -> None:
     options = {"iterations": 8, "memory_gib": small, "representation": "factored"}
     _, outcome = run(Mwem(**options), Budget(1.0, 0.0), workload=workload, rows=rows)
     assert max(line["largest"] for line in outcome.trace) * 64 <= small * 2**30
-    options["iterations"] = 40
+    every = make("factored", Products.of_conjunctions(workload), 40_000, 1)
     with pytest.raises(BadInputError, match="above the limit"):
-        run(Mwem(**options, too_large="stop"), Budget(1.0, 0.0), workload=workload, rows=rows)
+        _ = [every.update(np.array([query]), np.array([0.25])) for query in range(40)]
     options["iterations"] = 60
     _, outcome = run(Mwem(**options), Budget(1.0, 0.0), workload=workload, rows=rows)
     assert 8 < len(outcome.trace) < 60  # what is paid for is released
