@@ -50,7 +50,9 @@ def problem_of(run: Run) -> BestResponse:
     names = ("source", "schema", "columns", "queries", "samples")
     game: dict[str, Any] = {name: run[name] for name in names}
     game["rounds"] = tuple(run["captured"])
-    own = hashlib.sha256(f"{code_version()} {game}".encode()).hexdigest()
+    file = Path(run["source"])  # one that was replaced is another
+    version = (file.stat().st_size, file.stat().st_mtime_ns) if file.is_file() else None
+    own = hashlib.sha256(f"{code_version()} {version} {game}".encode()).hexdigest()
     folder = Path(run["instances"], own[:12])
     place = folder / f"{instance_name(run)}.lp"
     if not place.exists():
@@ -72,7 +74,7 @@ def _write(folder: Path, name: str, problem: BestResponse) -> None:
 
 
 def ruled_adult(folder: Path) -> Path:
-    """Return the file of the built-in schema ``adult-paper`` with the rules; write it if missing.
+    """Write the built-in schema ``adult-paper`` with the rules, and return its file.
 
     Raises
     ------
@@ -80,8 +82,7 @@ def ruled_adult(folder: Path) -> Path:
         If it cannot be written.
     """
     path = folder / f"{RULED_ADULT}.json"
-    if not path.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        fields = {**load_schema("adult-paper").to_dict(), "name": RULED_ADULT}
-        write_whole(path, json.dumps({**fields, "rules": list(RULES)}) + "\n")
+    folder.mkdir(parents=True, exist_ok=True)
+    fields = {**load_schema("adult-paper").to_dict(), "name": RULED_ADULT}
+    write_whole(path, json.dumps({**fields, "rules": list(RULES)}) + "\n")
     return path

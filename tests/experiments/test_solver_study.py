@@ -5,6 +5,7 @@ import pytest
 from experiments import solver_findings, solver_problems, solver_study
 from experiments.contenders import Contender
 from experiments.harness.runner import tidy_table
+from experiments.instances import family
 from experiments.solver_findings import PLAIN, STRENGTH
 from solvers.formats import read_instance
 
@@ -34,6 +35,16 @@ def test_the_problems_of_a_game_are_written_for_others(tmp_path) -> None:
     bare = solver_problems.problem_of({**run, "form": "-no-groups"})
     assert len(bare.groups) == 0
     assert bare.value(record) == problem.value(record)
+
+
+def test_problems_are_of_the_file_as_it_is_now(tmp_path) -> None:
+    found = []
+    for text in ("1 2 3\n" * 9, "1\n3\n1 3\n2\n"):
+        family.game_problems.cache_clear()  # as in a run of its own
+        (source := tmp_path / "baskets.dat").write_text(text, encoding="utf-8")
+        run = game(data="baskets", source=str(source), schema=None, columns="1-40")
+        found.append(solver_problems.problem_of({**run, "instances": str(tmp_path / "instances")}))
+    assert found[0].weights.tolist() != found[1].weights.tolist()
 
 
 def test_one_call_becomes_lines_that_can_be_summarised(tmp_path) -> None:
