@@ -7,7 +7,6 @@ import platform
 import shlex
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from operator import methodcaller
 from pathlib import Path
@@ -103,9 +102,8 @@ def run_recipe(
     summary = recipe.summarise(table)
     findings = recipe.expect(table)
     result = Result(recipe, caption, command, table, summary, findings, {}, out)
-    result = replace(result, pictures=_draw(result, shown))
     _write_results(result, choices.quick, folder.code)
-    return result
+    return replace(result, pictures=_draw(result, shown))
 
 
 def repetitions(table: pl.DataFrame) -> str:
@@ -163,13 +161,8 @@ def _brief(run: Run) -> str:
 
 
 def _write_results(result: Result, quick: bool, code: str) -> None:
-    """Write ``results.parquet``, ``results.json`` and ``findings.txt``; remove older pictures."""
+    """Write ``results.parquet``, ``results.json`` and ``findings.txt``."""
     recipe, table, out = result.recipe, result.table, result.folder
-    with suppress(OSError, ValueError, KeyError, TypeError):  # none yet, or damaged
-        before = json.loads((out / "results.json").read_bytes())["pictures"]
-        for name in {*before} - {*result.pictures}:
-            for kind in (".svg", ".png"):
-                (out / f"{name}{kind}").unlink(missing_ok=True)
     buffer = io.BytesIO()
     table.write_parquet(buffer)
     write_whole(out / "results.parquet", buffer.getvalue())
@@ -185,7 +178,6 @@ def _write_results(result: Result, quick: bool, code: str) -> None:
         "versions": versions(),
         "machine": {"processor": platform.machine(), "cores": os.cpu_count()},
         "findings": [asdict(finding) for finding in result.findings],
-        "pictures": list(result.pictures),
         **(recipe.headline(table) if recipe.headline else {}),
         "summary": result.summary.to_dicts(),
     }

@@ -25,7 +25,7 @@ _SIZE = 0.01
 """c: ``python -m experiments learning`` has areas within .021 of those of a search of four."""
 
 _LEAST = 1e-9
-"""Least w of a cell, which no record may have."""
+"""Least w of a cell, which no record may have; least share of a value."""
 
 _MOST_RECORDS, _MOST_ENTRIES = 50_000, 1 << 24
 """Records of the mixture that the model is fitted on, and these times pairs times values."""
