@@ -11,7 +11,7 @@ from typing import Any
 
 from dualquery.data import load_schema
 from experiments.harness.recipe import Run
-from experiments.harness.run_folder import code_version, write_whole
+from experiments.harness.run_folder import code_version, file_version, write_whole
 from experiments.instances.family import form_names, game_problems, in_form
 from solvers import BestResponse
 
@@ -50,8 +50,8 @@ def problem_of(run: Run) -> BestResponse:
     names = ("source", "schema", "columns", "queries", "samples")
     game: dict[str, Any] = {name: run[name] for name in names}
     game["rounds"] = tuple(run["captured"])
-    file = Path(run["source"])  # one that was replaced is another
-    version = (file.stat().st_size, file.stat().st_mtime_ns) if file.is_file() else None
+    source = Path(run["source"])
+    version = file_version(source) if source.is_file() else None
     own = hashlib.sha256(f"{code_version()} {version} {game}".encode()).hexdigest()
     folder = Path(run["instances"], own[:12])
     place = folder / f"{instance_name(run)}.lp"

@@ -50,7 +50,7 @@ def multiply_weights(
         if curator.cut_short(DRAWS):
             break
         curator.log_errors(answers, f"before iteration {number}")
-        candidates = ~measured_already & asked.admitted(distribution.admits(asked.together))
+        candidates = ~measured_already & asked.admitted(distribution)
         if trace and not candidates.any():
             break  # what was measured so far is paid for, and released
         require_candidates(candidates, number, options)

@@ -110,7 +110,7 @@ class Mwem(MwemOptions, Mechanism[MwemDetails]):
                 f"{self.memory_gib:g}: ask shorter queries, or take another mechanism"
             )
         empty = make(name, queries, self.memory, 1)
-        require_candidates(questions.admitted(empty.admits(questions.together)), 1, self)
+        require_candidates(questions.admitted(empty), 1, self)
 
     def bytes_needed(self, task: Task, plan: Plan[MwemDetails]) -> int:
         """Return the bytes of the answers, and of the vector of all cells if there is one.

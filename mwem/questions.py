@@ -14,6 +14,7 @@ from dualquery.room.scores import WorstCuboid, WorstQuery
 from dualquery.room.statistics import OneCuboid, OneQuery
 from dualquery.runtime.errors import BadInputError
 from mwem.options import MwemOptions
+from mwem.representations import Representation
 from mwem.spending import Spending
 
 
@@ -24,8 +25,7 @@ class Questions:
     same columns. The score of such a marginal is the sum of its cells' absolute errors less the
     number of its cells, which is what the noise would add; its table is measured at the price of
     one histogram. Questions have one of the room's first ``asked`` queries, the workload's.
-    ``moves`` is how far the counts of one question move, in steps; ``together``, int64 of shape
-    ``(m,)``, how many queries are measured with each, itself included.
+    ``moves`` is how far the counts of one question move, in steps.
 
     Raises
     ------
@@ -38,14 +38,14 @@ class Questions:
     ) -> None:
         self._queries = queries
         self._cuboids = Cuboids.of(queries) if options.cuboids else None
-        self.together = np.ones(len(queries), np.int64)
+        self._together = np.ones(len(queries), np.int64)  # measured with each query, and itself
         self._first = np.arange(len(queries))
         if self._cuboids is None:
             self.moves = OneQuery(0).moves(queries, neighbours)
         else:
             cells = np.diff(self._cuboids.indptr)
             members = self._cuboids.members
-            self.together[members] = np.repeat(cells, cells)
+            self._together[members] = np.repeat(cells, cells)
             self._first = members[self._cuboids.indptr[:-1]]  # members are in increasing order
             self.moves = OneCuboid(0).moves(queries, neighbours)
         self._own = self._first < asked
@@ -60,9 +60,12 @@ class Questions:
     def __len__(self) -> int:
         return len(self._first)
 
-    def admitted(self, queries: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Return which questions have admitted queries: those of one question have one scope."""
-        return queries[self._first] & self._own
+    def admitted(self, distribution: Representation) -> NDArray[np.bool_]:
+        """Return which questions fit a distribution's memory, each as a whole: bool, one each.
+
+        By public facts alone, before anything is paid. Queries of one question have one scope.
+        """
+        return distribution.admits(self._together)[self._first] & self._own
 
     def select(
         self,

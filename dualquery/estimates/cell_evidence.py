@@ -44,7 +44,8 @@ class CellEvidence:
     def with_total(self, total: Total) -> CellEvidence:
         """Return the evidence with one number more: the sum of all cells, a measured total.
 
-        What absent rows contribute, known of all others, is taken off: all are then of the rows.
+        What absent rows contribute, known of all others, is taken off. All are then of the rows
+        alone, over the total's copies.
         """
         absent, excess = self.absent, 0.0 if total.noise == "gaussian" else 3.0
         return CellEvidence(

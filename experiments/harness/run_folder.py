@@ -55,6 +55,12 @@ def code_version() -> str:
     return total.hexdigest()[:16]
 
 
+def file_version(path: Path) -> list[int]:
+    """Return what tells a file from one that takes its place: its bytes, and when it changed."""
+    found = path.stat()
+    return [found.st_size, found.st_mtime_ns]
+
+
 @dataclass(frozen=True)
 class RunFolder:
     """Finished runs of one experiment.
@@ -115,9 +121,9 @@ class RunFolder:
 
     def _identity(self, run: Run) -> Mapping[str, Any]:
         said = json.dumps(dict(run))
-        named = [path.stat() for path in self.data if json.dumps(str(path))[1:-1] in said]
+        named = [path for path in self.data if json.dumps(str(path))[1:-1] in said]
         return {
-            "data": [[file.st_size, file.st_mtime_ns] for file in named],
+            "data": [file_version(path) for path in named],
             "format_version": FORMAT_VERSION,
             "experiment": self.experiment,
             "code": self.code,

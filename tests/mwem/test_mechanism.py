@@ -163,9 +163,9 @@ def test_queries_that_do_not_fit_are_excluded() -> None:
     options = {"iterations": 8, "memory_gib": small, "representation": "factored"}
     _, outcome = run(Mwem(**options), Budget(1.0, 0.0), workload=workload, rows=rows)
     assert max(line["largest"] for line in outcome.trace) * 64 <= small * 2**30
-    every = make("factored", Products.of_conjunctions(workload), 40_000, 1)
+    model = make("factored", Products.of_conjunctions(workload), 40_000, 1)
     with pytest.raises(BadInputError, match="above the limit"):
-        _ = [every.update(np.array([query]), np.array([0.25])) for query in range(40)]
+        _ = [model.update(np.array([query]), np.array([0.25])) for query in range(40)]
     options["iterations"] = 60
     _, outcome = run(Mwem(**options), Budget(1.0, 0.0), workload=workload, rows=rows)
     assert 8 < len(outcome.trace) < 60  # what is paid for is released
