@@ -112,7 +112,9 @@ def test_answers_of_the_workload_are_forced_in_the_files(tmp_path) -> None:
         made = dualquery.release(kept, schema=RULED, queries="all", way=way, epsilon=1e4)
         assert dualquery.evaluate(made, kept)["max_error"] < 1e-3
     lists = [["flag", "job=nurse", "job=nurse & flag"], ["age=0-25", "job=nurse & sex=Male"]]
-    for asked in [*lists, ["job!=nurse & flag & constant=a"]]:
+    lists += [["job!=nurse & flag & constant=a"], ["!flag & job=clerk", "job!=nurse & sex=Female"]]
+    lists[-1] += ["constant!=b & age>=50", "age<25 & sex=Female", "constant=b & job=nurse"]
+    for asked in lists:
         made = dualquery.release(kept, schema=RULED, queries=asked, epsilon=1e4, records=5_000)
         assert np.abs(made.workload.answers_on(made.records) - made.answers).max() < 0.02
 

@@ -168,23 +168,24 @@ class MixtureFit:
         )
 
     def with_rules(self, task: Task, chances: Float64) -> MixtureFit:
-        """Return the fit with pairs of values that rules forbid, as sure as most products are."""
+        """Return the fit with values that rules forbid together, as sure as most products are."""
         if (rules := task.rules) is None or not rules.boxes:
             return self
         from dualquery.rules.constraints import penalties_of
 
         own, codes = self.products, task.once(penalties_of, lambda: penalties_of(rules, cells=True))
-        of_two = (np.isin(codes >> 1, self._bits).sum(axis=1) == 2) & (codes[:, 2:] < 0).all(axis=1)
-        if not of_two.any():
+        held = np.isin(codes >> 1, np.append(self._bits, -1)).all(axis=1)
+        held &= own.literals | (codes[:, 2:] < 0).all(axis=1)  # three factors' mean has pairs' too
+        if not held.any():
             return self
-        asked, negated, _ = literals_of(LiteralRows(codes[of_two, :2], own.domain))
-        bits = side_by_side(own.bits, asked)
+        asked, negated, _ = literals_of(LiteralRows(codes[held], own.domain))
+        bits, most = side_by_side(own.bits, asked), asked.shape[1]
         flags = np.pad(own.second, ((0, len(asked)), (0, bits.shape[1] - own.bits.shape[1])))
-        flags[len(own.bits) :, :2] = own.literals & negated  # products of literals have mean 0
+        flags[len(own.bits) :, :most] = own.literals & negated  # products of literals have mean 0
         every = replace(own, bits=bits, second=flags)
         means, slopes = (each[len(own.bits) :] for each in every.factors(chances))
         # Of factors m + s (x - q), of mean m and share q, whose literals never hold together.
-        apart = (slopes[:, :2] * (chances[asked] - negated)).prod(axis=1)
+        apart = np.where(asked < 0, 1.0, slopes[:, :most] * (chances[asked] - negated)).prod(axis=1)
         targets = np.append(self.targets, means.prod(axis=1) - apart)
         deviations = np.append(self.deviations, np.full(len(asked), np.median(self.deviations)))
         return MixtureFit(every, targets, deviations, self.how)
