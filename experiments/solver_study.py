@@ -242,8 +242,8 @@ RECIPE = Recipe(
         "also in the aggregated formulation of the DualQuery paper and, in round 80, after our "
         "reductions and from local search's record as a hint, whose time is counted. Take --jobs 1 "
         "for times that nothing disturbs. Games: the error of a release whose best responses are "
-        "stopped, or found by weaker and stronger solvers, at equal privacy, on Adult also with "
-        "rules between its columns; 20,000 queries there. The problems are in instances/, as LP. "
+        "stopped or, about 20,000 queries, found by weaker and stronger solvers, at equal privacy, "
+        "on Adult also with rules between its columns. The problems are in instances/, as LP. "
         "The quick form: rounds 1 and 20 of Adult with groups, 20,000 queries, four solvers, 1 s."
     ),
     plan=plan,
