@@ -175,7 +175,7 @@ class MixtureFit:
 
         own, codes = self.products, task.once(penalties_of, lambda: penalties_of(rules, cells=True))
         held = np.isin(codes >> 1, np.append(self._bits, -1)).all(axis=1)
-        held &= own.literals | (codes[:, 2:] < 0).all(axis=1)  # features of three need pairs' means
+        held &= own.literals | (codes[:, 2:] < 0).all(axis=1)  # three features need pairs' means
         if not held.any():
             return self
         asked, negated, _ = literals_of(LiteralRows(codes[held], own.domain))
@@ -184,7 +184,7 @@ class MixtureFit:
         flags[len(own.bits) :, :most] = own.literals & negated  # products of literals have mean 0
         every = replace(own, bits=bits, second=flags)
         means, slopes = (each[len(own.bits) :] for each in every.factors(chances))
-        # Of one or two factors m + s (x - q), of mean m, or any literals, that never hold together.
+        # Of one or two factors m + s (x - q), q the share, or any literals: never 1 together.
         apart = np.where(asked < 0, 1.0, slopes[:, :most] * (chances[asked] - negated)).prod(axis=1)
         targets = np.append(self.targets, means.prod(axis=1) - apart)
         deviations = np.append(self.deviations, np.full(len(asked), np.median(self.deviations)))
