@@ -88,7 +88,7 @@ def mwem_cube(
     candidates, workload = asked_cuboids(domain, data.n)
     options = MwemOptions(iterations=ITERATIONS, repetitions=MOST_PASSES, cuboids=True)
     asked = Questions(workload, len(workload), options, Neighbours.REPLACE_ONE)
-    spending = spend(options.shares, Budget(epsilon, 0.0), asked.moves, NO_MOVES)
+    spending = spend(options.shares(ITERATIONS), Budget(epsilon, 0.0), asked.moves, NO_MOVES)
     curator = Curator(data.records, workload, spending.schedule(), randomness(seed))
     model = Potentials(axis_sizes(domain))
     left = np.ones(len(candidates), dtype=np.bool_)

@@ -46,7 +46,7 @@ def multiply_weights(
     trace: list[dict[str, Any]] = []
     measured_already = np.zeros(len(asked), dtype=np.bool_)
     answers = queries.scale * distribution.answers()
-    for number in range(1, options.iterations + 1):
+    for number in range(1, spending.iterations + 1):
         if curator.cut_short(DRAWS):
             break
         curator.log_errors(answers, f"before iteration {number}")
@@ -74,8 +74,8 @@ def multiply_weights(
         )
         measured_already[question] = True
         answers = queries.scale * distribution.answers()
-        progress(number, options.iterations)
-    curator.log_errors(answers, f"after iteration {options.iterations}")
+        progress(number, spending.iterations)
+    curator.log_errors(answers, f"after iteration {spending.iterations}")
     output.after_last(answers, distribution)
     return trace
 

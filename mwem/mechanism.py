@@ -46,11 +46,9 @@ class MwemDetails(Details):
 
     def parameters(self) -> Mapping[str, Any]:
         """Return the options that matter, and the decisions."""
-        said = (
-            "iterations", "repetitions", "cuboids", "average", "start", "noisy_init", "select",
-            "memory_gib",
-        )  # fmt: skip
+        said = "repetitions", "cuboids", "average", "start", "noisy_init", "select", "memory_gib"
         return {
+            "iterations": self.spending.iterations,
             **{name: getattr(self.options, name) for name in said},
             "representation": self.representation,
             "records": self.records,
@@ -74,9 +72,10 @@ class Mwem(MwemOptions, Mechanism[MwemDetails]):
         start = Start(task.queries, self)
         questions = Questions(start.held, len(task.queries), self, budget.neighbours)
         queries = products_of(start.held)
-        spending = spend(self.shares, budget, questions.moves, start.moves(budget.neighbours))
+        shares = self.shares(questions.iterations)
+        spending = spend(shares, budget, questions.moves, start.moves(budget.neighbours))
         representation = choose(
-            self.representation, queries, self.iterations, self.memory, self.noisy_init
+            self.representation, queries, shares.iterations, self.memory, self.noisy_init
         )
         self._require_possible(representation, queries, questions)
         accountant, cost = best(spending.schedule(), budget.delta, budget.accountant)
@@ -119,7 +118,7 @@ class Mwem(MwemOptions, Mechanism[MwemDetails]):
         """
         needed = super().bytes_needed(task, plan)
         if plan.details.representation == "histogram":
-            needed += dense_bytes(plan.details.queries, self.iterations)
+            needed += dense_bytes(plan.details.queries, plan.details.spending.iterations)
         return needed
 
     def run(
@@ -139,7 +138,7 @@ class Mwem(MwemOptions, Mechanism[MwemDetails]):
         )
         output = Output(
             n=task.n,
-            iterations=self.iterations,
+            iterations=spending.iterations,
             average=self.average,
             records=chosen.records,
             seed=session.public_seed,
@@ -158,7 +157,7 @@ class Mwem(MwemOptions, Mechanism[MwemDetails]):
         )
         held, asked = chosen.start.held, len(task.queries)
         also_kept, intervals = measured(trace, held, asked, task.n, spending)
-        stopped = len(trace) < self.iterations and not curator.cut_short(DRAWS)
+        stopped = len(trace) < spending.iterations and not curator.cut_short(DRAWS)
         outcome = Outcome(
             # A few passes of updates do not reach what is measured well.
             answers=intervals.nearest(output.answers[:asked]),
@@ -166,7 +165,7 @@ class Mwem(MwemOptions, Mechanism[MwemDetails]):
             trace=tuple(trace),
             intervals=intervals,
             measurements=Measurements.joined([*kept, also_kept]),
-            remarks=(_STOPPED.format(len(trace), self.iterations),) if stopped else (),
+            remarks=(_STOPPED.format(len(trace), spending.iterations),) if stopped else (),
         )
         return outcome, distribution
 

@@ -22,8 +22,8 @@ class MwemOptions:
 
     aliases: ClassVar[Mapping[str, str]] = {"rounds": "iterations"}
 
-    iterations: int = 10
-    """T: queries that are selected and measured."""
+    iterations: int | None = None
+    """T: queries that are selected and measured; None for 10, or all if there are fewer."""
 
     repetitions: int = 10
     """Passes of updates in each iteration: the first over the new measurement, the others over all
@@ -77,8 +77,7 @@ class MwemOptions:
         """Memory limit in bytes."""
         return int(self.memory_gib * 2**30)
 
-    @property
-    def shares(self) -> Shares:
-        """How the budget is shared out."""
+    def shares(self, iterations: int) -> Shares:
+        """Return how the budget is shared out."""
         start = self.init_budget if self.noisy_init or self.start == "independent" else 0.0
-        return Shares(self.iterations, self.noisy_max_budget, start, selection=self.select)
+        return Shares(iterations, self.noisy_max_budget, start, selection=self.select)

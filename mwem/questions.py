@@ -25,7 +25,8 @@ class Questions:
     same columns. The score of such a marginal is the sum of its cells' absolute errors less the
     number of its cells, which is what the noise would add; its table is measured at the price of
     one histogram. Questions have one of the room's first ``asked`` queries, the workload's.
-    ``moves`` is how far the counts of one question move, in steps.
+    ``moves`` is how far the counts of one question move, in steps; ``iterations`` is what is asked
+    for, or 10, or all questions if there are fewer.
 
     Raises
     ------
@@ -49,11 +50,12 @@ class Questions:
             self._first = members[self._cuboids.indptr[:-1]]  # members are in increasing order
             self.moves = OneCuboid(0).moves(queries, neighbours)
         self._own = self._first < asked
-        found = np.count_nonzero(self._own)
-        if options.iterations > found:
+        found = int(np.count_nonzero(self._own))
+        self.iterations = options.iterations or min(10, max(found, 1))
+        if self.iterations > found:
             kind = "marginals" if options.cuboids else "queries"
             raise BadInputError(
-                f"iterations is {options.iterations}, but the workload has only {found} {kind}, "
+                f"iterations is {self.iterations}, but the workload has only {found} {kind}, "
                 f"and none is measured twice: take at most {found} iterations"
             )
 

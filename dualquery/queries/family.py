@@ -144,8 +144,8 @@ class QueryFamily:
         `BadInputError` by default: the queries have no such form.
         """
         raise BadInputError(
-            f"{type(self).__name__} have no products(), which MWEM needs; tabulate them "
-            "with HistogramQueries.tabulate if the domain is small"
+            f"{type(self).__name__} have no products(), which MWEM needs; take gaussian "
+            "or laplace, or tabulate them with HistogramQueries.tabulate if the domain is small"
         )
 
 

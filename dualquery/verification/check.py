@@ -160,11 +160,14 @@ def _statements(stored: Stored, events: list[Stored]) -> Iterator[str]:
     privacy, options, proof, schema = (stored[x] for x in ("privacy", "options", "proof", "schema"))
     rows, bought, relation = proof["rows"]["number"], proof["rows"]["bought"], proof["neighbours"]
     named, unit, weight = proof["accountant"], proof.get("unit"), proof.get("weight")
-    one, public, total, number = "one record", "n public", "the number of rows", f"{rows:,}"
-    most, replaces, copy = _steps(proof), relation == "replace-one", 1.0
+    one, public, total, copy = "one record", "n public", "the number of rows", 1.0
+    most, replaces, how = _steps(proof), relation == "replace-one", f"assumed to be {rows:,}"
+    # Units of one row each that are replaced are as many as their rows, and these are public.
+    exact = replaces and most == 1 and weight is None
     columns = [column["name"] for column in schema.get("columns", [])]  # of items there are none
     if unit is not None:
         public, kept = "the number of units public", unit["max_rows"]
+        how = "that of units" if exact and unit["units"] == rows else how
         one = f"one unit of column {unit['column']!r} with at most {kept:,} row{'s' * (kept > 1)}"
         yield from _unequal(
             ("the unit", {"column": unit["column"], "max_rows": kept}, options["unit"]),
@@ -174,7 +177,7 @@ def _statements(stored: Stored, events: list[Stored]) -> Iterator[str]:
     if weight is not None:
         largest, copy = weight["max"], weight["max"] / weight["copies"]
         one += f", weighted by column {weight['column']!r} up to {largest:g}"
-        total, number = "the total weight", f"{rows * copy:.6g}"
+        total, how = "the total weight", f"assumed to be {rows * copy:.6g}"
         # Whole weights are exact: a row of the largest counts as a multiple of it.
         whole = largest == math.floor(largest) and 1 <= largest <= _COPIES
         copies = _COPIES // int(largest) * int(largest) if whole else _COPIES
@@ -187,23 +190,20 @@ def _statements(stored: Stored, events: list[Stored]) -> Iterator[str]:
     for what, said in (("unit", unit), ("weight", weight)):
         yield from _unequal((f"that there is no {what}", said is None, options.get(what) is None))
     grounds = [event["ground"] for event in events if event["ground"]]
-    measured = next((each for each in grounds if each["statistic"] == "RowTotal"), None)
-    noise = measured or bought
+    noise = next((each for each in grounds if each["statistic"] == "RowTotal"), bought)
     scale = float(noise["scale"]) if noise else 0.0
     shown = stored.get("total", {"scale": scale})  # older releases have none
     words = f"replace {one}, {public}" if replaces else f"add or remove {one}"
     if not replaces or unit is not None or weight is not None:
-        words += f", {total} {'released with noise' if noise else f'assumed to be {number}'}"
-    # Units of one row each that are replaced are as many as their rows, and these are public.
-    buys = not (replaces and most == 1 and weight is None) and options["rows"] is None
+        words += f", {total} {'released with noise' if noise else how}"
     yield from _unequal(
         ("neighbours", words, privacy["neighbours"]),
         ("the relation", relation, options["neighbours"]),
-        ("a noisy number of rows", buys, bought is not None),
+        ("a noisy number of rows", not exact and options["rows"] is None, bought is not None),
         ("the number of rows", rows, stored["rows"]),
         ("the total", shown.get("copies", rows), rows),
         ("the weight of a copy", shown.get("of_copy", copy), copy),
-        ("the rows that were stated", rows if measured else _stated(stored), rows),
+        ("the rows that were stated", _stated(stored) if noise is bought else rows, rows),
         ("noise in the number of rows", float(shown["scale"]), scale),
         ("the accountant", named["name"], privacy["accountant"]),
         ("the delta", named["delta"], options["delta"]),

@@ -79,12 +79,14 @@ def test_a_public_limit_chooses_the_mechanism(monkeypatch: pytest.MonkeyPatch) -
 
 def test_other_families_are_answered_by_mwem() -> None:
     assert chosen(Task(Parities(6, 2), 10_000), Budget(1.0, 1e-6)) == "mwem"
+    few = Task(Parities(3, 1), 10_000)
+    assert Auto().plan(few, Budget(1.0, 1e-6)).parameters["iterations"] == 3
 
 
 def test_what_the_room_could_not_serve_is_not_chosen() -> None:
-    """Three queries are too few for MWEM, and DualQuery plays on another form of them."""
+    """Three queries are too few for ten iterations; DualQuery plays on another form of them."""
     with pytest.raises(BadInputError, match="mwem refuses the task: iterations is 10"):
-        Auto().plan(Task(Parities(3, 1), 10_000), Budget(1.0, 1e-6))
+        Auto(options={"iterations": 10}).plan(Task(Parities(3, 1), 10_000), Budget(1.0, 1e-6))
 
 
 def test_queries_about_a_thousand_binary_columns_are_measured_in_stages() -> None:

@@ -373,7 +373,7 @@ def test_unknown_options_are_bad_input(case: Case) -> None:
         ("matrix", {"steps": 0}, "steps is 0"),
         ("matrix", {"pull": 2.0}, "pull is 2.0"),
         ("matrix", {"pull": "x"}, "pull"),
-        ("mwem", {"iterations": None}, "iterations is None"),
+        ("mwem", {"repetitions": None}, "repetitions is None"),
         ("matrix", {"pull": True}, "pull is True; a number from 0 to 1 is needed"),
         ("no-such", {}, "unknown mechanism 'no-such' (known: auto"),
     ],

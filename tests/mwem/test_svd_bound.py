@@ -40,14 +40,12 @@ def test_the_identity_attains_it() -> None:
 @pytest.mark.parametrize("neighbours", RELATIONS)
 @pytest.mark.parametrize("seed", range(5))
 def test_no_strategy_is_below_it(neighbours, seed) -> None:
-    ranges = (
-        np.array([[a <= x <= b for x in range(9)] for a in range(9) for b in range(a, 9)]) * 1.0
-    )
-    low = bound(ranges, neighbours)
+    spans = np.array([[a <= x <= b for x in range(9)] for a in range(9) for b in range(a, 9)]) * 1.0
+    low = bound(spans, neighbours)
     tree = np.vstack((np.eye(9), np.kron(np.eye(3), np.ones(3)), np.ones(9)))
-    for strategy in (np.eye(9), ranges, tree, np.random.default_rng(seed).normal(size=(12, 9))):
-        assert strategy_error(ranges, strategy, neighbours) >= low * (1 - 1e-9)
-    assert strategy_error(ranges, tree, neighbours) < 20 * low
+    for strategy in (np.eye(9), spans, tree, np.random.default_rng(seed).normal(size=(12, 9))):
+        assert strategy_error(spans, strategy, neighbours) >= low * (1 - 1e-9)
+    assert strategy_error(spans, tree, neighbours) < 20 * low
 
 
 def test_constant_queries_cost_nothing_when_n_is_public() -> None:

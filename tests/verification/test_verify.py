@@ -38,12 +38,12 @@ def made(folder: Path, table: pl.DataFrame | None = None, **asked: Any) -> Path:
     return dualquery.release(people() if table is None else table, **asked).save(folder)
 
 
-UNIT = {"unit": dualquery.Unit("home", 3)}
+UNIT, ONE_ROW = ({"unit": dualquery.Unit("home", rows)} for rows in (3, 1))
 WEIGHT = {"weight": dualquery.Weight("w", 5.0)}
 MEANS = {"means": "age"}
 LARGEST: dict[str, Any] = {"mechanism": "mwem", "options": {"select": "noisy-max"}}
 RULES = {"schema": replace(SCHEMA, rules=("flag => sex=Male", "age<25 => job=nurse"))}
-BESIDES: list[dict[str, Any]] = [
+BESIDES: list[dict[str, Any]] = [ONE_ROW,
     UNIT, WEIGHT, MEANS, RULES, UNIT | MEANS, WEIGHT | MEANS | RULES, UNIT | WEIGHT | MEANS | RULES
 ]  # fmt: skip
 

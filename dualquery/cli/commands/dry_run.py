@@ -49,7 +49,8 @@ def show_outlook(terminal: Terminal, given: Mapping[str, Any]) -> None:
         privacy_log.warning(warning)
     name = planned.plan.mechanism or planned.mechanism.name
     expected, memory, delta = planned.expected, planned.memory, planned.budget.delta
-    epsilon = planned.priced.epsilon + planned.count.epsilon
+    # The whole budget is charged, whatever part of it the events need; without events, none.
+    epsilon = planned.count.epsilon + (planned.budget.epsilon if planned.priced.epsilon else 0.0)
     accountant, bits = planned.priced.accountant, planned.schema.domain.bits
     seconds = seconds_needed(planned.task, planned.own)
     queries = len(planned.task.queries)
@@ -107,7 +108,7 @@ def plan_without_rows(spec: ReleaseSpec, rows: int | None) -> tuple[int, Planned
         chosen = chosen.with_sums(spec.workload.means)
     n = _rows_to_go_by(spec, source, chosen) if rows is None else rows
     count = _counted(n, budget)
-    if budget.delta is None and not mechanism.pure and count.units not in (None, count.n):
+    if budget.delta is None and not mechanism.pure and count.units is not None:
         raise BadInputError(
             "the default delta, 1/n^2, goes by the number n of units, or of rows with weights; "
             "--dry-run counts none: give --delta"
@@ -133,8 +134,7 @@ def _rows_to_go_by(spec: ReleaseSpec, source: Source, schema: Schema) -> int:
         )
     why = f"under {relation.value}" if of_rows else "with --unit or --weight"
     number = "a number" if relation.weight is None else "a total weight"
-    several = relation.replaces and relation.steps > 1
-    needed = several and budget.delta is None and not spec.configured.pure
+    needed = relation.replaces and budget.delta is None and not spec.configured.pure
     raise BadInputError(
         f"{source.label}: {why} the number of rows is private, and what is planned from it would "
         f"tell it: give --rows, {number} to go by{', and --delta' if needed else ''}"
