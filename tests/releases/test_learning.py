@@ -22,7 +22,7 @@ from dualquery.verification import verify
 ROWS = 20_000
 FRAME = pl.DataFrame({"a": ["x", "y"] * (ROWS // 2), "b": [1, 2, 2, 2] * (ROWS // 4)})
 A = {"name": "a", "kind": "categorical", "values": ["x", "y"]}
-PART = {"name": "a", "kind": "categorical"}
+PART, MWEM = {"name": "a", "kind": "categorical"}, {"mechanism": "mwem", "options": {"rounds": 10}}
 B = {"name": "b", "kind": "numeric", "edges": [1, 2, 3], "integer": True}
 
 
@@ -85,7 +85,7 @@ def test_a_schema_that_is_known_leaves_a_budget_file_as_it_is(tmp_path) -> None:
         ({"weight": dualquery.Weight("a", 1.0)}, "is no weight"),
         ({"schema": known({**A, "values": ["x", "z"]})}, "is not in the schema"),
         ({"neighbours": "add-remove", "delta": 1e-6, "rows": 40, "queries": 9}, "from 40 rows"),
-        ({"queries": 5, "way": 1, "mechanism": "mwem", "delta": 1e-6}, "at most 5 iterations"),
+        ({"queries": 5, "way": 1, **MWEM, "delta": 1e-6}, "at most 5 iterations"),
         ({"weight": dualquery.Weight("b", 1e6), "columns": "a"}, "all weights are far below"),
     ],
 )
