@@ -80,12 +80,11 @@ def relation(features: set[str]) -> list[str]:
 
 
 def options(features: set[str], world: World) -> list[str]:
-    given = (
-        ["--delta", "1e-6", "--max-ones-per-row", str(MOST_ITEMS)] if "lists" in features else []
-    )
-    given = given or ["--delta", "1e-6", "--schema", str(world.schema)]
+    given = ["--delta", "1e-6"]
     if "lists" in features:
-        given += ["--columns", f"0-{worlds.ITEMS - 1}"]
+        given += ["--max-ones-per-row", str(MOST_ITEMS), "--columns", f"0-{worlds.ITEMS - 1}"]
+    else:
+        given += ["--schema", str(world.schema)]
     given += relation(features)
     if "unit" in features:
         given += ["--unit", "home", "--max-rows-per-unit", str(worlds.MOST_ROWS)]

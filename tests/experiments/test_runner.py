@@ -40,12 +40,10 @@ def test_results_are_written_and_no_run_is_done_twice(tmp_path) -> None:
     first = run(out, jobs=2, runs=3)
     assert first.table.height == 6
     assert first.table.columns == ["log", "seconds", "seed", "x", "y", "threads"]
-    found = json.loads((out / "results.json").read_text("utf-8"))
-    assert found["seeds"] == [1, 2, 3]
-    assert found["summary"] == [{"x": 1.0, "y": 4.0, "runs": 3}, {"x": 2.0, "y": 6.0, "runs": 3}]
-    assert found["findings"] == [
-        {"expected": "y <above> x & more", "found": "it is", "holds": True}
-    ]
+    kept = json.loads((out / "results.json").read_text("utf-8"))
+    assert kept["seeds"] == [1, 2, 3]
+    assert kept["summary"] == [{"x": 1.0, "y": 4.0, "runs": 3}, {"x": 2.0, "y": 6.0, "runs": 3}]
+    assert kept["findings"] == [{"expected": "y <above> x & more", "found": "it is", "holds": True}]
     assert "expected y <above> x" in (out / "findings.txt").read_text("utf-8")
     assert pl.read_parquet(out / "results.parquet").equals(first.table)
     assert {path.name for path in out.glob("*.*g")} == {

@@ -70,8 +70,7 @@ def plan(
 
     if rows > LARGEST_ROWS:
         raise BadInputError(f"--rows is {rows:,}; at most {LARGEST_ROWS:,} can be accounted for")
-    terminal = Terminal(machine=as_json)
-    relation = Neighbours.parse(neighbours)
+    terminal, relation = Terminal(machine=as_json), Neighbours.parse(neighbours)
     used = default_delta(rows) if delta is None else delta
     warnings = check_budget(1.0 if epsilon is None else epsilon, used, rows)
     if columns is not None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dualquery.cli.shared_options import is_stdin
 from dualquery.cli.terminal import Terminal
+from dualquery.privacy.events import events_of
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.requests import BudgetRequest, ReleaseSpec
 from dualquery.room.row_count import COUNT_SHARE, RowCount
@@ -48,12 +49,13 @@ def show_outlook(terminal: Terminal, given: Mapping[str, Any]) -> None:
     for warning in planned.warnings:
         privacy_log.warning(warning)
     name = planned.plan.mechanism or planned.mechanism.name
-    expected, memory, delta = planned.expected, planned.memory, planned.budget.delta
-    # The whole budget is charged, whatever part of it the events need; without events, none.
-    epsilon = planned.count.epsilon + (planned.budget.epsilon if planned.priced.epsilon else 0.0)
+    expected, memory = planned.expected, planned.memory
+    # A release is charged the whole budget, whatever part its events need; without events, none.
+    charged = bool(events_of(planned.plan.schedule))
+    epsilon = planned.count.epsilon + charged * planned.budget.epsilon
+    delta = charged * planned.budget.delta
     accountant, bits = planned.priced.accountant, planned.schema.domain.bits
-    seconds = seconds_needed(planned.task, planned.own)
-    queries = len(planned.task.queries)
+    queries, seconds = len(planned.task.queries), seconds_needed(planned.task, planned.own)
     declared, why = planned.schema.declared, planned.plan.remark
     found = {"mechanism": name, "remark": why, "declared": declared, "queries": queries}
     found |= {"rows": rows, "bits": bits, "epsilon": epsilon, "delta": delta}
@@ -143,8 +145,7 @@ def _rows_to_go_by(spec: ReleaseSpec, source: Source, schema: Schema) -> int:
 
 def _counted(rows: int, budget: BudgetRequest) -> RowCount:
     """Return a number of rows to go by as the release would; no unit is empty."""
-    relation = budget.relation
-    n = budget.copies_of(rows)
+    relation, n = budget.relation, budget.copies_of(rows)
     if relation.replaces and not relation.rows_public:
         return RowCount(n, relation, units=max(2, -(-n // relation.steps)))
     bought = relation is Neighbours.ADD_REMOVE and budget.rows is None
