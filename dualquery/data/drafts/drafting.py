@@ -41,7 +41,7 @@ with 250 shapes each, less than one shape in a release is so by chance (P(Z > 4.
 
 _MOST_WHOLE = 32  # whole numbers that get a bucket each, if the grid tells them apart
 _MANY_NUMBERS = 1000  # a range that may be the numbers of rows, if the column is called so
-_SLIPS = 0.05  # of the dates of a column this part may be written in another way
+_SLIPS = 0.05  # of the numbers of a column this part may have a leading zero and be no code
 
 # Of the texts of an exact draft:
 _MOST_LISTED = 64  # with (other); half as many again are all listed
@@ -82,6 +82,9 @@ def shape_of(name: str, counts: Counts, sd: float) -> Shape:
     kept = np.where(kinds > sure, kinds, 0)
     firsts = shapes.WHOLE, shapes.FIRST_DATE, shapes.FIRST_MISSING
     texts, numbers, dates, absent = np.split(kept, firsts)
+    for either in shapes.EITHER:  # counts for the format that reads more
+        dates[either + 1 + (dates[either + 2] > dates[either + 1])] += dates[either]
+        dates[either] = 0
     missing = tuple(np.array(shapes.MISSING)[absent > 0].tolist())
     of_texts = texts.sum()
     digits = dates[-1] * (numbers.sum() > dates.max())  # among numbers, these are some
@@ -94,13 +97,10 @@ def shape_of(name: str, counts: Counts, sd: float) -> Shape:
         first, last = _sizes(of_decades, sd)
         if last < first:
             first = last = int(of_decades.argmax())
-        best = int(np.argmax(dates))
-        if "%d/%m/%" in str(shapes.FORMATS[best]):  # which has the days to 12 of the next format
-            best += int(dates[best + 1] > _SLIPS * dates[best])
         held = of_decades[first : last + 1].sum()
         shape = replace(shape, beyond=_beyond(of_decades, [0, -1], sure) or 2 * held < dates.max())
         year, years = shapes.FIRST_YEAR + 10 * first, 10 * (last + 1 - first)
-        return replace(shape, how=Months(shapes.FORMATS[best], year, years))
+        return replace(shape, how=Months(shapes.FORMATS[dates.argmax()], year, years))
     codes = texts[shapes.CODE] > _SLIPS * numbers.sum() or _CODES.fullmatch(name)
     if codes or of_texts >= numbers.sum():
         markers = tuple(text for text in missing if text in shapes.MARKERS)

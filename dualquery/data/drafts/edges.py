@@ -67,8 +67,7 @@ def _round_edges(low: float, high: float, buckets: int, *, whole: bool) -> tuple
     powers = itertools.count(max(power, 0) if whole else power)
     widths = (digit * Fraction(10) ** exponent for exponent in powers for digit in (1, 2, 5))
     width = next(width for width in widths if width >= least)
-    start = math.floor(first / width)
-    stop = math.ceil(last / width)
+    start, stop = math.floor(first / width), math.ceil(last / width)
     # Floating-point numbers may not tell all of them apart.
     edges = [step * width for step in range(start, max(stop, start + 2) + 1)]
     if max(-edges[0], edges[-1]) > sys.float_info.max:

@@ -32,11 +32,14 @@ MISSING = (*MARKERS, "None", "N", "-")
 
 FORMATS: tuple[str | None, ...] = (
     None,  # ISO 8601
-    *("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%Y/%m/%d", "%Y.%m.%d"),
-    *("%d.%m.%Y %H:%M", "%d/%m/%Y %H:%M", "%m/%d/%Y %H:%M", "%d-%b-%Y", "%d %b %Y", "%b %d, %Y"),
-    *("%d.%m.%y", "%d/%m/%y", "%m/%d/%y", *CLOCKS, "%Y%m%d"),
+    *("%d.%m.%Y", "%d-%m-%Y", "%Y/%m/%d", "%Y.%m.%d", "%d-%b-%Y", "%d %b %Y", "%b %d, %Y"),
+    *("%d/%m/%Y", "%d/%m/%Y", "%m/%d/%Y", "%d/%m/%Y %H:%M", "%d/%m/%Y %H:%M", "%m/%d/%Y %H:%M"),
+    *("%d.%m.%Y %H:%M", "%d.%m.%y", "%d/%m/%y", "%d/%m/%y", "%m/%d/%y", *CLOCKS, "%Y%m%d"),
 )
 """Ways to write a date. A text that several of them read counts for the first."""
+
+EITHER = tuple(at for at, form in enumerate(FORMATS) if form in FORMATS[at + 1 :])
+"""Formats that stand there twice: first for days to 12 only, which the last of the three reads."""
 
 DECIMALS = 6  # the largest number of decimals that is told apart
 
@@ -122,6 +125,8 @@ class Shapes:
         for place, pattern in enumerate(FORMATS if left.any() else ()):
             rest = np.flatnonzero(left)
             read = read_dates(text.gather(rest), pattern)
+            if place in EITHER:
+                read = read.set(read.dt.day() > 12, None)
             dated = rest[read.is_not_null().to_numpy()]
             kinds[dated] = FIRST_DATE + place
             decade = (read.drop_nulls().dt.year().to_numpy() - FIRST_YEAR) // 10

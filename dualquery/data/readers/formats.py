@@ -227,8 +227,7 @@ def source_of(data: Any) -> Source:
     """Return data as a source.
 
     They are a text as for `parse_source`, a path, a NumPy matrix or SciPy sparse matrix of 0s and
-    1s, a Polars, pandas or Arrow table, or a source; or `BadInputError`, as if their reader expects
-    something else.
+    1s, a Polars, pandas or Arrow table, or a source. `BadInputError` for what no reader expects.
     """
     if isinstance(data, str | Path):
         return parse_source(str(data))

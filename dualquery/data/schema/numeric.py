@@ -430,8 +430,7 @@ def part_between(
 def quantile_of(rule: Rule, places: int | None, low: float, high: float, level: float) -> float:
     """Return the number below which a share, in [0, 1], of a part of a bucket's values lies.
 
-    The part is ``low <= x <= high``. Of numbers with some decimal ``places``, and listed ones, it
-    is one of these.
+    The part is ``low <= x <= high``. Of numbers with decimal ``places``, or listed, it is one.
     """
     if (values := listed(rule)) is not None:
         inside = sorted(value for value in values if low <= value <= high)

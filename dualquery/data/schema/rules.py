@@ -4,8 +4,7 @@ What another text means is for `dualquery.rules.reading` to say. Buckets of two 
 together in a record if some of their values keep the order; its values are drawn under that
 condition. Pairs are enough: if every pair of the orders, closed under chains, has values that keep
 its order, then giving each column, along the chains, the least of its values that is at least those
-before it keeps all. A column between two others needs values without gaps for that; `Orders.of`
-refuses others there.
+before it keeps all. A column between two others needs values without gaps (see `Orders.of`).
 """
 
 from __future__ import annotations
