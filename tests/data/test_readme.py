@@ -100,8 +100,7 @@ def test_the_tables_are_complete() -> None:
     assert rows.keys() == FORMATS.keys()
     for name, form in FORMATS.items():
         assert set(re.findall(r"`([^`]+)`", rows[name])) == set(form.extensions)
-    for name in (*SCHEMAS, *DATASETS, *GENERATORS):
-        assert f"`{name}" in TEXT
+    assert all(f"`{name}" in TEXT for name in (*SCHEMAS, *DATASETS, *GENERATORS))
     for key in {key for column in SURVEY.columns for key in column.to_dict()} | {*SURVEY.to_dict()}:
         assert f"`{key}`" in TEXT
 

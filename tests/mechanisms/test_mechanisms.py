@@ -330,8 +330,7 @@ def test_parameters_trace_and_totals_are_json(plan, outcome) -> None:
 
 
 def test_trace_holds_public_keys_only(case: Case, outcome) -> None:
-    for line in outcome.trace:
-        assert line.keys() <= case.trace
+    assert all(line.keys() <= case.trace for line in outcome.trace)
     for order in case.trace & {"pull", "stage", "round"}:
         numbers = [line[order] for line in outcome.trace if order in line]
         assert numbers == sorted(numbers)

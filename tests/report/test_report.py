@@ -70,8 +70,7 @@ class Reader(HTMLParser):
 def test_the_page_says_what_the_release_says(made: Release, page: str) -> None:
     read = Reader(page)
     assert made.privacy.text() in read.text
-    for column in made.schema.columns:
-        assert column.name in read.texts
+    assert all(column.name in read.texts for column in made.schema.columns)
     answers = json.loads(next(s for s in read.scripts if s.startswith("[[")))
     assert len(answers) == 60
     by_query = {row[0]: row for row in answers}

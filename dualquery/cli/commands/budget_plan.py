@@ -66,13 +66,16 @@ def plan(
     from dualquery.mechanisms.dualquery.game_options import GameOptions
     from dualquery.mechanisms.dualquery.parameters import choose_parameters
     from dualquery.mechanisms.forecast import Forecast, forecast
+    from dualquery.releases.make.beside import TOTAL_SHARE, without_beside
     from dualquery.releases.make.schema_price import SchemaPrice
+    from dualquery.room.row_count import RowCount
 
     if rows > LARGEST_ROWS:
         raise BadInputError(f"--rows is {rows:,}; at most {LARGEST_ROWS:,} can be accounted for")
     terminal, relation = Terminal(machine=as_json), Neighbours.parse(neighbours)
     used = default_delta(rows) if delta is None else delta
-    warnings = check_budget(1.0 if epsilon is None else epsilon, used, rows)
+    total = Budget(1.0 if epsilon is None else epsilon, used, neighbours=relation)
+    warnings = check_budget(total.epsilon, used, rows)
     if columns is not None:
         if epsilon is None:
             raise BadInputError("--columns is about a schema that a budget learns: give --epsilon")
@@ -80,6 +83,9 @@ def plan(
         price.require_worth(rows)
         show_price(terminal, price, rows)
         return
+    whole = without_beside(total, (), RowCount(rows, relation))
+    if whole != total:
+        warnings = (*warnings, f"n is private: {TOTAL_SHARE:.0%} of epsilon goes to measuring it")
     given = {name: value for name, value in parameters.items() if value is not None}
     if (schema is not None or queries is not None) and epsilon is None:
         raise BadInputError(
@@ -104,7 +110,6 @@ def plan(
         if not described.declared:
             warnings = (*warnings, "a release with this draft is not private: declare it first")
         task = Task(built(WorkloadRequest, {"queries": queries}).build(described, rows), rows)
-        whole = Budget(epsilon, used, neighbours=relation)
         if by_policy:
             progress.phase("planning dualquery")
             chosen = choose_parameters(GameOptions(**given), task, whole)
@@ -123,7 +128,7 @@ def plan(
         if chosen is not None and each.name == chosen.accountant:
             priced = {sought: chosen.schedule.parameters()[sought], "remark": each.assumptions}
         else:
-            priced = _price(each, sought, parameters, epsilon, used, rows, relation)
+            priced = _price(each, sought, parameters, rows, whole)
         lines.append({"accountant": each.name, **priced})
     found = {"rows": rows, "delta": used, "epsilon": epsilon, **parameters}
     found |= {"neighbours": neighbours, "solved_for": sought, "accountants": lines}
@@ -157,27 +162,21 @@ def _figure(value: float | None, sought: str) -> str:
 
 
 def _price(
-    accountant: Accountant,
-    sought: str,
-    parameters: dict[str, Any],
-    epsilon: float | None,
-    delta: float,
-    rows: int,
-    neighbours: Neighbours,
+    accountant: Accountant, sought: str, parameters: dict[str, Any], rows: int, whole: Budget
 ) -> dict[str, Any]:
-    """Return the parameter that one accountant allows, or why it has no answer."""
+    """Return what one accountant allows, or why nothing; of 1 in all where epsilon is sought."""
     rounds, samples, eta = parameters["rounds"], parameters["samples"], parameters["eta"]
-    if epsilon is None:
-        schedule = GameSchedule(rounds, samples, eta, rows, neighbours)
-        reason = accountant.supports(schedule, delta)
-        cost = math.inf if reason else accountant.epsilon(schedule, delta)
+    if sought == "epsilon":
+        schedule = GameSchedule(rounds, samples, eta, rows, whole.neighbours)
+        reason = accountant.supports(schedule, whole.delta)
+        cost = math.inf if reason else accountant.epsilon(schedule, whole.delta) / whole.epsilon
         if not math.isfinite(cost):
             return {sought: None, "remark": reason or "more than a number can hold"}
         return {sought: cost, "remark": accountant.assumptions}
     try:
         found = calibrate_game(
-            epsilon, delta, rows, rounds=rounds, samples=samples, step=eta,
-            accountant=accountant.name, neighbours=neighbours,
+            whole.epsilon, whole.delta, rows, rounds=rounds, samples=samples, step=eta,
+            accountant=accountant.name, neighbours=whole.neighbours,
         )  # fmt: skip
     except BadInputError as error:
         return {sought: None, "remark": str(error)}
