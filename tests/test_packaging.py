@@ -71,14 +71,12 @@ def name_of(requirement: str) -> str:
 
 
 def test_public_names_can_be_had() -> None:
-    for name in dualquery.__all__:
-        assert getattr(dualquery, name) is not None
+    assert all(getattr(dualquery, name) is not None for name in dualquery.__all__)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = dualquery.nothing
     for package in ("solvers", "mwem", "dualquery.data"):
         module = importlib.import_module(package)
-        for name in getattr(module, "__all__", ()):
-            assert getattr(module, name) is not None
+        assert all(getattr(module, name) is not None for name in getattr(module, "__all__", ()))
 
 
 def test_a_foreign_package_of_a_generic_name_is_reported(monkeypatch, tmp_path) -> None:

@@ -17,10 +17,11 @@ def test_budget_shows_every_accountant(dualquery) -> None:
 
 
 @pytest.mark.parametrize("missing", ["rounds", "samples", "eta"])
-def test_budget_solves_for_the_third(dualquery, missing) -> None:
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
+def test_budget_solves_for_the_third(dualquery, missing, neighbours) -> None:
     given = {"rounds": 40, "samples": 100, "eta": 0.2}
     options = [text for key in given if key != missing for text in (f"--{key}", given[key])]
-    options += ["--epsilon", 1, "--delta", 1e-7, "--neighbours", "add-remove"]
+    options += ["--epsilon", 1, "--delta", 1e-7, "--neighbours", neighbours]
     done = dualquery("budget", "-n", "3000", *options, "--json").ok
     assert done.json["solved_for"] == missing
     found = {line["accountant"]: line[missing] for line in done.json["accountants"]}

@@ -226,8 +226,7 @@ def test_tables_in_memory_and_on_disk_agree(tmp_path: Path) -> None:
         *(frame, frame.to_pandas(), frame.with_columns(pl.col("city").cast(pl.Categorical))),
         *(str(tmp_path / "t.csv"), tmp_path / "t.parquet"),
     ]
-    for table in tables:
-        assert rows(table, schema).tolist() == expected
+    assert all(rows(table, schema).tolist() == expected for table in tables)
 
 
 def test_quotes_line_feeds_and_byte_order_marks_in_csv(tmp_path: Path) -> None:

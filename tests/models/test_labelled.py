@@ -56,8 +56,7 @@ def test_targets_are_rounded_in_every_cell_of_every_pair() -> None:
     values = column_values(model.sample(70_000, np.random.default_rng(4)), DOMAIN)
     owed = model.chances_of_target(values) - np.eye(2)[values[:, 2]]
     for cells in cells_of_pairs(values, PAIRS, DOMAIN).T:
-        for value in range(2):
-            assert np.abs(np.bincount(cells, owed[:, value])).max() < 2
+        assert all(np.abs(np.bincount(cells, owed[:, value])).max() < 2 for value in range(2))
     again = column_values(model.sample(0, np.random.default_rng(4)), DOMAIN)
     assert again.shape == (0, DOMAIN.columns)
 

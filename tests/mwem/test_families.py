@@ -34,8 +34,7 @@ def test_products_are_the_queries(queries) -> None:
     for kind in KINDS:
         uniform = kind(products, MEMORY).answers()
         np.testing.assert_allclose(products.scale * uniform, expected, atol=1e-12)
-    for query in range(len(queries)):
-        assert np.abs(products.table(query)).max() <= 1
+    assert all(np.abs(products.table(query)).max() <= 1 for query in range(len(queries)))
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -63,8 +63,7 @@ def test_costs_only_add_up(chosen, asked, more) -> None:
     """What is refused stays refused after more was spent: the lemma of `either` rests on it."""
     known = accepted(chosen, asked)
     assert chosen.allows(known)
-    for i in range(len(known)):
-        assert chosen.allows(known[:i] + known[i + 1 :])
+    assert all(chosen.allows(known[:i] + known[i + 1 :]) for i in range(len(known)))
     if not chosen.allows([*known, more]):
         assert not chosen.allows([*known, more, more])
 

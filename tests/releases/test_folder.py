@@ -205,8 +205,7 @@ def test_a_game_that_draws_the_same_leaves_the_same_but_for_time(tmp_path, monke
 def test_times_of_files_tell_only_when_the_release_was_asked_for(made, saved) -> None:
     """A file's own time, less the time of the call, would be that of the passes over the rows."""
     created = datetime.datetime.fromisoformat(made.created).timestamp()
-    for path in (saved, *saved.iterdir()):
-        assert path.stat().st_mtime == created
+    assert all(path.stat().st_mtime == created for path in (saved, *saved.iterdir()))
 
 
 def _break(monkeypatch: pytest.MonkeyPatch, step: str, error: BaseException) -> None:

@@ -151,8 +151,7 @@ def test_over_all_attempts_no_event_is_drawn_twice(name: str) -> None:
         ends += ended
         assert max(run.draws.values(), default=0) <= 1
         # What was given out is given out again: nothing is drawn in its place.
-        for earlier, later in itertools.pairwise(given):
-            assert later[: len(earlier)] == earlier
+        assert all(later[: len(earlier)] == earlier for earlier, later in itertools.pairwise(given))
         # Only a run that lost what it cannot do without is refused: no other is offered to go on.
         lost = [each.result is None for each in run.disk.kept]
         needed = any(gone and not spare for gone, spare in zip(lost, run.disk.spared, strict=True))
@@ -181,8 +180,7 @@ def test_a_signal_that_asks_to_end_loses_no_draw() -> None:
 
 def test_a_journal_of_another_run_is_refused() -> None:
     run = Run(GAME)
-    for result in game(run, run.begin(-1)):
-        assert result >= 0
+    assert all(result >= 0 for result in game(run, run.begin(-1)))
     other = Run(ITERATIONS)
     other.disk = run.disk
     with pytest.raises(BadInputError, match="the checkpoint is of another run"):

@@ -145,6 +145,14 @@ def test_dates_are_learned_with_the_decades_at_both_ends() -> None:
     assert shape_of("born", counts, 100.0).how.years == 80
 
 
+def test_noisy_dates_count_for_the_likelier_of_two_formats() -> None:
+    counts = np.zeros(Shapes.cells)
+    first = shapes.FIRST_DATE + shapes.FORMATS.index("%d/%m/%Y")
+    for both, own, pattern in ((400, 400, "%m"), (9_000, 400, "%m"), (9_000, 290, "%d")):
+        counts[[first, first + 2, shapes.KINDS + shapes.FIRST_DECADE + 13]] = both, own, both + own
+        assert shape_of("born", counts, 100.0).how.pattern[:2] == pattern
+
+
 @pytest.mark.parametrize("relation", [AR, HOMES], ids=["add-remove", "units"])
 def test_where_the_number_of_rows_is_private_all_shapes_are_drawn(relation) -> None:
     assert np.all(counted(relation, LIKELY)[0] != 0)

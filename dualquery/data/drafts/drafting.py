@@ -82,9 +82,11 @@ def shape_of(name: str, counts: Counts, sd: float) -> Shape:
     kept = np.where(kinds > sure, kinds, 0)
     firsts = shapes.WHOLE, shapes.FIRST_DATE, shapes.FIRST_MISSING
     texts, numbers, dates, absent = np.split(kept, firsts)
-    for either in shapes.EITHER:  # counts for the format that reads more
-        dates[either + 1 + (dates[either + 2] > dates[either + 1])] += dates[either]
-        dates[either] = 0
+    for at in shapes.EITHER:  # counts for the format that reads more; their sum may exceed noise
+        shared, *own = kinds[shapes.FIRST_DATE + at :][:3]
+        best = int(own[1] > max(own[0], LIKELY * sd))
+        both = shared + own[best]
+        dates[at], dates[at + 1 + best] = 0, both * (max(shared, own[best], both / 2**0.5) > sure)
     missing = tuple(np.array(shapes.MISSING)[absent > 0].tolist())
     of_texts = texts.sum()
     digits = dates[-1] * (numbers.sum() > dates.max())  # among numbers, these are some
@@ -299,9 +301,8 @@ def _dates(name: str, grid: Months, counts: Floats, shape: Shape, sd: float) -> 
         return column
     first, last = _range(counts, sd)
     months = last - first + 1
-    by: Period = "month" if months > 1 else "day"
-    if months > 48:
-        by = "year" if months <= 48 * 12 else "decade"
+    by: Period = "day" if months == 1 else "month" if months <= 48 else "year"
+    by = "decade" if months > 48 * 12 else by
     step = {"decade": 120, "year": 12}.get(by, 1)
     start = np.datetime64(f"{grid.first}-01")
     low = (start + (first - first % step)).astype("datetime64[D]")
@@ -334,8 +335,7 @@ def careful_draft(source: TableSource, columns: ColumnChoice | None = None) -> D
     """
     names = chosen_columns(source, columns)
     counted = TableCounts(source.source if isinstance(source, CutTable) else source, names)
-    exact = zip(names, counted.shapes, strict=True)
-    shaped = {name: shape_of(name, counts, 0.0) for name, counts in exact}
+    shaped = {at: shape_of(at, each, 0.0) for at, each in zip(names, counted.shapes, strict=True)}
     wanted = {name: shape.how for name, shape in shaped.items() if shape.how is not None}
     values = dict(zip(wanted, counted.values([*wanted.items()]), strict=True))
     drafted = tuple(_drafted(at, shaped[at], values.get(at), counted.types[at]) for at in names)

@@ -1,7 +1,7 @@
 """``parquet``, ``arrow``, ``duckdb``: tables, or one list of item ids a row, as Arrow gives them.
 
 A file of a few bytes may state, or unpack to, gigabytes: so a block has a limit while it is read,
-where the system has one, and once it is read; offsets and texts, which Polars trusts, are checked.
+where the system has one, and once it is read; offsets and texts are checked before Polars sees any.
 """
 
 from __future__ import annotations
