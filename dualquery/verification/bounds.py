@@ -76,7 +76,7 @@ def bound(
             raise ValueError("Theorem 4.1 does not follow from Lemma 2.3 for this game")
         return float(2 * each * math.sqrt(draws) * root)
     if len(events) > 5_000 or rho > 50 or delta < 1e-30:
-        return min(pure, _zcdp(rho, delta))  # the recursion would take too long
+        return min(pure, _zcdp(rho, delta))  # beyond the recursion
     # Gaussian noise is drawn on a grid, which costs 2^-35 of epsilon and 2^-48 of delta.
     noisy = sum(kind == "gaussian" for kind, _, _ in events)
     slack, left = 2.0**-35 * noisy, delta / (1 + 2.0**-48 * noisy) - 1e-300 * (noisy > 0)

@@ -25,9 +25,11 @@ def test_budget_solves_for_the_third(dualquery, missing, neighbours) -> None:
     done = dualquery("budget", "-n", "3000", *options, "--json").ok
     assert done.json["solved_for"] == missing
     found = {line["accountant"]: line[missing] for line in done.json["accountants"]}
-    assert found["exact"] >= found["zcdp"] > 0
-    options += [f"--{missing}", found["exact"], "--dry-run", "--queries", 50]
-    assert dualquery("release", "adult", "--rows", 3000, *options).ok
+    best = found["exact"]
+    assert best >= found["zcdp"] > 0
+    options += ["--rows", 3000, "--dry-run", "--queries", 50, f"--{missing}"]
+    assert dualquery("release", "adult", *options, best).ok
+    assert dualquery("release", "adult", *options, type(best)(1.1 * best)).refusal
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,7 @@ from tests.tables import names
 @pytest.mark.parametrize("mechanism", ["dualquery", "mwem"])
 def test_the_options_of_a_mechanism_are_listed(dualquery, here, mechanism) -> None:
     done = dualquery("release", "no-such-file.csv", "--mechanism", mechanism, "-o", "help").ok
-    for field in fields(mechanism_class(mechanism)):
-        assert f"\n{field.name}" in f"\n{done.out}"
+    assert all(f"\n{field.name}" in f"\n{done.out}" for field in fields(mechanism_class(mechanism)))
     if mechanism == "dualquery":
         assert "Learning rate of the query player." in done.out
         assert "burn_in=0.0" in done.out

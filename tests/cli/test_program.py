@@ -67,8 +67,7 @@ def test_internal_faults_are_exit_code_1(dualquery, small, here, monkeypatch) ->
     fault = "error: internal fault: ZeroDivisionError: seven lines"
     assert done.last == f"{fault} (--verbose shows where)"
     assert "Traceback" not in done.err
-    for flag in ("--verbose", "-v"):
-        assert "Traceback" in dualquery(*small, flag).err
+    assert all("Traceback" in dualquery(*small, flag).err for flag in ("--verbose", "-v"))
     monkeypatch.setattr("dualquery.data.schema.schema_files.load_schema", fail)
     assert dualquery("schema", "check", "adult").last == fault
     assert names(here) == set()
@@ -112,8 +111,7 @@ class TestThirdPartyCommands:
         monkeypatch.setattr(app, "registered_commands", [*app.registered_commands])
 
     def test_they_run_and_run_again(self, dualquery) -> None:
-        for _ in range(2):
-            assert dualquery("greet", "world").out == "hello world\n"
+        assert all(dualquery("greet", "world").out == "hello world\n" for _ in range(2))
         assert "greet" in dualquery("--help").out
 
     @pytest.mark.parametrize("name", ["broken", "none"])

@@ -85,8 +85,7 @@ def test_the_price_of_a_schema_is_told_beforehand(dualquery, here) -> None:
     ask = ("release", "t.csv", "--dry-run", "--schema", "known.json", "--json")
     less = dualquery(*ask, "--rows", 50_000).json["schema"]
     assert less["listed_from_rows"] < told["listed_from_rows"]
-    for words in (ask, (*ask, "--rows", 90)):
-        assert dualquery(*words).code == 2
+    assert all(dualquery(*words).code == 2 for words in (ask, (*ask, "--rows", 90)))
     for said, named in (("true", "false"), ('"name": "job"', '"name": "Job"')):
         (here / "other.json").write_text((here / "known.json").read_text().replace(said, named, 1))
         asked = "release", "t.csv", "--schema", "other.json"

@@ -164,8 +164,7 @@ def test_cost_rises_with_parameters_falls_with_delta(accountant, schedule, delta
     assume(all(accountant.supports(one, delta) is None for one in [schedule, *more]))
     cost = accountant.epsilon(schedule, delta)
     assume(cost > 0)
-    for larger in more:
-        assert accountant.epsilon(larger, delta) >= cost * (1 - 1e-9)
+    assert all(accountant.epsilon(larger, delta) >= cost * (1 - 1e-9) for larger in more)
     assert accountant.epsilon(schedule, delta / 2) >= cost * (1 - 1e-9)
 
 

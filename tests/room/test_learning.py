@@ -146,11 +146,14 @@ def test_dates_are_learned_with_the_decades_at_both_ends() -> None:
 
 
 def test_noisy_dates_count_for_the_likelier_of_two_formats() -> None:
-    counts = np.zeros(Shapes.cells)
-    first = shapes.FIRST_DATE + shapes.FORMATS.index("%d/%m/%Y")
-    for both, own, pattern in ((400, 400, "%m"), (9_000, 400, "%m"), (9_000, 290, "%d")):
-        counts[[first, first + 2, shapes.KINDS + shapes.FIRST_DECADE + 13]] = both, own, both + own
-        assert shape_of("born", counts, 100.0).how.pattern[:2] == pattern
+    counts, first = np.zeros(Shapes.cells), shapes.FIRST_DATE + shapes.FORMATS.index("%d/%m/%Y")
+    for *kinds, begin in (  # days to 12, and others of %d/%m and of %m/%d
+        *((300, 300, 0, None), (300, 0, 310, None), (0, 500, 0, "%d"), (500, 0, 0, "%d")),
+        *((400, 0, 400, "%m"), (9_000, 0, 400, "%m"), (9_000, 0, 290, "%d"), (900, 900, 400, "%d")),
+    ):
+        counts[first : first + 3], counts[shapes.KINDS + shapes.FIRST_DECADE + 13] = kinds, 9_999
+        how = shape_of("born", counts, 100.0).how
+        assert (how and how.pattern[:2]) == begin
 
 
 @pytest.mark.parametrize("relation", [AR, HOMES], ids=["add-remove", "units"])
